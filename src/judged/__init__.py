@@ -1,0 +1,74 @@
+"""Evaluate search, recommendation and RAG retrieval.
+
+>>> import judged
+>>> scores = judged.evaluate({"q1": {"d1": 2, "d2": 1}}, {"q1": {"d2": 0.9, "d1": 0.8}}, ["nDCG@10", "RR"])
+>>> round(scores.value("nDCG@10"), 4)
+0.8597
+
+Names are imported when they are first used, so that ``import judged`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from judged.data import Qrels, Run
+    from judged.errors import InputError, JudgedError, JudgedWarning, MeasureError, MissingExtraError
+    from judged.evaluation import Estimate, Scores, evaluate, runs_of
+    from judged.judging import Judged, Ranking, judge, judge_list
+    from judged.measures import (
+        AP,
+        CG,
+        DCG,
+        F,
+        P,
+        R,
+        RR,
+        Accuracy,
+        Bpref,
+        JudgedShare,
+        Measure,
+        NumQ,
+        NumRel,
+        NumRelRet,
+        NumRet,
+        Rprec,
+        SetF,
+        SetP,
+        SetR,
+        Success,
+        UnjudgedShare,
+        measure,
+        nDCG,
+        parse,
+        parse_many,
+    )
+
+_HOMES = {
+    "judged.data": ("Qrels", "Run"),
+    "judged.errors": ("InputError", "JudgedError", "JudgedWarning", "MeasureError", "MissingExtraError"),
+    "judged.evaluation": ("Estimate", "Scores", "evaluate", "runs_of"),
+    "judged.judging": ("Judged", "Ranking", "judge", "judge_list"),
+    "judged.measures": (
+        "AP", "CG", "DCG", "F", "P", "R", "RR", "Accuracy", "Bpref", "JudgedShare", "Measure", "NumQ",
+        "NumRel", "NumRelRet", "NumRet", "Rprec", "SetF", "SetP", "SetR", "Success", "UnjudgedShare",
+        "measure", "nDCG", "parse", "parse_many",
+    ),
+}  # fmt: skip
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [*_HOME, "__version__"]  # type: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'judged' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,18 @@
+"""Names for the array types that the layers exchange."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+Hashes: TypeAlias = NDArray[np.uint64]
+
+# pyarrow ships no types. These aliases say what is meant; pyright sees Any.
+Table: TypeAlias = Any
+Batch: TypeAlias = Any
+Strings: TypeAlias = Any

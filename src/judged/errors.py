@@ -1,0 +1,56 @@
+"""What judged raises, and the one warning class that it emits.
+
+Every message says what is wrong, where, and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class JudgedError(Exception):
+    """Base of all errors that judged raises on purpose."""
+
+
+class InputError(JudgedError, ValueError):
+    """Something given to judged cannot be used.
+
+    Parameters
+    ----------
+    problem
+        What is wrong, as a clause without a full stop.
+    fix
+        What to do about it.
+    path, line
+        Where: a file (or ``<stdin>``, ``<dict>``...) and its 1-based line.
+
+    Examples
+    --------
+    >>> print(InputError("the score 'abc' is not a number", fix="write a number", path="a.run", line=3))
+    a.run:3: the score 'abc' is not a number. Fix: write a number.
+    """
+
+    def __init__(self, problem: str, *, fix: str = "", path: str = "", line: int | None = None) -> None:
+        self.problem = problem
+        self.fix = fix
+        self.path = path
+        self.line = line
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        place = self.path if self.line is None else f"{self.path}:{self.line}"
+        text = f"{place}: {self.problem}" if place else self.problem
+        return f"{text}. Fix: {self.fix}." if self.fix else f"{text}."
+
+
+class MeasureError(JudgedError, ValueError):
+    """A measure's name or parameters make no sense, or it cannot be computed on this input."""
+
+
+class MissingExtraError(JudgedError, ImportError):
+    """An optional library is not installed; the message gives the command that installs it."""
+
+    def __init__(self, library: str, extra: str) -> None:
+        super().__init__(f"{library} is not installed. Fix: pip install 'judged[{extra}]'.")
+
+
+class JudgedWarning(UserWarning):
+    """Something that changes how a result should be read, such as topics missing from a run."""

@@ -1,0 +1,51 @@
+"""The JSON document of a result: the same from Python and from the command line."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.evaluation.scores import Estimate, Scores
+    from judged.stats import IntervalMethod
+
+
+def document(
+    scores: Scores, estimates: Sequence[Estimate], interval: IntervalMethod, *, per_topic: bool
+) -> dict[str, Any]:
+    """Lay out scores as plain Python values: full precision, None for NaN."""
+    by_topic = scores.per_topic() if per_topic else {}
+    return {
+        "judged": scores.versions.get("judged", ""),
+        "versions": dict(scores.versions),
+        "qrels": {**dataclasses.asdict(scores.qrels), "grades": list(scores.qrels.grades)},
+        "policies": {**dataclasses.asdict(scores.policies), "ci": dataclasses.asdict(interval)},
+        "runs": {run.name: _without_name(dataclasses.asdict(run)) for run in scores.runs},
+        "results": [_result(one, by_topic) for one in estimates],
+    }
+
+
+def _result(one: Estimate, by_topic: dict[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "run": one.run,
+        "measure": one.measure,
+        "aggregate": one.aggregate,
+        "value": number(one.value),
+        "ci": None if one.ci is None else [number(bound) for bound in one.ci],
+        "topics": one.topics,
+    }
+    if by_topic:
+        made["per_topic"] = {query: number(value) for query, value in by_topic[one.run][one.measure].items()}
+    return made
+
+
+def number(value: float) -> float | None:
+    """Give None for NaN, which JSON does not have."""
+    return None if math.isnan(value) else value
+
+
+def _without_name(facts: dict[str, Any]) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in facts.items() if key != "name"}

@@ -1,0 +1,104 @@
+"""What `evaluate` is given, made into a `Qrels`, named `Run`s and measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from judged.data import Qrels, Run, rows_of_object, split_runs
+from judged.errors import InputError
+from judged.measures import Measure, parse_many
+
+DEFAULT_MEASURES = ("nDCG@10", "AP", "RR@10", "P@10", "R@100", "Judged@10")
+
+
+def qrels_of(data: Any) -> Qrels:
+    """Take a `Qrels`, a path, or any object that `Qrels.of` takes."""
+    if isinstance(data, Qrels):
+        return data
+    return Qrels.read(data) if isinstance(data, (str, Path)) else Qrels.of(data)
+
+
+def runs_of(data: Any) -> list[Run]:
+    """Take one run or several: a list of them, ``{name: run}``, or a table that `run_id` divides.
+
+    A run is a `Run`, a path, a dict of dicts, a data frame, named tuples or ranked lists of ids. Runs of
+    one name are told apart by their folder, then by a number; they are never merged.
+
+    >>> [run.name for run in runs_of({"old": {"q1": {"d1": 1.0}}, "new": {"q1": {"d2": 1.0}}})]
+    ['old', 'new']
+
+    Raises
+    ------
+    InputError
+        If there is no run in it, or one cannot be read.
+    """
+    if isinstance(data, Mapping) and _is_named(data):
+        runs = [run for name, one in data.items() for run in _named(one, str(name))]
+    elif isinstance(data, (list, tuple)) and data and all(_is_run(one) for one in data):
+        runs = [run for at, one in enumerate(data, 1) for run in _one(one, f"run{at}" if len(data) > 1 else "run")]
+    else:
+        runs = _one(data, "run")
+    if not runs:
+        raise InputError("no run is given", fix="give a run, a list of runs, or {name: run}")
+    return _distinct(runs)
+
+
+def measures_of(data: Any) -> tuple[Measure, ...]:
+    """Take measures or names, one or several, series expanded; each counts once."""
+    several = [data] if isinstance(data, (str, Measure, type)) else list(data)
+    found = [measure for one in several for measure in parse_many(one)]
+    if not found:
+        raise InputError("no measure is given", fix=f"give names such as {', '.join(DEFAULT_MEASURES[:3])}")
+    return tuple(dict.fromkeys(found))
+
+
+def _is_run(data: Any) -> bool:
+    """Whether an element of a list is a run by itself, and not one topic's list of ids or one record."""
+    return isinstance(data, (Run, str, Path, Mapping)) or hasattr(data, "__arrow_c_stream__")
+
+
+def _is_named(data: Mapping[Any, Any]) -> bool:
+    """Whether a dict is ``{name: run}`` and not ``{query_id: {doc_id: score}}``."""
+    first = next(iter(data.values()), None)
+    if isinstance(first, Mapping):
+        return isinstance(next(iter(first.values()), 0), Mapping)
+    return first is not None
+
+
+def _one(data: Any, name: str) -> list[Run]:
+    if isinstance(data, Run):
+        return split_runs(data.rows, data.name)
+    if isinstance(data, (str, Path)):
+        scanned = Run.scan(data)
+        return split_runs(scanned.rows, scanned.name)
+    return split_runs(rows_of_object(data, "run"), name)
+
+
+def _named(data: Any, name: str) -> list[Run]:
+    """Read what stands under a name; several runs in one table keep their own names behind it."""
+    runs = _one(data, name)
+    return [Run(runs[0].rows, name)] if len(runs) == 1 else [Run(run.rows, f"{name}/{run.name}") for run in runs]
+
+
+def _distinct(runs: list[Run]) -> list[Run]:
+    """Give every run a name of its own."""
+    names = [run.name for run in runs]
+    if len(set(names)) < len(names):
+        names = [
+            f"{Path(run.where).parent.name}/{run.name}" if names.count(run.name) > 1 and "/" in run.where else run.name
+            for run in runs
+        ]
+    seen: dict[str, int] = {}
+    made: list[Run] = []
+    for run, name in zip(runs, names, strict=True):
+        seen[name] = seen.get(name, 0) + 1
+        made.append(Run(run.rows, name if seen[name] == 1 else f"{name}#{seen[name]}"))
+    return made
+
+
+def chosen_levels(data: Any) -> bool:
+    """Whether the caller chose a relevance level somewhere, so that no warning about it is due."""
+    several: Iterable[Any] = [data] if isinstance(data, (str, Measure, type)) else data
+    return any("rel=" in str(one) or "-l" in str(one) for one in several)

@@ -1,0 +1,159 @@
+"""`evaluate`: from qrels, runs and measures to scores."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.errors import InputError, JudgedWarning
+from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, qrels_of, runs_of
+from judged.evaluation.notes import qrels_notes, run_notes, share_note
+from judged.evaluation.scores import Policies, QrelsFacts, RunFacts, Scores
+from judged.judging import Judged, TiePolicy, TopicPolicy, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from judged._types import Bools, Floats
+    from judged.data import Qrels
+    from judged.measures import Measure
+
+
+def evaluate(
+    qrels: Any,
+    runs: Any,
+    measures: Any = DEFAULT_MEASURES,
+    *,
+    topics: TopicPolicy = "qrels",
+    ties: TiePolicy = "docid",
+    depth: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Scores:
+    """Score runs against judgments.
+
+    Parameters
+    ----------
+    qrels
+        A `Qrels`, a path, a dict of dicts, a data frame, named tuples, or lists of relevant ids.
+    runs
+        A `Run`, a path, a dict of dicts, a data frame, named tuples, ranked lists of ids; or a list of
+        these, or ``{name: run}``; a table with a column ``run_id`` holds several.
+    measures
+        Measures or names, one or several.
+    topics
+        ``qrels``: all topics of the qrels count, a missing one scores as an empty ranking. ``both``: those
+        that the run has too. ``run``: those of the run, judged or not.
+    ties
+        ``docid``: equal scores are ordered by falling document id, as trec_eval does.
+    depth
+        How many documents of each topic count; None for all.
+    progress
+        Called with the name of each run before it is judged.
+
+    Returns
+    -------
+    Scores
+
+    Raises
+    ------
+    InputError
+        If something cannot be read, or run and qrels have no topic in common.
+    MeasureError
+        If a measure does not exist, or needs a ranking where a run is a set.
+
+    Warns
+    -----
+    JudgedWarning
+        If topics are missing from a run.
+
+    Examples
+    --------
+    >>> evaluate({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d2": 0.9, "d1": 0.8}}, "RR").value("RR")
+    0.5
+    """
+    wanted = measures_of(measures)
+    judgments = qrels_of(qrels)
+    policies = Policies(topics, ties, depth)
+    lists: list[Judged] = []
+    for run in runs_of(runs):
+        if progress:
+            progress(run.name)
+        judged = judge(judgments, run, ties=ties, depth=depth)
+        _refuse_foreign(judged)
+        lists.append(judged)
+    facts = tuple(map(_run_facts, lists))
+    _warn_missing(facts, len(judgments.topics))
+    level_chosen = measures is DEFAULT_MEASURES or chosen_levels(measures)
+    notes = qrels_notes(judgments, wanted, level_chosen=level_chosen) + share_note(lists)
+    query_ids, values, counted = _values([judged.over(topics) for judged in lists], wanted)
+    return Scores(facts, wanted, query_ids, values, counted, policies, _qrels_facts(judgments, notes), _versions())
+
+
+def _values(lists: Sequence[Judged], measures: Sequence[Measure]) -> tuple[tuple[str, ...], Floats, Bools]:
+    """Score every list and lay the results out over the topics of all of them."""
+    query_ids = lists[0].query_ids
+    if any(judged.query_ids != query_ids for judged in lists):
+        query_ids = tuple(sorted({name for judged in lists for name in judged.query_ids}))
+    place = {name: at for at, name in enumerate(query_ids)}
+    values = np.full((len(lists), len(measures), len(query_ids)), np.nan)
+    counted = np.zeros((len(lists), len(query_ids)), dtype=np.bool_)
+    for at, judged in enumerate(lists):
+        columns = [place[name] for name in judged.query_ids]
+        counted[at, columns] = True
+        for row, measure in enumerate(measures):
+            values[at, row, columns] = measure(judged)
+    return query_ids, values, counted
+
+
+def _run_facts(judged: Judged) -> RunFacts:
+    missing = tuple(judged.query_ids[at] for at in np.flatnonzero(~judged.present).tolist())
+    return RunFacts(
+        name=judged.run.name,
+        path=judged.run.where,
+        sha256=judged.run_sha256,
+        returned_topics=int(judged.present.sum()) + len(judged.extra),
+        missing_topics=missing,
+        extra_topics=len(judged.extra),
+        warnings=run_notes(judged, missing),
+    )
+
+
+def _qrels_facts(qrels: Qrels, notes: tuple[str, ...]) -> QrelsFacts:
+    grades = tuple(np.unique(qrels.grades).tolist())
+    return QrelsFacts(qrels.name, qrels.where, qrels.sha256, len(qrels.topics), len(qrels), grades, notes)
+
+
+def _refuse_foreign(judged: Judged) -> None:
+    """Refuse a run that has no topic in common with the qrels: every number would be 0."""
+    if judged.present.any():
+        return
+    theirs = f"its first topic is {judged.extra[0]!r}" if judged.extra else "it has no topics"
+    raise InputError(
+        f"the run has no topic in common with the qrels: {theirs}, that of the qrels {judged.query_ids[0]!r}",
+        fix="check that both files use the same query ids",
+        path=judged.run.where,
+    )
+
+
+def _warn_missing(facts: Sequence[RunFacts], topics: int) -> None:
+    for run in facts:
+        if run.missing_topics:
+            some = ", ".join(run.missing_topics[:5])
+            message = f"{run.name} returned nothing for {len(run.missing_topics)} of {topics} topics: {some}"
+            warnings.warn(message, JudgedWarning, stacklevel=3)
+
+
+def _versions() -> dict[str, str]:
+    import pyarrow as pa
+
+    import judged
+
+    return {
+        "judged": judged.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "pyarrow": pa.__version__,
+    }

@@ -1,0 +1,64 @@
+"""What one pass over a run finds: how long each ranking is, and where its judged documents stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged._types import Floats, Ints, Strings
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Rows that may be judged, with their place in the ranking, and the topics they come from.
+
+    Attributes
+    ----------
+    names, returned
+        Every topic met: its query id and how many documents were returned for it.
+    topic
+        For each row: its topic's code in the qrels.
+    doc
+        For each row: its document id.
+    rank, tie_first, tie_last
+        For each row: its 1-based rank, and the first and last rank of those with the same score.
+    score
+        For each row.
+    """
+
+    names: tuple[str, ...]
+    returned: Ints
+    topic: Ints
+    doc: Strings
+    rank: Ints
+    tie_first: Ints
+    tie_last: Ints
+    score: Floats
+
+
+def nothing() -> Found:
+    """Give what is found in a run without rows."""
+    none = np.zeros(0, dtype=np.int64)
+    return Found((), none, none, pa.array([], pa.string()), none, none, none, np.zeros(0))
+
+
+def together(pieces: Sequence[Found]) -> Found:
+    """Put the findings of several pieces of a run into one."""
+    if not pieces:
+        return nothing()
+    return Found(
+        names=tuple(name for piece in pieces for name in piece.names),
+        returned=np.concatenate([piece.returned for piece in pieces]),
+        topic=np.concatenate([piece.topic for piece in pieces]),
+        doc=pa.concat_arrays([piece.doc for piece in pieces]),
+        rank=np.concatenate([piece.rank for piece in pieces]),
+        tie_first=np.concatenate([piece.tie_first for piece in pieces]),
+        tie_last=np.concatenate([piece.tie_last for piece in pieces]),
+        score=np.concatenate([piece.score for piece in pieces]),
+    )

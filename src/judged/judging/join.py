@@ -1,0 +1,104 @@
+"""`judge`: rank a run and join it with the qrels, once."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.data import MappingRows, Qrels, Run, TableRows
+from judged.errors import InputError
+from judged.judging.judged import Judged, Ranking
+from judged.judging.mapping import scan_mapping
+from judged.judging.ranking import DuplicateDocumentError
+from judged.judging.scan import scan
+
+if TYPE_CHECKING:
+    from judged.judging.found import Found
+
+
+def judge(qrels: Any, run: Any, *, ties: str = "docid", depth: int | None = None) -> Judged:
+    """Rank a run and join it with the judgments.
+
+    Parameters
+    ----------
+    qrels
+        A `Qrels`, or anything that `Qrels.of` takes.
+    run
+        A `Run`, or anything that `Run.of` takes.
+    ties
+        How equal scores are ordered: ``docid``, falling byte order of the document ids.
+    depth
+        How many documents of each topic count; None for all.
+
+    Returns
+    -------
+    Judged
+        Over all topics of the qrels.
+
+    Raises
+    ------
+    InputError
+        If the run cannot be read, a score is NaN, or a document is returned twice for a topic.
+
+    Examples
+    --------
+    >>> judge({"q1": {"d1": 1}}, {"q1": {"d2": 0.7, "d1": 0.6}}).rank.tolist()
+    [2]
+    """
+    qrels = qrels if isinstance(qrels, Qrels) else Qrels.of(qrels)
+    run = run if isinstance(run, Run) else Run.of(run)
+    ranking = Ranking(ties, depth)  # type: ignore[arg-type]
+    digest = None if isinstance(run.rows, (MappingRows, TableRows)) else hashlib.sha256()
+    try:
+        if isinstance(run.rows, MappingRows):
+            found = scan_mapping(qrels.index, run.rows.mapping)
+        else:
+            found = scan(qrels.index, run.rows, digest)
+    except DuplicateDocumentError as error:
+        line = run.rows.line(error.query_id, error.doc_id, 2)
+        raise DuplicateDocumentError(error.query_id, error.doc_id, run.where, line) from None
+    except InputError as error:
+        raise error if error.path else InputError(error.problem, fix=error.fix, path=run.where) from None
+    return _judged(qrels, run, ranking, found, digest.hexdigest() if digest else None)
+
+
+def _judged(qrels: Qrels, run: Run, ranking: Ranking, found: Found, sha256: str | None) -> Judged:
+    index = qrels.index
+    code = {name: at for at, name in enumerate(index.topics)}
+    returned = np.zeros(len(index.topics), dtype=np.int64)
+    present = np.zeros(len(index.topics), dtype=np.bool_)
+    extra: dict[str, int] = {}
+    for name, count in zip(found.names, found.returned.tolist(), strict=True):
+        if (at := code.get(name)) is None:
+            extra[name] = count
+        else:
+            returned[at], present[at] = count, True
+    row = index.rows_of(found.topic, found.doc)
+    hit = np.flatnonzero((row >= 0) & (found.rank <= (ranking.depth or np.iinfo(np.int64).max)))
+    hit = hit[np.lexsort((found.rank[hit], found.topic[hit]))]
+    names = tuple(sorted(extra))
+    most = ranking.depth or np.iinfo(np.int64).max
+    return Judged(
+        query_ids=index.topics,
+        returned=np.minimum(returned, most),
+        present=present,
+        topic=found.topic[hit],
+        rank=found.rank[hit],
+        grade=index.grade[row[hit]],
+        row=row[hit],
+        score=found.score[hit],
+        tie_first=found.tie_first[hit],
+        tie_last=found.tie_last[hit],
+        label_topic=index.topic,
+        label_grade=index.grade,
+        label_row=np.arange(len(index.topic)),
+        ranked=run.has_scores,
+        ranking=ranking,
+        extra=names,
+        extra_returned=np.minimum(np.array([extra[name] for name in names], dtype=np.int64), most),
+        qrels=qrels,
+        run=run,
+        run_sha256=sha256,
+    )

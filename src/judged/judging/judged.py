@@ -1,0 +1,228 @@
+"""The judged list: what every measure is computed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from judged.errors import InputError
+from judged.judging.segments import running_count, segment_starts, segment_sum
+
+if TYPE_CHECKING:
+    from judged._types import Bools, Floats, Ints
+    from judged.data import Qrels, Run
+
+TopicPolicy: TypeAlias = Literal["qrels", "run", "both"]
+TiePolicy: TypeAlias = Literal["docid"]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How a run's documents were ranked.
+
+    Parameters
+    ----------
+    ties
+        ``docid``: documents with the same score stand in falling byte order of their ids (trec_eval's rule).
+    depth
+        How many documents of each topic count; None for all.
+    """
+
+    ties: TiePolicy = "docid"
+    depth: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.ties not in get_args(TiePolicy):
+            raise InputError(f"no tie policy {self.ties!r}", fix=f"one of {', '.join(get_args(TiePolicy))}")
+        if self.depth is not None and self.depth < 1:
+            raise InputError(f"the depth {self.depth} is below 1", fix="give a whole number from 1, or None for all")
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A run as its qrels see it: the judged documents that it returned, with their ranks.
+
+    All columns are NumPy arrays. With T topics, H hits and L judged pairs:
+
+    Attributes
+    ----------
+    query_ids : tuple of T str
+        The topics, in byte order. A topic code below is a position here.
+    returned : (T,) int64
+        How many documents the run returned for each topic, judged or not (cut at the ranking's depth).
+    present : (T,) bool
+        Whether the run has the topic at all.
+    topic, rank, grade : (H,) int64, int64, float64
+        The hits, ordered by topic and rank: topic code, 1-based rank, grade. A document with a negative
+        grade is a hit too; documents without a judgment are not.
+    row : (H,) int64
+        Each hit's position among the judged pairs.
+    score, tie_first, tie_last : (H,) float64, int64, int64
+        Each hit's score, and the first and last rank of the documents that share this score.
+    label_topic, label_grade : (L,) int64, float64
+        The judged pairs of these topics, whether returned or not, ordered by topic.
+    label_row : (L,) int64
+        Each pair's position in ``qrels.index``.
+    ranked : bool
+        False for a run without scores: ranks then mean nothing.
+    ranking : Ranking
+        The policy that made the ranks.
+    extra : tuple of str, extra_returned : (E,) int64
+        Topics of the run that the qrels do not have, and how many documents each returned.
+    qrels, run
+        Where all this comes from.
+
+    Examples
+    --------
+    >>> from judged import judge
+    >>> j = judge({"q": {"a": 2, "b": 0, "c": 1}}, {"q": {"x": 3.0, "c": 2.0, "b": 1.0}})
+    >>> j.rank.tolist(), j.grade.tolist(), j.returned.tolist()
+    ([2, 3], [1.0, 0.0], [3])
+    >>> j.sum((j.grade >= 1) / j.rank).tolist()  # a measure of one's own: the sum of 1/rank over relevant documents
+    [0.5]
+    >>> j.ideal.rank.tolist(), j.ideal.grade.tolist()
+    ([1, 2, 3], [2.0, 1.0, 0.0])
+    """
+
+    query_ids: tuple[str, ...]
+    returned: Ints
+    present: Bools
+    topic: Ints
+    rank: Ints
+    grade: Floats
+    row: Ints = field(repr=False)
+    score: Floats = field(repr=False)
+    tie_first: Ints = field(repr=False)
+    tie_last: Ints = field(repr=False)
+    label_topic: Ints = field(repr=False)
+    label_grade: Floats = field(repr=False)
+    label_row: Ints = field(repr=False)
+    ranked: bool
+    ranking: Ranking
+    extra: tuple[str, ...]
+    extra_returned: Ints = field(repr=False)
+    qrels: Qrels = field(repr=False)
+    run: Run = field(repr=False)
+    run_sha256: str | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.query_ids)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where each topic's hits begin; (T + 1,)."""
+        return segment_starts(self.topic, len(self))
+
+    @cached_property
+    def doc(self) -> list[str]:
+        """The hits' document ids."""
+        names = self.qrels.index.row_names
+        return [names[row] for row in self.label_row[self.row].tolist()]
+
+    def sum(self, values: Floats | Bools) -> Floats:
+        """Add up one value a hit over each topic, in rank order: (H,) to (T,)."""
+        return segment_sum(values, self.topic, len(self))
+
+    def sum_labels(self, values: Floats | Bools) -> Floats:
+        """Add up one value a judged pair over each topic: (L,) to (T,)."""
+        return segment_sum(values, self.label_topic, len(self))
+
+    def count_so_far(self, mask: Bools) -> Ints:
+        """Count the marked hits of the topic down to and including each hit: (H,) to (H,)."""
+        return running_count(mask, self.topic, self.starts)
+
+    def first_rank(self, mask: Bools) -> Ints:
+        """Give the rank of each topic's first marked hit, 0 where there is none: (H,) to (T,)."""
+        ranks = np.zeros(len(self), dtype=np.int64)
+        ranks[self.topic[mask][::-1]] = self.rank[mask][::-1]
+        return ranks
+
+    def relevant(self, rel: float) -> Bools:
+        """Mark the hits of at least this grade; a negative grade is never relevant. (H,)."""
+        return (self.grade >= rel) & (self.grade >= 0)
+
+    def relevant_labels(self, rel: float) -> Bools:
+        """Mark the judged pairs of at least this grade. (L,)."""
+        return (self.label_grade >= rel) & (self.label_grade >= 0)
+
+    def within(self, cutoff: int | None) -> Bools:
+        """Mark the hits down to a rank; all for None. (H,)."""
+        return np.ones(len(self.rank), dtype=np.bool_) if cutoff is None else self.rank <= cutoff
+
+    @cached_property
+    def ideal(self) -> Judged:
+        """The best ranking of the judged documents: grades falling. Negative grades are left out."""
+        return self.ideal_by(np.where(self.label_grade >= 0, self.label_grade, -np.inf))
+
+    def ideal_by(self, value: Floats) -> Judged:
+        """Rank the judged pairs by one value each, falling; those of minus infinity are left out. (L,)."""
+        kept = np.flatnonzero(value > -np.inf)
+        order = kept[np.lexsort((-value[kept], self.label_topic[kept]))]
+        return self._with_hits(order, self.label_topic[order], self.label_grade[order])
+
+    @cached_property
+    def condensed(self) -> Judged:
+        """The same ranking without the documents that are unjudged or have a negative grade."""
+        kept = np.flatnonzero(self.grade >= 0)
+        return self._with_hits(self.row[kept], self.topic[kept], self.grade[kept], self.score[kept])
+
+    def _with_hits(self, row: Ints, topic: Ints, grade: Floats, score: Floats | None = None) -> Judged:
+        """Make a list that consists of these hits and nothing else."""
+        rank = np.arange(len(row)) - segment_starts(topic, len(self))[topic] + 1
+        return replace(
+            self,
+            returned=np.bincount(topic, minlength=len(self)).astype(np.int64),
+            topic=topic,
+            rank=rank,
+            grade=grade,
+            row=row,
+            score=-rank.astype(np.float64) if score is None else score,
+            tie_first=rank,
+            tie_last=rank,
+        )
+
+    def over(self, topics: TopicPolicy) -> Judged:
+        """Choose the topics that count.
+
+        ``qrels``: all topics of the qrels, a missing one is an empty ranking. ``both``: those that the
+        run has too. ``run``: those of the run; one that has no judgments has nothing relevant.
+        """
+        if topics == "qrels":
+            return self
+        if topics == "both":
+            return self._recoded(np.flatnonzero(self.present), ())
+        if topics == "run":
+            return self._recoded(np.flatnonzero(self.present), self.extra)
+        raise InputError(f"no topic policy {topics!r}", fix=f"one of {', '.join(get_args(TopicPolicy))}")
+
+    def _recoded(self, kept: Ints, extra: tuple[str, ...]) -> Judged:
+        names = [self.query_ids[code] for code in kept.tolist()] + list(extra)
+        order = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
+        new_code = np.full(len(self), -1, dtype=np.int64)
+        place = np.empty(len(names), dtype=np.int64)
+        place[order] = np.arange(len(names))
+        new_code[kept] = place[: len(kept)]
+        hits = np.flatnonzero(new_code[self.topic] >= 0)
+        labels = np.flatnonzero(new_code[self.label_topic] >= 0)
+        new_row = np.full(len(self.label_topic), -1, dtype=np.int64)
+        new_row[labels] = np.arange(len(labels))
+        added = self.extra_returned[: len(extra)]
+        return replace(
+            self,
+            query_ids=tuple(names[at] for at in order.tolist()),
+            returned=np.concatenate((self.returned[kept], added))[order],
+            present=np.ones(len(names), dtype=np.bool_),
+            topic=new_code[self.topic[hits]],
+            rank=self.rank[hits],
+            grade=self.grade[hits],
+            row=new_row[self.row[hits]],
+            score=self.score[hits],
+            tie_first=self.tie_first[hits],
+            tie_last=self.tie_last[hits],
+            label_topic=new_code[self.label_topic[labels]],
+            label_grade=self.label_grade[labels],
+            label_row=self.label_row[labels],
+        )

@@ -1,0 +1,155 @@
+"""Find the judged documents of a run that is a dict of dicts, without touching the other ids.
+
+Python's own hash tables are the join here: each judged document is looked up in its topic's dict. The
+result is the same as that of `scan` on the same rows; a property test holds the two together.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from judged.data import id_text
+from judged.errors import InputError
+from judged.judging.found import Found, nothing
+from judged.judging.ranking import DuplicateDocumentError
+from judged.judging.segments import falling_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from judged._types import Floats, Ints
+    from judged.data import QrelsIndex
+
+
+def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]]) -> Found:
+    """Find the judged documents of ``{query_id: {doc_id: score}}`` and their ranks.
+
+    Raises
+    ------
+    InputError
+        If a score is not a number, or an id stands twice (as text and as an integer).
+    """
+    topics = _topics(mapping)
+    if not topics:
+        return nothing()
+    counts = list(map(len, topics.values()))
+    flat = _flat_scores(topics, counts)
+    lengths = np.array(counts, dtype=np.int64)
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    _make_fall(flat, starts, ends)
+    segment, row, score = _look_up(index, topics)
+    first, behind = falling_bounds(flat, starts[segment], ends[segment], score)
+    ids = [index.doc_names[doc] for doc in index.doc[row].tolist()]
+    place = first + _tie_offsets(list(topics.values()), segment, ids, score, behind - first)
+    start = starts[segment]
+    return Found(
+        names=tuple(topics),
+        returned=lengths,
+        topic=index.topic[row],
+        doc=pa.array(ids, pa.string()),
+        rank=place - start + 1,
+        tie_first=first - start + 1,
+        tie_last=behind - start,
+        score=score,
+    )
+
+
+def _topics(mapping: Mapping[Any, Mapping[Any, Any]]) -> dict[str, Mapping[Any, Any]]:
+    topics: dict[str, Mapping[Any, Any]] = {}
+    for key, docs in mapping.items():
+        name = key if type(key) is str else id_text(key, "query id")
+        if name in topics:
+            raise InputError(f"topic {name} stands twice, as text and as an integer", fix="use one of them")
+        topics[name] = docs
+    return topics
+
+
+def _flat_scores(topics: dict[str, Mapping[Any, Any]], lengths: list[int]) -> Floats:
+    """Lay all scores out in one array. `struct` is the fastest way there, and it refuses text."""
+    flat = np.empty(sum(lengths))
+    target = memoryview(flat).cast("B")
+    pack_into = {length: struct.Struct(f"{length}d").pack_into for length in set(lengths)}
+    try:
+        at = 0
+        for docs, length in zip(topics.values(), lengths, strict=True):
+            pack_into[length](target, at, *docs.values())
+            at += 8 * length
+    except (struct.error, TypeError, OverflowError):
+        _raise_bad_score(topics)
+    if np.isnan(flat).any():
+        _raise_bad_score(topics)
+    return flat
+
+
+def _raise_bad_score(topics: dict[str, Mapping[Any, Any]]) -> None:
+    for name, docs in topics.items():
+        for doc, score in docs.items():
+            try:
+                good = not isinstance(score, str) and not np.isnan(float(score))
+            except (TypeError, ValueError):
+                good = False
+            if not good:
+                raise InputError(
+                    f"the score {score!r} of topic {name}, document {doc} is not a number",
+                    fix="scores are int or float, not NaN",
+                    path="<dict>",
+                )
+
+
+def _make_fall(flat: Floats, starts: Ints, ends: Ints) -> None:
+    """Sort the scores of each topic that does not fall already; `flat` is ours."""
+    rises = np.flatnonzero(flat[1:] > flat[:-1]) + 1
+    rises = rises[~np.isin(rises, starts)]
+    for topic in np.unique(np.searchsorted(ends, rises, side="right")).tolist():
+        part = flat[starts[topic] : ends[topic]]
+        part[::-1].sort()
+
+
+def _look_up(index: QrelsIndex, topics: dict[str, Mapping[Any, Any]]) -> tuple[Ints, Ints, Floats]:
+    """Give, for each judged document that was returned: its topic's place in the run, its qrels row, its score.
+
+    A document is looked up under its text and, where that is the text of an integer, under the integer.
+    """
+    segments: list[int] = []
+    rows: list[int] = []
+    scores: list[Any] = []
+    place = {name: at for at, name in enumerate(topics)}
+    names, numbers, bounds = index.row_names, index.row_numbers, index.starts.tolist()
+    for code, topic in enumerate(index.topics):
+        if (docs := topics.get(topic)) is None:
+            continue
+        get = docs.get
+        for row in range(bounds[code], bounds[code + 1]):
+            score = get(names[row])
+            if (number := numbers[row]) is not None and (other := get(number)) is not None:
+                if score is not None:
+                    raise DuplicateDocumentError(topic, names[row], "<dict>")
+                score = other
+            if score is not None:
+                segments.append(place[topic])
+                rows.append(row)
+                scores.append(score)
+    return np.array(segments, dtype=np.int64), np.array(rows, dtype=np.int64), np.array(scores, dtype=np.float64)
+
+
+def _tie_offsets(topics: list[Mapping[Any, Any]], segment: Ints, ids: list[str], score: Floats, size: Ints) -> Ints:
+    """Count, for each row, the equals that stand before it: those whose document id is greater."""
+    offsets = np.zeros(len(ids), dtype=np.int64)
+    tied: dict[int, list[int]] = {}
+    for row in np.flatnonzero(size > 1).tolist():
+        tied.setdefault(int(segment[row]), []).append(row)
+    for topic, rows in tied.items():
+        equals: dict[float, list[str]] = {float(score[row]): [] for row in rows}
+        for doc, value in topics[topic].items():
+            if (group := equals.get(float(value))) is not None:
+                group.append(id_text(doc, "document id"))
+        order = {value: sorted(group, reverse=True) for value, group in equals.items()}
+        places = {value: {doc: at for at, doc in enumerate(group)} for value, group in order.items()}
+        for row in rows:
+            offsets[row] = places[float(score[row])][ids[row]]
+    return offsets

@@ -1,0 +1,145 @@
+"""Rank the rows of whole topics: score falling, ties by document id falling (bytes), as trec_eval does.
+
+Nothing is sorted that need not be. Scores that already fall keep their order, and ties are resolved
+only where a document that may be judged is among them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judged.data import hash_ids
+from judged.errors import InputError
+from judged.judging.found import Found
+from judged.judging.segments import falling_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged._types import Batch, Floats, Hashes, Ints, Strings
+    from judged.data import QrelsIndex
+
+_LOW_HALF = np.uint64(0xFFFFFFFF)
+_HIGH_HALF = np.uint64(32)
+
+
+class DuplicateDocumentError(InputError):
+    """A document stands twice in one topic's ranking."""
+
+    def __init__(self, query_id: str, doc_id: str, where: str = "", line: int | None = None) -> None:
+        self.query_id, self.doc_id = query_id, doc_id
+        super().__init__(
+            f"document {doc_id} is returned twice for topic {query_id}",
+            fix="keep one row a document; a file that holds several runs must be split by its run tag",
+            path=where,
+            line=line,
+        )
+
+
+def rank_topics(index: QrelsIndex, batch: Batch) -> Found:
+    """Rank a batch of whole topics, each in one piece, and pick out the rows that may be judged.
+
+    Parameters
+    ----------
+    index
+        The qrels.
+    batch
+        ``query_id, doc_id`` and, unless the run is a set, ``score``.
+
+    Raises
+    ------
+    InputError
+        If a score is NaN, or a document stands twice in a topic.
+    """
+    names, starts, ends = topic_runs(batch.column("query_id"))
+    docs = batch.column("doc_id")
+    scores = _scores(batch)
+    segment = np.repeat(np.arange(len(names)), ends - starts)
+    hashes = hash_ids(docs)
+    _refuse_duplicates(segment, hashes, names, docs)
+    code = np.asarray(pc.fill_null(pc.index_in(names, value_set=index.topic_ids), -1).to_numpy(zero_copy_only=False))
+    rows = np.flatnonzero(index.maybe_judged(code.astype(np.int64)[segment], hashes))
+    order = _order(scores, segment, starts)
+    if order is None:
+        falling, place = scores, rows
+    else:
+        falling = scores[order]
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        place = place[rows]
+    start = starts[segment[rows]]
+    first, behind = falling_bounds(falling, start, ends[segment[rows]], scores[rows])
+    place = _break_ties(place, first, behind, lambda at: docs.take(at if order is None else order[at]))
+    return Found(
+        names=tuple(names.to_pylist()),
+        returned=ends - starts,
+        topic=code.astype(np.int64)[segment[rows]],
+        doc=docs.take(rows),
+        rank=place - start + 1,
+        tie_first=first - start + 1,
+        tie_last=behind - start,
+        score=scores[rows],
+    )
+
+
+def topic_runs(queries: Strings) -> tuple[Strings, Ints, Ints]:
+    """Cut a column of query ids where it changes: the ids, and where each piece starts and ends."""
+    encoded = pc.run_end_encode(queries)
+    ends = np.asarray(encoded.run_ends, dtype=np.int64)
+    return encoded.values, np.concatenate(([0], ends[:-1])).astype(np.int64), ends
+
+
+def _scores(batch: Batch) -> Floats:
+    if "score" not in batch.schema.names:
+        return np.zeros(batch.num_rows)
+    scores = batch.column("score").to_numpy(zero_copy_only=False)
+    if np.isnan(scores).any():
+        row = int(np.flatnonzero(np.isnan(scores))[0])
+        pair = f"topic {batch.column('query_id')[row]}, document {batch.column('doc_id')[row]}"
+        raise InputError(f"the score of {pair} is NaN", fix="write a number, or leave the document out")
+    return scores
+
+
+def _refuse_duplicates(segment: Ints, hashes: Hashes, names: Strings, docs: Strings) -> None:
+    keys = segment.astype(np.uint64) << _HIGH_HALF
+    keys |= hashes & _LOW_HALF
+    ordered = np.sort(keys)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(repeated):
+        return
+    suspects = np.flatnonzero(np.isin(keys, repeated))
+    seen: set[tuple[int, str]] = set()
+    for topic, doc in zip(segment[suspects].tolist(), docs.take(suspects).to_pylist(), strict=True):
+        if (topic, doc) in seen:
+            raise DuplicateDocumentError(names[topic].as_py(), doc)
+        seen.add((topic, doc))
+
+
+def _order(scores: Floats, segment: Ints, starts: Ints) -> Ints | None:
+    """Give the order in which scores fall within each topic, or None where they do already."""
+    rises = scores[1:] > scores[:-1]
+    rises[starts[1:] - 1] = False
+    return np.lexsort((-scores, segment)) if rises.any() else None
+
+
+def _break_ties(place: Ints, first: Ints, behind: Ints, docs_at: Callable[[Ints], Strings]) -> Ints:
+    """Move each row that is tied to its place among its equals, document ids falling."""
+    tied = behind - first > 1
+    if not tied.any():
+        return place
+    groups, at = np.unique(first[tied], return_index=True)
+    sizes = behind[tied][at] - groups
+    group = np.repeat(np.arange(len(groups)), sizes)
+    offsets = np.cumsum(sizes) - sizes
+    members = np.arange(len(group)) - np.repeat(offsets, sizes) + np.repeat(groups, sizes)
+    table = pa.table({"group": group, "doc": docs_at(members)})
+    order = pc.sort_indices(table, sort_keys=[("group", "ascending"), ("doc", "descending")]).to_numpy()
+    new_place = np.empty(len(members), dtype=np.int64)
+    new_place[order] = members
+    moved = place.copy()
+    moved[tied] = new_place[np.searchsorted(members, place[tied])]
+    return moved

@@ -1,0 +1,178 @@
+"""Read a run part by part, in threads, and rank each topic as soon as it is complete.
+
+A topic may begin in one part and end in another, so each part gives up its first and last topic: these
+edges are put together in order. Where a topic comes back after others, the file is not grouped by
+topic, and it is read again, a share of the topics at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from judged.judging.found import Found, together
+from judged.judging.ranking import rank_topics, topic_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from judged._types import Batch
+    from judged.data import Digest, Part, QrelsIndex, Rows
+
+T = TypeVar("T")
+
+COLUMNS = ("query_id", "doc_id", "score")
+SHARE = 2_000_000
+"""Rows of a scattered run that are held at a time, at the least."""
+_MOST_SHARES = 4
+_EDGE_ROWS = 1 << 16
+_THREADS = max(1, min(os.cpu_count() or 1, 8))
+
+
+class ScatteredError(Exception):
+    """A topic came back after others: the run is not grouped by topic."""
+
+
+class _Cut(NamedTuple):
+    """One part, cut at its topics: the first, what is complete within the part, and the last."""
+
+    head: Batch
+    middle: Found | None
+    tail: Batch | None
+
+
+def scan(index: QrelsIndex, rows: Rows, digest: Digest | None = None) -> Found:
+    """Find the judged rows of a run and their ranks, whatever the order of its rows.
+
+    Raises
+    ------
+    InputError
+        If a part cannot be read or ranked.
+    """
+    try:
+        return _scan_grouped(index, rows, digest)
+    except ScatteredError:
+        return _scan_scattered(index, rows)
+
+
+def _scan_grouped(index: QrelsIndex, rows: Rows, digest: Digest | None) -> Found:
+    found: list[Found] = []
+    seen: set[str] = set()
+    edges: list[Batch] = []  # complete topics that crossed a part's end, not ranked yet
+    open_topic: list[Batch] = []
+
+    def take(piece: Found) -> None:
+        before = len(seen)
+        seen.update(piece.names)
+        if len(seen) - before < len(piece.names):
+            raise ScatteredError
+        found.append(piece)
+
+    def close(*, flush: bool = False) -> None:
+        edges.extend(open_topic)
+        open_topic.clear()
+        if edges and (flush or sum(edge.num_rows for edge in edges) > _EDGE_ROWS):
+            take(rank_topics(index, _joined(edges)))
+            edges.clear()
+
+    for cut in threaded(lambda batch: _cut(index, batch), rows.parts(COLUMNS, digest)):
+        if open_topic and _first_topic(open_topic[0]) != _first_topic(cut.head):
+            close()
+        open_topic.append(cut.head)
+        if cut.tail is not None:
+            close()
+            open_topic.append(cut.tail)
+        if cut.middle is not None:
+            take(cut.middle)
+    close(flush=True)
+    return together(found)
+
+
+def _scan_scattered(index: QrelsIndex, rows: Rows) -> Found:
+    counts: dict[str, int] = {}
+    for lengths in threaded(_topic_lengths, rows.parts(("query_id",))):
+        for name, length in lengths.items():
+            counts[name] = counts.get(name, 0) + length
+    found: list[Found] = []
+    for share in _shares(counts):
+        wanted = pa.array(share, pa.string())
+        pieces = list(threaded(lambda batch, wanted=wanted: _only(batch, wanted), rows.parts(COLUMNS)))
+        batch = _joined([piece for piece in pieces if piece.num_rows])
+        codes = pc.index_in(batch.column("query_id"), value_set=wanted).to_numpy()
+        found.append(rank_topics(index, batch.take(pa.array(np.argsort(codes, kind="stable")))))
+    return together(found)
+
+
+def threaded(work: Callable[[Batch], T], parts: Iterable[Part]) -> Iterator[T]:
+    """Call each part and do the work on its batch in threads; results come in the order of the parts."""
+    waiting: deque[Future[T | None]] = deque()
+
+    def do(part: Part) -> T | None:
+        batch = part()
+        return work(batch) if batch.num_rows else None
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for part in parts:
+            waiting.append(pool.submit(do, part))
+            if len(waiting) > 2 * _THREADS and (done := waiting.popleft().result()) is not None:
+                yield done
+        while waiting:
+            if (done := waiting.popleft().result()) is not None:
+                yield done
+
+
+def _cut(index: QrelsIndex, batch: Batch) -> _Cut:
+    _, starts, _ = topic_runs(batch.column("query_id"))
+    if len(starts) == 1:
+        return _Cut(batch, None, None)
+    first, last = int(starts[1]), int(starts[-1])
+    middle = rank_topics(index, batch.slice(first, last - first)) if last > first else None
+    return _Cut(_copied(batch.slice(0, first)), middle, _copied(batch.slice(last)))
+
+
+def _copied(batch: Batch) -> Batch:
+    """Copy a slice, so that it does not keep its whole part in memory."""
+    return batch.take(pa.array(np.arange(batch.num_rows)))
+
+
+def _joined(batches: list[Batch]) -> Batch:
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def _first_topic(batch: Batch) -> str:
+    return batch.column("query_id")[0].as_py()
+
+
+def _topic_lengths(batch: Batch) -> dict[str, int]:
+    names, starts, ends = topic_runs(batch.column("query_id"))
+    lengths: dict[str, int] = {}
+    for name, length in zip(names.to_pylist(), (ends - starts).tolist(), strict=True):
+        lengths[name] = lengths.get(name, 0) + length
+    return lengths
+
+
+def _shares(counts: dict[str, int]) -> list[list[str]]:
+    """Divide the topics into shares of about equal rows: as few as memory allows, at most four."""
+    shares = min(_MOST_SHARES, -(-sum(counts.values()) // SHARE))
+    size = sum(counts.values()) / shares
+    cut: list[list[str]] = [[]]
+    rows = 0
+    for name, count in counts.items():
+        if rows >= size and len(cut) < shares:
+            cut.append([])
+            rows = 0
+        cut[-1].append(name)
+        rows += count
+    return cut
+
+
+def _only(batch: Batch, wanted: pa.Array) -> Batch:
+    names, starts, ends = topic_runs(batch.column("query_id"))
+    keep = np.repeat(np.asarray(pc.is_in(names, value_set=wanted)), ends - starts)
+    return batch.filter(pa.array(keep))

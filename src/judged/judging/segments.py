@@ -1,0 +1,69 @@
+"""Kernels on flat columns that are cut into segments, one a topic.
+
+Sums run in the order of the column (topic, then rank), one addition after the other, as the C tools
+add; pairwise summation would differ in the last bit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged._types import Bools, Floats, Ints
+
+
+def segment_starts(segment: Ints, count: int) -> Ints:
+    """Give where each of ``count`` segments begins in a sorted column; one entry more at the end.
+
+    >>> segment_starts(np.array([0, 0, 2]), 3).tolist()
+    [0, 2, 2, 3]
+    """
+    return np.searchsorted(segment, np.arange(count + 1)).astype(np.int64)
+
+
+def segment_sum(values: Floats | Bools, segment: Ints, count: int) -> Floats:
+    """Add up the values of each segment, in the order in which they stand.
+
+    >>> segment_sum(np.array([1.0, 2.0, 4.0]), np.array([0, 0, 2]), 3).tolist()
+    [3.0, 0.0, 4.0]
+    """
+    return np.bincount(segment, weights=values, minlength=count)
+
+
+def running_count(mask: Bools, segment: Ints, starts: Ints) -> Ints:
+    """Count the marked entries of the segment up to and including each entry.
+
+    >>> running_count(np.array([True, True, False, True]), np.array([0, 0, 0, 1]), np.array([0, 3, 4])).tolist()
+    [1, 2, 2, 1]
+    """
+    counts = np.concatenate(([0], np.cumsum(mask)))
+    return counts[1:] - counts[starts[segment]]
+
+
+def falling_bounds(values: Floats, low: Ints, high: Ints, target: Floats) -> tuple[Ints, Ints]:
+    """Find where each target's equals stand in ``values[low:high]``, which falls.
+
+    Gives the first position of the equals and the position behind the last, one of each a target.
+
+    >>> first, behind = falling_bounds(np.array([3.0, 2.0, 2.0, 1.0]), np.array([0]), np.array([4]), np.array([2.0]))
+    >>> first.tolist(), behind.tolist()
+    ([1], [3])
+    """
+    return (
+        _bisect(low, high, lambda at: values[at] > target),
+        _bisect(low, high, lambda at: values[at] >= target),
+    )
+
+
+def _bisect(low: Ints, high: Ints, is_left: Callable[[Ints], Bools]) -> Ints:
+    low, high = low.copy(), high.copy()
+    while (low < high).any():
+        middle = (low + high) // 2
+        left = is_left(np.minimum(middle, np.maximum(high - 1, 0))) & (low < high)
+        low = np.where(left, middle + 1, low)
+        high = np.where(left, high, middle)
+    return low

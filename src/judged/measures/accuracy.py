@@ -1,0 +1,51 @@
+"""Accuracy, with the warning that it deserves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.measures.arithmetic import relevant_known, relevant_returned, returned_within
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import CUTOFF, REL, Parameter, whole
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+SIZE = Parameter("Number of documents in the collection.", None, whole(1), required=True, values="whole number from 1")
+
+
+@measure(
+    family="set",
+    cite="Manning, Raghavan and Schütze 2008, section 8.3",
+    use="Only to show why it is not used in search.",
+    misleads="Almost every document is not relevant, so returning nothing scores near 1: the number says how large the collection is.",
+    properties=Properties(low=None, needs_ranking=False, ignores_unjudged_tail=False),
+)
+class Accuracy(Measure):
+    r"""Share of the collection that is treated rightly: relevant and returned, or neither.
+
+    .. math:: \mathrm{Accuracy} = \frac{TP + TN}{N}, \quad
+        TN = N - |\text{returned}| - |\text{relevant}| + TP
+
+    N, the number of documents in the collection, must be given; one smaller than what is judged and
+    returned gives nonsense, even below 0.
+
+    Examples
+    --------
+    A collection of 1000 with two relevant documents. Five documents returned, none of them relevant:
+
+    >>> Accuracy(n=1000).of_list([0, 0, 0, 0, 0], missing=[1, 1])
+    0.993
+    """
+
+    cutoff: int | None = param(CUTOFF)
+    n: int = param(SIZE)
+    rel: float = param(REL)
+
+    def score(self, judged: Judged) -> Floats:
+        """True positives and true negatives, divided by N."""
+        true_positives = relevant_returned(judged, self.rel, self.cutoff)
+        returned = returned_within(judged, self.cutoff)
+        true_negatives = self.n - returned - relevant_known(judged, self.rel) + true_positives
+        return (true_positives + true_negatives) / self.n

@@ -1,0 +1,238 @@
+"""What a measure is: a frozen value with a name, parameters, declared properties and a formula."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar, dataclass_transform
+
+import numpy as np
+
+from judged.errors import MeasureError
+from judged.judging import judge_list
+from judged.measures.parameters import Parameter, spell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from judged._types import Floats
+    from judged.judging import Judged
+    from judged.judging.lists import Grades
+
+Aggregate: TypeAlias = Literal["mean", "sum", "count"]
+
+
+@dataclass(frozen=True)
+class Properties:
+    """What is true of every score of a measure. The tests hold each measure to what it declares.
+
+    Parameters
+    ----------
+    low, high
+        The range of the scores; None where there is no bound.
+    needs_ranking
+        False for measures of a set, which do not look at ranks.
+    graded
+        Whether grades count, or only relevant and not relevant.
+    ignores_unjudged_tail
+        Whether unjudged documents appended at the end leave the score as it is.
+    monotone
+        Whether a higher grade for a returned document never lowers the score, the ideal left aside.
+    perfect
+        The score of a ranking of all relevant documents, best first, where it is always the same.
+    higher_is_better
+        None for a measure that is neither (a count).
+    """
+
+    low: float | None = 0.0
+    high: float | None = 1.0
+    needs_ranking: bool = True
+    graded: bool = False
+    ignores_unjudged_tail: bool = True
+    monotone: bool = True
+    perfect: float | None = None
+    higher_is_better: bool | None = True
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the registry knows of a measure beside its formula."""
+
+    cls: type[Measure]
+    name: str
+    family: str
+    aliases: Mapping[str, Mapping[str, Any]]
+    aggregate: Aggregate
+    properties: Properties
+    cite: str
+    use: str
+    misleads: str
+    tools: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters in the order in which they are written, the cutoff left out."""
+        return tuple(parameter for parameter in self.all_parameters if parameter.name != "cutoff")
+
+    @property
+    def all_parameters(self) -> tuple[Parameter, ...]:
+        """All parameters, the cutoff among them."""
+        return tuple(parameter_of(f) for f in dataclasses.fields(self.cls))
+
+    @property
+    def cutoff(self) -> Parameter | None:
+        """The cutoff, where the measure takes one."""
+        return next((parameter for parameter in self.all_parameters if parameter.name == "cutoff"), None)
+
+
+_entries: dict[str, Entry] = {}
+REGISTRY: Mapping[str, Entry] = MappingProxyType(_entries)
+"""Every measure by its name."""
+
+
+class MeasureType(type):
+    """Lets a class stand for its defaults: ``nDCG @ 10`` is ``nDCG(cutoff=10)``."""
+
+    def __matmul__(cls: type[M], cutoff: int) -> M:  # type: ignore[misc]
+        return cls(cutoff=cutoff)  # type: ignore[call-arg]
+
+
+class Measure(metaclass=MeasureType):
+    """Base of all measures. A measure has one method of its own: `score`."""
+
+    entry: ClassVar[Entry]
+
+    def score(self, judged: Judged) -> Floats:
+        """Compute one score a topic: (T,)."""
+        raise MeasureError(f"{type(self).__name__} has no formula")
+
+    def __call__(self, judged: Judged) -> Floats:
+        """Score every topic of a judged list.
+
+        Returns
+        -------
+        (T,) float64
+            NaN only for a topic that the measure's parameters leave out (``undefined=skip``).
+
+        Raises
+        ------
+        MeasureError
+            If the run has no scores and the measure needs ranks.
+        """
+        if self.entry.properties.needs_ranking and not judged.ranked:
+            raise MeasureError(
+                f"{self} needs a ranking, and the run {judged.run.name} has no scores."
+                " Fix: give scores, or use set measures such as SetP, SetR, SetF"
+            )
+        seen = judged.condensed if getattr(self, "judged_only", False) else judged
+        scores = self.score(seen)
+        undefined = getattr(self, "undefined", 0.0)
+        if undefined != 0.0:
+            scores = np.where(self.is_defined(judged), scores, undefined)
+        return scores
+
+    def of_list(self, grades: Grades, *, missing: Sequence[float] = ()) -> float:
+        """Score one ranked list of grades (None: unjudged); `missing` are judged and not returned.
+
+        >>> from judged import AP
+        >>> AP().of_list([1, 0, 1, 0, 1], missing=[1])
+        0.5666666666666667
+        """
+        return float(self(judge_list(grades, missing=missing))[0])
+
+    def is_defined(self, judged: Judged) -> Any:
+        """Mark the topics that have something relevant: (T,) bool."""
+        return judged.sum_labels(judged.relevant_labels(getattr(self, "rel", np.nextafter(0, 1)))) > 0
+
+    def __matmul__(self, cutoff: int) -> Self:
+        return self.replace(cutoff=cutoff)
+
+    def replace(self, **changes: Any) -> Self:
+        """Give the same measure with other parameters."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+    def __post_init__(self) -> None:
+        for parameter in self.entry.all_parameters:
+            given = getattr(self, parameter.name)
+            object.__setattr__(self, parameter.name, parameter.check(given, self.entry.name))
+
+    def __str__(self) -> str:
+        """Write the canonical name: parameters that are not defaults, then the cutoff."""
+        written = [
+            f"{parameter.name}={spell(getattr(self, parameter.name))}"
+            for parameter in self.entry.parameters
+            if getattr(self, parameter.name) != parameter.default
+        ]
+        inside = f"({','.join(written)})" if written else ""
+        cutoff = getattr(self, "cutoff", None)
+        return f"{self.entry.name}{inside}" + ("" if cutoff is None else f"@{cutoff}")
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+M = TypeVar("M", bound=Measure)
+
+
+def parameter_of(field: dataclasses.Field[Any]) -> Parameter:
+    """Give the declaration of a measure's parameter."""
+    return dataclasses.replace(field.metadata["parameter"], name=field.name)
+
+
+def param(parameter: Parameter) -> Any:
+    """Declare a parameter of a measure: a dataclass field that carries its meaning and its check."""
+    metadata = {"parameter": parameter}
+    if parameter.required:
+        return field(metadata=metadata)
+    return field(default=parameter.default, metadata=metadata)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(param,))
+def measure(
+    *,
+    family: str,
+    cite: str,
+    use: str,
+    misleads: str,
+    name: str = "",
+    aliases: Mapping[str, Mapping[str, Any]] | None = None,
+    aggregate: Aggregate = "mean",
+    properties: Properties | None = None,
+    tools: Mapping[str, str] | None = None,
+) -> Callable[[type[M]], type[M]]:
+    """Register a measure.
+
+    Parameters
+    ----------
+    family
+        What it stands with in the catalogue: set, ranked, graded, incomplete or count.
+    cite
+        The paper or tool that defines it.
+    use, misleads
+        One sentence each: when to take it, and when it deceives.
+    name
+        Its canonical name, if it cannot be the class's.
+    aliases
+        Other names that are understood on input, each with the parameters that it stands for.
+    aggregate
+        How the scores of topics become one number.
+    properties
+        What is true of every score.
+    tools
+        What other tools call the same number.
+    """
+
+    def register(cls: type[M]) -> type[M]:
+        made = dataclass(frozen=True, kw_only=True, repr=False)(cls)
+        key = name or cls.__name__
+        made.entry = Entry(
+            made, key, family, dict(aliases or {}), aggregate, properties or Properties(), cite, use, misleads, tools or {}
+        )
+        if key in _entries:
+            raise MeasureError(f"two measures are called {key}")
+        _entries[key] = made.entry
+        return made
+
+    return register

@@ -1,0 +1,77 @@
+"""Cumulated gain, with and without a discount."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, discounts, gains
+from judged.measures.parameters import CUTOFF, JUDGED_ONLY
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+
+@measure(
+    family="graded",
+    cite="Järvelin and Kekäläinen 2002",
+    use="The plain worth of what is on the page, before any discount.",
+    misleads="It does not see order, and topics with many good documents drown the others in the mean.",
+    properties=Properties(high=None, graded=True),
+)
+class CG(Measure):
+    r"""Cumulated gain: the gains of the first k documents, added up.
+
+    .. math:: \mathrm{CG}@k = \sum_{r \le k} g_r
+
+    Examples
+    --------
+    >>> CG().of_list([3, 2, 3, 0, 1, 2])
+    11.0
+    """
+
+    cutoff: int | None = param(CUTOFF)
+    gain: Gain = param(GAIN)
+    judged_only: bool = param(JUDGED_ONLY)
+
+    def score(self, judged: Judged) -> Floats:
+        """Add up the gains of the first k."""
+        return judged.sum(gains(judged.grade, self.gain) * judged.within(self.cutoff))
+
+
+@measure(
+    family="graded",
+    cite="Järvelin and Kekäläinen 2002; Burges et al. 2005 (exp2)",
+    use="The worth of a page to a user who may stop at every rank, in units of gain.",
+    misleads="It has no common scale over topics: compare topics with nDCG. The discount of ranks 1 and 2 differs between texts.",
+    aliases={"dcg_burges": {"gain": "exp2"}},
+    properties=Properties(high=None, graded=True),
+    tools={"trec_eval": "dcg", "ranx": "dcg@10, dcg_burges@10"},
+)
+class DCG(Measure):
+    r"""Discounted cumulated gain: each gain divided by a discount of its rank, added up.
+
+    .. math:: \mathrm{DCG}@k = \sum_{r \le k} \frac{g_r}{\log_2(r+1)}
+
+    ``discount=original`` is that of the first paper: gains before rank b are not discounted, from there on
+    they are divided by :math:`\log_b r`.
+
+    Examples
+    --------
+    >>> round(DCG(gain="exp2").of_list([3, 0, 2, 1, 0]), 3)
+    8.931
+    >>> round(DCG(discount="original").of_list([3, 2, 3, 0, 0, 1, 2, 2, 3, 0]), 2)
+    9.61
+    """
+
+    cutoff: int | None = param(CUTOFF)
+    gain: Gain = param(GAIN)
+    discount: str = param(DISCOUNT)
+    base: float = param(BASE)
+    judged_only: bool = param(JUDGED_ONLY)
+
+    def score(self, judged: Judged) -> Floats:
+        """Add up gain divided by discount over the first k."""
+        worth = gains(judged.grade, self.gain) / discounts(judged.rank, self.discount, self.base)
+        return judged.sum(worth * judged.within(self.cutoff))

@@ -1,0 +1,89 @@
+"""Gains and discounts: what a grade is worth, and what a rank takes away."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from judged.measures.parameters import Parameter, one_of, real
+
+if TYPE_CHECKING:
+    from judged._types import Floats, Ints
+
+Gain: TypeAlias = str | tuple[tuple[float, float], ...]
+
+
+def _gain(given: Any) -> Gain:
+    if given in {"linear", "exp2"}:
+        return given
+    pairs = given.items() if isinstance(given, Mapping) else given
+    if isinstance(pairs, str):
+        raise ValueError("linear, exp2, or a table of gains such as {1:1,2:3}")
+    table = {float(grade): float(gain) for grade, gain in pairs}
+    if not table or not all(map(math.isfinite, (*table, *table.values()))):
+        raise ValueError("a table of finite gains such as {1:1,2:3}")
+    return tuple(sorted(table.items()))
+
+
+GAIN = Parameter(
+    "What a grade is worth: linear is the grade itself, exp2 is 2^grade - 1, a table gives the gain of each"
+    " grade (a grade that it leaves out keeps its linear gain).",
+    "linear",
+    _gain,
+    values="linear, exp2, or a table such as {1:1,2:3,3:10}",
+)
+DISCOUNT = Parameter(
+    "What the gain at rank r is divided by: log2 is log2(r+1), ln is ln(r+1), original is max(1, log_base(r)).",
+    "log2",
+    one_of("log2", "ln", "original"),
+    values="log2, ln, original",
+)
+BASE = Parameter("The base b of the original discount.", 2.0, real(1.0000001), values="number above 1")
+
+
+def gains(grades: Floats, gain: Gain) -> Floats:
+    """Give each grade its gain. Negative grades gain nothing.
+
+    >>> gains(np.array([-1.0, 0.0, 1.0, 3.0]), "exp2").tolist()
+    [0.0, 0.0, 1.0, 7.0]
+    >>> gains(np.array([-1.0, 0.0, 1.0, 3.0]), ((1.0, 5.0),)).tolist()
+    [0.0, 0.0, 5.0, 3.0]
+    """
+    linear = np.maximum(grades, 0.0)
+    if isinstance(gain, str):
+        return linear if gain == "linear" else np.exp2(linear) - 1.0
+    for grade, worth in gain:
+        linear = np.where(grades == grade, worth, linear)
+    return linear
+
+
+def discounts(ranks: Ints, discount: str, base: float) -> Floats:
+    """Give what the gain at each rank is divided by.
+
+    >>> discounts(np.array([1, 3]), "log2", 2.0).tolist()
+    [1.0, 2.0]
+    >>> discounts(np.array([1, 2, 4]), "original", 2.0).tolist()
+    [1.0, 1.0, 2.0]
+    """
+    deepest = int(ranks.max(initial=1))
+    return _divisors(discount, base, 1 << deepest.bit_length())[ranks]
+
+
+@lru_cache(maxsize=16)
+def _divisors(discount: str, base: float, size: int) -> Floats:
+    """Tabulate by rank with the C library's logarithm: NumPy's differs in the last bit for some ranks."""
+    ranks = range(1, size)
+    if discount == "log2":
+        values = [math.log2(rank + 1) for rank in ranks]
+    elif discount == "ln":
+        values = [math.log(rank + 1) for rank in ranks]
+    else:
+        log_base = math.log2(base)
+        values = [max(1.0, math.log2(rank) / log_base) for rank in ranks]
+    table = np.array([math.nan, *values])
+    table.flags.writeable = False
+    return table

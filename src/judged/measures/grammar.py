@@ -1,0 +1,161 @@
+"""Names to measures: ``nDCG(gain=exp2)@10`` is parsed to a value, and printed back the same.
+
+A name is ``Name``, ``Name@k``, ``Name(parameter=value,...)@k``. Several at once: ``nDCG@1..10``,
+``P@5,10``. Names of trec_eval (``ndcg_cut_10``, ``P.5,10``) and ranx (``ndcg@10-l2``) are understood.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Any
+
+from judged.errors import MeasureError
+from judged.measures.base import REGISTRY, Entry, Measure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_NAME = re.compile(
+    r"\s*(?P<name>[A-Za-z][A-Za-z0-9_-]*?)\s*(?:\((?P<inside>.*)\))?"
+    r"\s*(?:@\s*(?P<cutoffs>[0-9.,\s]+))?(?:-l(?P<level>[0-9]+))?\s*",
+    re.DOTALL,
+)
+_SUFFIX = re.compile(r"(?P<name>[A-Za-z][A-Za-z_]*?)[_.](?P<cutoffs>[0-9][0-9,]*)")
+_PART = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\{[^}]*\}|[^,{}]+)\s*(?:,|$)")
+_MOST = 100_000
+
+
+def parse(text: str | Measure | type[Measure]) -> Measure:
+    """Read one measure's name.
+
+    >>> parse("nDCG@10"), parse("ndcg_cut_10"), parse("NDCG( gain = exp2 ) @10"), parse("mrr@10-l2")
+    (nDCG@10, nDCG@10, nDCG(gain=exp2)@10, RR(rel=2)@10)
+    >>> parse("nDCG(gain={1:1,2:5})@10") == parse(str(parse("nDCG(gain={1:1,2:5})@10")))
+    True
+
+    Raises
+    ------
+    MeasureError
+        If there is no such measure, or its parameters are wrong; the message says what is possible.
+    """
+    measures = parse_many(text)
+    if len(measures) != 1:
+        raise MeasureError(f"{text} names {len(measures)} measures where one is wanted. Fix: name one cutoff")
+    return measures[0]
+
+
+def parse_many(text: str | Measure | type[Measure]) -> tuple[Measure, ...]:
+    """Read a name that may stand for a series.
+
+    >>> parse_many("P@5,10"), parse_many("nDCG@1..3"), parse_many("recall.5,10")
+    ((P@5, P@10), (nDCG@1, nDCG@2, nDCG@3), (R@5, R@10))
+
+    Raises
+    ------
+    MeasureError
+        As `parse`.
+    """
+    if isinstance(text, Measure):
+        return (text,)
+    if isinstance(text, type):
+        return (_made(text.entry, {}),)
+    entry, values, cutoffs = _read(text)
+    if cutoffs is None:
+        return (_made(entry, values),)
+    return tuple(_made(entry, {**values, "cutoff": cutoff}) for cutoff in _series(cutoffs, text))
+
+
+def find(name: str) -> tuple[Entry, Mapping[str, Any]]:
+    """Find a measure by its name or an alias, whatever the case, with the parameters that an alias stands for.
+
+    >>> find("hitrate")[0].name, find("ndcg_burges")[1]
+    ('Success', {'gain': 'exp2'})
+
+    Raises
+    ------
+    MeasureError
+        If nothing is called so; the message names what is close.
+    """
+    if name in REGISTRY:
+        return REGISTRY[name], {}
+    known = _names()
+    if (found := known.get(name.lower())) is not None:
+        return found
+    close = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    names = ", ".join(dict.fromkeys(known[key][0].name for key in close)) or ", ".join(REGISTRY)
+    raise MeasureError(f"there is no measure {name!r}. Fix: did you mean {names}? 'judged measures' lists all")
+
+
+def _names() -> dict[str, tuple[Entry, Mapping[str, Any]]]:
+    known: dict[str, tuple[Entry, Mapping[str, Any]]] = {}
+    for entry in REGISTRY.values():
+        for alias, values in {**entry.aliases, entry.name: {}}.items():
+            known[alias.lower()] = (entry, values)
+    return known
+
+
+def _read(text: str) -> tuple[Entry, dict[str, Any], str | None]:
+    whole = _NAME.fullmatch(text)
+    if whole is None:
+        suffixed = _SUFFIX.fullmatch(text.strip())
+        if suffixed is None:
+            raise MeasureError(f"{text!r} is no measure's name. Fix: write NAME, NAME@10 or NAME(parameter=value)@10")
+        entry, values = find(suffixed["name"])
+        return entry, dict(values), suffixed["cutoffs"]
+    name, cutoffs = whole["name"], whole["cutoffs"]
+    suffixed = _SUFFIX.fullmatch(name)
+    if suffixed and cutoffs is None and whole["inside"] is None and name not in REGISTRY:
+        name, cutoffs = suffixed["name"], suffixed["cutoffs"]
+    entry, values = find(name)
+    given = {**values, **dict(_parts(whole["inside"] or "", text))}
+    if whole["level"]:
+        given["rel"] = whole["level"]
+    return entry, given, cutoffs
+
+
+def _parts(inside: str, text: str) -> Iterator[tuple[str, Any]]:
+    at = 0
+    while at < len(inside.rstrip()):
+        part = _PART.match(inside, at)
+        if part is None:
+            raise MeasureError(f"{text!r}: cannot read {inside[at:]!r}. Fix: write parameter=value, separated by commas")
+        yield part[1], _value(part[2].strip(), text)
+        at = part.end()
+
+
+def _value(written: str, text: str) -> Any:
+    if not written.startswith("{"):
+        return written
+    pairs = [pair.split(":") for pair in written.strip("{}").split(",") if pair.strip()]
+    if not pairs or any(len(pair) != 2 for pair in pairs):
+        raise MeasureError(f"{text!r}: cannot read {written}. Fix: write a table such as {{1:1,2:3}}")
+    return dict(pairs)
+
+
+def _series(cutoffs: str, text: str) -> list[int]:
+    found: list[int] = []
+    for part in cutoffs.replace(" ", "").split(","):
+        first, dots, last = part.partition("..")
+        if not first.isdecimal() or (dots and not last.isdecimal()):
+            raise MeasureError(f"{text!r}: {part!r} is no cutoff. Fix: write @10, @5,10 or @1..10")
+        if dots and not int(first) <= int(last) < int(first) + _MOST:
+            raise MeasureError(f"{text!r}: {part!r} does not count up. Fix: write the smaller cutoff first")
+        found.extend(range(int(first), int(last or first) + 1))
+    return found
+
+
+def _made(entry: Entry, values: Mapping[str, Any]) -> Measure:
+    known = {parameter.name for parameter in entry.all_parameters}
+    for name in values:
+        if name not in known:
+            if name == "cutoff":
+                raise MeasureError(f"{entry.name} takes no cutoff. Fix: write {entry.name}")
+            raise MeasureError(
+                f"{entry.name} has no parameter {name!r}. Fix: use one of {', '.join(sorted(known)) or 'none'}"
+            )
+    for parameter in entry.all_parameters:
+        if parameter.required and parameter.name not in values:
+            written = f"{entry.name}@10" if parameter.name == "cutoff" else f"{entry.name}({parameter.name}=...)"
+            raise MeasureError(f"{entry.name} needs {parameter.name}. Fix: write {written}")
+    return entry.cls(**values)

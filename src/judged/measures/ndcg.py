@@ -1,0 +1,69 @@
+"""nDCG: discounted gain as a share of the best that was possible."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.measures.arithmetic import divide
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.dcg import DCG
+from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, gains
+from judged.measures.parameters import CUTOFF, JUDGED_ONLY, UNDEFINED
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+
+@measure(
+    family="graded",
+    cite="Järvelin and Kekäläinen 2002; Burges et al. 2005 (exp2)",
+    use="The standard for graded judgments and ranked pages: order matters, and topics count alike.",
+    misleads="One name, many numbers: gain, discount and the cutoff of the ideal differ between tools. A topic with one weak relevant document scores 1 for returning it.",
+    aliases={"ndcg_cut": {}, "ndcg_burges": {"gain": "exp2"}},
+    properties=Properties(graded=True, monotone=False, perfect=1.0),
+    tools={"trec_eval": "ndcg, ndcg_cut_10", "ir_measures": "nDCG@10", "ranx": "ndcg@10, ndcg_burges@10", "gdeval": "nDCG(gain=exp2)@20"},
+)
+class nDCG(Measure):
+    r"""Normalised DCG: the DCG of the ranking, divided by that of the ideal ranking.
+
+    .. math:: \mathrm{nDCG}@k = \frac{\mathrm{DCG}@k}{\mathrm{DCG}@k\ \text{of all judged documents, best first}}
+
+    The ideal holds every judged document of the topic, returned or not, and is cut at the same k.
+
+    Examples
+    --------
+    >>> round(nDCG(gain="exp2").of_list([3, 2, 0, 1, 2]), 3)
+    0.969
+    >>> round(nDCG(gain="exp2").of_list([3, 0, 2, 1, 0]), 3)
+    0.951
+    >>> round(nDCG(cutoff=2).of_list([0, 7, 2, 4, 6, 1, 4, 3]), 3)
+    0.409
+    >>> round(nDCG().of_list([0, 4], missing=[4]), 3)
+    0.387
+    """
+
+    cutoff: int | None = param(CUTOFF)
+    gain: Gain = param(GAIN)
+    discount: str = param(DISCOUNT)
+    base: float = param(BASE)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Divide the DCG of the ranking by the DCG of the ideal."""
+        dcg = DCG(cutoff=self.cutoff, gain=self.gain, discount=self.discount, base=self.base)
+        return divide(dcg.score(judged), dcg.score(self.ideal(judged)))
+
+    def ideal(self, judged: Judged) -> Judged:
+        """Rank the judged documents that gain something, best first."""
+        if isinstance(self.gain, str):
+            return judged.ideal  # more grade is more gain, and grade 0 gains nothing
+        worth = gains(judged.label_grade, self.gain)
+        return judged.ideal_by(np.where(worth > 0, worth, -np.inf))
+
+    def is_defined(self, judged: Judged) -> Any:
+        """Mark the topics in which some judged document gains something."""
+        return judged.sum_labels(gains(judged.label_grade, self.gain) > 0) > 0

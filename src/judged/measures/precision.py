@@ -1,0 +1,78 @@
+"""Precision: how much of what was returned is relevant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.measures.arithmetic import divide, relevant_returned
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+
+@measure(
+    family="set at a cutoff",
+    cite="Cleverdon, Mills and Keen 1966",
+    use="The share of useful results on the first page, when every place on it counts alike.",
+    misleads="It cannot reach 1 where fewer than k documents are relevant, and does not see order within the k.",
+    aliases={"Precision": {}, "prec": {}},
+    properties=Properties(),
+    tools={"trec_eval": "P_10", "ir_measures": "P@10", "ranx": "precision@10"},
+)
+class P(Measure):
+    r"""Precision at k: the share of the first k places that hold a relevant document.
+
+    .. math:: \mathrm{P}@k = \frac{|\{\text{relevant documents at rank} \le k\}|}{k}
+
+    The divisor is k, also where fewer documents were returned: an empty place is no relevant document.
+
+    Examples
+    --------
+    >>> P(cutoff=5).of_list([1, 0, 1, 0, 1])
+    0.6
+    >>> P(cutoff=10).of_list([1, 0, 1])  # three documents returned: still divided by 10
+    0.2
+    """
+
+    cutoff: int = param(NEEDED_CUTOFF)
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Relevant in the first k, divided by k."""
+        return relevant_returned(judged, self.rel, self.cutoff) / self.cutoff
+
+
+@measure(
+    family="set",
+    cite="Cleverdon, Mills and Keen 1966",
+    use="For results that have no order: a Boolean search, a filter, a candidate set.",
+    misleads="It rewards returning little: one relevant document alone scores 1.",
+    aliases={"set_P": {}},
+    properties=Properties(needs_ranking=False, ignores_unjudged_tail=False, perfect=1.0),
+    tools={"trec_eval": "set_P", "ir_measures": "SetP"},
+)
+class SetP(Measure):
+    r"""Precision of everything that was returned.
+
+    .. math:: \mathrm{SetP} = \frac{|\{\text{relevant and returned}\}|}{|\{\text{returned}\}|}
+
+    Nothing returned scores 0.
+
+    Examples
+    --------
+    >>> SetP().of_list([1, 0, None, 1])
+    0.5
+    """
+
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Relevant returned, divided by returned."""
+        return divide(relevant_returned(judged, self.rel), judged.returned)

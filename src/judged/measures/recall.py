@@ -1,0 +1,74 @@
+"""Recall: how much of what is relevant was returned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.measures.arithmetic import divide, relevant_known, relevant_returned
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+
+@measure(
+    family="set at a cutoff",
+    cite="Cleverdon, Mills and Keen 1966",
+    use="How much a first stage leaves for the reranker or the reader: R@100, R@1000.",
+    misleads="Only judged documents can be relevant here: with a shallow pool, recall of a new system is too high or too low.",
+    aliases={"Recall": {}},
+    properties=Properties(perfect=1.0),
+    tools={"trec_eval": "recall_100", "ir_measures": "R@100", "ranx": "recall@100"},
+)
+class R(Measure):
+    r"""Recall at k: the share of the known relevant documents that stand among the first k.
+
+    .. math:: \mathrm{R}@k = \frac{|\{\text{relevant documents at rank} \le k\}|}{|\{\text{relevant}\}|}
+
+    Examples
+    --------
+    Eight results, relevant at 2, 4, 5 and 7 of four ("cat in a box"):
+
+    >>> [R(cutoff=k).of_list([0, 1, 0, 1, 1, 0, 1, 0]) for k in range(1, 9)]
+    [0.0, 0.25, 0.25, 0.5, 0.75, 0.75, 1.0, 1.0]
+    """
+
+    cutoff: int = param(NEEDED_CUTOFF)
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Relevant in the first k, divided by all relevant."""
+        return divide(relevant_returned(judged, self.rel, self.cutoff), relevant_known(judged, self.rel))
+
+
+@measure(
+    family="set",
+    cite="Cleverdon, Mills and Keen 1966",
+    use="Whether a candidate set, of whatever size, holds what is relevant.",
+    misleads="It rewards returning everything: report the number returned beside it.",
+    aliases={"set_recall": {}},
+    properties=Properties(needs_ranking=False, perfect=1.0),
+    tools={"trec_eval": "set_recall", "ir_measures": "SetR"},
+)
+class SetR(Measure):
+    r"""Recall of everything that was returned.
+
+    .. math:: \mathrm{SetR} = \frac{|\{\text{relevant and returned}\}|}{|\{\text{relevant}\}|}
+
+    Examples
+    --------
+    >>> SetR().of_list([1, 0, None, 1], missing=[1, 1])
+    0.5
+    """
+
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Relevant returned, divided by all relevant."""
+        return divide(relevant_returned(judged, self.rel), relevant_known(judged, self.rel))

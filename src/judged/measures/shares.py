@@ -1,0 +1,76 @@
+"""How much of a ranking is judged at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.measures.arithmetic import divide, returned_within
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import CUTOFF
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+
+@measure(
+    name="Judged",
+    family="incomplete judgments",
+    cite="ir_measures",
+    use="Beside every other measure: how far the numbers of this run can be trusted.",
+    misleads="A high share is no quality: a run can return judged documents that are all bad.",
+    properties=Properties(needs_ranking=True, ignores_unjudged_tail=False, monotone=False, perfect=1.0, higher_is_better=None),
+    tools={"ir_measures": "Judged@10"},
+)
+class JudgedShare(Measure):
+    r"""Share of the first k returned documents that have a judgment, of whatever grade.
+
+    .. math:: \mathrm{Judged}@k = \frac{|\{\text{judged documents at rank} \le k\}|}{\min(k, \text{returned})}
+
+    Nothing returned scores 0.
+
+    Examples
+    --------
+    >>> from judged import parse
+    >>> parse("Judged@10").of_list([1, None, 0, None])
+    0.5
+    """
+
+    cutoff: int | None = param(CUTOFF)
+
+    def score(self, judged: Judged) -> Floats:
+        """Judged in the first k, divided by returned in the first k."""
+        return divide(judged.sum(judged.within(self.cutoff)), returned_within(judged, self.cutoff))
+
+
+@measure(
+    name="Unjudged",
+    family="incomplete judgments",
+    cite="trec_eval 10 (unj)",
+    use="How many holes the judgments have where users look.",
+    misleads="The divisor is k even for a short list, and a negative grade counts as unjudged: it is not 1 - Judged@k then.",
+    aliases={"unj": {}},
+    properties=Properties(ignores_unjudged_tail=False, monotone=False, perfect=0.0, higher_is_better=None),
+    tools={"trec_eval": "unj_10"},
+)
+class UnjudgedShare(Measure):
+    r"""Share of the first k places that hold a document without a judgment, or with a negative grade.
+
+    .. math:: \mathrm{Unjudged}@k = \frac{|\{\text{unjudged documents at rank} \le k\}|}{k}
+
+    Examples
+    --------
+    >>> from judged import parse
+    >>> parse("Unjudged@4").of_list([1, None, 0, -1])
+    0.5
+    >>> parse("Unjudged@10").of_list([1, None])
+    0.1
+    """
+
+    cutoff: int | None = param(CUTOFF)
+
+    def score(self, judged: Judged) -> Floats:
+        """Unjudged in the first k, divided by k."""
+        known = judged.sum((judged.grade >= 0) & judged.within(self.cutoff))
+        unjudged = returned_within(judged, self.cutoff) - known
+        return divide(unjudged, judged.returned if self.cutoff is None else self.cutoff)

@@ -1,0 +1,45 @@
+"""Success: whether the user finds anything at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.measures.arithmetic import relevant_returned
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+
+@measure(
+    family="set at a cutoff",
+    cite="Soboroff 2006; trec_eval",
+    use="One good document is enough: known items, question answering, a RAG context that must hold the evidence.",
+    misleads="It does not see whether there is one relevant document or ten, or at which of the k ranks.",
+    aliases={"HitRate": {}, "hit_rate": {}},
+    properties=Properties(perfect=1.0),
+    tools={"trec_eval": "success_5", "ir_measures": "Success@5", "ranx": "hit_rate@5"},
+)
+class Success(Measure):
+    r"""Success at k: 1 where a relevant document stands among the first k, else 0.
+
+    .. math:: \mathrm{Success}@k = [\,\exists\ \text{relevant document at rank} \le k\,]
+
+    Examples
+    --------
+    >>> Success(cutoff=1).of_list([0, 1]), Success(cutoff=5).of_list([0, 1])
+    (0.0, 1.0)
+    """
+
+    cutoff: int = param(NEEDED_CUTOFF)
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Whether anything relevant is in the first k."""
+        return (relevant_returned(judged, self.rel, self.cutoff) > 0).astype(np.float64)

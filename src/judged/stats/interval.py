@@ -1,0 +1,127 @@
+"""Confidence intervals for means over topics. Sees only numbers: one row a quantity, one column a topic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from judged.errors import InputError
+from judged.stats.student import student_quantile
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+
+IntervalName: TypeAlias = Literal["bootstrap", "t", "none"]
+_NORMAL = NormalDist()
+_CHUNK = 128  # resamples held at a time
+
+
+@dataclass(frozen=True)
+class IntervalMethod:
+    """How intervals are made; it travels with the result.
+
+    Parameters
+    ----------
+    method
+        ``bootstrap``: bias-corrected and accelerated (Efron 1987), topics resampled; the same resamples for
+        every run and measure. ``t``: mean and Student's t. ``none``: no intervals.
+    level
+        The share of samples whose interval holds the true mean.
+    resamples, seed
+        Of the bootstrap.
+
+    Raises
+    ------
+    InputError
+        If a value makes no sense.
+    """
+
+    method: IntervalName = "bootstrap"
+    level: float = 0.95
+    resamples: int = 2000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in get_args(IntervalName):
+            raise InputError(f"no interval method {self.method!r}", fix=f"one of {', '.join(get_args(IntervalName))}")
+        if not 0 < self.level < 1:
+            raise InputError(f"the level {self.level} is not between 0 and 1", fix="0.95, say")
+        if self.resamples < 100:
+            raise InputError(f"{self.resamples} resamples are too few", fix="at least 100")
+
+
+def mean_intervals(values: Floats, method: IntervalMethod) -> Floats:
+    """Give an interval for the mean of each row.
+
+    Parameters
+    ----------
+    values
+        (S, T): S quantities over T topics. NaN: the topic does not count for that quantity.
+    method
+        How.
+
+    Returns
+    -------
+    (S, 2) float64
+        Low and high; NaN for a row with fewer than two topics. A row whose values are all the same gets
+        that value twice: the sample shows no variation.
+
+    Examples
+    --------
+    >>> mean_intervals(np.array([[0.1, 0.2, 0.4, 0.5]]), IntervalMethod("t")).round(3).tolist()
+    [[0.009, 0.591]]
+    """
+    limits = np.full((len(values), 2), np.nan)
+    if method.method == "none" or values.shape[1] < 2:
+        return limits
+    counted = ~np.isnan(values)
+    n = counted.sum(axis=1)
+    filled = np.where(counted, values, 0.0)
+    mean = filled.sum(axis=1) / np.maximum(n, 1)
+    deviation = np.where(counted, values - mean[:, None], 0.0)
+    squares = (deviation**2).sum(axis=1)
+    level = (np.where(counted, values, np.inf).min(axis=1) == np.where(counted, values, -np.inf).max(axis=1)) & (n > 1)
+    limits[level] = mean[level, None]
+    rows = np.flatnonzero((n > 1) & ~level)
+    if method.method == "t":
+        for row in rows.tolist():
+            half = student_quantile((1 + method.level) / 2, int(n[row]) - 1) * np.sqrt(
+                squares[row] / (n[row] - 1) / n[row]
+            )
+            limits[row] = mean[row] - half, mean[row] + half
+    elif len(rows):
+        means = _resampled_means(filled[rows], counted[rows], method)
+        skew = (deviation[rows] ** 3).sum(axis=1) / (6.0 * squares[rows] ** 1.5)
+        for at, row in enumerate(rows.tolist()):
+            limits[row] = _bca(means[at], float(mean[row]), float(skew[at]), method.level)
+    return limits
+
+
+def _resampled_means(filled: Floats, counted: Floats, method: IntervalMethod) -> Floats:
+    """Give the mean of each row in each resample of the topics: (S, B)."""
+    topics = filled.shape[1]
+    rng = np.random.default_rng(method.seed)
+    whole = bool(counted.all())
+    means: list[Floats] = []
+    for start in range(0, method.resamples, _CHUNK):
+        size = min(_CHUNK, method.resamples - start)
+        drawn = rng.integers(topics, size=(size, topics), dtype=np.int32)
+        times = np.stack([np.bincount(draw, minlength=topics) for draw in drawn]).astype(np.float64)
+        total = filled @ times.T
+        means.append(total / topics if whole else total / np.maximum(counted @ times.T, 1e-300))
+    return np.concatenate(means, axis=1)
+
+
+def _bca(means: Floats, observed: float, acceleration: float, level: float) -> Floats:
+    """Read the bias-corrected and accelerated percentiles off the resampled means."""
+    below = (np.count_nonzero(means < observed) + 0.5 * np.count_nonzero(means == observed)) / len(means)
+    edge = 0.5 / len(means)
+    bias = _NORMAL.inv_cdf(min(max(below, edge), 1 - edge))
+    probabilities: list[float] = []
+    for tail in ((1 - level) / 2, (1 + level) / 2):
+        z = bias + _NORMAL.inv_cdf(tail)
+        probabilities.append(_NORMAL.cdf(bias + z / (1 - acceleration * z)))
+    return np.quantile(means, probabilities)
