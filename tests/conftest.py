@@ -1,6 +1,13 @@
-"""Make the helpers of this folder importable."""
+"""Make the helpers of this folder importable, and let hypothesis find the same examples every time."""
 
 import sys
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+settings.register_profile(
+    "ci", derandomize=True, deadline=None, max_examples=100, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ci")

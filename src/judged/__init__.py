@@ -11,42 +11,9 @@ Names are imported when they are first used, so that ``import judged`` costs nex
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 __version__ = "0.1.0"
-
-if TYPE_CHECKING:
-    from judged.data import Qrels, Run
-    from judged.errors import InputError, JudgedError, JudgedWarning, MeasureError, MissingExtraError
-    from judged.evaluation import Estimate, Scores, evaluate, runs_of
-    from judged.judging import Judged, Ranking, judge, judge_list
-    from judged.measures import (
-        AP,
-        CG,
-        DCG,
-        F,
-        P,
-        R,
-        RR,
-        Accuracy,
-        Bpref,
-        JudgedShare,
-        Measure,
-        NumQ,
-        NumRel,
-        NumRelRet,
-        NumRet,
-        Rprec,
-        SetF,
-        SetP,
-        SetR,
-        Success,
-        UnjudgedShare,
-        measure,
-        nDCG,
-        parse,
-        parse_many,
-    )
 
 _HOMES = {
     "judged.data": ("Qrels", "Run"),
@@ -61,7 +28,7 @@ _HOMES = {
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = [*_HOME, "__version__"]  # type: ignore[reportUnsupportedDunderAll]
+__all__ = [*_HOME, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll] # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:

@@ -118,9 +118,7 @@ SKIP_NAMES = re.compile(
 )
 
 # What the interpreter writes when nobody wrote a docstring.
-BOILERPLATE = re.compile(
-    r"(Initialize self\b|Create and return a new object|Alias for field number|Helper for pickle)"
-)
+BOILERPLATE = re.compile(r"(Initialize self\b|Create and return a new object|Alias for field number|Helper for pickle)")
 DEPRECATED_TEXT = re.compile(r"^[^\n]{0,80}\bdeprecated\b", re.IGNORECASE)
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 SENTENCE_END = re.compile(r"[.!?:](?=\s)|\n")

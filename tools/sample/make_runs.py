@@ -255,9 +255,7 @@ def main() -> None:
         name: {topic: top(rank(text), docs.ids, args.depth) for topic, text in topics.items()}
         for name, rank in make_rankers(docs).items()
     }
-    runs["rrf"] = {
-        topic: fuse([runs["bm25"][topic], runs["tfidf_char"][topic]], args.depth) for topic in topics
-    }
+    runs["rrf"] = {topic: fuse([runs["bm25"][topic], runs["tfidf_char"][topic]], args.depth) for topic in topics}
     for name, ranking in runs.items():
         write_run(args.data / "runs" / f"{name}.run.gz", ranking, name)
         rows = sum(len(ranked) for ranked in ranking.values())

@@ -1,7 +1,8 @@
 """`evaluate`: qrels and runs in, scores out."""
 
-from judged.evaluation.inputs import DEFAULT_MEASURES, measures_of, qrels_of, runs_of
-from judged.evaluation.scores import Estimate, Policies, QrelsFacts, RunFacts, Scores
+from judged.evaluation.facts import Estimate, Policies, QrelsFacts, RunFacts
+from judged.evaluation.inputs import DEFAULT_MEASURES, measures_of, runs_of
+from judged.evaluation.scores import Scores
 from judged.evaluation.scoring import evaluate
 
 __all__ = [
@@ -13,6 +14,5 @@ __all__ = [
     "Scores",
     "evaluate",
     "measures_of",
-    "qrels_of",
     "runs_of",
 ]

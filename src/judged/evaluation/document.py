@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.evaluation.scores import Estimate, Scores
+    from judged.evaluation.facts import Estimate
+    from judged.evaluation.scores import Scores
     from judged.stats import IntervalMethod
 
 
@@ -24,6 +25,7 @@ def document(
         "qrels": {**dataclasses.asdict(scores.qrels), "grades": list(scores.qrels.grades)},
         "policies": {**dataclasses.asdict(scores.policies), "ci": dataclasses.asdict(interval)},
         "runs": {run.name: _without_name(dataclasses.asdict(run)) for run in scores.runs},
+        "warnings": list(scores.notes),
         "results": [_result(one, by_topic) for one in estimates],
     }
 

@@ -1,23 +1,17 @@
-"""What `evaluate` is given, made into a `Qrels`, named `Run`s and measures."""
+"""What `evaluate` is given, made into named `Run`s and measures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from judged.data import Qrels, Run, rows_of_object, split_runs
+from judged.data import Run, rows_of_object, split_runs
 from judged.errors import InputError
 from judged.measures import Measure, parse_many
 
 DEFAULT_MEASURES = ("nDCG@10", "AP", "RR@10", "P@10", "R@100", "Judged@10")
-
-
-def qrels_of(data: Any) -> Qrels:
-    """Take a `Qrels`, a path, or any object that `Qrels.of` takes."""
-    if isinstance(data, Qrels):
-        return data
-    return Qrels.read(data) if isinstance(data, (str, Path)) else Qrels.of(data)
 
 
 def runs_of(data: Any) -> list[Run]:
@@ -63,7 +57,8 @@ def _is_named(data: Mapping[Any, Any]) -> bool:
     """Whether a dict is ``{name: run}`` and not ``{query_id: {doc_id: score}}``."""
     first = next(iter(data.values()), None)
     if isinstance(first, Mapping):
-        return isinstance(next(iter(first.values()), 0), Mapping)
+        full = next((one for one in data.values() if isinstance(one, Mapping) and one), {})
+        return isinstance(next(iter(full.values()), 0), Mapping)
     return first is not None
 
 
@@ -90,12 +85,12 @@ def _distinct(runs: list[Run]) -> list[Run]:
             f"{Path(run.where).parent.name}/{run.name}" if names.count(run.name) > 1 and "/" in run.where else run.name
             for run in runs
         ]
-    seen: dict[str, int] = {}
-    made: list[Run] = []
+    taken, made = set(names), dict[str, Run]()
     for run, name in zip(runs, names, strict=True):
-        seen[name] = seen.get(name, 0) + 1
-        made.append(Run(run.rows, name if seen[name] == 1 else f"{name}#{seen[name]}"))
-    return made
+        numbered = (other for at in count(2) if (other := f"{name}#{at}") not in taken and other not in made)
+        own = next(numbered) if name in made else name
+        made[own] = Run(run.rows, own)
+    return list(made.values())
 
 
 def chosen_levels(data: Any) -> bool:

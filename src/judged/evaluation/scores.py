@@ -9,6 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from judged.errors import InputError, MissingExtraError
+from judged.evaluation.document import document
+from judged.evaluation.facts import Estimate, Policies, QrelsFacts, RunFacts
+from judged.evaluation.storage import load, save
+from judged.evaluation.table import summary_table
 from judged.measures import Measure, parse
 from judged.stats import IntervalMethod, mean_intervals
 
@@ -17,67 +21,6 @@ if TYPE_CHECKING:
 
     from judged._types import Bools, Floats, Table
     from judged.stats import IntervalName
-
-
-@dataclass(frozen=True)
-class RunFacts:
-    """What is worth knowing of one evaluated run."""
-
-    name: str
-    path: str
-    sha256: str | None
-    returned_topics: int
-    missing_topics: tuple[str, ...]
-    extra_topics: int
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class QrelsFacts:
-    """What is worth knowing of the judgments."""
-
-    name: str
-    path: str
-    sha256: str | None
-    topics: int
-    judgments: int
-    grades: tuple[float, ...]
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Policies:
-    """The choices of a call that change which topics count and how documents are ranked."""
-
-    topics: str = "qrels"
-    ties: str = "docid"
-    depth: int | None = None
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """One number of a result table: a measure of a run over the topics.
-
-    Parameters
-    ----------
-    run, measure
-        Of what.
-    aggregate
-        How the topics became one number: mean, sum or count.
-    value
-        The number; NaN where no topic counts.
-    ci
-        Low and high of the interval; None where there is none.
-    topics
-        How many topics the value rests on.
-    """
-
-    run: str
-    measure: str
-    aggregate: str
-    value: float
-    ci: tuple[float, float] | None
-    topics: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +39,8 @@ class Scores:
         Whether a topic counts for a run.
     policies, qrels, versions
         What the numbers rest on.
+    notes : tuple of str
+        What should be known of the call as a whole; each run has warnings of its own.
 
     Examples
     --------
@@ -115,6 +60,7 @@ class Scores:
     counted: Bools = field(repr=False)
     policies: Policies
     qrels: QrelsFacts
+    notes: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -130,7 +76,7 @@ class Scores:
     @property
     def warnings(self) -> tuple[str, ...]:
         """All that should be known before the numbers are used."""
-        return self.qrels.warnings + tuple(f"{run.name}: {text}" for run in self.runs for text in run.warnings)
+        return self.notes + tuple(f"{run.name}: {text}" for run in self.runs for text in run.warnings)
 
     def aggregate(self) -> dict[str, dict[str, float]]:
         """Give one number a run and measure, each by the measure's own aggregate."""
@@ -236,16 +182,22 @@ class Scores:
         except ImportError:
             raise MissingExtraError("polars", "polars") from None
 
-    def to_dict(self, *, ci: IntervalName = "bootstrap", per_topic: bool = False) -> dict[str, Any]:
+    def to_dict(
+        self,
+        *,
+        ci: IntervalName = "bootstrap",
+        level: float = 0.95,
+        resamples: int = 2000,
+        seed: int = 0,
+        per_topic: bool = False,
+    ) -> dict[str, Any]:
         """Give everything as plain Python values, ready for JSON: the same document that the CLI prints."""
-        from judged.evaluation.document import document
-
-        return document(self, self.estimates(ci=ci), IntervalMethod(ci), per_topic=per_topic)
+        method = IntervalMethod(ci, level, resamples, seed)
+        estimates = self.estimates(ci=ci, level=level, resamples=resamples, seed=seed)
+        return document(self, estimates, method, per_topic=per_topic)
 
     def save(self, path: str | Path) -> None:
         """Write the table and its provenance to a Parquet file, whole or not at all."""
-        from judged.evaluation.storage import save
-
         save(self, path)
 
     @classmethod
@@ -257,18 +209,12 @@ class Scores:
         InputError
             If the file is not one of ours.
         """
-        from judged.evaluation.storage import load
-
         return load(cls, path)
 
     def __repr__(self) -> str:
-        from judged.evaluation.table import summary_table
-
         return "\n".join([summary_table(self).text(), *(f"warning: {text}" for text in self.warnings)])
 
     def _repr_html_(self) -> str:
-        from judged.evaluation.table import summary_table
-
         return summary_table(self).html(notes=self.warnings)
 
     def _position(self, run: str | None) -> int:

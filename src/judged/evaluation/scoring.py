@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import platform
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.data import Qrels
 from judged.errors import InputError, JudgedWarning
-from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, qrels_of, runs_of
-from judged.evaluation.notes import qrels_notes, run_notes, share_note
-from judged.evaluation.scores import Policies, QrelsFacts, RunFacts, Scores
+from judged.evaluation.facts import Policies, QrelsFacts, RunFacts
+from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, runs_of
+from judged.evaluation.notes import list_notes, qrels_notes, run_notes
+from judged.evaluation.scores import Scores
 from judged.judging import Judged, TiePolicy, TopicPolicy, judge
+from judged.measures import Measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from judged._types import Bools, Floats
-    from judged.data import Qrels
-    from judged.measures import Measure
 
 
 def evaluate(
@@ -30,7 +32,7 @@ def evaluate(
     topics: TopicPolicy = "qrels",
     ties: TiePolicy = "docid",
     depth: int | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str, int], None] | None = None,
 ) -> Scores:
     """Score runs against judgments.
 
@@ -51,7 +53,7 @@ def evaluate(
     depth
         How many documents of each topic count; None for all.
     progress
-        Called with the name of each run before it is judged.
+        Called while files are read, with the run's name and the number of bytes read since the last call.
 
     Returns
     -------
@@ -74,22 +76,30 @@ def evaluate(
     >>> evaluate({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d2": 0.9, "d1": 0.8}}, "RR").value("RR")
     0.5
     """
+    measures = measures if isinstance(measures, (str, Measure, type)) else list(measures)
     wanted = measures_of(measures)
-    judgments = qrels_of(qrels)
-    policies = Policies(topics, ties, depth)
+    judgments = Qrels.of(qrels)
     lists: list[Judged] = []
     for run in runs_of(runs):
-        if progress:
-            progress(run.name)
-        judged = judge(judgments, run, ties=ties, depth=depth)
+        tell = partial(progress, run.name) if progress else None
+        judged = judge(judgments, run, ties=ties, depth=depth, progress=tell)
         _refuse_foreign(judged)
         lists.append(judged)
     facts = tuple(map(_run_facts, lists))
     _warn_missing(facts, len(judgments.topics))
-    level_chosen = measures is DEFAULT_MEASURES or chosen_levels(measures)
-    notes = qrels_notes(judgments, wanted, level_chosen=level_chosen) + share_note(lists)
+    notes = qrels_notes(judgments, wanted, level_chosen=chosen_levels(measures)) + list_notes(lists)
     query_ids, values, counted = _values([judged.over(topics) for judged in lists], wanted)
-    return Scores(facts, wanted, query_ids, values, counted, policies, _qrels_facts(judgments, notes), _versions())
+    return Scores(
+        runs=facts,
+        measures=wanted,
+        query_ids=query_ids,
+        values=values,
+        counted=counted,
+        policies=Policies(topics, ties, depth),
+        qrels=_qrels_facts(judgments),
+        notes=notes,
+        versions=_versions(),
+    )
 
 
 def _values(lists: Sequence[Judged], measures: Sequence[Measure]) -> tuple[tuple[str, ...], Floats, Bools]:
@@ -121,9 +131,9 @@ def _run_facts(judged: Judged) -> RunFacts:
     )
 
 
-def _qrels_facts(qrels: Qrels, notes: tuple[str, ...]) -> QrelsFacts:
+def _qrels_facts(qrels: Qrels) -> QrelsFacts:
     grades = tuple(np.unique(qrels.grades).tolist())
-    return QrelsFacts(qrels.name, qrels.where, qrels.sha256, len(qrels.topics), len(qrels), grades, notes)
+    return QrelsFacts(qrels.name, qrels.where, qrels.sha256, len(qrels.topics), len(qrels), grades)
 
 
 def _refuse_foreign(judged: Judged) -> None:

@@ -15,10 +15,39 @@ from judged.judging.ranking import DuplicateDocumentError
 from judged.judging.scan import scan
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from judged.judging.found import Found
+    from judged.judging.judged import TiePolicy
 
 
-def judge(qrels: Any, run: Any, *, ties: str = "docid", depth: int | None = None) -> Judged:
+class _Meter:
+    """Hashes the bytes of a file as they are read, and tells how many they were."""
+
+    def __init__(self, progress: Callable[[int], None] | None) -> None:
+        self._sha256 = hashlib.sha256()
+        self._progress = progress
+
+    def update(self, data: Any, /) -> None:
+        self._sha256.update(data)
+        if self._progress:
+            self._progress(len(data))
+
+    def restart(self) -> None:
+        self._sha256 = hashlib.sha256()
+
+    def hexdigest(self) -> str:
+        return self._sha256.hexdigest()
+
+
+def judge(
+    qrels: Any,
+    run: Any,
+    *,
+    ties: TiePolicy = "docid",
+    depth: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Judged:
     """Rank a run and join it with the judgments.
 
     Parameters
@@ -31,6 +60,8 @@ def judge(qrels: Any, run: Any, *, ties: str = "docid", depth: int | None = None
         How equal scores are ordered: ``docid``, falling byte order of the document ids.
     depth
         How many documents of each topic count; None for all.
+    progress
+        Called while a file is read, with the number of bytes read since the last call.
 
     Returns
     -------
@@ -47,10 +78,9 @@ def judge(qrels: Any, run: Any, *, ties: str = "docid", depth: int | None = None
     >>> judge({"q1": {"d1": 1}}, {"q1": {"d2": 0.7, "d1": 0.6}}).rank.tolist()
     [2]
     """
-    qrels = qrels if isinstance(qrels, Qrels) else Qrels.of(qrels)
-    run = run if isinstance(run, Run) else Run.of(run)
-    ranking = Ranking(ties, depth)  # type: ignore[arg-type]
-    digest = None if isinstance(run.rows, (MappingRows, TableRows)) else hashlib.sha256()
+    qrels, run = Qrels.of(qrels), Run.of(run)
+    ranking = Ranking(ties, depth)
+    digest = None if isinstance(run.rows, (MappingRows, TableRows)) else _Meter(progress)
     try:
         if isinstance(run.rows, MappingRows):
             found = scan_mapping(qrels.index, run.rows.mapping)

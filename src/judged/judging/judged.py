@@ -37,8 +37,11 @@ class Ranking:
     def __post_init__(self) -> None:
         if self.ties not in get_args(TiePolicy):
             raise InputError(f"no tie policy {self.ties!r}", fix=f"one of {', '.join(get_args(TiePolicy))}")
-        if self.depth is not None and self.depth < 1:
-            raise InputError(f"the depth {self.depth} is below 1", fix="give a whole number from 1, or None for all")
+        whole = isinstance(self.depth, (int, np.integer)) and not isinstance(self.depth, bool)
+        if self.depth is not None and not (whole and self.depth >= 1):
+            raise InputError(
+                f"the depth {self.depth} makes no sense", fix="give a whole number from 1, or None for all"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,4 +228,6 @@ class Judged:
             label_topic=new_code[self.label_topic[labels]],
             label_grade=self.label_grade[labels],
             label_row=self.label_row[labels],
+            extra=self.extra[len(extra) :],
+            extra_returned=self.extra_returned[len(extra) :],
         )

@@ -7,6 +7,7 @@ result is the same as that of `scan` on the same rows; a property test holds the
 from __future__ import annotations
 
 import struct
+from operator import countOf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from judged._types import Floats, Ints
     from judged.data import QrelsIndex
 
+_SHOWN = 60  # characters of a bad score
+
 
 def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]]) -> Found:
     """Find the judged documents of ``{query_id: {doc_id: score}}`` and their ranks.
@@ -36,13 +39,14 @@ def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]]) ->
     topics = _topics(mapping)
     if not topics:
         return nothing()
+    odd = _refuse_duplicates(topics)
     counts = list(map(len, topics.values()))
     flat = _flat_scores(topics, counts)
     lengths = np.array(counts, dtype=np.int64)
     ends = np.cumsum(lengths)
     starts = ends - lengths
     _make_fall(flat, starts, ends)
-    segment, row, score = _look_up(index, topics)
+    segment, row, score = _look_up(index, topics, odd)
     first, behind = falling_bounds(flat, starts[segment], ends[segment], score)
     ids = [index.doc_names[doc] for doc in index.doc[row].tolist()]
     place = first + _tie_offsets(list(topics.values()), segment, ids, score, behind - first)
@@ -69,36 +73,53 @@ def _topics(mapping: Mapping[Any, Mapping[Any, Any]]) -> dict[str, Mapping[Any, 
     return topics
 
 
+def _refuse_duplicates(topics: dict[str, Mapping[Any, Any]]) -> set[str]:
+    """Refuse ids that are no ids, and a document that stands twice: as text and as an integer.
+
+    Gives the topics whose ids are not all text. `countOf` is the fastest way to see that they are.
+    """
+    odd = {name for name, docs in topics.items() if countOf(map(type, docs), str) < len(docs)}
+    for name in odd:
+        seen: set[str] = set()
+        for doc in topics[name]:
+            if (text := id_text(doc, "document id")) in seen:
+                raise DuplicateDocumentError(name, text, "<dict>")
+            seen.add(text)
+    return odd
+
+
 def _flat_scores(topics: dict[str, Mapping[Any, Any]], lengths: list[int]) -> Floats:
     """Lay all scores out in one array. `struct` is the fastest way there, and it refuses text."""
     flat = np.empty(sum(lengths))
-    target = memoryview(flat).cast("B")
+    target = memoryview(flat.data).cast("B")
     pack_into = {length: struct.Struct(f"{length}d").pack_into for length in set(lengths)}
     try:
         at = 0
         for docs, length in zip(topics.values(), lengths, strict=True):
             pack_into[length](target, at, *docs.values())
             at += 8 * length
-    except (struct.error, TypeError, OverflowError):
-        _raise_bad_score(topics)
+    except (struct.error, TypeError, ValueError, OverflowError):
+        raise _bad_score(topics) from None
     if np.isnan(flat).any():
-        _raise_bad_score(topics)
+        raise _bad_score(topics)
     return flat
 
 
-def _raise_bad_score(topics: dict[str, Mapping[Any, Any]]) -> None:
+def _bad_score(topics: dict[str, Mapping[Any, Any]]) -> InputError:
     for name, docs in topics.items():
         for doc, score in docs.items():
             try:
-                good = not isinstance(score, str) and not np.isnan(float(score))
-            except (TypeError, ValueError):
+                good = struct.pack("d", score) and not np.isnan(float(score))
+            except (struct.error, TypeError, ValueError, OverflowError):
                 good = False
             if not good:
-                raise InputError(
-                    f"the score {score!r} of topic {name}, document {doc} is not a number",
+                shown = repr(score) if len(repr(score)) <= _SHOWN else f"{repr(score)[:_SHOWN]}..."
+                return InputError(
+                    f"the score {shown} of topic {name}, document {doc} is not a number",
                     fix="scores are int or float, not NaN",
                     path="<dict>",
                 )
+    return InputError("the scores changed while they were read", fix="give a dict that stays as it is", path="<dict>")
 
 
 def _make_fall(flat: Floats, starts: Ints, ends: Ints) -> None:
@@ -110,31 +131,38 @@ def _make_fall(flat: Floats, starts: Ints, ends: Ints) -> None:
         part[::-1].sort()
 
 
-def _look_up(index: QrelsIndex, topics: dict[str, Mapping[Any, Any]]) -> tuple[Ints, Ints, Floats]:
+def _look_up(index: QrelsIndex, topics: dict[str, Mapping[Any, Any]], odd: set[str]) -> tuple[Ints, Ints, Floats]:
     """Give, for each judged document that was returned: its topic's place in the run, its qrels row, its score.
 
-    A document is looked up under its text and, where that is the text of an integer, under the integer.
+    A document is looked up under its text and, in the topics whose ids are not all text, under its integer.
     """
     segments: list[int] = []
     rows: list[int] = []
     scores: list[Any] = []
     place = {name: at for at, name in enumerate(topics)}
-    names, numbers, bounds = index.row_names, index.row_numbers, index.starts.tolist()
+    names, bounds = index.row_names, index.starts.tolist()
     for code, topic in enumerate(index.topics):
         if (docs := topics.get(topic)) is None:
             continue
         get = docs.get
         for row in range(bounds[code], bounds[code + 1]):
             score = get(names[row])
-            if (number := numbers[row]) is not None and (other := get(number)) is not None:
-                if score is not None:
-                    raise DuplicateDocumentError(topic, names[row], "<dict>")
-                score = other
+            if score is None and topic in odd and (number := _integer(names[row])) is not None:
+                score = get(number)
             if score is not None:
                 segments.append(place[topic])
                 rows.append(row)
                 scores.append(score)
     return np.array(segments, dtype=np.int64), np.array(rows, dtype=np.int64), np.array(scores, dtype=np.float64)
+
+
+def _integer(text: str) -> int | None:
+    """Give the integer that is written so, and in no other way: 7 for ``7``, none for ``07``."""
+    try:
+        number = int(text)
+    except ValueError:
+        return None
+    return number if str(number) == text else None
 
 
 def _tie_offsets(topics: list[Mapping[Any, Any]], segment: Ints, ids: list[str], score: Floats, size: Ints) -> Ints:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from judged.data import hash_ids
+from judged.data.compute import pc
 from judged.errors import InputError
 from judged.judging.found import Found
 from judged.judging.segments import falling_bounds

@@ -10,19 +10,20 @@ from __future__ import annotations
 import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from judged.data.compute import pc
 from judged.judging.found import Found, together
 from judged.judging.ranking import rank_topics, topic_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from judged._types import Batch
+    from judged._types import Batch, Strings
     from judged.data import Digest, Part, QrelsIndex, Rows
 
 T = TypeVar("T")
@@ -33,6 +34,18 @@ SHARE = 2_000_000
 _MOST_SHARES = 4
 _EDGE_ROWS = 1 << 16
 _THREADS = max(1, min(os.cpu_count() or 1, 8))
+
+
+class Restartable(Protocol):
+    """A digest that can forget what it has been told."""
+
+    def update(self, data: Any, /) -> None:
+        """Take some bytes in."""
+        ...
+
+    def restart(self) -> None:
+        """Begin anew: the file is read again from its start."""
+        ...
 
 
 class ScatteredError(Exception):
@@ -47,7 +60,7 @@ class _Cut(NamedTuple):
     tail: Batch | None
 
 
-def scan(index: QrelsIndex, rows: Rows, digest: Digest | None = None) -> Found:
+def scan(index: QrelsIndex, rows: Rows, digest: Restartable | None = None) -> Found:
     """Find the judged rows of a run and their ranks, whatever the order of its rows.
 
     Raises
@@ -58,7 +71,10 @@ def scan(index: QrelsIndex, rows: Rows, digest: Digest | None = None) -> Found:
     try:
         return _scan_grouped(index, rows, digest)
     except ScatteredError:
-        return _scan_scattered(index, rows)
+        pass
+    if digest:
+        digest.restart()
+    return _scan_scattered(index, rows, digest)
 
 
 def _scan_grouped(index: QrelsIndex, rows: Rows, digest: Digest | None) -> Found:
@@ -94,15 +110,15 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, digest: Digest | None) -> Found
     return together(found)
 
 
-def _scan_scattered(index: QrelsIndex, rows: Rows) -> Found:
+def _scan_scattered(index: QrelsIndex, rows: Rows, digest: Digest | None) -> Found:
     counts: dict[str, int] = {}
-    for lengths in threaded(_topic_lengths, rows.parts(("query_id",))):
+    for lengths in threaded(_topic_lengths, rows.parts(("query_id",), digest)):
         for name, length in lengths.items():
             counts[name] = counts.get(name, 0) + length
     found: list[Found] = []
     for share in _shares(counts):
         wanted = pa.array(share, pa.string())
-        pieces = list(threaded(lambda batch, wanted=wanted: _only(batch, wanted), rows.parts(COLUMNS)))
+        pieces = list(threaded(partial(_only, wanted=wanted), rows.parts(COLUMNS)))
         batch = _joined([piece for piece in pieces if piece.num_rows])
         codes = pc.index_in(batch.column("query_id"), value_set=wanted).to_numpy()
         found.append(rank_topics(index, batch.take(pa.array(np.argsort(codes, kind="stable")))))
@@ -172,7 +188,7 @@ def _shares(counts: dict[str, int]) -> list[list[str]]:
     return cut
 
 
-def _only(batch: Batch, wanted: pa.Array) -> Batch:
+def _only(batch: Batch, wanted: Strings) -> Batch:
     names, starts, ends = topic_runs(batch.column("query_id"))
     keep = np.repeat(np.asarray(pc.is_in(names, value_set=wanted)), ends - starts)
     return batch.filter(pa.array(keep))

@@ -31,7 +31,7 @@ def segment_sum(values: Floats | Bools, segment: Ints, count: int) -> Floats:
     >>> segment_sum(np.array([1.0, 2.0, 4.0]), np.array([0, 0, 2]), 3).tolist()
     [3.0, 0.0, 4.0]
     """
-    return np.bincount(segment, weights=values, minlength=count)
+    return np.bincount(segment, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
 def running_count(mask: Bools, segment: Ints, starts: Ints) -> Ints:

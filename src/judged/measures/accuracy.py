@@ -19,7 +19,8 @@ SIZE = Parameter("Number of documents in the collection.", None, whole(1), requi
     family="set",
     cite="Manning, Raghavan and Schütze 2008, section 8.3",
     use="Only to show why it is not used in search.",
-    misleads="Almost every document is not relevant, so returning nothing scores near 1: the number says how large the collection is.",
+    misleads="Almost every document is not relevant, so returning nothing scores near 1: the number says how large"
+    " the collection is.",
     properties=Properties(low=None, needs_ranking=False, ignores_unjudged_tail=False),
 )
 class Accuracy(Measure):
@@ -44,7 +45,7 @@ class Accuracy(Measure):
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """True positives and true negatives, divided by N."""
+        """Divide true positives and true negatives by N."""
         true_positives = relevant_returned(judged, self.rel, self.cutoff)
         returned = returned_within(judged, self.cutoff)
         true_negatives = self.n - returned - relevant_known(judged, self.rel) + true_positives

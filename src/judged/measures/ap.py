@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from judged.judging import Judged
 
 NORM = Parameter(
-    "What the sum is divided by: all relevant documents, the smaller of those and k, or only the relevant documents returned.",
+    "What the sum is divided by: all relevant documents, the smaller of those and k, or only the relevant documents"
+    " returned.",
     "relevant",
     one_of("relevant", "cutoff", "returned"),
     values="relevant, cutoff, returned",

@@ -79,7 +79,8 @@ class Entry:
     @property
     def all_parameters(self) -> tuple[Parameter, ...]:
         """All parameters, the cutoff among them."""
-        return tuple(parameter_of(f) for f in dataclasses.fields(self.cls))
+        fields: Any = dataclasses.fields
+        return tuple(map(parameter_of, fields(self.cls)))
 
     @property
     def cutoff(self) -> Parameter | None:
@@ -106,7 +107,7 @@ class Measure(metaclass=MeasureType):
 
     def score(self, judged: Judged) -> Floats:
         """Compute one score a topic: (T,)."""
-        raise MeasureError(f"{type(self).__name__} has no formula")
+        raise MeasureError(f"{type(self).__name__} has no formula for the {len(judged)} topics")
 
     def __call__(self, judged: Judged) -> Floats:
         """Score every topic of a judged list.
@@ -121,7 +122,8 @@ class Measure(metaclass=MeasureType):
         MeasureError
             If the run has no scores and the measure needs ranks.
         """
-        if self.entry.properties.needs_ranking and not judged.ranked:
+        ranked = self.entry.properties.needs_ranking or getattr(self, "cutoff", None) is not None
+        if ranked and not judged.ranked:
             raise MeasureError(
                 f"{self} needs a ranking, and the run {judged.run.name} has no scores."
                 " Fix: give scores, or use set measures such as SetP, SetR, SetF"
@@ -171,6 +173,13 @@ class Measure(metaclass=MeasureType):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by name, which holds every parameter; NaN, which ``skip`` is, would not equal itself."""
+        return str(self) == str(other) if isinstance(other, Measure) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(str(self))
 
 
 M = TypeVar("M", bound=Measure)
@@ -225,10 +234,19 @@ def measure(
     """
 
     def register(cls: type[M]) -> type[M]:
-        made = dataclass(frozen=True, kw_only=True, repr=False)(cls)
+        made = dataclass(frozen=True, kw_only=True, repr=False, eq=False)(cls)
         key = name or cls.__name__
         made.entry = Entry(
-            made, key, family, dict(aliases or {}), aggregate, properties or Properties(), cite, use, misleads, tools or {}
+            made,
+            key,
+            family,
+            dict(aliases or {}),
+            aggregate,
+            properties or Properties(),
+            cite,
+            use,
+            misleads,
+            tools or {},
         )
         if key in _entries:
             raise MeasureError(f"two measures are called {key}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     family="incomplete judgments",
     cite="Buckley and Voorhees 2004, as corrected in trec_eval 8",
     use="The pool is shallow or old, and unjudged documents must not count as not relevant.",
-    misleads="It sees only judged documents, so a run full of unjudged ones can score well; look at Judged@k beside it.",
+    misleads="It sees only judged documents, so a run full of unjudged ones can score well; look at Judged@k.",
     properties=Properties(perfect=1.0),
     tools={"trec_eval": "bpref", "ir_measures": "Bpref", "ranx": "bpref"},
 )

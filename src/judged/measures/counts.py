@@ -36,7 +36,7 @@ class NumRet(Measure):
     """
 
     def score(self, judged: Judged) -> Floats:
-        """The length of each ranking."""
+        """Take the length of each ranking."""
         return judged.returned.astype(np.float64)
 
 

@@ -44,7 +44,8 @@ class CG(Measure):
     family="graded",
     cite="Järvelin and Kekäläinen 2002; Burges et al. 2005 (exp2)",
     use="The worth of a page to a user who may stop at every rank, in units of gain.",
-    misleads="It has no common scale over topics: compare topics with nDCG. The discount of ranks 1 and 2 differs between texts.",
+    misleads="It has no common scale over topics: compare topics with nDCG. The discount of ranks 1 and 2 differs"
+    " between texts.",
     aliases={"dcg_burges": {"gain": "exp2"}},
     properties=Properties(high=None, graded=True),
     tools={"trec_eval": "dcg", "ranx": "dcg@10, dcg_burges@10"},

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from judged.errors import MeasureError
 from judged.measures.parameters import Parameter, one_of, real
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
 
+_MOST_EXP2 = 1000.0  # a double ends at 2^1024, and sums of gains must fit too
+
 Gain: TypeAlias = str | tuple[tuple[float, float], ...]
 
 
 def _gain(given: Any) -> Gain:
-    if given in {"linear", "exp2"}:
+    if isinstance(given, str) and given in {"linear", "exp2"}:
         return given
     pairs = given.items() if isinstance(given, Mapping) else given
     if isinstance(pairs, str):
@@ -54,6 +57,11 @@ def gains(grades: Floats, gain: Gain) -> Floats:
     [0.0, 0.0, 5.0, 3.0]
     """
     linear = np.maximum(grades, 0.0)
+    if gain == "exp2" and linear.max(initial=0.0) > _MOST_EXP2:
+        raise MeasureError(
+            f"gain=exp2 cannot express the grade {linear.max():g}: 2^{linear.max():g} is too large."
+            " Fix: use gain=linear, or a table of gains"
+        )
     if isinstance(gain, str):
         return linear if gain == "linear" else np.exp2(linear) - 1.0
     for grade, worth in gain:

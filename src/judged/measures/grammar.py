@@ -119,7 +119,9 @@ def _parts(inside: str, text: str) -> Iterator[tuple[str, Any]]:
     while at < len(inside.rstrip()):
         part = _PART.match(inside, at)
         if part is None:
-            raise MeasureError(f"{text!r}: cannot read {inside[at:]!r}. Fix: write parameter=value, separated by commas")
+            raise MeasureError(
+                f"{text!r}: cannot read {inside[at:]!r}. Fix: write parameter=value, separated by commas"
+            )
         yield part[1], _value(part[2].strip(), text)
         at = part.end()
 

@@ -21,10 +21,16 @@ if TYPE_CHECKING:
     family="graded",
     cite="Järvelin and Kekäläinen 2002; Burges et al. 2005 (exp2)",
     use="The standard for graded judgments and ranked pages: order matters, and topics count alike.",
-    misleads="One name, many numbers: gain, discount and the cutoff of the ideal differ between tools. A topic with one weak relevant document scores 1 for returning it.",
+    misleads="One name, many numbers: gain, discount and the cutoff of the ideal differ between tools. A topic with"
+    " one weak relevant document scores 1 for returning it.",
     aliases={"ndcg_cut": {}, "ndcg_burges": {"gain": "exp2"}},
     properties=Properties(graded=True, monotone=False, perfect=1.0),
-    tools={"trec_eval": "ndcg, ndcg_cut_10", "ir_measures": "nDCG@10", "ranx": "ndcg@10, ndcg_burges@10", "gdeval": "nDCG(gain=exp2)@20"},
+    tools={
+        "trec_eval": "ndcg, ndcg_cut_10",
+        "ir_measures": "nDCG@10",
+        "ranx": "ndcg@10, ndcg_burges@10",
+        "gdeval": "nDCG(gain=exp2)@20",
+    },
 )
 class nDCG(Measure):
     r"""Normalised DCG: the DCG of the ranking, divided by that of the ideal ranking.
@@ -54,7 +60,7 @@ class nDCG(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Divide the DCG of the ranking by the DCG of the ideal."""
-        dcg = DCG(cutoff=self.cutoff, gain=self.gain, discount=self.discount, base=self.base)
+        dcg = DCG(cutoff=self.cutoff, gain=self.gain, discount=self.discount, base=self.base, judged_only=False)
         return divide(dcg.score(judged), dcg.score(self.ideal(judged)))
 
     def ideal(self, judged: Judged) -> Judged:

@@ -135,7 +135,9 @@ def _number(given: Any) -> float:
 
 
 CUTOFF = Parameter("Only the first k documents count.", None, whole(1), values="whole number from 1")
-NEEDED_CUTOFF = Parameter("Only the first k documents count.", None, whole(1), required=True, values="whole number from 1")
+NEEDED_CUTOFF = Parameter(
+    "Only the first k documents count.", None, whole(1), required=True, values="whole number from 1"
+)
 REL = Parameter("The lowest grade that counts as relevant.", 1.0, real(0), values="number from 0")
 JUDGED_ONLY = Parameter(
     "Leave documents without a judgment (or with a negative grade) out of the ranking first.",

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     family="ranked, binary",
     cite="Voorhees 1999 (TREC-8 question answering)",
     use="One answer is wanted, and the user stops at it: navigation, known items, questions.",
-    misleads="It sees only the first relevant document, so it hides coverage; a step from rank 1 to 2 costs as much as from 2 to infinity.",
+    misleads="It sees only the first relevant document, so it hides coverage; a step from rank 1 to 2 costs as much"
+    " as from 2 to infinity.",
     aliases={"MRR": {}, "recip_rank": {}},
     properties=Properties(perfect=1.0),
     tools={"trec_eval": "recip_rank", "ir_measures": "RR", "ranx": "mrr", "MS MARCO": "RR@10"},

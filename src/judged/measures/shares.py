@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     cite="ir_measures",
     use="Beside every other measure: how far the numbers of this run can be trusted.",
     misleads="A high share is no quality: a run can return judged documents that are all bad.",
-    properties=Properties(needs_ranking=True, ignores_unjudged_tail=False, monotone=False, perfect=1.0, higher_is_better=None),
+    properties=Properties(
+        needs_ranking=True, ignores_unjudged_tail=False, monotone=False, perfect=1.0, higher_is_better=None
+    ),
     tools={"ir_measures": "Judged@10"},
 )
 class JudgedShare(Measure):
@@ -48,7 +50,8 @@ class JudgedShare(Measure):
     family="incomplete judgments",
     cite="trec_eval 10 (unj)",
     use="How many holes the judgments have where users look.",
-    misleads="The divisor is k even for a short list, and a negative grade counts as unjudged: it is not 1 - Judged@k then.",
+    misleads="The divisor is k even for a short list, and a negative grade counts as unjudged: then it is not"
+    " 1 - Judged@k.",
     aliases={"unj": {}},
     properties=Properties(ignores_unjudged_tail=False, monotone=False, perfect=0.0, higher_is_better=None),
     tools={"trec_eval": "unj_10"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
@@ -27,7 +28,7 @@ class IntervalMethod:
     ----------
     method
         ``bootstrap``: bias-corrected and accelerated (Efron 1987), topics resampled; the same resamples for
-        every run and measure. ``t``: mean and Student's t. ``none``: no intervals.
+        all runs and measures that count the same topics. ``t``: mean and Student's t. ``none``: no intervals.
     level
         The share of samples whose interval holds the true mean.
     resamples, seed
@@ -93,25 +94,31 @@ def mean_intervals(values: Floats, method: IntervalMethod) -> Floats:
             )
             limits[row] = mean[row] - half, mean[row] + half
     elif len(rows):
-        means = _resampled_means(filled[rows], counted[rows], method)
-        skew = (deviation[rows] ** 3).sum(axis=1) / (6.0 * squares[rows] ** 1.5)
-        for at, row in enumerate(rows.tolist()):
-            limits[row] = _bca(means[at], float(mean[row]), float(skew[at]), method.level)
+        masks, mask_of = np.unique(counted[rows], axis=0, return_inverse=True)
+        for at, mask in enumerate(masks):
+            alike = rows[mask_of.ravel() == at]  # one resample serves all rows that count the same topics
+            means = _resampled_means(values[np.ix_(alike, mask)], method)
+            for row, resampled in zip(alike.tolist(), means, strict=True):
+                limits[row] = _bca(resampled, float(mean[row]), _acceleration(deviation[row]), method.level)
     return limits
 
 
-def _resampled_means(filled: Floats, counted: Floats, method: IntervalMethod) -> Floats:
+def _acceleration(deviation: Floats) -> float:
+    """Give Efron's acceleration for a mean: a sixth of the skewness of the sum."""
+    scaled = deviation / np.abs(deviation).max()
+    return float((scaled**3).sum() / (6.0 * (scaled**2).sum() ** 1.5))
+
+
+def _resampled_means(values: Floats, method: IntervalMethod) -> Floats:
     """Give the mean of each row in each resample of the topics: (S, B)."""
-    topics = filled.shape[1]
+    topics = values.shape[1]
     rng = np.random.default_rng(method.seed)
-    whole = bool(counted.all())
     means: list[Floats] = []
     for start in range(0, method.resamples, _CHUNK):
         size = min(_CHUNK, method.resamples - start)
         drawn = rng.integers(topics, size=(size, topics), dtype=np.int32)
         times = np.stack([np.bincount(draw, minlength=topics) for draw in drawn]).astype(np.float64)
-        total = filled @ times.T
-        means.append(total / topics if whole else total / np.maximum(counted @ times.T, 1e-300))
+        means.append(values @ times.T / topics)
     return np.concatenate(means, axis=1)
 
 
@@ -120,8 +127,9 @@ def _bca(means: Floats, observed: float, acceleration: float, level: float) -> F
     below = (np.count_nonzero(means < observed) + 0.5 * np.count_nonzero(means == observed)) / len(means)
     edge = 0.5 / len(means)
     bias = _NORMAL.inv_cdf(min(max(below, edge), 1 - edge))
+    edge_z = -_NORMAL.inv_cdf((1 - level) / 2)
     probabilities: list[float] = []
-    for tail in ((1 - level) / 2, (1 + level) / 2):
-        z = bias + _NORMAL.inv_cdf(tail)
-        probabilities.append(_NORMAL.cdf(bias + z / (1 - acceleration * z)))
+    for z in (bias - edge_z, bias + edge_z):
+        stretched = z / (1 - acceleration * z) if acceleration * z < 1 else math.copysign(math.inf, z)
+        probabilities.append(_NORMAL.cdf(bias + stretched))
     return np.quantile(means, probabilities)

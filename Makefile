@@ -1,0 +1,51 @@
+# The one door: every job has a target here, and each target sets up what it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check fix bench docs clean
+
+demo: $(VENV)/.installed  ## Install judged into .venv and run it on the sample
+	@$(BIN)/judged demo
+
+test: $(VENV)/.tested  ## Run every test and doctest
+	$(BIN)/python -m pytest -n auto
+
+check: $(VENV)/.checked  ## Lint, types, layers, and whether the documentation is up to date
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+	$(BIN)/python tools/docs.py --check
+
+fix: $(VENV)/.checked  ## Let the linter mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.checked  ## Write what is generated: README's output, the catalogue, the command line's help
+	$(BIN)/python tools/docs.py
+
+bench: $(VENV)/.benched  ## Compare with other tools (some minutes) and write docs/benchmarks.md
+	$(BIN)/python bench/run.py
+
+clean:  ## Remove what the other targets made
+	rm -rf $(VENV) .pytest_cache .hypothesis .ruff_cache bench/data
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.tested: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group test
+	@touch $@
+
+$(VENV)/.checked: $(VENV)/.tested
+	$(BIN)/python -m pip install --quiet --group check
+	@touch $@
+
+$(VENV)/.benched: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group bench
+	@touch $@

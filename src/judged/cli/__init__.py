@@ -1,0 +1,1 @@
+"""The command line: no arithmetic here, only what a user of the library could do too."""

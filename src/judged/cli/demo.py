@@ -1,0 +1,57 @@
+"""`judged demo`: the main job on the sample that ships with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from judged.cli import output
+
+MEASURES = ("nDCG@10", "AP(rel=2)", "RR(rel=2)@10", "R(rel=2)@50")
+
+_WHAT = """\
+The sample is a small real test collection, "find the standard-library function": 48 needs in plain
+words, 2,498 docstrings of Python's standard library, 1,613 judgments from 0 (no use) to 3 (exactly
+this), and the rankings of eight search methods. Here is how good each of them is:
+"""
+
+_READ = """
+Each number is a mean over the 48 topics, with a 95% interval for the mean over all topics of this
+kind. nDCG@10 looks at the first page, AP at the whole ranking, RR at the first good result,
+R@50 at what a reranker could still find. rel=2 counts grades 2 and 3 as relevant.
+
+Next, copy the sample to a folder and ask more of it:
+
+  judged demo --to sample
+  judged evaluate sample/qrels.txt sample/runs/*.run.gz
+  judged evaluate sample/qrels.txt sample/runs/rrf.run.gz -m nDCG@10 --per-topic --queries sample/queries.jsonl
+  judged check sample/qrels.txt sample/runs/bm25_title.run.gz
+  judged measures nDCG"""
+
+
+@click.command("demo")
+@click.option(
+    "--to", metavar="FOLDER", type=click.Path(path_type=Path), help="Copy the sample to a new folder, and stop."
+)
+def command(to: Path | None) -> None:
+    """Evaluate eight rankers on the built-in sample."""
+    from judged import sample
+
+    if to is not None:
+        sample.copy(to)
+        click.echo(f"the sample is in {to}: qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, README.md")
+        return
+    import warnings
+
+    from judged.errors import JudgedWarning
+    from judged.evaluation import evaluate
+    from judged.evaluation.table import summary_table
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)
+        scores = evaluate(sample.qrels(), sample.runs(), MEASURES)
+    click.echo(_WHAT)
+    click.echo(summary_table(scores).text(width=output.width()))
+    output.remarks(scores.warnings)
+    click.echo(_READ)

@@ -1,0 +1,167 @@
+"""`judged evaluate`: qrels and runs in, a table of measures out."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.cli import output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from judged.data import Run
+    from judged.evaluation import Scores
+    from judged.judging import TopicPolicy
+    from judged.stats import IntervalName
+
+_LONG_WORK = 50_000_000  # bytes: what takes long enough to look at a progress bar
+
+
+_FORMS = ("table", "json", "csv", "markdown", "latex")
+_SUFFIX = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex"}
+
+
+@click.command("evaluate")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "-m", "--measure", multiple=True, metavar="NAME", help="A measure, such as nDCG@10 or P@5,10. Repeat for more."
+)
+@click.option("--per-topic", is_flag=True, help="Show every topic.")
+@click.option(
+    "--topics",
+    type=click.Choice(["qrels", "run", "both"]),
+    default="qrels",
+    show_default=True,
+    help="Which topics count: all of the qrels (a missing one scores 0), those of the run, or those of both.",
+)
+@click.option("--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents of each topic.")
+@click.option(
+    "--ci",
+    type=click.Choice(["bootstrap", "t", "none"]),
+    default="bootstrap",
+    show_default=True,
+    help="How intervals over topics are made.",
+)
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--resamples", type=int, default=2000, show_default=True, help="Resamples of the bootstrap.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
+@click.option("--queries", metavar="FILE", help="Topics with their text, shown with --per-topic.")
+@click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
+@click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
+@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
+@click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
+def command(
+    qrels: str,
+    runs: tuple[str, ...],
+    measure: tuple[str, ...],
+    per_topic: bool,
+    topics: TopicPolicy,
+    depth: int | None,
+    ci: IntervalName,
+    level: float,
+    resamples: int,
+    seed: int,
+    queries: str | None,
+    form: str | None,
+    out: Path | None,
+    qrels_format: str | None,
+    run_format: str | None,
+) -> None:
+    """Score RUNs against QRELS, with intervals over topics.
+
+    QRELS and RUN are files in any of the formats that 'judged' knows, found by their content: TREC, CSV, TSV,
+    JSON, JSONL, Parquet, BEIR, MS MARCO; also compressed, or - for standard input. NAME=FILE names a run.
+    """
+    import warnings
+
+    from judged.data import Qrels
+    from judged.data import Topics as TopicTexts
+    from judged.errors import JudgedWarning
+    from judged.evaluation import DEFAULT_MEASURES
+    from judged.evaluation import evaluate as evaluate_runs
+
+    judgments = Qrels.read(qrels, format=qrels_format)
+    texts = TopicTexts.read(queries) if queries else None
+    given = [run for text in runs for run in _runs(text, run_format)]
+    with warnings.catch_warnings(), _progress(given) as progress:
+        warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
+        scores = evaluate_runs(
+            judgments, given, measure or DEFAULT_MEASURES, topics=topics, depth=depth, progress=progress
+        )
+    chosen = form or _SUFFIX.get(out.suffix if out else "", "table")
+    interval = {"ci": ci, "level": level, "resamples": resamples, "seed": seed}
+    named = None if texts is None else {query: texts.text(query) for query in scores.query_ids}
+    output.write(_rendered(scores, chosen, interval, per_topic=per_topic, queries=named, to_file=out is not None), out)
+    if chosen != "json":
+        output.remarks(scores.warnings)
+
+
+def _rendered(
+    scores: Scores, form: str, interval: Any, *, per_topic: bool, queries: dict[str, str] | None, to_file: bool
+) -> str:
+    from judged.evaluation.table import long_table, summary_table, topic_table
+
+    if form == "json":
+        import json
+
+        made = scores.to_dict(**interval, per_topic=per_topic)
+        return json.dumps(made | ({"queries": queries} if queries else {}), indent=2, ensure_ascii=False)
+    if form == "csv":
+        return long_table(scores, scores.estimates(**interval), per_topic=per_topic).csv()
+    table = topic_table(scores, queries) if per_topic else summary_table(scores, scores.estimates(**interval))
+    if form == "markdown":
+        return table.markdown()
+    if form == "latex":
+        return table.latex()
+    shown = not to_file
+    colour = shown and output.coloured(sys.stdout.isatty())
+    return table.text(width=output.width() if shown else None, colour=colour) + "\n\n" + _caption(scores, interval)
+
+
+def _caption(scores: Scores, interval: dict[str, Any]) -> str:
+    over = {
+        "qrels": f"the {len(scores.query_ids)} topics of the qrels",
+        "run": "the topics of the run",
+        "both": "the topics that qrels and run have in common",
+    }[scores.policies.topics]
+    ties = "ties by document id"
+    cut = "" if scores.policies.depth is None else f"; first {scores.policies.depth} documents"
+    how = {
+        "bootstrap": f"[{interval['level']:.0%} interval: bootstrap, {interval['resamples']} resamples,"
+        f" seed {interval['seed']}]",
+        "t": f"[{interval['level']:.0%} interval: Student's t]",
+        "none": "no intervals",
+    }[interval["ci"]]
+    return f"over {over}; {ties}{cut}; {how}"
+
+
+def _runs(text: str, run_format: str | None) -> list[Run]:
+    from judged.data import Run, split_runs
+
+    name, equals, path = text.partition("=")
+    if not equals or Path(text).exists():
+        name, path = "", text
+    run = Run.scan(path, format=run_format, name=name or None)
+    return split_runs(run.rows, run.name)
+
+
+@contextmanager
+def _progress(runs: list[Run]) -> Generator[Callable[[str, int], None] | None]:
+    """Show a progress bar on a terminal, where there is much to read."""
+    sizes = [Path(run.where).stat().st_size for run in runs if Path(run.where).is_file()]
+    if not sys.stderr.isatty() or sum(sizes) < _LONG_WORK:
+        with nullcontext():
+            yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=sum(sizes))
+        yield lambda name, count: bar.update(task, advance=count, description=name)

@@ -1,0 +1,57 @@
+"""The command `judged`: its subcommands, and how it ends.
+
+Exit codes: 0 fine, 1 the answer is "no" (a check that found errors), 2 wrong input.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import judged
+from judged.cli import check, demo, evaluate, measures
+from judged.errors import JudgedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class _WithoutPandas:
+    """Hides pandas from this process.
+
+    pyarrow imports pandas at its first use wherever it is installed, which takes longer than most
+    evaluations, and the command line has no use for it.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> None:
+        del path, target
+        if name == "pandas":
+            raise ModuleNotFoundError(name=name)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(judged.__version__, message="%(version)s", help="Print the version.")
+def app() -> None:
+    """Evaluate search, recommendation and RAG retrieval: right numbers, with intervals and warnings."""
+
+
+for module in (evaluate, measures, check, demo):
+    app.add_command(module.command)
+
+
+def main() -> None:
+    """Run the command line; errors of the input become one line and exit code 2."""
+    hidden: Any = _WithoutPandas
+    sys.meta_path.insert(0, hidden)
+    try:
+        app()
+    except JudgedError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,14 @@
+"""`judged measures`: the catalogue, or one measure's page."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("measures")
+@click.argument("name", required=False)
+def command(name: str | None) -> None:
+    """List the measures, or show the page of NAME: definition, formula, parameters, pitfalls."""
+    from judged.measures.pages import catalogue, page
+
+    click.echo(page(name) if name else catalogue())

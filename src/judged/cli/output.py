@@ -1,0 +1,44 @@
+"""Where results and remarks go: standard output or a file, and standard error."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+def write(text: str, output: Path | None) -> None:
+    """Print a result, or put it into a file, whole or not at all."""
+    if output is None:
+        click.echo(text)
+        return
+    from judged.data import replaced
+
+    with replaced(output) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def remarks(texts: Iterable[str]) -> None:
+    """Print warnings to standard error."""
+    label = click.style("warning:", fg="yellow") if coloured(sys.stderr.isatty()) else "warning:"
+    for text in texts:
+        click.echo(f"{label} {text}", err=True)
+
+
+def coloured(terminal: bool) -> bool:
+    """Whether to write colours: only to a terminal, and not where NO_COLOR forbids it."""
+    return terminal and not os.environ.get("NO_COLOR")
+
+
+def width() -> int | None:
+    """Give the width to fit tables into: that of the terminal, or COLUMNS; none into a pipe or a file."""
+    if "COLUMNS" in os.environ or sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    return None

@@ -1,0 +1,32 @@
+"""Qrels, runs and topics: read from what people have, held as Arrow columns."""
+
+from judged.data.atomic import replaced
+from judged.data.columns import Kind
+from judged.data.ids import hash_ids, id_text
+from judged.data.index import QrelsIndex
+from judged.data.objects import rows_of_object
+from judged.data.qrels import Qrels
+from judged.data.rows import Digest, MappingRows, Part, Rows, TableRows
+from judged.data.run import Run, split_runs
+from judged.data.topics import Topics
+from judged.data.write import write_qrels, write_run
+
+__all__ = [
+    "Digest",
+    "Kind",
+    "MappingRows",
+    "Part",
+    "Qrels",
+    "QrelsIndex",
+    "Rows",
+    "Run",
+    "TableRows",
+    "Topics",
+    "hash_ids",
+    "id_text",
+    "replaced",
+    "rows_of_object",
+    "split_runs",
+    "write_qrels",
+    "write_run",
+]

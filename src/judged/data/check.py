@@ -1,0 +1,123 @@
+"""All that is wrong or odd in a file of qrels or of a run: slower than reading, and complete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.data import check_tables as tables
+from judged.data.check_lines import Content, form_findings, read_content
+from judged.data.findings import Finding, of_error
+from judged.data.objects import with_scores
+from judged.data.qrels import Qrels
+from judged.data.rows import TableRows
+from judged.data.run import Run
+from judged.data.sources import Source, open_source
+from judged.data.text import TextRows
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from judged.data.columns import Kind
+    from judged.data.rows import Rows
+
+_COLUMNS: dict[Kind, tuple[str, ...]] = {
+    "qrels": ("query_id", "doc_id", "relevance", "iteration"),
+    "run": ("query_id", "doc_id", "score", "rank", "run_id"),
+}
+_ORDER = {"error": 0, "warning": 1, "info": 2}
+
+
+def check_qrels(
+    qrels: str | Path | Qrels,
+    *,
+    format: str | None = None,
+) -> list[Finding]:
+    """Find everything that is wrong or odd in judgments; errors first.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it may not be read.
+
+    Examples
+    --------
+    >>> for finding in check_qrels(Qrels.of({"q1": {"d1": 1, "d2": 0}, "q2": {"d3": 0}})):
+    ...     print(finding.level, finding.code, "-", finding.problem)
+    warning topics-without-relevant - 1 topic without a relevant document: q2
+    """
+    if isinstance(qrels, Qrels):
+        content = Content(TableRows(qrels.table, qrels.where), qrels.table)
+    else:
+        content = _opened(qrels, "qrels", format)
+    found = list(content.findings)
+    if rows := _filled(content):
+        found += tables.duplicate_pairs(rows, "iteration")
+        found += [*tables.several_labels(rows), *tables.grades(rows), *tables.forms(rows)]
+    return _sorted(found)
+
+
+def check_run(
+    run: str | Path | Run,
+    qrels: Qrels | None = None,
+    *,
+    format: str | None = None,
+) -> list[Finding]:
+    """Find everything that is wrong or odd in a run, and between it and the qrels; errors first.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it may not be read.
+
+    Examples
+    --------
+    >>> run, qrels = Run.of({"q1": {"d1": 0.5, "d2": 0.5}}), Qrels.of({"q1": {"D1": 1}, "q2": {"d3": 1}})
+    >>> [finding.code for finding in check_run(run, qrels)]
+    ['ties', 'constant-scores', 'near-same-ids', 'missing-topics']
+    """
+    content = _content(run.rows, "run") if isinstance(run, Run) else _opened(run, "run", format)
+    found = list(content.findings)
+    if rows := _filled(content):
+        found += tables.duplicate_pairs(rows, "run_id")
+        found += [*tables.score_order(rows), *tables.forms(rows)]
+        if qrels is not None:
+            index = qrels.index
+            found += tables.against_qrels(rows, index.topic_ids, index.docs)
+    return _sorted(found)
+
+
+def _opened(path: str | Path, kind: Kind, format: str | None) -> Content:
+    try:
+        source = open_source(path, kind, format)
+    except InputError as error:
+        finding = of_error(error, str(path))
+        if finding is None:
+            raise
+        return Content(None, None, (finding,))
+    return _content(source.rows, kind)
+
+
+def _content(rows: Rows, kind: Kind) -> Content:
+    columns = _COLUMNS[kind]
+    content = read_content(rows, columns, lambda: Source(rows).table(columns)[0])
+    if isinstance(rows, TextRows):
+        form = tuple(form_findings(rows))
+        content = Content(rows, content.table, (*content.findings, *form), content.known_lines)
+    return content
+
+
+def _filled(content: Content) -> tables.Rows | None:
+    """Give the good rows to look at, if there are any."""
+    if content.table is None or not content.table.num_rows or content.rows is None:
+        return None
+    where = content.rows.where
+    table = content.table
+    if "relevance" not in table.column_names:
+        table = with_scores(table, "run", where)
+    return tables.Rows(table, where, content.line)
+
+
+def _sorted(found: Iterable[Finding]) -> list[Finding]:
+    return sorted(found, key=lambda finding: _ORDER[finding.level])

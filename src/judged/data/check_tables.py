@@ -1,0 +1,281 @@
+"""What the rows of qrels and runs say about themselves, and about each other, for `judged check`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.data.compute import pc
+from judged.data.findings import Finding, Level, examples, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged._types import Bools, Floats, Ints, Strings, Table
+
+_HUGE = 100
+_INVISIBLE = r"[\x{feff}\x{200b}-\x{200d}\x{00a0}\x{00ad}]|[\x00-\x1f\x7f]"
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A table with its ids as codes, and the way from a row to its line."""
+
+    table: Table = field(repr=False)
+    where: str
+    line: Callable[[int], int | None] = field(repr=False)
+
+    @cached_property
+    def topics(self) -> Strings:
+        """Distinct query ids, in order of appearance."""
+        return pc.unique(self.table["query_id"])
+
+    @cached_property
+    def docs(self) -> Strings:
+        """Distinct document ids, in order of appearance."""
+        return pc.unique(self.table["doc_id"])
+
+    @cached_property
+    def topic(self) -> Ints:
+        """Each row's topic, as its position in `topics`."""
+        return _codes(self.table["query_id"], self.topics)
+
+    @cached_property
+    def pair(self) -> Ints:
+        """Each row's topic and document as one number."""
+        return self.topic * len(self.docs) + _codes(self.table["doc_id"], self.docs)
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a column."""
+        return name in self.table.column_names
+
+    def column(self, name: str) -> Floats:
+        """Give a column of numbers."""
+        return self.table[name].to_numpy().astype(np.float64)
+
+    def finding(
+        self, level: Level, code: str, problem: str, fix: str = "", *, count: int = 1, row: int = -1
+    ) -> Finding:
+        """Make a finding that stands in the line of a row."""
+        line = self.line(row) if row >= 0 else None
+        return Finding(level, self.where, line, code, problem, fix, count)
+
+
+def duplicate_pairs(rows: Rows, by: str) -> list[Finding]:
+    """Find pairs of a topic and a document that stand twice; `by` names a column that tells them apart."""
+    key = rows.pair
+    if rows.has(by):
+        names = pc.unique(rows.table[by])
+        if by != "run_id" or len(names) > 1:
+            key = _compact(key) * len(names) + _codes(rows.table[by], names)
+    again = _seen_before(key)
+    count = int(again.sum())
+    if not count:
+        return []
+    row = int(np.flatnonzero(again)[0])
+    pair = f"document {rows.table['doc_id'][row]} of topic {rows.table['query_id'][row]}"
+    return [
+        rows.finding(
+            "error",
+            "duplicate-pair",
+            f"{pair} stands here again; {plural(count, 'row')} in all repeat an earlier pair",
+            "keep one row a pair",
+            count=count,
+            row=row,
+        )
+    ]
+
+
+def several_labels(rows: Rows) -> list[Finding]:
+    """Find pairs that have labels in several iterations (subtopics, assessors)."""
+    if not rows.has("iteration"):
+        return []
+    count = int(_seen_before(rows.pair).sum())
+    if not count or duplicate_pairs(rows, "iteration"):
+        return []
+    kinds = len(pc.unique(rows.table["iteration"]))
+    row = int(np.flatnonzero(_seen_before(rows.pair))[0])
+    problem = (
+        f"{plural(count, 'row')} give another label, under another iteration, to a pair that has one "
+        f"({plural(kinds, 'iteration')}: subtopics or assessors); measures of one label take the highest"
+    )
+    return [rows.finding("warning", "several-labels", problem, "choose one iteration if that is not meant",
+                         count=count, row=row)]  # fmt: skip
+
+
+def grades(rows: Rows) -> list[Finding]:
+    """Find topics without relevant documents, and scales of grades that are odd."""
+    values = rows.column("relevance")
+    found: list[Finding] = []
+    infinite = np.flatnonzero(~np.isfinite(values))
+    if len(infinite):
+        problem = f"{plural(len(infinite), 'grade')} are no finite numbers"
+        found.append(rows.finding("error", "bad-relevance", problem, "write finite numbers",
+                                  count=len(infinite), row=int(infinite[0])))  # fmt: skip
+    best = np.full(len(rows.topics), -np.inf)
+    np.maximum.at(best, rows.topic, values)
+    empty = np.flatnonzero(best <= 0)
+    if len(empty):
+        names = examples(rows.topics[int(at)].as_py() for at in empty)
+        problem = f"{plural(len(empty), 'topic')} without a relevant document: {names}"
+        found.append(rows.finding("warning", "topics-without-relevant", problem,
+                                  "most measures are 0 or undefined there", count=len(empty),
+                                  row=int(np.flatnonzero(rows.topic == empty[0])[0])))  # fmt: skip
+    huge = np.flatnonzero(np.isfinite(values) & (values > _HUGE))
+    if len(huge):
+        problem = f"{plural(len(huge), 'grade')} above {_HUGE}, the highest {values[huge].max():g}: are they grades?"
+        found.append(rows.finding("warning", "huge-grades", problem, "exponential gains will be huge",
+                                  count=len(huge), row=int(huge[0])))  # fmt: skip
+    if len(rows.table) > 1 and len(np.unique(values)) == 1:
+        problem = f"every grade is {values[0]:g}; what is judged not relevant is not listed"
+        found.append(rows.finding("warning", "one-grade", problem, "judged and relevant mean the same here",
+                                  count=len(values)))  # fmt: skip
+    return found
+
+
+def score_order(rows: Rows) -> list[Finding]:
+    """Find equal scores, topics with one score only, and ranks that disagree with the scores."""
+    if not rows.has("score"):
+        return [rows.finding("info", "no-scores", "there are no scores: this is a set, and has no ranking")]
+    scores = rows.column("score")
+    order = np.lexsort((-scores, rows.topic))
+    topics, sorted_scores = rows.topic[order], scores[order]
+    same = topics[1:] == topics[:-1]
+    alike = same & (sorted_scores[1:] == sorted_scores[:-1])
+    tied = np.r_[alike, False] | np.r_[False, alike]
+    found: list[Finding] = []
+    if count := int(tied.sum()):
+        in_topics = len(np.unique(topics[tied]))
+        problem = (
+            f"{plural(count, 'document')} ({count / len(scores):.1%}) share their score with another one, "
+            f"in {plural(in_topics, 'topic')}: their order is a matter of convention"
+        )
+        found.append(rows.finding("warning", "ties", problem, "write scores with more digits",
+                                  count=count, row=int(order[tied].min())))  # fmt: skip
+    constant = np.bincount(topics[1:][same], minlength=len(rows.topics))
+    constant = np.flatnonzero((constant > 0) & (constant == np.bincount(topics[1:][alike], minlength=len(constant))))
+    if len(constant):
+        names = examples(rows.topics[int(at)].as_py() for at in constant)
+        row = int(np.flatnonzero(rows.topic == constant[0])[0])
+        problem = f"{plural(len(constant), 'topic')} with one score for all documents: {names}"
+        found.append(rows.finding("warning", "constant-scores", problem, "write the scores of the system",
+                                  count=len(constant), row=row))  # fmt: skip
+    return found + _rank_order(rows, scores)
+
+
+def _rank_order(rows: Rows, scores: Floats) -> list[Finding]:
+    if not rows.has("rank"):
+        return []
+    order = np.lexsort((rows.column("rank"), rows.topic))
+    topics = rows.topic[order]
+    rises = (topics[1:] == topics[:-1]) & (scores[order][1:] > scores[order][:-1])
+    odd = np.unique(topics[1:][rises])
+    if not len(odd):
+        return []
+    names = examples(rows.topics[int(at)].as_py() for at in odd)
+    problem = f"the ranks disagree with the scores in {plural(len(odd), 'topic')}: {names}; scores decide"
+    return [rows.finding("warning", "rank-order", problem, "make the scores fall with the rank, if ranks are meant",
+                         count=len(odd), row=int(order[1:][rises].min()))]  # fmt: skip
+
+
+def forms(rows: Rows) -> list[Finding]:
+    """Find ids that look alike or hold what cannot be seen, and topics whose rows are apart."""
+    found: list[Finding] = []
+    pieces = 1 + int((rows.topic[1:] != rows.topic[:-1]).sum())
+    if pieces > len(rows.topics):
+        apart = np.unique(rows.topic[np.r_[True, rows.topic[1:] != rows.topic[:-1]]], return_counts=True)[1] > 1
+        problem = f"the rows of {plural(int(apart.sum()), 'topic')} do not stand together; reading takes longer"
+        found.append(rows.finding("info", "not-grouped", problem, "sort by topic", count=int(apart.sum())))
+    for name, ids in (("query_id", rows.topics), ("doc_id", rows.docs)):
+        odd = ids.filter(pc.match_substring_regex(ids, _INVISIBLE))
+        if len(odd):
+            row = pc.index(rows.table[name], odd[0]).as_py()
+            problem = f"{plural(len(odd), name)} with characters that cannot be seen, such as {odd[0].as_py()!r}"
+            found.append(rows.finding("warning", "invisible-characters", problem, "take them out",
+                                      count=len(odd), row=row))  # fmt: skip
+    keys = normal_form(rows.topics)
+    again = _seen_before(_codes(keys, pc.unique(keys)))
+    if again.any():
+        at = int(np.flatnonzero(again)[0])
+        first = pc.index(keys, keys[at]).as_py()
+        one, other = rows.topics[first].as_py(), rows.topics[at].as_py()
+        problem = f"the topics {one!r} and {other!r} differ only in leading zeros, case or Unicode form"
+        found.append(rows.finding("warning", "near-same-ids", problem, "write each id in one way",
+                                  count=int(again.sum()), row=int(np.flatnonzero(rows.topic == at)[0])))  # fmt: skip
+    return found
+
+
+def against_qrels(rows: Rows, topics: Strings, docs: Strings) -> list[Finding]:
+    """Compare the ids of a run with those that are judged."""
+    both = int(pc.sum(pc.is_in(rows.topics, value_set=topics)).as_py() or 0)
+    found = [*_near(rows, "query_id", rows.topics, topics), *_near(rows, "doc_id", rows.docs, docs)]
+    if not both:
+        problem = (
+            f"no topic is in both: the run has {examples(rows.topics.to_pylist(), 3)}, "
+            f"the qrels have {examples(topics.to_pylist(), 3)}"
+        )
+        return [rows.finding("error", "no-common-topics", problem, "use the qrels of these topics"), *found]
+    missing = topics.filter(pc.invert(pc.is_in(topics, value_set=rows.topics)))
+    if len(missing):
+        problem = f"{plural(len(missing), 'topic')} of the qrels are not in the run: {examples(missing.to_pylist())}"
+        found.append(rows.finding("warning", "missing-topics", problem, "they score 0",
+                                  count=len(missing)))  # fmt: skip
+    extra = rows.topics.filter(pc.invert(pc.is_in(rows.topics, value_set=topics)))
+    if len(extra):
+        problem = f"{plural(len(extra), 'topic')} of the run are not judged: {examples(extra.to_pylist())}"
+        row = pc.index(rows.table["query_id"], extra[0]).as_py()
+        found.append(rows.finding("warning", "extra-topics", problem, "they are left out", count=len(extra), row=row))
+    return found
+
+
+def _near(rows: Rows, name: str, ours: Strings, judged: Strings) -> list[Finding]:
+    """Find ids that are not judged, but would be if they were written a little differently."""
+    unknown = ours.filter(pc.invert(pc.is_in(ours, value_set=judged)))
+    lacking = judged.filter(pc.invert(pc.is_in(judged, value_set=ours)))
+    if not len(unknown) or not len(lacking):
+        return []
+    keys = normal_form(lacking)
+    hit = pc.index_in(normal_form(unknown), value_set=keys)
+    near = np.flatnonzero(pc.is_valid(hit).to_numpy(zero_copy_only=False))
+    if not len(near):
+        return []
+    one = unknown[int(near[0])]
+    other = lacking[hit[int(near[0])].as_py()].as_py()
+    word = "topics" if name == "query_id" else "documents"
+    problem = (
+        f"{len(near):,} {word} of the run differ from judged ones only in leading zeros, case or Unicode form: "
+        f"{one.as_py()!r} here, {other!r} in the qrels"
+    )
+    row = pc.index(rows.table[name], one).as_py()
+    return [
+        rows.finding("warning", "near-same-ids", problem, "write the ids as the qrels do", count=len(near), row=row)
+    ]
+
+
+def normal_form(ids: Strings) -> Strings:
+    """Write ids without what often changes by accident: leading zeros, case, Unicode form.
+
+    >>> import pyarrow as pa
+    >>> normal_form(pa.array(["007", "Doc-1", "0"])).to_pylist()
+    ['7', 'doc-1', '0']
+    """
+    return pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(ids, form="NFC")), r"^0+(.)", r"\1")
+
+
+def _codes(column: Any, values: Strings) -> Ints:
+    return np.asarray(pc.index_in(column, value_set=values).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _compact(keys: Ints) -> Ints:
+    return np.unique(keys, return_inverse=True)[1].astype(np.int64)
+
+
+def _seen_before(keys: Ints) -> Bools:
+    """Mark every entry whose key stands at an earlier place too."""
+    order = np.argsort(keys, kind="stable")
+    again = np.zeros(len(keys), dtype=np.bool_)
+    again[order[1:]] = keys[order[1:]] == keys[order[:-1]]
+    return again

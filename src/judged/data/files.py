@@ -1,0 +1,141 @@
+"""Bytes of a file: opened whatever its compression, and cut into blocks that end at a line's end."""
+
+from __future__ import annotations
+
+import atexit
+import bz2
+import gzip
+import io
+import lzma
+import shutil
+import sys
+import tempfile
+import zlib
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from judged.data.rows import Digest
+
+BLOCK = 2 << 20
+"""Bytes read at a time: enough for the parser to work in bulk, few enough to keep memory small."""
+
+STDIN = "<stdin>"
+BOM = b"\xef\xbb\xbf"
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ": "xz"}
+
+
+class _Digested(io.RawIOBase):
+    """A raw file that shows a digest each byte that is read from it."""
+
+    def __init__(self, raw: io.FileIO, digest: Digest) -> None:
+        self._raw = raw
+        self._digest = digest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
+        count = self._raw.readinto(buffer) or 0
+        self._digest.update(memoryview(buffer)[:count])
+        return count
+
+
+def compression(path: str | Path) -> str:
+    """Name the compression of a file by its first bytes; ``""`` for none."""
+    with Path(path).open("rb") as file:
+        head = file.read(6)
+    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
+
+
+@contextmanager
+def opened(path: str | Path, digest: Digest | None = None) -> Generator[IO[bytes]]:
+    """Open a file for reading its decompressed bytes.
+
+    Raises
+    ------
+    InputError
+        If the file is not there, is a folder, or its compressed data is cut short or damaged.
+    """
+    packed = ""
+    try:
+        packed = compression(path)
+        with Path(path).open("rb", buffering=0) as plain:
+            raw = io.BufferedReader(_Digested(plain, digest), BLOCK) if digest else plain
+            with _decompressed(raw, packed) as file:
+                yield file
+                while digest and raw.read(BLOCK):
+                    pass  # what a decompressor leaves unread belongs to the file too
+    except FileNotFoundError:
+        raise InputError("there is no such file", fix="check the path", path=str(path)) from None
+    except IsADirectoryError:
+        raise InputError("this is a folder", fix="name a file in it", path=str(path)) from None
+    except PermissionError:
+        raise InputError("this file may not be read", fix="check its permissions", path=str(path)) from None
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        what = "the compressed data is cut short or damaged" if packed else "it cannot be read"
+        raise InputError(f"{what} ({error})", fix="make or fetch the file again", path=str(path)) from None
+
+
+def _decompressed(raw: Any, packed: str) -> Any:
+    if packed == "gzip":
+        return gzip.GzipFile(fileobj=raw, mode="rb")
+    if packed == "bz2":
+        return bz2.BZ2File(raw)
+    if packed == "xz":
+        return lzma.LZMAFile(raw)
+    if packed == "zstd":
+        import pyarrow as pa
+
+        return pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
+    return raw
+
+
+def blocks(path: str | Path, digest: Digest | None = None, size: int = BLOCK) -> Iterator[bytes]:
+    """Yield a file's bytes in blocks of about ``size``, each ending where a line ends.
+
+    A byte order mark is left out. The last line may lack its newline.
+    """
+    with opened(path, digest) as file:
+        rest, first = b"", True
+        while chunk := file.read(size):
+            if first:
+                chunk, first = chunk.removeprefix(BOM), False
+            end = chunk.rfind(b"\n") + 1
+            if end:
+                yield rest + chunk[:end]
+                rest = chunk[end:]
+            else:
+                rest += chunk
+        if rest:
+            yield rest
+
+
+def head(path: str | Path, size: int = 1 << 16) -> bytes:
+    """Give the first bytes of a file, decompressed, without a byte order mark."""
+    with opened(path) as file:
+        return file.read(size).removeprefix(BOM)
+
+
+def local(path: str | Path) -> Path:
+    """Give a path that can be read twice: standard input (``-``) or a pipe is kept in a temporary file."""
+    path = Path(path)
+    if str(path) == "-":
+        return _copied(sys.stdin.buffer)
+    if path.is_fifo():
+        with path.open("rb") as pipe:
+            return _copied(pipe)
+    return path
+
+
+def _copied(stream: IO[bytes]) -> Path:
+    with tempfile.NamedTemporaryFile(prefix="judged-stdin-", delete=False) as copy:
+        shutil.copyfileobj(stream, copy, BLOCK)
+    kept = Path(copy.name)
+    atexit.register(kept.unlink, missing_ok=True)
+    return kept

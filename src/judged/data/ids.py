@@ -1,0 +1,92 @@
+"""Identifiers: text, byte for byte. ``007`` stays ``007``; a Python integer 7 becomes ``7``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from judged.data.compute import pc
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged._types import Hashes, Strings
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: spreads close values apart
+_FOLD = np.uint64(29)
+_LOW_BYTES = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
+_ID_TYPES = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_integer,
+    pa.types.is_null,  # a column without values: the rows that miss one are named
+)
+
+
+def id_text(value: Any, what: str) -> str:
+    """Give one identifier as text.
+
+    >>> id_text(7, "query id"), id_text("007", "query id")
+    ('7', '007')
+
+    Raises
+    ------
+    InputError
+        If the value is neither text nor a whole number (a float would print ambiguously).
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return str(int(value))
+    raise InputError(f"the {what} {value!r} is a {type(value).__name__}", fix="ids are text or whole numbers")
+
+
+def id_column(column: Any, what: str) -> Any:
+    """Give a column of identifiers as Arrow strings; whole numbers are written in decimal."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if not any(fits(kind) for fits in _ID_TYPES):
+        raise InputError(
+            f"the column {what} holds {kind}, and ids are text or whole numbers",
+            fix=f"cast {what} to text before the numbers lose their form",
+        )
+    if column.null_count:
+        row = pc.index(pc.is_null(column), value=True).as_py()
+        raise InputError(f"row {row} has no {what}", fix="remove the row or fill in the id")
+    return column if pa.types.is_string(kind) else column.cast(pa.string())
+
+
+def hash_ids(ids: Strings) -> Hashes:
+    """Hash each string of an Arrow array to 64 bits, in a few NumPy passes.
+
+    Equal strings have equal hashes. Different strings may share one, so whoever finds a match
+    compares the strings themselves: a hash is a filter here and never an identity.
+
+    >>> first, second, again = hash_ids(pa.array(["d1", "a much longer identifier", "d1"]))
+    >>> bool(first == again), bool(first == second)
+    (True, False)
+    """
+    _, offset_buffer, data_buffer = ids.buffers()
+    if len(ids) == 0 or data_buffer is None:
+        return np.zeros(len(ids), dtype=np.uint64)
+    offsets = np.frombuffer(offset_buffer, dtype=np.int32)[ids.offset : ids.offset + len(ids) + 1]
+    first, last = int(offsets[0]), int(offsets[-1])
+    data = np.zeros(last - first + 8, dtype=np.uint8)  # 8 zero bytes: the last word may be read whole
+    data[: last - first] = np.frombuffer(data_buffer, dtype=np.uint8)[first:last]
+    words = np.lib.stride_tricks.as_strided(
+        data[:8].view(np.uint64), shape=(len(data) - 7,), strides=(1,), writeable=False
+    )
+    starts, lengths = offsets[:-1] - first, np.diff(offsets)
+    hashes = lengths.astype(np.uint64)
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    for at in range(0, longest, 8):  # a string takes part as long as it has bytes: its hash is its own alone
+        part = slice(None) if at < shortest else np.flatnonzero(lengths > at)
+        word = words[np.minimum(starts[part] + at, len(words) - 1)]
+        word &= _LOW_BYTES[np.minimum(lengths[part] - at, 8)]
+        mixed = hashes[part] ^ word
+        mixed *= _MULTIPLIER
+        hashes[part] = mixed ^ (mixed >> _FOLD)
+    return hashes

@@ -1,0 +1,147 @@
+"""Qrels made ready for joining: topics and documents as codes, one row a judged pair.
+
+Built once for each `Qrels` and used by every run that is judged against it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from judged.data.compute import pc
+from judged.data.ids import hash_ids
+
+if TYPE_CHECKING:
+    from judged._types import Bools, Floats, Hashes, Ints, Strings, Table
+
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_SMALLEST_FILTER, _LARGEST_FILTER = 16, 24  # powers of two: 64 kB to 16 MB
+
+
+@dataclass(frozen=True, eq=False)
+class QrelsIndex:
+    """The judged pairs of a `Qrels`, sorted by topic and document code.
+
+    Attributes
+    ----------
+    topics
+        Query ids in byte order; the topic code is the position here.
+    docs
+        Distinct document ids; the document code is the position here.
+    topic, doc, grade
+        One entry a judged pair: its codes, and the highest grade it was given.
+    first_row
+        The pair's first row in the qrels table.
+    """
+
+    topics: tuple[str, ...]
+    docs: Strings = field(repr=False)
+    topic: Ints
+    doc: Ints
+    grade: Floats
+    first_row: Ints
+    topic_hash: Hashes = field(repr=False)
+    doc_hash: Hashes = field(repr=False)
+
+    @cached_property
+    def topic_ids(self) -> Strings:
+        """The query ids as an Arrow array."""
+        return pa.array(self.topics, pa.string())
+
+    @cached_property
+    def pair(self) -> Ints:
+        """Sorted keys ``topic * len(docs) + doc``."""
+        return self.topic * len(self.docs) + self.doc
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where each topic's pairs begin; one entry more than there are topics."""
+        return np.searchsorted(self.topic, np.arange(len(self.topics) + 1)).astype(np.int64)
+
+    @cached_property
+    def doc_names(self) -> list[str]:
+        """The document ids as Python text, by document code."""
+        return self.docs.to_pylist()
+
+    @cached_property
+    def row_names(self) -> list[str]:
+        """The document id of each judged pair."""
+        names = self.doc_names
+        return [names[doc] for doc in self.doc.tolist()]
+
+    @cached_property
+    def row_numbers(self) -> list[int | None]:
+        """The document id of each judged pair as an integer, where it is the text of one (``7``, not ``07``)."""
+        return [int(name) if _is_integer(name) else None for name in self.row_names]
+
+    @cached_property
+    def _filter(self) -> Bools:
+        bits = int(np.clip(np.ceil(np.log2(len(self.topic) + 1)) + 4, _SMALLEST_FILTER, _LARGEST_FILTER))
+        marks = np.zeros(1 << bits, dtype=np.bool_)
+        marks[_slot(self.topic_hash[self.topic], self.doc_hash[self.doc], bits)] = True
+        return marks
+
+    def maybe_judged(self, topic: Ints, doc_hash: Hashes) -> Bools:
+        """Mark the rows whose pair could be in the qrels: every judged pair, and few others.
+
+        `topic` holds topic codes, -1 for a topic that is not in the qrels.
+        """
+        if not self.topics:
+            return np.zeros(len(topic), dtype=np.bool_)
+        bits = len(self._filter).bit_length() - 1
+        found = self._filter[_slot(self.topic_hash[topic], doc_hash, bits)]
+        found &= topic >= 0
+        return found
+
+    def rows_of(self, topic: Ints, docs: Strings) -> Ints:
+        """Give each pair's position among the judged pairs, -1 where it is not judged."""
+        codes = pc.fill_null(pc.index_in(docs, value_set=self.docs), -1).to_numpy(zero_copy_only=False)
+        codes = np.asarray(codes, dtype=np.int64)
+        if not len(self.pair):
+            return np.full(len(codes), -1, dtype=np.int64)
+        wanted = topic * len(self.docs) + codes
+        at = np.minimum(np.searchsorted(self.pair, wanted), len(self.pair) - 1)
+        return np.where((codes >= 0) & (self.pair[at] == wanted), at, -1)
+
+
+def build_index(table: Table) -> QrelsIndex:
+    """Make the index of a qrels table (columns ``query_id, doc_id, relevance``)."""
+    topics = sorted(pc.unique(table["query_id"]).to_pylist())  # code point order is UTF-8 byte order
+    topic_ids = pa.array(topics, pa.string())
+    docs = pc.unique(table["doc_id"])
+    topic = _codes(table["query_id"], topic_ids)
+    doc = _codes(table["doc_id"], docs)
+    grade = table["relevance"].to_numpy()
+    order = np.lexsort((-grade, doc, topic))
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = (topic[order][1:] != topic[order][:-1]) | (doc[order][1:] != doc[order][:-1])
+    kept = order[first]
+    return QrelsIndex(
+        topics=tuple(topics),
+        docs=docs,
+        topic=topic[kept],
+        doc=doc[kept],
+        grade=grade[kept],
+        first_row=kept.astype(np.int64),
+        topic_hash=hash_ids(topic_ids),
+        doc_hash=hash_ids(docs),
+    )
+
+
+def _codes(column: Any, values: Strings) -> Ints:
+    return np.asarray(pc.index_in(column, value_set=values).to_numpy(), dtype=np.int64)
+
+
+def _slot(topic_hash: Hashes, doc_hash: Hashes, bits: int) -> Hashes:
+    mixed = topic_hash ^ doc_hash
+    mixed *= _SPREAD
+    mixed >>= np.uint64(64 - bits)
+    return mixed
+
+
+def _is_integer(name: str) -> bool:
+    return len(name) < 20 and name.isdecimal() and str(int(name)) == name

@@ -1,0 +1,214 @@
+"""JSON and JSON Lines: a dict of dicts, or records."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+
+from judged.data import files
+from judged.data.columns import canonical, missing
+from judged.data.ids import id_text
+from judged.data.objects import with_scores
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from judged._types import Table
+    from judged.data.columns import Kind
+
+_VALUE = {"qrels": "relevance", "run": "score"}
+_TYPES = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int64()}
+_WHOLE_TO = 2.0**53
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where in a file something stands: a line of JSONL, or a record of a list."""
+
+    where: str
+    line: int | None = None
+    record: int | None = None
+
+    def error(self, problem: str, fix: str) -> InputError:
+        prefix = f"record {self.record}: " if self.line is None and self.record else ""
+        return InputError(prefix + problem, fix=fix, path=self.where, line=self.line)
+
+
+def read_json(path: Path, kind: Kind, where: str) -> Table:
+    """Read ``{query_id: {doc_id: number}}`` or a list of records.
+
+    Raises
+    ------
+    InputError
+        If the file is not such JSON, a key stands twice in one object, or a number is NaN.
+    """
+    data = load(path, where)
+    if isinstance(data, dict):
+        return _dict_table(cast("dict[str, Any]", data), kind, where)
+    if isinstance(data, list):
+        records = [(_Place(where, None, at), record) for at, record in enumerate(cast("list[Any]", data), 1)]
+        return _records_table(records, kind, where)
+    raise InputError(
+        "this JSON holds neither a dict of dicts nor a list of records",
+        fix=f'write {{"query": {{"doc": {_VALUE[kind]}}}}}, or [{{"query_id": ..., "doc_id": ...}}]',
+        path=where,
+    )
+
+
+def read_jsonl(path: Path, kind: Kind, where: str) -> Table:
+    """Read one record a line.
+
+    Raises
+    ------
+    InputError
+        With the line that is no record, lacks a column, or holds no number where one is needed.
+    """
+    records = ((_Place(where, line, line), record) for line, record in json_lines(path, where))
+    return _records_table(records, kind, where)
+
+
+def load(path: Path, where: str) -> Any:
+    """Parse a JSON file, refusing keys that stand twice in an object.
+
+    Raises
+    ------
+    InputError
+        With the line of the first error in it.
+    """
+    with files.opened(path) as file:
+        data = file.read()
+    return _parsed(data.removeprefix(files.BOM), _Place(where))
+
+
+def json_lines(path: Path, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Give the object on each line of a file with its line number.
+
+    Raises
+    ------
+    InputError
+        With the line that is not a JSON object.
+    """
+    number = 0
+    for block in files.blocks(path):
+        for raw in block.split(b"\n")[: -1 if block.endswith(b"\n") else None]:
+            number += 1
+            if raw.strip():
+                place = _Place(where, number)
+                record = _parsed(raw, place)
+                if not isinstance(record, dict):
+                    raise place.error("this line is no JSON object", 'write {"query_id": ...}')
+                yield number, cast("dict[str, Any]", record)
+
+
+def _parsed(data: bytes, place: _Place) -> Any:
+    try:
+        return json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_constant)
+    except UnicodeDecodeError as error:
+        place = _Place(place.where, place.line or data[: error.start].count(b"\n") + 1)
+        raise place.error("bytes that are not UTF-8", "save the file as UTF-8") from None
+    except json.JSONDecodeError as error:
+        fix = "correct it" if place.line else "correct it; one record a line is the format 'jsonl'"
+        place = _Place(place.where, place.line or error.lineno)
+        raise place.error(f"broken JSON ({error.msg}, column {error.colno})", fix) from None
+    except (ValueError, RecursionError) as error:
+        raise place.error(str(error), "correct it") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for at, key in enumerate(keys) if key in keys[:at])
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return made
+
+
+def _constant(name: str) -> float:
+    if name == "NaN":
+        raise ValueError("a number is NaN")
+    return float(name)
+
+
+def _dict_table(data: dict[str, Any], kind: Kind, where: str) -> Table:
+    made: dict[str, list[Any]] = {"query_id": [], "doc_id": [], _VALUE[kind]: []}
+    place = _Place(where)
+    for query, judged in data.items():
+        if not isinstance(judged, dict):
+            raise place.error(
+                f"topic {query!r} holds {json.dumps(judged)[:40]}, not a dict",
+                f'write {{"query": {{"doc": {_VALUE[kind]}}}}}',
+            )
+        for doc, number in cast("dict[str, Any]", judged).items():
+            if not query or not doc:
+                raise place.error("an id is empty", "name every topic and document")
+            made["query_id"].append(query)
+            made["doc_id"].append(doc)
+            what = f"{_VALUE[kind]} of topic {query}, document {doc}"
+            made[_VALUE[kind]].append(_number(number, what, place))
+    return _table(made, where)
+
+
+def _records_table(records: Iterable[tuple[_Place, Any]], kind: Kind, where: str) -> Table:
+    made: dict[str, list[Any]] = {}
+    names: dict[str, str] = {}
+    keys: tuple[str, ...] = ()
+    for place, record in records:
+        if not isinstance(record, dict):
+            raise place.error(f"{json.dumps(record)[:40]} is no record", 'write {"query_id": ...}')
+        if tuple(cast("dict[str, Any]", record)) != keys:
+            keys = tuple(cast("dict[str, Any]", record))
+            names = _columns_of(keys, kind, names, place)
+        for ours, key in names.items():
+            made.setdefault(ours, []).append(_field(ours, record[key], place))
+    table = _table(made, where)
+    return with_scores(table, kind, where) if made else table
+
+
+def _table(made: dict[str, list[Any]], where: str) -> Table:
+    try:
+        return pa.table({name: pa.array(column, _TYPES.get(name, pa.string())) for name, column in made.items()})
+    except UnicodeEncodeError:  # JSON can write half of a character as \ud800
+        raise InputError("an id holds half a character", fix="correct the ids", path=where) from None
+
+
+def _columns_of(keys: tuple[str, ...], kind: Kind, before: dict[str, str], place: _Place) -> dict[str, str]:
+    """Find our columns among a record's keys; they must be those of the records before."""
+    names = {ours: key for key, ours in zip(keys, canonical(keys, kind), strict=True) if ours}
+    fix = f"give every record the fields query_id, doc_id, {_VALUE[kind]}"
+    if lacking := missing(names, kind):
+        raise place.error(f"no {' or '.join(sorted(lacking))} among the fields {', '.join(keys)[:80]}", fix)
+    if before and set(names) != set(before):
+        odd = ", ".join(sorted(set(names) ^ set(before)))
+        raise place.error(f"this record differs from those before it in {odd}", fix)
+    return names
+
+
+def _field(name: str, found: Any, place: _Place) -> Any:
+    if name in {"score", "relevance"}:
+        return _number(found, name, place)
+    if name == "rank":
+        number = _number(found, name, place)
+        if not (number.is_integer() and abs(number) <= _WHOLE_TO):
+            raise place.error(f"the rank {found!r} is not a whole number", "write 1, 2, 3...")
+        return int(number)
+    try:
+        text = id_text(found, name)
+    except InputError as error:
+        raise place.error(error.problem, error.fix) from None
+    if not text and name in {"query_id", "doc_id"}:
+        raise place.error(f"the {name} is empty", "fill it in")
+    return text
+
+
+def _number(found: Any, what: str, place: _Place) -> float:
+    if isinstance(found, (int, float)) and not isinstance(found, bool):
+        try:
+            return float(found)
+        except OverflowError:
+            raise place.error(f"the {what} is too large for a number", "write a smaller one") from None
+    raise place.error(f"the {what} is {json.dumps(found)[:40]}, not a number", "write a number")

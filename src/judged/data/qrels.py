@@ -1,0 +1,151 @@
+"""Relevance judgments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from judged.data.compute import pc
+from judged.data.index import QrelsIndex, build_index
+from judged.data.objects import rows_of_object
+from judged.data.sources import Source, open_source
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged._types import Table
+
+_COLUMNS = ("query_id", "doc_id", "relevance", "iteration")
+
+
+@dataclass(frozen=True, eq=False)
+class Qrels:
+    """Judgments: which document is how relevant to which topic. Immutable.
+
+    Parameters
+    ----------
+    table
+        Arrow table with the columns ``query_id`` (string), ``doc_id`` (string), ``relevance`` (float64)
+        and, where the source has one, ``iteration`` (string: a subtopic or an assessor).
+    name, where, sha256
+        How messages and results call it, the path it came from, and the hash of that file.
+
+    Raises
+    ------
+    InputError
+        If it is empty, holds a pair twice (in one iteration), or a grade is not a finite number.
+
+    Examples
+    --------
+    >>> qrels = Qrels.of({"q1": {"d1": 2, "d2": 0}, "q2": {"d3": 1}})
+    >>> qrels
+    Qrels('qrels': 3 judgments, 2 topics, grades 0 to 2)
+    >>> qrels.table.column_names
+    ['query_id', 'doc_id', 'relevance']
+    """
+
+    table: Table = field(repr=False)
+    name: str = "qrels"
+    where: str = "<table>"
+    sha256: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.table.num_rows:
+            raise InputError("no judgments in it", fix="give a file with at least one line", path=self.where)
+        grades = self.grades
+        if not np.isfinite(grades).all():
+            row = int(np.flatnonzero(~np.isfinite(grades))[0])
+            pair = f"topic {self.table['query_id'][row]}, document {self.table['doc_id'][row]}"
+            raise InputError(f"the grade of {pair} is {grades[row]}", fix="write a finite number", path=self.where)
+
+    @classmethod
+    def read(cls, path: str | Path, *, format: str | None = None, name: str | None = None) -> Self:
+        """Read judgments from a file; its format is found by content and name.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read as judgments; the message names the line.
+        """
+        source = open_source(path, "qrels", format)
+        qrels, digest = source.table(_COLUMNS)
+        made = cls(qrels, name or source.name, source.rows.where, digest)
+        made._refuse_duplicates(source)
+        return made
+
+    @classmethod
+    def of(cls, data: Any, *, name: str = "qrels") -> Self:
+        """Make judgments of a dict of dicts, a data frame, named tuples, lists of relevant ids, or a path.
+
+        Raises
+        ------
+        InputError
+            If the object cannot be read as judgments.
+        """
+        if isinstance(data, cls):
+            return data
+        if isinstance(data, (str, Path)):
+            return cls.read(data)
+        source = Source(rows_of_object(data, "qrels"), name)
+        table, _ = source.table(_COLUMNS)
+        if "relevance" not in table.column_names:
+            raise InputError("no relevance in it", fix="add a column 'relevance'", path=source.rows.where)
+        made = cls(table, name, source.rows.where)
+        made._refuse_duplicates(source)
+        return made
+
+    @property
+    def grades(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """All grades, in the order of the table."""
+        return self.table["relevance"].to_numpy()
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The query ids, in byte order."""
+        return self.index.topics
+
+    @cached_property
+    def index(self) -> QrelsIndex:
+        """The judgments made ready for joining; made once and kept."""
+        return build_index(self.table)
+
+    @property
+    def labels_per_pair(self) -> float:
+        """Mean number of labels a judged pair has; above 1 there are subtopics or assessors."""
+        return self.table.num_rows / len(self.index.topic)
+
+    def _refuse_duplicates(self, source: Source) -> None:
+        if self.table.num_rows == len(self.index.topic):
+            return
+        keys = [name for name in ("query_id", "doc_id", "iteration") if name in self.table.column_names]
+        counts = self.table.group_by(keys).aggregate([([], "count_all")])
+        twice = counts.filter(pc.greater(counts["count_all"], 1))
+        if not twice.num_rows:
+            return
+        first = twice.slice(0, 1).to_pylist()[0]
+        query, doc = first["query_id"], first["doc_id"]
+        raise InputError(
+            f"document {doc} is judged {first['count_all']} times for topic {query}"
+            f" ({twice.num_rows} such pairs in all)",
+            fix="keep one judgment a pair, or give each its own iteration (subtopic, assessor)",
+            path=self.where,
+            line=source.rows.line(query, doc, 2),
+        )
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    def __repr__(self) -> str:
+        grades = self.grades
+        return (
+            f"Qrels({self.name!r}: {len(self)} judgments, {len(self.topics)} topics, "
+            f"grades {grades.min():g} to {grades.max():g})"
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand the table to any library that reads Arrow."""
+        return pa.table(self.table).__arrow_c_stream__(requested_schema)

@@ -1,0 +1,181 @@
+"""Where the rows of a run come from, and how they are handed on: in parts, each a record batch.
+
+A part is a function without arguments that makes its batch when called. Whoever reads the parts may
+call them in several threads; parsing happens there. Every source can be read again from its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from judged.data.compute import pc
+from judged.data.ids import id_column, id_text
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged._types import Batch, Table
+
+Part: TypeAlias = Callable[[], "Batch"]
+
+SLICE = 1 << 16  # rows in one part of a table: large enough for NumPy, small enough for the cache
+
+
+class Digest(Protocol):
+    """What `hashlib` makes: told of each byte that is read."""
+
+    def update(self, data: Any, /) -> None:
+        """Take some bytes in."""
+        ...
+
+
+class Rows(Protocol):
+    """A source of rows that can be read any number of times."""
+
+    @property
+    def where(self) -> str:
+        """What messages call this source: a path, ``<dict>``, ``<table>``."""
+        ...
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether the rows carry scores; without them the run is a set."""
+        ...
+
+    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
+        """Give the rows in order; each part holds the columns asked for that the source has."""
+        ...
+
+    def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
+        """Give the file line of the nth row (from 1) of this pair, where there are lines."""
+        ...
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Rows of an Arrow table that is already in memory, its columns named and typed as ours."""
+
+    table: Table
+    where: str = "<table>"
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether there is a score column."""
+        return "score" in self.table.column_names
+
+    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
+        """Give slices of the table."""
+        del digest  # bytes of memory are not bytes of a file
+        table = self.table.select([name for name in columns if name in self.table.column_names])
+        for start in range(0, table.num_rows, SLICE):
+            yield lambda start=start: _one_batch(table.slice(start, SLICE))
+
+    def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
+        """Give None: tables have no lines."""
+        del query_id, doc_id, nth
+        return None
+
+
+@dataclass(frozen=True)
+class MappingRows:
+    """Rows of ``{query_id: {doc_id: score}}``, read where they stand and never changed."""
+
+    mapping: Mapping[Any, Mapping[Any, Any]] = field(repr=False)
+    where: str = "<dict>"
+    has_scores: bool = True
+
+    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
+        """Give some topics at a time."""
+        del digest
+        topics: list[Any] = []
+        rows = 0
+        for topic, docs in self.mapping.items():
+            topics.append(topic)
+            rows += len(docs)
+            if rows >= SLICE:
+                yield lambda topics=topics: self._batch(topics, columns)
+                topics, rows = [], 0
+        if topics:
+            yield lambda: self._batch(topics, columns)
+
+    def _batch(self, topics: list[Any], columns: tuple[str, ...]) -> Batch:
+        made: dict[str, Any] = {}
+        if "query_id" in columns:
+            names = [id_text(topic, "query id") for topic in topics for _ in self.mapping[topic]]
+            made["query_id"] = pa.array(names, pa.string())
+        if "doc_id" in columns:
+            names = [id_text(doc, "document id") for topic in topics for doc in self.mapping[topic]]
+            made["doc_id"] = pa.array(names, pa.string())
+        if "score" in columns:
+            values = [value for topic in topics for value in self.mapping[topic].values()]
+            made["score"] = pa.array(score_array(values))
+        return pa.record_batch(made)
+
+    def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
+        """Give None: mappings have no lines."""
+        del query_id, doc_id, nth
+        return None
+
+
+def score_array(scores: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Make float64 of Python numbers, refusing text.
+
+    Raises
+    ------
+    InputError
+        If something among them is not a number.
+    """
+    try:
+        array = np.asarray(scores)
+        if array.dtype.kind not in "fiub":
+            raise TypeError(array.dtype)
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        bad = next((score for score in scores if not isinstance(score, (int, float, np.number))), None)
+        raise InputError(f"the score {bad!r} is not a number", fix="scores are int or float") from None
+
+
+def table_of(data: Any) -> Table:
+    """Take any object with the Arrow C stream interface as a table, without importing its library."""
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        return data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
+    return pa.RecordBatchReader.from_stream(data).read_all()
+
+
+def typed_table(data: Any, names: tuple[str, ...], where: str) -> Table:
+    """Rename and cast a table's columns to ours; columns named ``""`` are left out.
+
+    Raises
+    ------
+    InputError
+        If an id or number column has another type, or a null.
+    """
+    made: dict[str, Any] = {}
+    for name, column in zip(names, data.columns, strict=True):
+        if name in {"query_id", "doc_id", "iteration", "run_id"}:
+            made[name] = id_column(column, name)
+        elif name in {"relevance", "score"}:
+            made[name] = _number_column(column, name, where)
+        elif name == "rank":
+            made[name] = column.cast(pa.int64())
+    return pa.table(made)
+
+
+def _number_column(column: Any, name: str, where: str) -> Any:
+    kind = column.type
+    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+            or pa.types.is_decimal(kind)):  # fmt: skip
+        raise InputError(f"the column {name} holds {kind}, not numbers", fix=f"cast {name} to float", path=where)
+    if column.null_count:
+        row = pc.index(pc.is_null(column), value=True).as_py()
+        raise InputError(f"row {row} has no {name}", fix="fill it in or remove the row", path=where)
+    return column.cast(pa.float64(), safe=False) if kind != pa.float64() else column
+
+
+def _one_batch(table: Table) -> Batch:
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)

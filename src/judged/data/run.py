@@ -1,0 +1,136 @@
+"""A system's rankings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from judged.data.compute import pc
+from judged.data.objects import rows_of_object
+from judged.data.rows import Rows, TableRows
+from judged.data.sources import Source, open_source
+from judged.data.text import TextRows
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged._types import Table
+
+_COLUMNS = ("query_id", "doc_id", "score", "rank", "run_id")
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The documents that a system returned, with their scores. Immutable.
+
+    A run either stands in memory or is a promise to read a file (`Run.scan`): judging reads such a
+    file in blocks, so that its size does not matter.
+
+    Parameters
+    ----------
+    rows
+        Where its rows come from.
+    name
+        How results call it.
+
+    Examples
+    --------
+    >>> run = Run.of({"q1": {"d1": 0.9, "d2": 0.5}}, name="mine")
+    >>> run
+    Run('mine' from <dict>)
+    >>> run.table.to_pydict()
+    {'query_id': ['q1', 'q1'], 'doc_id': ['d1', 'd2'], 'score': [0.9, 0.5]}
+    """
+
+    rows: Rows = field(repr=False)
+    name: str = "run"
+
+    @classmethod
+    def scan(cls, path: str | Path, *, format: str | None = None, name: str | None = None) -> Self:
+        """Name a file as a run; its rows are read, in blocks, whenever the run is judged.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, empty, or its first lines are not those of a run.
+        """
+        source = open_source(path, "run", format)
+        return cls(source.rows, name or source.name)
+
+    @classmethod
+    def read(cls, path: str | Path, *, format: str | None = None, name: str | None = None) -> Self:
+        """Read a whole run into memory.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read as a run; the message names the line.
+        """
+        scanned = cls.scan(path, format=format, name=name)
+        return cls(TableRows(scanned.table, scanned.where), scanned.name)
+
+    @classmethod
+    def of(cls, data: Any, *, name: str = "run") -> Self:
+        """Make a run of a dict of dicts, a data frame, named tuples, ranked lists of ids, or a path.
+
+        A dict is read where it stands; it is not copied, and never changed.
+
+        Raises
+        ------
+        InputError
+            If the object cannot be read as one run.
+        """
+        if isinstance(data, cls):
+            return data
+        if isinstance(data, (str, Path)):
+            return cls.scan(data)
+        run = cls(rows_of_object(data, "run"), name)
+        if len(names := run_ids(run.rows)) > 1:
+            raise InputError(f"{len(names)} runs in one table: {', '.join(names[:5])}", fix="use judged.runs_of")
+        return run
+
+    @property
+    def where(self) -> str:
+        """The path it comes from, or ``<dict>``, ``<table>``."""
+        return self.rows.where
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether its documents are ranked; if not it is a set."""
+        return self.rows.has_scores
+
+    @property
+    def table(self) -> Table:
+        """All rows as an Arrow table: ``query_id, doc_id`` and, where there are any, ``score, rank, run_id``."""
+        table, _ = Source(self.rows, self.name).table(_COLUMNS)
+        return table
+
+    def __repr__(self) -> str:
+        return f"Run({self.name!r} from {self.where})"
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand the rows to any library that reads Arrow."""
+        return pa.table(self.table).__arrow_c_stream__(requested_schema)
+
+
+def run_ids(rows: Rows) -> list[str]:
+    """Give the distinct run ids of a table, in order of appearance; none where it has no such column."""
+    if isinstance(rows, TableRows) and "run_id" in rows.table.column_names:
+        return pc.unique(rows.table["run_id"]).to_pylist()
+    return []
+
+
+def split_runs(rows: Rows, name: str) -> list[Run]:
+    """Make one run of some rows, or several where a column ``run_id`` tells them apart.
+
+    The tag at the end of TREC lines tells nothing apart: systems share tags, and one system may use several.
+    """
+    if isinstance(rows, TextRows) and rows.layout.header and "run_id" in rows.layout.names:
+        rows = TableRows(Run(rows, name).table, rows.where)
+    names = run_ids(rows)
+    if not isinstance(rows, TableRows) or len(names) < 2:
+        return [Run(rows, name)]
+    table = rows.table
+    return [Run(TableRows(table.filter(pc.equal(table["run_id"], one)), rows.where), str(one)) for one in names]

@@ -1,0 +1,202 @@
+"""Files as sources of rows: the one place that knows how each format is opened."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from judged.data import files, json_rows
+from judged.data.columns import canonical
+from judged.data.looks import looks_like_qrels
+from judged.data.objects import named_table
+from judged.data.rows import Rows, TableRows
+from judged.data.sniff import sniff
+from judged.data.text import Layout, TextRows
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from judged._types import Batch, Table
+    from judged.data.columns import Kind
+    from judged.data.rows import Digest, Part
+
+_SUFFIXES = frozenset({
+    ".gz", ".zst", ".bz2", ".xz", ".run", ".res", ".qrels", ".qrel", ".txt", ".trec", ".tsv", ".csv",
+    ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".xml",
+})  # fmt: skip
+_THREADS = 4
+_SAMPLE = 200  # rows looked at
+
+
+@dataclass(frozen=True)
+class FileTable(TableRows):
+    """Rows of a file that is read whole: JSON, Parquet, Arrow."""
+
+    path: Path = Path()
+
+    def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
+        """Give slices of the table; the digest is told of the file's bytes first."""
+        if digest:
+            with self.path.open("rb") as file:
+                while chunk := file.read(files.BLOCK):
+                    digest.update(chunk)
+        yield from super().parts(columns)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows and what they go by.
+
+    Parameters
+    ----------
+    rows
+        Where the rows come from.
+    name
+        What results call them: the file's name without its endings.
+    """
+
+    rows: Rows
+    name: str = ""
+
+    def table(self, columns: tuple[str, ...]) -> tuple[Table, str | None]:
+        """Read all rows into one table.
+
+        Returns
+        -------
+        table, sha256
+            The rows, with those of the columns that the source has; and the hash of the file's bytes
+            as they lie on disk, None where there is no file.
+
+        Raises
+        ------
+        InputError
+            If a row cannot be read; the message names the line where there is one.
+        """
+        digest = hashlib.sha256() if isinstance(self.rows, (TextRows, FileTable)) else None
+        batches = [batch for batch in _in_order(self.rows.parts(columns, digest)) if batch.num_rows]
+        if not batches:
+            raise InputError("no rows in it", fix="give at least one", path=self.rows.where)
+        return pa.Table.from_batches(batches), digest.hexdigest() if digest else None
+
+
+def _in_order(parts: Iterable[Part]) -> Iterator[Batch]:
+    """Make the batches of the parts in threads, a few at a time, and give them in their order."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        waiting: deque[Any] = deque()
+        for part in parts:
+            waiting.append(pool.submit(part))
+            if len(waiting) > _THREADS:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Source:
+    """Open a file, or standard input for ``-``, as rows of qrels or of a run.
+
+    Text is read in blocks when the rows are asked for; the other formats are read here.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, empty, damaged, of no known format, or of the other kind.
+    """
+    name = "stdin" if str(path) == "-" else source_name(path)
+    where = files.STDIN if str(path) == "-" else str(path)
+    file = files.local(path)
+    if file.is_dir():
+        file = _judgments_in(file, kind)
+        where = str(file)
+    found = sniff(file, where, kind, format)
+    if isinstance(found, Layout):
+        return Source(TextRows(file, found, where), name)
+    table = _READERS[found](file, kind, where)
+    if not table.num_rows:
+        raise InputError("no rows in it", fix="give a file with at least one", path=where)
+    if kind == "run" and format is None:
+        _refuse_grades(table, where)
+    return Source(FileTable(table, where, file), name)
+
+
+def source_name(path: str | Path) -> str:
+    """Give a file's name without the endings that say its format.
+
+    >>> source_name("runs/bm25.v2.run.gz"), source_name("beir/scifact/")
+    ('bm25.v2', 'scifact')
+    """
+    name = Path(path)
+    while name.suffix.lower() in _SUFFIXES and name.stem:
+        name = name.with_suffix("")
+    return name.name
+
+
+def _judgments_in(folder: Path, kind: Kind) -> Path:
+    """Find the qrels in a folder of the BEIR layout."""
+    if kind == "qrels":
+        if (test := folder / "qrels" / "test.tsv").is_file():
+            return test
+        found = [file for file in sorted((folder / "qrels").glob("*")) if file.is_file()]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(file.name for file in found[:8])
+            raise InputError(f"several files in qrels/: {names}", fix="name one of them", path=str(folder))
+    raise InputError("this is a folder", fix="name a file in it", path=str(folder))
+
+
+def _parquet(path: Path, kind: Kind, where: str) -> Table:
+    from pyarrow import parquet
+
+    try:
+        file = parquet.ParquetFile(_random_access(path))
+        names = file.schema_arrow.names
+        used = [name for name, ours in zip(names, canonical(names, kind), strict=True) if ours]
+        table = file.read(columns=used) if used else pa.table({name: [] for name in names})
+    except (pa.ArrowException, OSError, EOFError) as error:
+        raise _damaged("Parquet", error, where) from None
+    return named_table(table, kind, where)
+
+
+def _arrow(path: Path, kind: Kind, where: str) -> Table:
+    try:
+        table = pa.ipc.open_file(_random_access(path)).read_all()
+    except (pa.ArrowException, OSError, EOFError) as error:
+        raise _damaged("Arrow", error, where) from None
+    return named_table(table, kind, where)
+
+
+def _random_access(path: Path) -> Any:
+    """Open for reading anywhere; a compressed file is unpacked in memory."""
+    if not files.compression(path):
+        return pa.memory_map(str(path))
+    with files.opened(path) as file:
+        return pa.BufferReader(file.read())
+
+
+def _damaged(format_name: str, error: Exception, where: str) -> InputError:
+    return InputError(f"the {format_name} data is damaged or cut short ({error})",
+                      fix="make or fetch the file again", path=where)  # fmt: skip
+
+
+def _refuse_grades(table: Table, where: str) -> None:
+    """Refuse scores that are small whole numbers with many ties: they are grades."""
+    if "score" not in table.column_names or "rank" in table.column_names:
+        return
+    columns = (table[name].slice(0, _SAMPLE).to_pylist() for name in ("query_id", "doc_id", "score"))
+    rows = [[query, doc, f"{score:g}"] for query, doc, score in zip(*columns, strict=True)]
+    if reason := looks_like_qrels(rows):
+        raise InputError(
+            f"this looks like qrels, not like a run ({reason})",
+            fix="swap the two files, or name the format (json, jsonl, parquet, arrow)",
+            path=where,
+        )
+
+
+_READERS = {"json": json_rows.read_json, "jsonl": json_rows.read_jsonl, "parquet": _parquet, "arrow": _arrow}

@@ -1,0 +1,200 @@
+"""Files of topics: delimited lines, JSON, TREC's tagged text, XML, and numbered lines."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import TYPE_CHECKING, Any, cast
+from xml.etree import ElementTree as ET
+
+from judged.data import files
+from judged.data.json_rows import json_lines, load
+from judged.data.topic_records import TopicRecords, named, record_of
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+_NUMBERED = re.compile(r"\s*([^\s:,]+)(?:\s*[:,]\s*|\s+)(\S.*)")
+_TOP = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"<(\w+)>([^<]*)")
+_LABELS = re.compile(r"\s*(Number|Topic|Title|Description|Narrative)\s*:\s*", re.IGNORECASE)
+_TREC_NAMES = {"num": "query_id", "title": "text", "desc": "description", "narr": "narrative"}
+_ENTITIES = re.compile(r"<!ENTITY", re.IGNORECASE)
+
+FORMATS = ("tsv", "csv", "json", "jsonl", "trec", "xml", "lines")
+"""The names that `format` can have for topics."""
+
+
+def read_topic_records(path: Path, where: str, format: str | None = None) -> TopicRecords:
+    """Read the topics of a file; its format is found by its content.
+
+    Raises
+    ------
+    InputError
+        If it is not a file of topics.
+    """
+    if format is not None and format not in FORMATS:
+        raise InputError(f"there is no format {format!r} of topics", fix=f"use one of {', '.join(FORMATS)}", path=where)
+    records = TopicRecords(where)
+    if format in {"json", "jsonl"}:
+        readers: dict[str, Callable[..., None]] = {"json": _json, "jsonl": _jsonl}
+        readers[format](path, where, records)
+        return records
+    text = _text(path, where)
+    found = format or _format_of(text)
+    if found in {"json", "jsonl"}:
+        (_jsonl if found == "jsonl" else _json)(path, where, records)
+    else:
+        _READERS[found](text, where, records)
+    return records
+
+
+def _text(path: Path, where: str) -> str:
+    with files.opened(path) as file:
+        data = file.read().removeprefix(files.BOM)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError("this is UTF-16 (Windows PowerShell writes it)", fix="save it as UTF-8", path=where)
+    try:
+        return data.decode().replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError("bytes that are not UTF-8", fix="save the file as UTF-8", path=where, line=line) from None
+
+
+def _format_of(text: str) -> str:
+    start = text.lstrip()
+    first = start.split("\n", 1)[0]
+    if start.startswith(("{", "[")):
+        return "jsonl" if first.rstrip().endswith("}") and start.count("\n{") else "json"
+    if re.match(r"<top>", start, re.IGNORECASE):
+        return "trec"
+    if start.startswith("<"):
+        return "xml"
+    if "\t" in first:
+        return "tsv"
+    return "csv" if _header([part.strip(' "') for part in first.split(",")]) else "lines"
+
+
+def _header(fields: list[str]) -> bool:
+    try:
+        named(dict.fromkeys(fields, "x"))
+    except InputError:
+        return False
+    return True
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Give every line that is neither blank nor a comment."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip() and not (line.startswith("#") and "\t" not in line):
+            yield number, line
+
+
+def _tsv(text: str, where: str, records: TopicRecords) -> None:
+    _table(((number, line.split("\t")) for number, line in _lines(text)), where, records)
+
+
+def _csv(text: str, where: str, records: TopicRecords) -> None:
+    reader = csv.reader(re.split(r"(?<=\n)", text), skipinitialspace=True)
+    try:
+        rows = [(reader.line_num, row) for row in reader if row]
+    except csv.Error as error:
+        raise InputError(f"broken CSV ({error})", fix="correct it", path=where, line=reader.line_num) from None
+    _table(iter(rows), where, records)
+
+
+def _table(rows: Iterator[tuple[int, list[str]]], where: str, records: TopicRecords) -> None:
+    names = ["query_id", "text"]
+    for at, (number, row) in enumerate(rows):
+        if at == 0 and _header(row):
+            names = row
+            continue
+        if len(row) != len(names):
+            raise InputError(
+                f"{len(row)} fields where {len(names)} are expected ({', '.join(names)[:60]})",
+                fix="name the columns in a first line, or give an id and a text",
+                path=where,
+                line=number,
+            )
+        records.add(dict(zip(names, row, strict=True)), number)
+
+
+def _numbered(text: str, where: str, records: TopicRecords) -> None:
+    for number, line in _lines(text):
+        match = _NUMBERED.fullmatch(line)
+        if not match:
+            raise InputError(
+                f"no topic id and text in {line.strip()[:60]!r}",
+                fix="write '1 the text'",
+                path=where,
+                line=number,
+            )
+        records.add({"query_id": match[1], "text": match[2]}, number)
+
+
+def _json(path: Path, where: str, records: TopicRecords) -> None:
+    data = load(path, where)
+    if isinstance(data, dict):
+        for query_id, found in cast("dict[str, Any]", data).items():
+            _add(records, where, None, found, query_id)
+    elif isinstance(data, list):
+        for found in cast("list[Any]", data):
+            _add(records, where, None, found)
+    else:
+        raise InputError("this JSON holds no topics", fix='write {"1": "the text"}', path=where)
+
+
+def _jsonl(path: Path, where: str, records: TopicRecords) -> None:
+    for number, found in json_lines(path, where):
+        _add(records, where, number, found)
+
+
+def _add(records: TopicRecords, where: str, line: int | None, found: Any, query_id: Any = None) -> None:
+    try:
+        record = record_of(found, query_id)
+    except InputError as error:
+        raise InputError(error.problem, fix=error.fix, path=where, line=line) from None
+    records.add(record, line)
+
+
+def _trec(text: str, where: str, records: TopicRecords) -> None:
+    """Read ``<top> <num> Number: 303 <title> ...``: tags without ends, fields run to the next tag."""
+    if text.lower().count("<top>") != len(_TOP.findall(text)):
+        raise InputError("a <top> without </top>", fix="close every topic", path=where)
+    for match in _TOP.finditer(text):
+        line = text[: match.start()].count("\n") + 1
+        record: dict[str, str] = {}
+        for tag, content in cast("list[tuple[str, str]]", _TAG.findall(match[1])):
+            name = _TREC_NAMES.get(tag.lower(), tag.lower())
+            if name not in record:
+                label = _LABELS.match(content)
+                record[name] = " ".join(content[label.end() if label else 0 :].split())
+        records.add(record, line)
+
+
+def _xml(text: str, where: str, records: TopicRecords) -> None:
+    """Read ``<topic number="1"><query>...``: every attribute and child element is a field."""
+    if _ENTITIES.search(text):
+        raise InputError("XML entities are not read", fix="write the topics out", path=where)
+    try:
+        root = ET.fromstring(text)  # noqa: S314 - entities, the danger here, are refused above
+    except ET.ParseError as error:
+        line = error.position[0]
+        raise InputError(f"broken XML ({error})", fix="correct it", path=where, line=line) from None
+    for topic in [*root.iter("topic"), *root.iter("top")]:
+        record = {str(name): content for name, content in topic.attrib.items()}
+        for child in topic:
+            name, content = str(child.tag), " ".join("".join(child.itertext()).split())
+            record[name] = f"{record[name]}\n{content}" if name in record else content
+        records.add({_TREC_NAMES.get(name, name): content for name, content in record.items()}, None)
+
+
+_READERS: dict[str, Callable[[str, str, TopicRecords], None]] = {
+    "tsv": _tsv,
+    "csv": _csv,
+    "lines": _numbered,
+    "trec": _trec,
+    "xml": _xml,
+}

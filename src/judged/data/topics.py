@@ -1,0 +1,130 @@
+"""The texts of topics, and what else is known of them: their attributes, by which results are sliced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import pyarrow as pa
+
+from judged.data import files
+from judged.data.compute import pc
+from judged.data.rows import table_of
+from judged.data.sources import source_name
+from judged.data.topic_files import read_topic_records
+from judged.data.topic_records import TopicRecords, record_of
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from judged._types import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Topics:
+    """Query texts by id, with attributes. Immutable.
+
+    Parameters
+    ----------
+    table
+        Arrow table with the columns ``query_id`` and ``text`` and one of strings for each attribute,
+        null where a topic lacks it.
+    name, where
+        How messages and results call it, and the path it came from.
+
+    Raises
+    ------
+    InputError
+        If it is empty, or a query id stands in it twice.
+
+    Examples
+    --------
+    >>> topics = Topics.of({"1": "income tax", "2": {"text": "peace", "kind": "news"}})
+    >>> topics, topics.text("2"), topics.attributes
+    (Topics('topics': 2 topics, attributes kind), 'peace', ('kind',))
+    """
+
+    table: Table = field(repr=False)
+    name: str = "topics"
+    where: str = "<table>"
+
+    def __post_init__(self) -> None:
+        if not self.table.num_rows:
+            raise InputError("no topics in it", fix="give a file with at least one", path=self.where)
+        if len(self._rows) < self.table.num_rows:
+            counts = pc.value_counts(self.table["query_id"]).to_pylist()
+            twice = next(entry["values"] for entry in counts if entry["counts"] > 1)
+            raise InputError(f"topic {twice} stands in it twice", fix="keep one", path=self.where)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        format: str | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Read topics from a file: TSV or CSV, JSON or JSONL, TREC topics, XML, or lines ``1 the text``.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read as topics; the message names the line where there is one.
+        """
+        where = files.STDIN if str(path) == "-" else str(path)
+        records = read_topic_records(files.local(path), where, format)
+        return cls(records.table(), name or source_name(path), where)
+
+    @classmethod
+    def of(cls, data: Any, *, name: str = "topics") -> Self:
+        """Make topics of ``{id: text}``, ``{id: {"text": ..., ...}}``, a data frame, or a list of dicts.
+
+        Raises
+        ------
+        InputError
+            If the object cannot be read as topics.
+        """
+        records = TopicRecords("<topics>")
+        if isinstance(data, Mapping):
+            for query_id, found in cast("Mapping[Any, Any]", data).items():
+                records.add(record_of(found, query_id), None)
+        else:
+            for row in _rows_of(data):
+                records.add(record_of(row), None)
+        return cls(records.table(), name, "<topics>")
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of what is known of topics besides their text."""
+        return tuple(name for name in self.table.column_names if name not in {"query_id", "text"})
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {query_id: row for row, query_id in enumerate(self.table["query_id"].to_pylist())}
+
+    def text(self, query_id: str) -> str:
+        """Give the text of a topic; ``""`` for one that is not here."""
+        row = self._rows.get(query_id)
+        return "" if row is None else self.table["text"][row].as_py()
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    def __repr__(self) -> str:
+        known = f", attributes {', '.join(self.attributes)}" if self.attributes else ""
+        return f"Topics({self.name!r}: {len(self)} topics{known})"
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand the table to any library that reads Arrow."""
+        return pa.table(self.table).__arrow_c_stream__(requested_schema)
+
+
+def _rows_of(data: Any) -> list[Any]:
+    if hasattr(data, "__arrow_c_stream__"):
+        return table_of(data).to_pylist()
+    if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
+        return list(cast("Iterable[Any]", data))
+    raise InputError(f"a {type(data).__name__} cannot be read as topics", fix='give {"1": "the text"} or a data frame')

@@ -1,0 +1,75 @@
+"""Scores as tables of text."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from judged.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from judged.evaluation.facts import Estimate
+    from judged.evaluation.scores import Scores
+
+_TEXT_WIDTH = 40
+
+
+def summary_table(scores: Scores, estimates: Sequence[Estimate] | None = None) -> Table:
+    """Lay out one row a run, one column a measure: the number and its interval."""
+    cells = [_cell(one) for one in (scores.estimates() if estimates is None else estimates)]
+    size = len(scores.measures)
+    rows = tuple((run, *cells[at * size : (at + 1) * size]) for at, run in enumerate(scores.run_names))
+    return Table(("run", *scores.measure_names), rows)
+
+
+def topic_table(scores: Scores, queries: Mapping[str, str] | None = None) -> Table:
+    """Lay out one row a topic and run, one column a measure."""
+    by_topic = scores.per_topic()
+    several, texts = len(scores.runs) > 1, queries is not None
+    header = ["query_id"] + ["query"] * texts + ["run"] * several
+    rows: list[tuple[str, ...]] = []
+    for at, topic in enumerate(scores.query_ids):
+        for r, run in enumerate(scores.run_names):
+            if scores.counted[r, at]:
+                labels = [topic] + [_short((queries or {}).get(topic, ""))] * texts + [run] * several
+                numbers = [plain(by_topic[run][name][topic]) for name in scores.measure_names]
+                rows.append((*labels, *numbers))
+    return Table((*header, *scores.measure_names), tuple(rows), labels=len(header))
+
+
+def long_table(scores: Scores, estimates: Sequence[Estimate], *, per_topic: bool) -> Table:
+    """Lay out one number a row, in full precision: for CSV."""
+    if per_topic:
+        columns = scores.to_arrow().to_pydict()
+        rows = zip(columns["run"], columns["measure"], columns["query_id"], map(_full, columns["value"]), strict=True)
+        return Table(("run", "measure", "query_id", "value"), tuple(rows), labels=3)
+    made = tuple(
+        (one.run, one.measure, one.aggregate, _full(one.value), *map(_full, one.ci or (math.nan,) * 2), str(one.topics))
+        for one in estimates
+    )
+    return Table(("run", "measure", "aggregate", "value", "ci_low", "ci_high", "topics"), made, labels=3)
+
+
+def plain(value: float) -> str:
+    """Write one number for people: four decimals, whole numbers of counts as they are.
+
+    >>> plain(0.42338), plain(48.0), plain(math.nan)
+    ('0.4234', '48.0000', '-')
+    """
+    return "-" if math.isnan(value) else f"{value:.4f}"
+
+
+def _cell(one: Estimate) -> str:
+    if one.aggregate != "mean" and not math.isnan(one.value):
+        return f"{one.value:.0f}"
+    return plain(one.value) if one.ci is None else f"{plain(one.value)} [{one.ci[0]:.3f}, {one.ci[1]:.3f}]"
+
+
+def _full(value: float) -> str:
+    return "" if math.isnan(value) else repr(value)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _TEXT_WIDTH else text[: _TEXT_WIDTH - 1] + "…"

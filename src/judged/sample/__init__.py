@@ -1,0 +1,65 @@
+"""The sample that ships with judged: a small real test collection over Python's standard library.
+
+Its making, its judgments and their limits are described in ``pydocs/README.md``.
+"""
+
+from __future__ import annotations
+
+import shutil
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged.data import Qrels, Run, Topics
+
+FOLDER = Path(str(files(__name__))) / "pydocs"
+"""Where its files are."""
+
+
+def qrels() -> Qrels:
+    """Read the judgments: 48 topics, grades 0 to 3.
+
+    >>> qrels()
+    Qrels('qrels': 1613 judgments, 48 topics, grades 0 to 3)
+    """
+    from judged.data import Qrels
+
+    return Qrels.read(FOLDER / "qrels.txt")
+
+
+def runs() -> list[Run]:
+    """Name the runs of eight rankers.
+
+    >>> [run.name for run in runs()]
+    ['bm25', 'bm25_nostem', 'bm25_prf', 'bm25_title', 'lm_dirichlet', 'rrf', 'tfidf', 'tfidf_char']
+    """
+    from judged.data import Run
+
+    return [Run.scan(path) for path in sorted((FOLDER / "runs").glob("*.run.gz"))]
+
+
+def topics() -> Topics:
+    """Read the topics: their text, class and length.
+
+    >>> topics().text("t01")
+    'most common elements of a list'
+    """
+    from judged.data import Topics
+
+    return Topics.read(FOLDER / "queries.jsonl")
+
+
+def copy(folder: Path) -> None:
+    """Copy the sample's files to a folder that does not exist yet.
+
+    Raises
+    ------
+    InputError
+        If there is something of that name already.
+    """
+    if folder.exists():
+        raise InputError("this exists already", fix="name a new folder", path=str(folder))
+    shutil.copytree(FOLDER, folder)

@@ -1,0 +1,115 @@
+"""Write what the documentation shows of the program, by running the program; ``--check`` only compares.
+
+Three kinds of generated text:
+
+* in README.md and docs/*.md, a ``console`` block is a list of commands (lines that begin with ``$``), each
+  followed by what it prints; the commands run in a folder that holds the sample as ``sample/``;
+* ``python`` blocks with ``>>>`` are run as doctests in the same folder, and must show what Python shows;
+* docs/measures.md and docs/cli.md are made from the registry and from ``--help``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judged import sample
+from judged.errors import JudgedWarning
+from judged.measures import REGISTRY
+from judged.measures.pages import page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+WIDTH = "100"
+_CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_PYTHON = re.compile(r"^```python\n(>>>.*?)^```", re.MULTILINE | re.DOTALL)
+_COMMANDS = ("evaluate", "measures", "check", "demo")
+
+
+def main() -> int:
+    """Write the documentation, or check it; exit code 1 if it is out of date."""
+    check = "--check" in sys.argv[1:]
+    stale: list[str] = []
+    with sample_folder() as folder:
+        made = {path: rewritten(path, folder) for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))}
+        made |= {ROOT / "docs" / "measures.md": measures(), ROOT / "docs" / "cli.md": cli(folder)}
+        pages = [path for path in made if path.name != "measures.md"]  # its examples are doctests of the code
+        wrong = [failure for path in pages for failure in doctests(path.name, made[path], folder)]
+    for path, text in made.items():
+        if not path.exists() or path.read_text() != text:
+            stale.append(str(path.relative_to(ROOT)))
+            if not check:
+                path.write_text(text)
+    print("\n".join(wrong), end="\n" if wrong else "")
+    if stale:
+        print(("out of date, run 'make docs': " if check else "written: ") + ", ".join(stale))
+    return 1 if wrong or (check and stale) else 0
+
+
+@contextlib.contextmanager
+def sample_folder() -> Iterator[Path]:
+    """Give a folder that holds a copy of the sample under ``sample/``."""
+    with tempfile.TemporaryDirectory() as name:
+        sample.copy(Path(name) / "sample")
+        yield Path(name)
+
+
+def rewritten(path: Path, folder: Path) -> str:
+    """Give a page's text with the output of each console block made anew."""
+    return _CONSOLE.sub(lambda block: "```console\n" + session(block[1], folder) + "```", path.read_text())
+
+
+def session(block: str, folder: Path) -> str:
+    """Run the commands of a console block and give them with what they print."""
+    commands = re.findall(r"^\$ (.*(?:\\\n.*)*)", block, re.MULTILINE)
+    return "".join(f"$ {command}\n{output(command, folder)}" for command in commands)
+
+
+def output(command: str, folder: Path) -> str:
+    """Run one command in a shell, as a reader would type it, and give all that it prints."""
+    environment = os.environ | {"COLUMNS": WIDTH, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        command, shell=True, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    return done.stdout.decode()
+
+
+def doctests(name: str, text: str, folder: Path) -> list[str]:
+    """Run the Python examples of a page, one after the other as in one session; give what went wrong."""
+    source = "\n\n".join(_PYTHON.findall(text))
+    if not source:
+        return []
+    shown: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    test = doctest.DocTestParser().get_doctest(source, {}, name, name, 0)
+    with contextlib.chdir(folder), warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)
+        runner.run(test, out=shown.append)
+    return shown
+
+
+def measures() -> str:
+    """Write the catalogue: the page of every measure."""
+    head = "# Measures\n\nMade from the definitions in `src/judged/measures`; `judged measures NAME` shows the same.\n"
+    pages = [re.sub(r"^#", "##", page(name), flags=re.MULTILINE) for name in sorted(REGISTRY, key=str.lower)]
+    return head + "\n" + "\n\n".join(pages) + "\n"
+
+
+def cli(folder: Path) -> str:
+    """Write the help of every command."""
+    parts = [f"## judged {name}\n\n```text\n{output(f'judged {name} --help', folder)}```" for name in _COMMANDS]
+    return "# Command line\n\nMade from `--help`.\n\n" + "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
