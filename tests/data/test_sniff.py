@@ -10,9 +10,7 @@ from judged.data.sniff import FORMATS, sniff
 from judged.data.sources import open_source
 from judged.data.text import Layout
 from judged.errors import InputError
-
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the folder of real test data is not here")
+from shared_data import SHARED, needs_shared
 
 Q, D, R, S, K = "query_id", "doc_id", "relevance", "score", "rank"
 TREC = (Q, "", D, K, S, "run_id")
@@ -83,7 +81,11 @@ REFUSED = {
     "one field": ("run", "d1\nd2\n", "no known layout"),
     "two fields as qrels": ("qrels", "1 d1\n", "no known layout"),
     "prose": ("run", "Dear reader\nthis is a letter\nand no run\n", "no known layout"),
-    "prose as qrels": ("qrels", "this is a letter that holds many words in each line\n" * 3, "no known layout"),
+    "prose as qrels": (
+        "qrels",
+        "this is a letter that holds many words in each line\n" * 3,
+        "no known layout",
+    ),
     "header that is not known": ("run", "user,item,value\n1,d1,2.5\n1,d2,1.5\n", "looks like a header"),
     "header without relevance": ("qrels", "query_id,doc_id\n1,d1\n", "no column relevance"),
     "header alone": ("run", "query_id,doc_id,score\n", "a header and no rows"),
@@ -189,12 +191,12 @@ def test_rows_after_the_first_64_kb_of_comments_are_found(tmp_path: Path) -> Non
     assert isinstance(layout, Layout)
 
 
-@needs_data
+@needs_shared
 @pytest.mark.parametrize("kind", ["run", "qrels"])
 def test_real_files_are_found_and_never_taken_for_the_other_kind(kind: str) -> None:
     files = {
-        "run": [*DATA.glob("*/runs*/*.run.gz"), *DATA.glob("tool_fixtures/*/*.run")],
-        "qrels": [*DATA.glob("*/qrels/*qrels*"), *DATA.glob("tool_fixtures/*/*.qrels")],
+        "run": [*SHARED.glob("*/runs*/*.run.gz"), *SHARED.glob("tool_fixtures/*/*.run")],
+        "qrels": [*SHARED.glob("*/qrels/*qrels*"), *SHARED.glob("tool_fixtures/*/*.qrels")],
     }
     assert files[kind]
     for path in files[kind]:

@@ -24,7 +24,10 @@ QRELS = Layout(("query_id", "iteration", "doc_id", "relevance"), "\t")
 COLUMNS = ("query_id", "iteration", "doc_id", "score", "rank", "relevance", "run_id")
 
 QUIET = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+    max_examples=80,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    database=None,
 )
 
 ids = st.one_of(
@@ -37,7 +40,7 @@ numbers = st.one_of(
     st.integers(-1000, 1000).map(str),
     st.sampled_from(["1e-05", "+3", ".5", "5.", "-0", "1E3", "inf", "-inf", "0.1000000000000000055511151231257827"]),
 )
-odd = st.sampled_from(["nan", "", "abc", "1,5", "0x10", "1_0", "--", "NaN", "1e", "１"])
+odd = st.sampled_from(["nan", "", "abc", "1,5", "0x10", "1_0", "--", "NaN", "1e", "\uff11"])
 ranks = st.one_of(st.integers(0, 10**6).map(str), st.sampled_from(["1.0", "-1", "007"]))
 ends = st.sampled_from(["\n", "\r\n", "\n\n", " \n", "\t\r\n", "\n# a comment\n", "\r"])
 
@@ -248,7 +251,7 @@ def test_split_fields_of_a_comma_line() -> None:
     assert split_fields(b"1, 710, 5.6573\r\n", ",", strict=True) == [b"1", b"710", b"5.6573"]
 
 
-@pytest.mark.parametrize("text", ["nan", "", "1,5", "0x1", "1_0", " 1", "１", "1e", "infinite"])
+@pytest.mark.parametrize("text", ["nan", "", "1,5", "0x1", "1_0", " 1", "\uff11", "1e", "infinite"])
 def test_what_is_no_number(text: str) -> None:
     with pytest.raises(ValueError, match="is not a number"):
         value("score", text)

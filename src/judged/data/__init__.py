@@ -5,6 +5,7 @@ from judged.data.columns import Kind
 from judged.data.ids import hash_ids, id_text
 from judged.data.index import QrelsIndex
 from judged.data.objects import rows_of_object
+from judged.data.parallel import in_order
 from judged.data.qrels import Qrels
 from judged.data.rows import Digest, MappingRows, Part, Rows, TableRows
 from judged.data.run import Run, split_runs
@@ -24,6 +25,7 @@ __all__ = [
     "Topics",
     "hash_ids",
     "id_text",
+    "in_order",
     "replaced",
     "rows_of_object",
     "split_runs",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,15 +13,16 @@ from judged.data import files, json_rows
 from judged.data.columns import canonical
 from judged.data.looks import looks_like_qrels
 from judged.data.objects import named_table
+from judged.data.parallel import in_order
 from judged.data.rows import Rows, TableRows
 from judged.data.sniff import sniff
 from judged.data.text import Layout, TextRows
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from judged._types import Batch, Table
+    from judged._types import Table
     from judged.data.columns import Kind
     from judged.data.rows import Digest, Part
 
@@ -31,7 +30,6 @@ _SUFFIXES = frozenset({
     ".gz", ".zst", ".bz2", ".xz", ".run", ".res", ".qrels", ".qrel", ".txt", ".trec", ".tsv", ".csv",
     ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".xml",
 })  # fmt: skip
-_THREADS = 4
 _SAMPLE = 200  # rows looked at
 
 
@@ -80,22 +78,10 @@ class Source:
             If a row cannot be read; the message names the line where there is one.
         """
         digest = hashlib.sha256() if isinstance(self.rows, (TextRows, FileTable)) else None
-        batches = [batch for batch in _in_order(self.rows.parts(columns, digest)) if batch.num_rows]
+        batches = list(in_order(self.rows.parts(columns, digest), lambda batch: batch))
         if not batches:
             raise InputError("no rows in it", fix="give at least one", path=self.rows.where)
         return pa.Table.from_batches(batches), digest.hexdigest() if digest else None
-
-
-def _in_order(parts: Iterable[Part]) -> Iterator[Batch]:
-    """Make the batches of the parts in threads, a few at a time, and give them in their order."""
-    with ThreadPoolExecutor(_THREADS) as pool:
-        waiting: deque[Any] = deque()
-        for part in parts:
-            waiting.append(pool.submit(part))
-            if len(waiting) > _THREADS:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
 
 
 def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Source:

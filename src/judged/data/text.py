@@ -34,6 +34,7 @@ _BLANKS = re.compile(rb"[ \t\v\f]+")
 _IGNORED = re.compile(rb"^[ \t\v\f]*(#[^\n]*)?|[ \t\v\f]+$", re.MULTILINE)  # leading, trailing, comments
 _HEADER = re.compile(rb"(?:[ \t\v\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*[^\r\n]*(?:\r\n|\r|\n)?")
 _SPACE, _TAB, _NEWLINE = 32, 9, 10
+_LOOK = 1 << 17
 _WHOLE_TO = 2.0**53  # beyond it not every whole number is a double
 
 
@@ -323,10 +324,16 @@ def _single_spaced(block: bytes, delimiter: str) -> bool:
     other = b"\t" if delimiter == " " else b" "
     if other in block or b"\v" in block or b"\f" in block:
         return False
+    mark = _SPACE if delimiter == " " else _TAB
     data = np.frombuffer(block, dtype=np.uint8)
-    blank = data == (_SPACE if delimiter == " " else _TAB)
-    newline = data == _NEWLINE
-    return not bool(blank[:1].any()) and not bool((blank[1:] & (blank[:-1] | newline[:-1])).any())
+    for start in range(0, len(data), _LOOK):  # in slices that stay in the cache, each one byte into the next
+        look = data[start : start + _LOOK + 1]
+        blank = look == mark
+        ends = look == _NEWLINE
+        ends |= blank
+        if (ends[:-1] & blank[1:]).any():
+            return False
+    return len(data) == 0 or data[0] != mark
 
 
 def _arrow_parse(block: bytes, layout: Layout, wanted: list[str]) -> Batch | None:

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.evaluation.facts import Estimate
-    from judged.evaluation.scores import Scores
+    from judged.evaluation.score_table import ScoreTable
     from judged.stats import IntervalMethod
 
 
 def document(
-    scores: Scores, estimates: Sequence[Estimate], interval: IntervalMethod, *, per_topic: bool
+    scores: ScoreTable, estimates: Sequence[Estimate], interval: IntervalMethod, *, per_topic: bool
 ) -> dict[str, Any]:
     """Lay out scores as plain Python values: full precision, None for NaN."""
     by_topic = scores.per_topic() if per_topic else {}

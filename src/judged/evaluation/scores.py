@@ -1,46 +1,27 @@
-"""Scores: a table of topics, runs and measures, with all that is needed to read it and to make it again."""
+"""Scores: what `evaluate` returns, and the forms in which it can be had."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-import pyarrow as pa
-
-from judged.errors import InputError, MissingExtraError
 from judged.evaluation.document import document
-from judged.evaluation.facts import Estimate, Policies, QrelsFacts, RunFacts
+from judged.evaluation.score_table import ScoreTable
 from judged.evaluation.storage import load, save
 from judged.evaluation.table import summary_table
-from judged.measures import Measure, parse
-from judged.stats import IntervalMethod, mean_intervals
+from judged.stats import IntervalMethod
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judged._types import Bools, Floats, Table
     from judged.stats import IntervalName
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """What `evaluate` returns.
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores(ScoreTable):
+    """What `evaluate` returns: a score for every topic, run and measure, with what the numbers rest on.
 
-    Attributes
-    ----------
-    runs : tuple of R RunFacts
-    measures : tuple of M Measure
-    query_ids : tuple of T str
-        All topics that count for some run, in byte order.
-    values : (R, M, T) float64
-        NaN where a topic does not count for a run, or a measure leaves it out.
-    counted : (R, T) bool
-        Whether a topic counts for a run.
-    policies, qrels, versions
-        What the numbers rest on.
-    notes : tuple of str
-        What should be known of the call as a whole; each run has warnings of its own.
+    Its attributes, and its ways to numbers and tables, are those of `ScoreTable`.
 
     Examples
     --------
@@ -52,135 +33,6 @@ class Scores:
     >>> scores.per_topic()["run"]["AP"]
     {'q1': 1.0, 'q2': 0.5}
     """
-
-    runs: tuple[RunFacts, ...]
-    measures: tuple[Measure, ...]
-    query_ids: tuple[str, ...]
-    values: Floats = field(repr=False)
-    counted: Bools = field(repr=False)
-    policies: Policies
-    qrels: QrelsFacts
-    notes: tuple[str, ...] = ()
-    versions: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def run_names(self) -> tuple[str, ...]:
-        """The names of the runs."""
-        return tuple(run.name for run in self.runs)
-
-    @property
-    def measure_names(self) -> tuple[str, ...]:
-        """The canonical names of the measures."""
-        return tuple(map(str, self.measures))
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """All that should be known before the numbers are used."""
-        return self.notes + tuple(f"{run.name}: {text}" for run in self.runs for text in run.warnings)
-
-    def aggregate(self) -> dict[str, dict[str, float]]:
-        """Give one number a run and measure, each by the measure's own aggregate."""
-        table: dict[str, dict[str, float]] = {}
-        for one in self.estimates(ci="none"):
-            table.setdefault(one.run, {})[one.measure] = one.value
-        return table
-
-    def estimates(
-        self, *, ci: IntervalName = "bootstrap", level: float = 0.95, resamples: int = 2000, seed: int = 0
-    ) -> tuple[Estimate, ...]:
-        """Give every number with its interval over topics, run by run.
-
-        Intervals are made for means only. All runs and measures share the resamples of topics, so that
-        their intervals move together.
-
-        Raises
-        ------
-        InputError
-            If the interval's options make no sense.
-        """
-        method = IntervalMethod(ci, level, resamples, seed)
-        flat = self.values.reshape(-1, len(self.query_ids))
-        wanted = [m.entry.aggregate == "mean" for _ in self.runs for m in self.measures]
-        limits = np.full((len(flat), 2), np.nan)
-        limits[wanted] = mean_intervals(flat[wanted], method)
-        rows = [(run, m) for run in self.run_names for m in self.measures]
-        return tuple(
-            _estimate(run, m, scores[~np.isnan(scores)], bounds)
-            for (run, m), scores, bounds in zip(rows, flat, limits, strict=True)
-        )
-
-    def value(self, measure: str | Measure, run: str | None = None) -> float:
-        """Give the aggregate of one measure; the run may be left out where there is only one.
-
-        Raises
-        ------
-        InputError
-            If there is no such run or measure in the table.
-        """
-        at = self._position(run)
-        name = str(parse(measure))
-        if name not in self.measure_names:
-            raise InputError(f"{name} was not evaluated", fix=f"one of {', '.join(self.measure_names)}")
-        scores = self.values[at, self.measure_names.index(name)]
-        which = self.measures[self.measure_names.index(name)]
-        return _estimate("", which, scores[~np.isnan(scores)], np.full(2, np.nan)).value
-
-    def per_topic(self) -> dict[str, dict[str, dict[str, float]]]:
-        """Give every score as ``{run: {measure: {query_id: value}}}``."""
-        return {
-            run: {
-                measure: {
-                    query: value
-                    for query, value, counts in zip(
-                        self.query_ids, self.values[r, m].tolist(), self.counted[r].tolist(), strict=True
-                    )
-                    if counts
-                }
-                for m, measure in enumerate(self.measure_names)
-            }
-            for r, run in enumerate(self.run_names)
-        }
-
-    def to_arrow(self) -> Table:
-        """Give every score as a long table: ``run, measure, query_id, value``."""
-        keep = np.repeat(self.counted[:, None, :], len(self.measures), axis=1).ravel()
-        run, measure, topic = (index.ravel()[keep] for index in np.indices(self.values.shape))
-        return pa.table(
-            {
-                "run": pa.array(self.run_names, pa.string()).take(pa.array(run)),
-                "measure": pa.array(self.measure_names, pa.string()).take(pa.array(measure)),
-                "query_id": pa.array(self.query_ids, pa.string()).take(pa.array(topic)),
-                "value": self.values.ravel()[keep],
-            }
-        )
-
-    def to_pandas(self) -> Any:
-        """Give the long table as a pandas DataFrame.
-
-        Raises
-        ------
-        MissingExtraError
-            If pandas is not installed.
-        """
-        try:
-            return self.to_arrow().to_pandas()
-        except ImportError:
-            raise MissingExtraError("pandas", "pandas") from None
-
-    def to_polars(self) -> Any:
-        """Give the long table as a polars DataFrame.
-
-        Raises
-        ------
-        MissingExtraError
-            If polars is not installed.
-        """
-        try:
-            import importlib
-
-            return importlib.import_module("polars").from_arrow(self.to_arrow())
-        except ImportError:
-            raise MissingExtraError("polars", "polars") from None
 
     def to_dict(
         self,
@@ -216,18 +68,3 @@ class Scores:
 
     def _repr_html_(self) -> str:
         return summary_table(self).html(notes=self.warnings)
-
-    def _position(self, run: str | None) -> int:
-        if run is None and len(self.runs) == 1:
-            return 0
-        if run not in self.run_names:
-            raise InputError(f"no run {run!r} in this table", fix=f"one of {', '.join(self.run_names)}")
-        return self.run_names.index(run)
-
-
-def _estimate(run: str, measure: Measure, scores: Floats, bounds: Floats) -> Estimate:
-    total = float(np.cumsum(scores)[-1]) if len(scores) else 0.0  # one addition after the other, as in C
-    kind = measure.entry.aggregate
-    value = total if kind != "mean" else total / len(scores) if len(scores) else float("nan")
-    ci = None if np.isnan(bounds).any() else (float(bounds[0]), float(bounds[1]))
-    return Estimate(run, str(measure), kind, value, ci, len(scores))

@@ -17,14 +17,14 @@ from judged.measures import parse
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judged.evaluation.scores import Scores
+    from judged.evaluation.score_table import ScoreTable
 
-    S = TypeVar("S", bound=Scores)
+    S = TypeVar("S", bound=ScoreTable)
 
 _KEY = b"judged"
 
 
-def save(scores: Scores, path: str | Path) -> None:
+def save(scores: ScoreTable, path: str | Path) -> None:
     """Write scores; an existing file is replaced only when the new one is complete."""
     facts = {
         "runs": [dataclasses.asdict(run) for run in scores.runs],

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from judged.evaluation.facts import Estimate
-    from judged.evaluation.scores import Scores
+    from judged.evaluation.score_table import ScoreTable
 
 _TEXT_WIDTH = 40
 
 
-def summary_table(scores: Scores, estimates: Sequence[Estimate] | None = None) -> Table:
+def summary_table(scores: ScoreTable, estimates: Sequence[Estimate] | None = None) -> Table:
     """Lay out one row a run, one column a measure: the number and its interval."""
     cells = [_cell(one) for one in (scores.estimates() if estimates is None else estimates)]
     size = len(scores.measures)
@@ -24,7 +24,7 @@ def summary_table(scores: Scores, estimates: Sequence[Estimate] | None = None) -
     return Table(("run", *scores.measure_names), rows)
 
 
-def topic_table(scores: Scores, queries: Mapping[str, str] | None = None) -> Table:
+def topic_table(scores: ScoreTable, queries: Mapping[str, str] | None = None) -> Table:
     """Lay out one row a topic and run, one column a measure."""
     by_topic = scores.per_topic()
     several, texts = len(scores.runs) > 1, queries is not None
@@ -39,7 +39,7 @@ def topic_table(scores: Scores, queries: Mapping[str, str] | None = None) -> Tab
     return Table((*header, *scores.measure_names), tuple(rows), labels=len(header))
 
 
-def long_table(scores: Scores, estimates: Sequence[Estimate], *, per_topic: bool) -> Table:
+def long_table(scores: ScoreTable, estimates: Sequence[Estimate], *, per_topic: bool) -> Table:
     """Lay out one number a row, in full precision: for CSV."""
     if per_topic:
         columns = scores.to_arrow().to_pydict()

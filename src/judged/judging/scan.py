@@ -7,33 +7,26 @@ topic, and it is read again, a share of the topics at a time.
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from judged.data import in_order
 from judged.data.compute import pc
 from judged.judging.found import Found, together
 from judged.judging.ranking import rank_topics, topic_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from judged._types import Batch, Strings
-    from judged.data import Digest, Part, QrelsIndex, Rows
-
-T = TypeVar("T")
+    from judged.data import Digest, QrelsIndex, Rows
 
 COLUMNS = ("query_id", "doc_id", "score")
 SHARE = 2_000_000
 """Rows of a scattered run that are held at a time, at the least."""
 _MOST_SHARES = 4
 _EDGE_ROWS = 1 << 16
-_THREADS = max(1, min(os.cpu_count() or 1, 8))
 
 
 class Restartable(Protocol):
@@ -97,7 +90,7 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, digest: Digest | None) -> Found
             take(rank_topics(index, _joined(edges)))
             edges.clear()
 
-    for cut in threaded(lambda batch: _cut(index, batch), rows.parts(COLUMNS, digest)):
+    for cut in in_order(rows.parts(COLUMNS, digest), partial(_cut, index)):
         if open_topic and _first_topic(open_topic[0]) != _first_topic(cut.head):
             close()
         open_topic.append(cut.head)
@@ -112,35 +105,17 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, digest: Digest | None) -> Found
 
 def _scan_scattered(index: QrelsIndex, rows: Rows, digest: Digest | None) -> Found:
     counts: dict[str, int] = {}
-    for lengths in threaded(_topic_lengths, rows.parts(("query_id",), digest)):
+    for lengths in in_order(rows.parts(("query_id",), digest), _topic_lengths):
         for name, length in lengths.items():
             counts[name] = counts.get(name, 0) + length
     found: list[Found] = []
     for share in _shares(counts):
         wanted = pa.array(share, pa.string())
-        pieces = list(threaded(partial(_only, wanted=wanted), rows.parts(COLUMNS)))
+        pieces = list(in_order(rows.parts(COLUMNS), partial(_only, wanted=wanted)))
         batch = _joined([piece for piece in pieces if piece.num_rows])
         codes = pc.index_in(batch.column("query_id"), value_set=wanted).to_numpy()
         found.append(rank_topics(index, batch.take(pa.array(np.argsort(codes, kind="stable")))))
     return together(found)
-
-
-def threaded(work: Callable[[Batch], T], parts: Iterable[Part]) -> Iterator[T]:
-    """Call each part and do the work on its batch in threads; results come in the order of the parts."""
-    waiting: deque[Future[T | None]] = deque()
-
-    def do(part: Part) -> T | None:
-        batch = part()
-        return work(batch) if batch.num_rows else None
-
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for part in parts:
-            waiting.append(pool.submit(do, part))
-            if len(waiting) > 2 * _THREADS and (done := waiting.popleft().result()) is not None:
-                yield done
-        while waiting:
-            if (done := waiting.popleft().result()) is not None:
-                yield done
 
 
 def _cut(index: QrelsIndex, batch: Batch) -> _Cut:

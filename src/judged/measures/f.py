@@ -35,7 +35,7 @@ def f_measure(precision: Floats, recall: Floats, beta: float) -> Floats:
     cite="van Rijsbergen 1979",
     use="When the first page should be clean and complete, and one number is wanted.",
     misleads="It hides which of the two is bad; report P@k and R@k with it.",
-    aliases={"F1": {"beta": 1}, "f1": {"beta": 1}},
+    aliases={"F1": {"beta": 1}},
     properties=Properties(),
     tools={"ranx": "f1@10"},
 )

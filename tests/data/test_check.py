@@ -1,0 +1,214 @@
+"""`judged check` finds all of a kind, counts them, and names the first line."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from judged.data.check import check_qrels, check_run
+from judged.data.findings import Finding
+from judged.data.qrels import Qrels
+from judged.data.run import Run
+from judged.errors import InputError
+from shared_data import SHARED, needs_shared
+
+RUN = "1 Q0 a 1 3.5 t\n1 Q0 b 2 2.5 t\n2 Q0 a 1 1.5 t\n2 Q0 c 2 0.5 t\n"
+QRELS = "1 0 a 1\n1 0 b 0\n2 0 a 2\n2 0 c 0\n"
+
+
+def codes(findings: list[Finding]) -> list[str]:
+    return [finding.code for finding in findings]
+
+
+def only(findings: list[Finding], code: str) -> Finding:
+    (found,) = [finding for finding in findings if finding.code == code]
+    return found
+
+
+def written(folder: Path, content: str | bytes, name: str = "file.txt") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_clean_files_have_no_findings(tmp_path: Path) -> None:
+    qrels = written(tmp_path, QRELS, "a.qrels")
+    assert check_qrels(qrels) == []
+    assert check_run(written(tmp_path, RUN, "a.run"), Qrels.read(qrels)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line", "count"),
+    [
+        (RUN + "3 Q0 a 1 x t\n3 Q0 b 2 1,5 t\n", "bad-score", 5, 2),
+        (RUN + "\n# c\n3 Q0 a 1 nan t\n3 Q0 b 2 NaN t\n3 Q0 c 3 -nan t\n", "nan-score", 7, 3),
+        (RUN + "3 Q0 a\n3 Q0\n3 Q0 b 1 1 t\n", "too-few-fields", 5, 2),
+        (RUN + "3 Q0 a\n", "too-few-fields", 5, 1),
+        (RUN + "1 Q0 a 3 0.5 t\n2 Q0 a 3 0.25 t\n", "duplicate-pair", 5, 2),
+        (RUN + "1 Q0 a 3 x t\n1 Q0 a 3 0.25 t\n", "duplicate-pair", 6, 1),
+        (RUN.encode() + b"3 Q0 \xff 1 0.5 t\n3 Q0 \xc3 2 0.25 t\n", "not-utf8", 5, 2),
+        (RUN + "3 Q0", "truncated", 5, 1),
+        (RUN + "3 Q0 a x 1 t\n", "bad-score", None, 0),  # a rank column with a word holds no ranks
+        (QRELS, "looks-like-qrels", 1, 1),
+        ("", "empty-file", None, 1),
+        ("# c\n", "empty-file", None, 1),
+        ("query_id\tdoc_id\tscore\n", "empty-file", 1, 1),
+        (RUN.encode("utf-16"), "not-utf8", None, 1),
+        ("some words\nand some more words here\n", "unknown-layout", 1, 1),
+        ("user,item,value\nu,i,1.5\n", "unknown-header", 1, 1),
+        ('q,d,1.5\nq,"e,2\n', "bad-quote", 2, 1),
+        ("q,d,1.5\nq,,2\n", "empty-id", 2, 1),
+        ("query_id,doc_id,score\nq,d,1.5\nq,e,2,3\n", "too-many-fields", 3, 1),
+    ],
+)  # fmt: skip
+def test_errors_of_a_run(text: str | bytes, code: str, line: int | None, count: int, tmp_path: Path) -> None:
+    findings = check_run(written(tmp_path, text))
+    if not count:
+        assert code not in codes(findings)
+        return
+    found = only(findings, code)
+    assert (found.level, found.path, found.line, found.count) == (
+        "error",
+        str(tmp_path / "file.txt"),
+        line,
+        count,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line", "count"),
+    [
+        (QRELS + "3 0 a high\n", "bad-relevance", 5, 1),
+        (QRELS + "3 0 a inf\n", "bad-relevance", 5, 1),
+        (QRELS + "1 0 a 2\n", "duplicate-pair", 5, 1),
+        (RUN, "looks-like-run", 1, 1),
+    ],
+)
+def test_errors_of_qrels(text: str, code: str, line: int, count: int, tmp_path: Path) -> None:
+    found = only(check_qrels(written(tmp_path, text)), code)
+    assert (found.level, found.line, found.count) == ("error", line, count)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line", "count"),
+    [
+        (QRELS + "3 0 a 0\n3 0 b -1\n", "topics-without-relevant", 5, 1),
+        (QRELS + "3 0 a 500\n", "huge-grades", 5, 1),
+        ("1 0 a 1\n1 0 b 1\n", "one-grade", None, 2),
+        (QRELS + "1 1 a 0\n", "several-labels", 5, 1),
+        ("1 0 a 1\n01 0 b 0\n", "near-same-ids", 2, 1),
+        ("1 0 a 1\n1 0 \ufeffb 0\n", "invisible-characters", 2, 1),
+    ],
+)
+def test_warnings_of_qrels(text: str, code: str, line: int | None, count: int, tmp_path: Path) -> None:
+    found = only(check_qrels(written(tmp_path, text)), code)
+    assert (found.level, found.line, found.count) == ("warning", line, count)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line", "count"),
+    [
+        (RUN + "2 Q0 d 3 0.5 t\n2 Q0 e 4 0.5 t\n", "ties", 4, 3),
+        (RUN + "3 Q0 a 1 1 t\n3 Q0 b 2 1 t\n4 Q0 a 1 1 t\n", "constant-scores", 5, 1),
+        (RUN + "3 Q0 a 2 9 t\n3 Q0 b 1 1 t\n4 Q0 b 1 1 t\n", "rank-order", 5, 1),
+        (RUN + "3 Q0 a 1 1 t\n4 Q0 a 1 1 t\n", "extra-topics", 5, 2),
+        ("1 Q0 a 1 3.5 t\n", "missing-topics", None, 1),
+        ("1 Q0 A 1 3.5 t\n2 Q0 c 1 3.5 t\n", "near-same-ids", 1, 1),
+        ("01 Q0 a 1 3.5 t\n2 Q0 c 1 3.5 t\n", "near-same-ids", 1, 1),
+    ],
+)
+def test_warnings_of_a_run(text: str, code: str, line: int | None, count: int, tmp_path: Path) -> None:
+    qrels = Qrels.read(written(tmp_path, QRELS, "a.qrels"))
+    found = only(check_run(written(tmp_path, text), qrels), code)
+    assert (found.level, found.line, found.count) == ("warning", line, count)
+
+
+def test_unicode_form_of_ids() -> None:
+    run, qrels = Run.of({"1": {"caf\u00e9": 1.0}}), Qrels.of({"1": {"cafe\u0301": 1}})
+    assert "'caf\u00e9' here, 'cafe\u0301' in the qrels" in only(check_run(run, qrels), "near-same-ids").problem
+
+
+def test_no_common_topics_is_an_error() -> None:
+    findings = check_run(Run.of({"q1": {"a": 1.0}}), Qrels.of({"1": {"a": 1}}))
+    assert codes(findings) == ["no-common-topics"]
+    assert findings[0].level == "error"
+
+
+def test_form(tmp_path: Path) -> None:
+    content = b"\xef\xbb\xbf" + RUN.replace("\n", "\r\n").encode()[:-2]
+    findings = check_run(written(tmp_path, content))
+    assert [(finding.code, finding.level, finding.count) for finding in findings] == [
+        ("bom", "info", 1),
+        ("crlf", "info", 3),
+        ("no-final-newline", "info", 1),
+    ]
+
+
+def test_rows_of_a_topic_that_are_apart(tmp_path: Path) -> None:
+    found = only(check_run(written(tmp_path, RUN + "1 Q0 c 3 0.5 t\n")), "not-grouped")
+    assert (found.level, found.count) == ("info", 1)
+
+
+def test_several_runs_in_one_file_are_no_duplicates(tmp_path: Path) -> None:
+    text = "system_number,query_number,doc_number,rank_of_doc,score\n1,1,a,1,2.5\n2,1,a,1,2.5\n"
+    assert "duplicate-pair" not in codes(check_run(written(tmp_path, text)))
+
+
+def test_a_truncated_gz(tmp_path: Path) -> None:
+    lines = "".join(f"{at // 1000} Q0 d{at * 7919 % 99991} {at % 1000} {1000 - at % 1000} t\n" for at in range(20_000))
+    packed = gzip.compress(lines.encode())
+    findings = check_run(written(tmp_path, packed[: len(packed) // 2], "a.run.gz"))
+    assert only(findings, "truncated").level == "error"
+
+
+def test_other_formats_have_their_first_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"query_id": ["q"], "doc_id": ["d"], "score": ["x"]}), path)
+    assert codes(check_run(path)) == ["bad-score"]
+    assert codes(check_run(written(tmp_path, '{"q": {"d": 1', "a.json"))) == ["broken-json"]
+    assert codes(check_run(written(tmp_path, '{"q": {"d": 1, "d": 2}}', "b.json"))) == ["duplicate-pair"]
+    assert codes(check_run(Run.of({"q": {"d": "x"}}))) == ["bad-score"]
+
+
+def test_a_set_says_so(tmp_path: Path) -> None:
+    assert codes(check_run(written(tmp_path, "q a\nq b\n"))) == ["no-scores"]
+
+
+def test_what_cannot_be_read_raises(tmp_path: Path) -> None:
+    for call in (check_run, check_qrels):
+        with pytest.raises(InputError, match="no such file"):
+            call(tmp_path / "none")
+
+
+def test_errors_come_first_and_print_with_their_place(tmp_path: Path) -> None:
+    findings = check_run(written(tmp_path, "1 Q0 a 1 1 t\r\n1 Q0 b 2 1 t\r\n1 Q0 c 3 x t\r\n1 Q0 d 4 y t\r\n"))
+    assert [finding.level for finding in findings] == ["error", "warning", "warning", "info"]
+    assert str(findings[0]) == (
+        f"{tmp_path / 'file.txt'}:3: error: the score 'x' is not a number (2 times). "
+        "Fix: write a number with a decimal point. [bad-score]"
+    )
+
+
+def test_a_million_lines_take_seconds(tmp_path: Path) -> None:
+    lines = "".join(
+        f"{at // 1000} Q0 d{at * 7919 % 999983} {at % 1000 + 1} {1000 - at % 1000} t\n" for at in range(10**6)
+    )
+    path = written(tmp_path, lines, "big.run")
+    start = time.perf_counter()
+    findings = check_run(path, Qrels.of({str(topic): {"d1": 1} for topic in range(1000)}))
+    assert codes(findings) == []
+    assert time.perf_counter() - start < 30
+
+
+@needs_shared
+def test_real_runs_have_no_errors_but_the_one_with_wrong_ids() -> None:
+    qrels = Qrels.read(SHARED / "cranfield" / "qrels" / "cranfield.graded.qrels")
+    for path in sorted((SHARED / "cranfield" / "runs").glob("*.run.gz"))[:4]:
+        findings = check_run(path, qrels)
+        assert all(finding.level != "error" for finding in findings)
+        assert ("extra-topics" in codes(findings)) == path.name.startswith("WRONG")

@@ -1,0 +1,579 @@
+"""What every registered measure must keep: its page, its name, and the properties that it declares."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import math
+import pickle
+import pkgutil
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from strategies import Qrels, Run, collections, ranked, untied, without_ties
+
+import judged
+import judged.measures
+from judged import InputError, Measure, MeasureError, judge, judge_list, parse, parse_many
+from judged.measures import REGISTRY, Properties, measure
+from judged.measures.pages import _FAMILIES, catalogue, page
+
+NEEDED = {"cutoff": 5, "n": 1000}
+"""Values for the parameters that have no default."""
+
+VARIED: dict[str, list[Any]] = {
+    "cutoff": [1, 2, 3, 10],
+    "rel": [0, 2, 1.5],
+    "norm": ["cutoff", "returned"],
+    "gain": ["exp2", {1: 1, 2: 5, 3: 5.5}, {0: 0.25, 4: 100}],
+    "discount": ["ln", "original"],
+    "base": [3, 10],
+    "beta": [0, 0.5, 2],
+    "judged_only": [True],
+    "undefined": [1, -1, "skip"],
+    "n": [50],
+}
+
+
+def default(name: str) -> Measure:
+    entry = REGISTRY[name]
+    return entry.cls(**{p.name: NEEDED[p.name] for p in entry.all_parameters if p.required})
+
+
+def variants(name: str) -> list[Measure]:
+    """Give the measure with its defaults, and with each of its parameters varied."""
+    base = default(name)
+    varied = [base.replace(**{p.name: value}) for p in base.entry.all_parameters for value in VARIED[p.name]]
+    return [base, *varied]
+
+
+ALL = [one for name in REGISTRY for one in variants(name)]
+SCORED = [one for one in ALL if getattr(one, "undefined", 0.0) == 0.0]
+"""Those whose topics without a relevant document score 0, as the declared range has it."""
+
+LEVELS = (0.0, 5e-324, 1.0, 1.5, 2.0)
+"""The levels of relevance among the variants; any grade above 0 is relevant to graded measures."""
+
+each = pytest.mark.parametrize("name", list(REGISTRY))
+
+
+def with_property(**wanted: Any) -> list[Measure]:
+    return [one for one in SCORED if all(getattr(one.entry.properties, key) == value for key, value in wanted.items())]
+
+
+# --- an oracle value each ---------------------------------------------------------------------------
+
+ORACLE: dict[str, tuple[str, list[float | None], list[float], float, str]] = {
+    # name: (written, grades in rank order, grades of judged documents not returned, value, where it is from)
+    "AP": ("AP", [1, 0, 1, None, 1], [1], (1 / 1 + 2 / 3 + 3 / 5) / 4, "by hand; trec_eval 10 prints map 0.5667"),
+    "Accuracy": ("Accuracy(n=10)", [1, 0], [1], (1 + (10 - 2 - 2 + 1)) / 10, "by hand: TP 1, FP 1, FN 1, TN 7"),
+    "Bpref": ("Bpref", [0, 1, None, 0, 1], [1, 0], ((1 - 1 / 3) + (1 - 2 / 3)) / 3, "by hand: R = 3, N = 3"),
+    "CG": ("CG@4", [3, 2, -1, 1, 3], [], 6.0, "by hand: 3 + 2 + 0 + 1"),
+    "DCG": ("DCG@3", [3, 2, 1], [], 3 + 2 / math.log2(3) + 1 / 2, "by hand"),
+    "F": ("F@4", [1, 0, 1, 0], [1, 1], 2 * 0.5 * 0.5 / (0.5 + 0.5), "by hand: P 2/4, R 2/4"),
+    "Judged": ("Judged@4", [1, None, -1], [], 2 / 3, "by hand: two of the three returned"),
+    "NumQ": ("NumQ", [1, None], [], 1.0, "one topic"),
+    "NumRel": ("NumRel", [2, 0, -1], [1], 2.0, "by hand"),
+    "NumRelRet": ("NumRelRet", [2, 0, -1], [1], 1.0, "by hand"),
+    "NumRet": ("NumRet", [2, 0, -1, None], [1], 4.0, "by hand"),
+    "P": ("P@5", [1, None, 2], [1], 2 / 5, "by hand; trec_eval divides by 5 too"),
+    "R": ("R@2", [1, 0, 1], [1, 1], 1 / 4, "by hand"),
+    "RR": ("RR", [0, None, 1, 1], [], 1 / 3, "by hand"),
+    "Rprec": ("Rprec", [1, 0, 1, 1], [], 2 / 3, "by hand: R = 3, two in the first three"),
+    "SetF": ("SetF(beta=2)", [1, 0, 0], [1], 5 * (1 / 3) * 0.5 / (0.5 + 4 / 3), "by hand: P 1/3, R 1/2"),
+    "SetP": ("SetP", [1, None, 0, 1], [1], 2 / 4, "by hand"),
+    "SetR": ("SetR", [1, None, 0, 1], [1], 2 / 3, "by hand"),
+    "Success": ("Success@2", [0, 1], [], 1.0, "by hand"),
+    "Unjudged": ("Unjudged@5", [1, None, -1], [], 2 / 5, "by hand; trec_eval 10's unj divides by 5 too"),
+    "nDCG": (
+        "nDCG@3",
+        [0, 2, 1],
+        [3],
+        (2 / math.log2(3) + 1 / 2) / (3 + 2 / math.log2(3) + 1 / 2),
+        "by hand",
+    ),
+}
+
+
+def test_every_measure_has_an_oracle_value() -> None:
+    assert set(ORACLE) == set(REGISTRY)
+
+
+@each
+def test_the_oracle_value(name: str) -> None:
+    written, grades, missing, value, _ = ORACLE[name]
+    one = parse(written)
+    assert one.entry.name == name
+    assert one.of_list(grades, missing=missing) == pytest.approx(value, rel=1e-15, abs=0)
+
+
+# --- definition -------------------------------------------------------------------------------------
+
+
+@each
+def test_the_definition_is_complete(name: str) -> None:
+    entry = REGISTRY[name]
+    text = inspect.getdoc(entry.cls) or ""
+    assert text.splitlines()[0].endswith(".")
+    assert entry.name == name
+    assert entry.family in _FAMILIES
+    assert ".. math::" in text or entry.family == "count"
+    assert "Examples\n--------" in text
+    assert ">>> " in text.partition("Examples\n")[2]
+    for sentence in (entry.use, entry.misleads):
+        assert len(sentence) > 15
+        assert sentence[0].isupper() or sentence.startswith("trec_eval")
+        assert sentence.endswith(".")
+    assert entry.cite
+    assert not entry.cite.endswith(".")
+    for parameter in entry.all_parameters:
+        assert parameter.meaning.endswith("."), parameter.name
+        assert parameter.values, parameter.name
+    assert name in catalogue()
+
+
+@each
+def test_the_page_shows_it_all(name: str) -> None:
+    text, entry = page(name), REGISTRY[name]
+    for part in ("## Parameters" if entry.all_parameters else "It has no parameters.", entry.use, entry.misleads):
+        assert part in text
+    for parameter in entry.all_parameters:
+        assert f"`{parameter.name}`" in text
+    assert text.count("$$") == 2 * (inspect.getdoc(entry.cls) or "").count(".. math::")
+    assert ".. math::" not in text
+    assert f"Source: {entry.cite}." in text
+
+
+def test_every_module_of_measures_is_imported_and_every_measure_exported() -> None:
+    for module in pkgutil.iter_modules(judged.measures.__path__):
+        importlib.import_module(f"judged.measures.{module.name}")
+    assert {entry.cls.__module__.partition("judged.measures.")[0] for entry in REGISTRY.values()} == {""}
+    assert len(REGISTRY) == len(ORACLE)  # importing the modules one by one has registered nothing new
+    for entry in REGISTRY.values():
+        assert getattr(judged, entry.cls.__name__) is entry.cls
+        assert entry.cls.__name__ in judged.__all__
+        assert getattr(judged.measures, entry.cls.__name__) is entry.cls
+        assert entry.cls.__name__ in judged.measures.__all__
+
+
+def test_no_two_measures_share_a_name() -> None:
+    names = [name.lower() for entry in REGISTRY.values() for name in {entry.name, *entry.aliases}]
+    assert len(names) == len(set(names))
+    with pytest.raises(MeasureError, match="two measures are called AP"):
+        measure(family="set", cite="x", use="x", misleads="x", name="AP")(type("Again", (Measure,), {}))
+
+
+@each
+def test_every_alias_is_understood(name: str) -> None:
+    entry = REGISTRY[name]
+    required = {p.name: NEEDED[p.name] for p in entry.all_parameters if p.required}
+    cutoff = f"@{required.pop('cutoff')}" if "cutoff" in required else ""
+    inside = f"({','.join(f'{key}={value}' for key, value in required.items())})" if required else ""
+    for alias, values in {**entry.aliases, name: {}}.items():
+        for written in (alias, alias.lower(), alias.upper()):
+            assert parse(f"{written}{inside}{cutoff}") == default(name).replace(**values), written
+
+
+# --- names ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("one", ALL, ids=str)
+def test_a_name_is_read_back(one: Measure) -> None:
+    for again in (parse(str(one)), pickle.loads(pickle.dumps(one)), copy.deepcopy(one), one.replace()):
+        assert again == one
+        assert hash(again) == hash(one)
+        assert str(again) == str(one)
+    assert repr(one) == str(one)
+    assert one != str(one)
+
+
+def test_all_variants_have_names_of_their_own() -> None:
+    assert len({str(one) for one in ALL}) == len(ALL)
+    assert len(set(ALL)) == len(ALL)
+
+
+numbers = st.floats(0, 1e6, allow_nan=False) | st.integers(0, 10**18) | st.sampled_from([0.1, 1e-7, 1e22, 5e-324])
+values: dict[str, st.SearchStrategy[Any]] = {
+    "cutoff": st.integers(1, 10**6),
+    "rel": numbers,
+    "norm": st.sampled_from(["relevant", "cutoff", "returned"]),
+    "gain": st.sampled_from(["linear", "exp2"])
+    | st.dictionaries(numbers | st.integers(-3, 0), numbers | st.floats(-5, 0), min_size=1, max_size=4),
+    "discount": st.sampled_from(["log2", "ln", "original"]),
+    "base": st.floats(1.001, 100) | st.integers(2, 10),
+    "beta": numbers,
+    "judged_only": st.booleans(),
+    "undefined": st.just("skip") | st.floats(-1e3, 1e3) | st.integers(0, 1),
+    "n": st.integers(1, 10**9),
+}
+
+
+@each
+@given(data=st.data())
+def test_any_parameters_are_read_back(name: str, data: st.DataObject) -> None:
+    entry = REGISTRY[name]
+    given_values = {
+        p.name: data.draw(values[p.name], label=p.name)
+        for p in entry.all_parameters
+        if p.required or data.draw(st.booleans(), label=f"with {p.name}")
+    }
+    one = entry.cls(**given_values)
+    again = parse(str(one))
+    assert again == one
+    assert hash(again) == hash(one)
+    for parameter in entry.all_parameters:
+        mine, theirs = getattr(one, parameter.name), getattr(again, parameter.name)
+        assert mine == theirs or (math.isnan(mine) and math.isnan(theirs))
+        assert type(mine) is type(theirs)
+
+
+def test_equal_parameters_are_equal_measures() -> None:
+    assert judged.nDCG(cutoff=10) == judged.nDCG @ 10 == judged.nDCG() @ 10 == parse("nDCG@10")
+    assert judged.AP(rel=2) == judged.AP(rel=2.0) == judged.AP(rel="2")  # type: ignore[arg-type]
+    assert judged.AP(rel=2) != judged.AP(rel=2.5)
+    assert judged.nDCG(undefined="skip") == judged.nDCG(undefined=math.nan)  # type: ignore[arg-type]
+    assert len({judged.nDCG(undefined="skip"), judged.nDCG(undefined=math.nan)}) == 1  # type: ignore[arg-type]
+    assert judged.nDCG(gain={2: 3, 1: 1}) == judged.nDCG(gain=((1.0, 1.0), (2.0, 3.0)))  # type: ignore[arg-type]
+    assert judged.P(cutoff=5) != judged.R(cutoff=5)
+
+
+def test_a_measure_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        judged.AP().rel = 2  # type: ignore[misc]
+
+
+# --- declared properties ----------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(collections())
+def test_scores_stay_in_the_declared_range(pair: tuple[Qrels, Run]) -> None:
+    found = judge(*pair)
+    for one in SCORED:
+        known = one.entry.properties
+        scores = one(found)
+        assert scores.shape == (len(found),)
+        assert scores.dtype == np.float64
+        assert np.isfinite(scores).all(), one
+        if known.low is not None:
+            assert (scores >= known.low).all(), (one, scores)
+        if known.high is not None:
+            assert (scores <= known.high + 1e-15).all(), (one, scores)
+
+
+@settings(max_examples=40)
+@given(collections())
+def test_a_topic_without_relevant_documents_scores_what_undefined_says(pair: tuple[Qrels, Run]) -> None:
+    found = judge(*pair)
+    for one in ALL:
+        if not hasattr(one, "undefined"):
+            continue
+        plain, defined = one.replace(undefined=0)(found), one.is_defined(found)
+        assert not plain[~defined].any(), one
+        for value in (1.0, -1.0):
+            assert one.replace(undefined=value)(found).tolist() == np.where(defined, plain, value).tolist()
+        skipped = one.replace(undefined="skip")(found)
+        assert np.isnan(skipped).tolist() == (~defined).tolist()
+        assert skipped[defined].tolist() == plain[defined].tolist()
+        relevant = found.sum_labels(found.relevant_labels(getattr(one, "rel", 5e-324)))
+        if "gain" not in str(one):
+            assert defined.tolist() == (relevant > 0).tolist(), one
+
+
+@settings(max_examples=40)
+@given(collections(), st.integers(1, 4))
+def test_unjudged_documents_at_the_end(pair: tuple[Qrels, Run], more: int) -> None:
+    qrels, run = pair
+    longer = {
+        topic: without_ties(docs) | {f"new{at}": -100.0 - at for at in range(more)} for topic, docs in run.items()
+    }
+    before, after = judge(qrels, run), judge(qrels, longer)
+    for one in SCORED:
+        if one.entry.properties.ignores_unjudged_tail:
+            assert one(after).tolist() == one(before).tolist(), one
+
+
+def test_measures_that_see_an_unjudged_tail_do_see_it() -> None:
+    before, after = judge_list([1, None, 0]), judge_list([1, None, 0, None, None])
+    for name in REGISTRY:
+        if not REGISTRY[name].properties.ignores_unjudged_tail:
+            one = default(name)
+            assert one(before)[0] != one(after)[0], one
+
+
+@settings(max_examples=40)
+@given(untied(), st.randoms(use_true_random=False))
+def test_measures_of_a_set_do_not_see_the_order(pair: tuple[Qrels, Run], chance: random.Random) -> None:
+    qrels, run = pair
+    mixed = {topic: dict(zip(chance.sample(list(docs), len(docs)), docs.values(), strict=True))
+             for topic, docs in run.items()}  # fmt: skip
+    before, after = judge(qrels, run), judge(qrels, mixed)
+    for one in with_property(needs_ranking=False):
+        if getattr(one, "cutoff", None) is None:
+            assert one(before).tolist() == one(after).tolist(), one
+
+
+def test_measures_of_a_ranking_do_see_the_order() -> None:
+    before, after = judge_list([1, 3, 0, None, None, None]), judge_list([None, None, None, 0, 3, 1])
+    for name in REGISTRY:
+        if REGISTRY[name].properties.needs_ranking:
+            one = default(name) if name in {"Rprec", "Bpref"} else default(name).replace(cutoff=2)
+            if name == "Bpref":
+                assert one(judge_list([1, 0]))[0] != one(judge_list([0, 1]))[0]
+            else:
+                assert one(before)[0] != one(after)[0], one
+
+
+@pytest.mark.parametrize("name", ["SetP", "SetR", "SetF", "NumRet", "NumRel", "NumRelRet", "NumQ", "Accuracy"])
+def test_a_set_without_scores_has_set_measures(name: str) -> None:
+    rows = {"query_id": ["q", "q", "q"], "doc_id": ["a", "b", "c"]}
+    import pyarrow as pa
+
+    found = judge({"q": {"a": 1, "z": 1, "c": 0}}, pa.table(rows))
+    expected = {"SetP": 1 / 3, "SetR": 1 / 2, "SetF": 2 * (1 / 6) / (5 / 6), "NumRet": 3, "NumRel": 2, "NumRelRet": 1,
+                "NumQ": 1, "Accuracy": (1 + 1000 - 3 - 2 + 1) / 1000}  # fmt: skip
+    assert default(name)(found)[0] == pytest.approx(expected[name], rel=1e-15)
+    assert not default(name).entry.properties.needs_ranking
+
+
+@pytest.mark.parametrize("one", [one for one in ALL if one.entry.properties.needs_ranking], ids=str)
+def test_a_set_without_scores_has_no_ranking(one: Measure) -> None:
+    import pyarrow as pa
+
+    found = judge({"q": {"a": 1}}, pa.table({"query_id": ["q"], "doc_id": ["a"]}))
+    with pytest.raises(MeasureError, match="needs a ranking, and the run run has no scores. Fix: give scores"):
+        one(found)
+
+
+def test_a_cutoff_needs_a_ranking_even_where_the_measure_does_not() -> None:
+    import pyarrow as pa
+
+    found = judge({"q": {"a": 1}}, pa.table({"query_id": ["q"], "doc_id": ["a"]}))
+    with pytest.raises(MeasureError, match=r"Accuracy\(n=10\)@1 needs a ranking"):
+        judged.Accuracy(n=10, cutoff=1)(found)
+
+
+@settings(max_examples=40)
+@given(collections())
+def test_binary_measures_do_not_see_how_relevant_a_document_is(pair: tuple[Qrels, Run]) -> None:
+    qrels, run = pair
+    before = judge(qrels, run)
+    for rel in LEVELS:
+        higher = {t: {d: g + 7 if g >= rel and g >= 0 else g for d, g in docs.items()} for t, docs in qrels.items()}
+        after = judge(higher, run)
+        for one in with_property(graded=False):
+            if getattr(one, "rel", 1.0) == rel:
+                assert one(after).tolist() == one(before).tolist(), one
+
+
+def test_graded_measures_do_see_how_relevant_a_document_is() -> None:
+    before, after = judge_list([1, 1, 2]), judge_list([2, 1, 2])
+    for name in REGISTRY:
+        if REGISTRY[name].properties.graded:
+            assert default(name)(before)[0] < default(name)(after)[0], name
+
+
+@settings(max_examples=60)
+@given(untied(), st.randoms(use_true_random=False))
+def test_a_better_document_never_lowers_a_monotone_binary_measure(
+    pair: tuple[Qrels, Run], chance: random.Random
+) -> None:
+    """A returned document that was not relevant becomes relevant, and a missing one ceases to be: R stays."""
+    qrels, run = pair
+    topic = chance.choice(sorted(set(qrels) & set(run)))
+    doc = chance.choice(sorted(run[topic]) or ["new"])
+    run = {**run, topic: run[topic] or {doc: 0.0}}
+    before = {**qrels, topic: {**qrels[topic], doc: 0.0, "missing": 3.0}}
+    after = {**qrels, topic: {**qrels[topic], doc: 3.0, "missing": 0.0}}
+    found, better = judge(before, run), judge(after, run)
+    for one in with_property(graded=False, monotone=True):
+        if getattr(one, "rel", 1.0) == 0 or getattr(one, "norm", "") == "returned":
+            continue  # with rel=0 nothing changes sides; precision over what was found can fall
+        assert (one(better) >= one(found) - 1e-15).all(), one
+
+
+@settings(max_examples=60)
+@given(untied(), st.randoms(use_true_random=False))
+def test_a_higher_grade_never_lowers_a_monotone_graded_measure(pair: tuple[Qrels, Run], chance: random.Random) -> None:
+    qrels, run = pair
+    topic = chance.choice(sorted(set(qrels) & set(run)))
+    doc = chance.choice(sorted(qrels[topic]))
+    assume(qrels[topic][doc] < 4)
+    raised = {**qrels, topic: {**qrels[topic], doc: 4.0}}
+    found, better = judge(qrels, run), judge(raised, run)
+    for one in with_property(graded=True, monotone=True):
+        if isinstance(getattr(one, "gain", ""), str):
+            assert (one(better) >= one(found) - 1e-12).all(), one
+
+
+def test_precision_over_what_was_found_can_fall_when_more_is_found() -> None:
+    """AP(norm=returned) is no monotone number, whatever its class declares: 1, then (1 + 2/3) / 2."""
+    assert judged.AP(norm="returned").of_list([1, 0, 0], missing=[1]) == 1.0
+    assert judged.AP(norm="returned").of_list([1, 0, 1], missing=[0]) == (1 + 2 / 3) / 2
+
+
+def test_what_is_not_declared_monotone_is_not() -> None:
+    """A higher grade raises the ideal of nDCG more than its gain: [1, 2] against [1, 3]."""
+    assert judged.nDCG().of_list([1, 2]) > judged.nDCG().of_list([1, 3])
+    assert {name for name in REGISTRY if not REGISTRY[name].properties.monotone} == {"nDCG", "Judged", "Unjudged"}
+
+
+@settings(max_examples=40)
+@given(collections())
+def test_a_perfect_run_scores_what_is_declared(pair: tuple[Qrels, Run]) -> None:
+    """A run of all relevant documents, best first. Where k cannot hold them all, R@k and AP@k reach k / R."""
+    qrels, _ = pair
+    for rel in LEVELS:
+        run = {topic: {doc: grade for doc, grade in docs.items() if grade >= rel} for topic, docs in qrels.items()}
+        found = judge(qrels, run)
+        known = np.array([len(run[topic]) for topic in found.query_ids])
+        for one in SCORED:
+            perfect, level = one.entry.properties.perfect, 5e-324 if hasattr(one, "gain") else getattr(one, "rel", 1.0)
+            if perfect is None or level != rel or not isinstance(getattr(one, "gain", ""), str):
+                continue
+            most = np.ones(len(found))
+            if one.entry.name == "R" or (one.entry.name == "AP" and one.norm == "relevant" and one.cutoff):  # type: ignore[attr-defined]
+                most = np.minimum(1.0, one.cutoff / np.maximum(known, 1))  # type: ignore[attr-defined]
+            assert one(found)[known > 0].tolist() == pytest.approx((perfect * most)[known > 0].tolist(), rel=1e-14), one
+
+
+# --- invariances ------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(untied(), st.randoms(use_true_random=False))
+def test_the_names_of_documents_do_not_matter(pair: tuple[Qrels, Run], chance: random.Random) -> None:
+    qrels, run = pair
+    docs = sorted({doc for side in (qrels, run) for found in side.values() for doc in found})
+    other = dict(zip(docs, chance.sample([f"n{at}" for at in range(len(docs))], len(docs)), strict=True))
+    renamed = [{t: {other[doc]: v for doc, v in found.items()} for t, found in side.items()} for side in pair]
+    before, after = judge(qrels, run), judge(*renamed)
+    for one in ALL:
+        assert np.array_equal(one(before), one(after), equal_nan=True), one
+
+
+@settings(max_examples=40)
+@given(collections(score=st.sampled_from([-3.0, -0.5, 0.0, 0.25, 1.0, 4.0])))
+def test_the_scale_of_scores_does_not_matter(pair: tuple[Qrels, Run]) -> None:
+    qrels, run = pair
+    scaled = {topic: {doc: math.exp(score) * 1e-9 + 5 for doc, score in docs.items()} for topic, docs in run.items()}
+    before, after = judge(qrels, run), judge(qrels, scaled)
+    for one in ALL:
+        assert np.array_equal(one(before), one(after), equal_nan=True), one
+
+
+@settings(max_examples=40)
+@given(collections(), st.randoms(use_true_random=False))
+def test_topics_may_be_scored_in_parts(pair: tuple[Qrels, Run], chance: random.Random) -> None:
+    qrels, run = pair
+    half = {topic for topic in qrels if chance.random() < 0.5}
+    assume(0 < len(half) < len(qrels))
+    parts = [
+        judge({t: d for t, d in qrels.items() if (t in half) is inside}, {t: d for t, d in run.items() if t in qrels})
+        for inside in (True, False)
+    ]
+    whole = judge(qrels, run)
+    for one in ALL:
+        together: dict[str, float] = {}
+        for part in parts:
+            together |= dict(zip(part.query_ids, one(part).tolist(), strict=True))
+        assert [together[topic] for topic in whole.query_ids] == pytest.approx(one(whole).tolist(), rel=0, nan_ok=True)
+
+
+@settings(max_examples=20)
+@given(collections(), collections())
+def test_runs_may_be_scored_apart(pair: tuple[Qrels, Run], other: tuple[Qrels, Run]) -> None:
+    qrels, first = pair
+    second = {**other[1], next(iter(qrels)): {"a": 1.0}}
+    names = [str(one) for one in ALL]
+    with quiet():
+        together = judged.evaluate(qrels, {"one": first, "two": second}, names)
+        apart = [judged.evaluate(qrels, run, names) for run in (first, second)]
+    for at, alone in enumerate(apart):
+        assert np.array_equal(together.values[at], alone.values[0], equal_nan=True)
+
+
+def quiet() -> Any:
+    import warnings
+
+    context = warnings.catch_warnings()
+    warnings.simplefilter("ignore", judged.JudgedWarning)
+    return context
+
+
+@settings(max_examples=40)
+@given(collections())
+def test_a_large_cutoff_is_no_cutoff(pair: tuple[Qrels, Run]) -> None:
+    found = judge(*pair)
+    compared = 0
+    for one in ALL:
+        cutoff = one.entry.cutoff
+        if cutoff is None or cutoff.required or (one.entry.name == "Unjudged"):
+            continue
+        compared += 1
+        assert np.array_equal(one.replace(cutoff=None)(found), one.replace(cutoff=1000)(found), equal_nan=True), one
+    assert compared > 50
+    for ranked_one, set_one in (("R@1000", "SetR"), ("R(rel=2)@1000", "SetR(rel=2)")):
+        assert parse(ranked_one)(found).tolist() == parse(set_one)(found).tolist()
+
+
+@settings(max_examples=40)
+@given(collections())
+def test_judged_only_is_the_run_without_unjudged_documents(pair: tuple[Qrels, Run]) -> None:
+    qrels, run = pair
+    kept = {
+        topic: {doc: score for doc, score in docs.items() if qrels.get(topic, {}).get(doc, -1) >= 0}
+        for topic, docs in run.items()
+    }
+    found, without = judge(qrels, run), judge(qrels, kept)
+    compared = 0
+    for one in ALL:
+        if hasattr(one, "judged_only"):
+            compared += 1
+            condensed, plain = one.replace(judged_only=True), one.replace(judged_only=False)
+            assert np.array_equal(condensed(found), plain(without), equal_nan=True), one
+    assert compared > 50
+
+
+@settings(max_examples=40)
+@given(collections(), st.integers(1, 5))
+def test_depth_is_a_cutoff_for_measures_that_take_one(pair: tuple[Qrels, Run], depth: int) -> None:
+    whole, cut = judge(*pair), judge(*pair, depth=depth)
+    for one in ALL:
+        if one.entry.cutoff is not None and not getattr(one, "judged_only", False):
+            at_depth = one.replace(cutoff=depth)
+            assert np.array_equal(at_depth(whole), at_depth(cut), equal_nan=True), one
+
+
+# --- what a measure of one's own may be --------------------------------------------------------------
+
+
+def test_a_measure_of_ones_own_need_not_be_registered() -> None:
+    found = judge({"q": {"a": 2, "b": 1}}, {"q": {"x": 3.0, "a": 2.0, "b": 1.0}})
+    assert found.sum(found.grade / found.rank).tolist() == [2 / 2 + 1 / 3]
+
+
+def test_properties_have_defaults_of_a_share() -> None:
+    assert (Properties().low, Properties().high, Properties().perfect) == (0.0, 1.0, None)
+
+
+@pytest.mark.parametrize("grade", [1001.0, 5000.0])
+def test_a_gain_that_no_number_can_hold_is_refused(grade: float) -> None:
+    with pytest.raises(MeasureError, match=rf"gain=exp2 cannot express the grade {grade:g}.*Fix: use gain=linear"):
+        parse("nDCG(gain=exp2)").of_list([grade, 1])
+    assert parse("nDCG").of_list([grade, 1]) == 1.0
+
+
+def test_a_list_without_judgments_is_refused() -> None:
+    with pytest.raises(InputError, match="no grade is given"):
+        parse("AP").of_list([None])
+
+
+def test_a_series_gives_each_measure() -> None:
+    assert parse_many("P@1,2") == (parse("P@1"), parse("P@2"))
+    assert ranked({"a": 1.0, "b": 1.0}) == ["b", "a"]

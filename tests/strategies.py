@@ -1,0 +1,67 @@
+"""Generated judgments and runs: small, and full of what goes wrong in practice.
+
+Ties are everywhere, ids need byte order and look like numbers or quotes, topics are missing on either
+side, grades are negative or fractional, and many returned documents have no judgment.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+from hypothesis import strategies as st
+
+Qrels: TypeAlias = dict[str, dict[str, float]]
+Run: TypeAlias = dict[str, dict[str, float]]
+
+TOPICS = ("10", "9", "a", "Z", "é", "007", "7", "日本", "x#1", '"q')
+DOCS = ("Z", "a", "é", "doc10", "doc9", "007", "7", '"x', "e\u0301", "日本", "a,b", "#1", "𝒳", "\ufffd", "-5", "NA")
+SCORES = (0.0, -0.0, 1.0, 0.5, -3.25, 1e-300, math.inf, -math.inf, 2.0, 0.1, 0.1 + 2**-56)
+GRADES = (-2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 0.5, 1.5)
+BINARY = (0.0, 1.0)
+
+topics = st.sampled_from(TOPICS)
+docs = st.sampled_from(DOCS)
+scores = st.sampled_from(SCORES)
+grades = st.sampled_from(GRADES)
+
+
+@st.composite
+def collections(
+    draw: st.DrawFn, *, grade: st.SearchStrategy[float] = grades, score: st.SearchStrategy[float] = scores
+) -> tuple[Qrels, Run]:
+    """Judgments with at least one pair, and a run that has at least one topic in common with them."""
+    qrels = draw(st.dictionaries(topics, st.dictionaries(docs, grade, min_size=1, max_size=9), min_size=1, max_size=5))
+    common = draw(st.sets(st.sampled_from(sorted(qrels)), min_size=1))
+    extra = draw(st.sets(topics, max_size=2)) - set(qrels)
+    run = {topic: draw(st.dictionaries(docs, score, max_size=len(DOCS))) for topic in sorted(common | extra)}
+    return qrels, {topic: run[topic] for topic in draw(st.permutations(sorted(run)))}
+
+
+def untied() -> st.SearchStrategy[tuple[Qrels, Run]]:
+    """Give collections in which no two documents of a topic have the same score."""
+    return collections().map(lambda pair: (pair[0], {topic: without_ties(docs) for topic, docs in pair[1].items()}))
+
+
+def without_ties(ranking: dict[str, float]) -> dict[str, float]:
+    """Give each document a score of its own, in the order of the present ranking."""
+    return {doc: float(-at) for at, doc in enumerate(ranked(ranking))}
+
+
+def ranked(ranking: dict[str, float]) -> list[str]:
+    """Rank a topic's documents the plain way: score falling, then id bytes falling."""
+    return sorted(sorted(ranking, key=str.encode, reverse=True), key=lambda doc: -ranking[doc])
+
+
+def with_integers(mapping: dict[str, dict[str, float]]) -> dict[str | int, dict[str | int, float]]:
+    """Write every id that is the text of an integer as that integer."""
+    return {_id(topic): {_id(doc): value for doc, value in docs.items()} for topic, docs in mapping.items()}
+
+
+def _id(text: str) -> str | int:
+    return int(text) if text.removeprefix("-").isdecimal() and str(int(text)) == text else text
+
+
+def rows_of(run: Run) -> list[tuple[str, str, float]]:
+    """Give a run as rows."""
+    return [(topic, doc, score) for topic, docs in run.items() for doc, score in docs.items()]
