@@ -15,7 +15,24 @@ Qrels: TypeAlias = dict[str, dict[str, float]]
 Run: TypeAlias = dict[str, dict[str, float]]
 
 TOPICS = ("10", "9", "a", "Z", "é", "007", "7", "日本", "x#1", '"q')
-DOCS = ("Z", "a", "é", "doc10", "doc9", "007", "7", '"x', "e\u0301", "日本", "a,b", "#1", "𝒳", "\ufffd", "-5", "NA")
+DOCS = (
+    "Z",
+    "a",
+    "é",
+    "doc10",
+    "doc9",
+    "007",
+    "7",
+    '"x',
+    "e\u0301",
+    "日本",
+    "a,b",
+    "#1",
+    "\U0001d4b3",
+    "\ufffd",
+    "-5",
+    "NA",
+)
 SCORES = (0.0, -0.0, 1.0, 0.5, -3.25, 1e-300, math.inf, -math.inf, 2.0, 0.1, 0.1 + 2**-56)
 GRADES = (-2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 0.5, 1.5)
 BINARY = (0.0, 1.0)

@@ -16,14 +16,16 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "judged.data": ("Qrels", "Run"),
+    "judged.data": ("Qrels", "Run", "Topics", "write_qrels", "write_run"),
+    "judged.data.check": ("check_qrels", "check_run"),
+    "judged.data.findings": ("Finding",),
     "judged.errors": ("InputError", "JudgedError", "JudgedWarning", "MeasureError", "MissingExtraError"),
     "judged.evaluation": ("Estimate", "Scores", "evaluate", "runs_of"),
     "judged.judging": ("Judged", "Ranking", "judge", "judge_list"),
     "judged.measures": (
         "AP", "CG", "DCG", "F", "P", "R", "RR", "Accuracy", "Bpref", "JudgedShare", "Measure", "NumQ",
         "NumRel", "NumRelRet", "NumRet", "Rprec", "SetF", "SetP", "SetR", "Success", "UnjudgedShare",
-        "measure", "nDCG", "parse", "parse_many",
+        "Parameter", "Properties", "measure", "param", "nDCG", "parse", "parse_many",
     ),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -6,6 +6,24 @@ from judged.data import (
 from judged.data import (
     Run as Run,
 )
+from judged.data import (
+    Topics as Topics,
+)
+from judged.data import (
+    write_qrels as write_qrels,
+)
+from judged.data import (
+    write_run as write_run,
+)
+from judged.data.check import (
+    check_qrels as check_qrels,
+)
+from judged.data.check import (
+    check_run as check_run,
+)
+from judged.data.findings import (
+    Finding as Finding,
+)
 from judged.errors import (
     InputError as InputError,
 )
@@ -88,6 +106,12 @@ from judged.measures import (
     P as P,
 )
 from judged.measures import (
+    Parameter as Parameter,
+)
+from judged.measures import (
+    Properties as Properties,
+)
+from judged.measures import (
     R as R,
 )
 from judged.measures import (
@@ -113,6 +137,9 @@ from judged.measures import (
 )
 from judged.measures import (
     nDCG as nDCG,
+)
+from judged.measures import (
+    param as param,
 )
 from judged.measures import (
     parse as parse,

@@ -15,13 +15,14 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from strategies import Qrels, Run, collections, ranked, untied, without_ties
 
 import judged
 import judged.measures
 from judged import InputError, Measure, MeasureError, judge, judge_list, parse, parse_many
 from judged.measures import REGISTRY, Properties, measure
+from judged.measures.gain import discounts
 from judged.measures.pages import _FAMILIES, catalogue, page
+from strategies import Qrels, Run, collections, ranked, untied, without_ties
 
 NEEDED = {"cutoff": 5, "n": 1000}
 """Values for the parameters that have no default."""
@@ -40,6 +41,10 @@ VARIED: dict[str, list[Any]] = {
 }
 
 
+WITH: dict[str, dict[str, Any]] = {"base": {"discount": "original"}}
+"""What else must be given with a parameter."""
+
+
 def default(name: str) -> Measure:
     entry = REGISTRY[name]
     return entry.cls(**{p.name: NEEDED[p.name] for p in entry.all_parameters if p.required})
@@ -48,7 +53,11 @@ def default(name: str) -> Measure:
 def variants(name: str) -> list[Measure]:
     """Give the measure with its defaults, and with each of its parameters varied."""
     base = default(name)
-    varied = [base.replace(**{p.name: value}) for p in base.entry.all_parameters for value in VARIED[p.name]]
+    varied = [
+        base.replace(**{p.name: value}, **WITH.get(p.name, {}))
+        for p in base.entry.all_parameters
+        for value in VARIED[p.name]
+    ]
     return [base, *varied]
 
 
@@ -184,7 +193,7 @@ def test_every_alias_is_understood(name: str) -> None:
 
 @pytest.mark.parametrize("one", ALL, ids=str)
 def test_a_name_is_read_back(one: Measure) -> None:
-    for again in (parse(str(one)), pickle.loads(pickle.dumps(one)), copy.deepcopy(one), one.replace()):
+    for again in (parse(str(one)), pickle.loads(pickle.dumps(one)), copy.deepcopy(one), one.replace()):  # noqa: S301 - our own
         assert again == one
         assert hash(again) == hash(one)
         assert str(again) == str(one)
@@ -222,6 +231,8 @@ def test_any_parameters_are_read_back(name: str, data: st.DataObject) -> None:
         for p in entry.all_parameters
         if p.required or data.draw(st.booleans(), label=f"with {p.name}")
     }
+    if given_values.get("discount") != "original":
+        given_values.pop("base", None)  # no other discount has one
     one = entry.cls(**given_values)
     again = parse(str(one))
     assert again == one
@@ -346,7 +357,7 @@ def test_a_set_without_scores_has_no_ranking(one: Measure) -> None:
     import pyarrow as pa
 
     found = judge({"q": {"a": 1}}, pa.table({"query_id": ["q"], "doc_id": ["a"]}))
-    with pytest.raises(MeasureError, match="needs a ranking, and the run run has no scores. Fix: give scores"):
+    with pytest.raises(MeasureError, match=r"needs a ranking, and the run run has no scores\. Fix: give scores"):
         one(found)
 
 
@@ -548,6 +559,68 @@ def test_depth_is_a_cutoff_for_measures_that_take_one(pair: tuple[Qrels, Run], d
         if one.entry.cutoff is not None and not getattr(one, "judged_only", False):
             at_depth = one.replace(cutoff=depth)
             assert np.array_equal(at_depth(whole), at_depth(cut), equal_nan=True), one
+
+
+# --- graded measures against the plainest reference ---------------------------------------------------
+
+GAINS: dict[str, Any] = {
+    "linear": lambda grade: max(grade, 0.0),
+    "exp2": lambda grade: 2.0**grade - 1 if grade > 0 else 0.0,
+}
+DISCOUNTS = {
+    "log2": lambda rank, _: math.log2(rank + 1),
+    "ln": lambda rank, _: math.log(rank + 1),
+    "original": lambda rank, base: max(1.0, math.log(rank) / math.log(base)),
+}
+tables = st.dictionaries(
+    st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0]),
+    st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 9.0]),
+    min_size=1,
+)
+
+
+@given(
+    untied(),
+    st.sampled_from(["linear", "exp2"]) | tables,
+    st.sampled_from(list(DISCOUNTS)),
+    st.sampled_from([2.0, 3.0]),
+    st.none() | st.integers(1, 6),
+)
+def test_discounted_gain_is_the_sum_that_the_formula_says(
+    pair: tuple[Qrels, Run], gain: Any, discount: str, base: float, cutoff: int | None
+) -> None:
+    qrels, run = pair
+    found = judge(qrels, run)
+
+    def worth(grade: float | None) -> float:
+        if grade is None:
+            return 0.0
+        return GAINS[gain](grade) if isinstance(gain, str) else gain.get(grade, max(grade, 0.0))
+
+    def dcg(worths: list[float]) -> float:
+        return sum(g / DISCOUNTS[discount](rank, base) for rank, g in enumerate(worths[:cutoff], 1))
+
+    base = base if discount == "original" else 2.0  # no other discount has one
+    discounted = {"cutoff": cutoff, "gain": gain, "discount": discount, "base": base}
+    measures = [judged.CG(cutoff=cutoff, gain=gain), judged.DCG(**discounted), judged.nDCG(**discounted)]
+    for at, topic in enumerate(found.query_ids):
+        worths = [worth(qrels[topic].get(doc)) for doc in ranked(run.get(topic, {}))]
+        ideal = dcg(sorted(map(worth, qrels[topic].values()), reverse=True))
+        expected = [sum(worths[:cutoff]), dcg(worths), dcg(worths) / ideal if ideal else 0.0]
+        assert [one(found)[at] for one in measures] == pytest.approx(expected, rel=1e-13)
+
+
+def test_a_table_of_gains_is_read_once() -> None:
+    """Grade 1 gains 2, which is not the grade 2 that gains 5; and less grade may gain more."""
+    assert judged.CG(gain={1: 2, 2: 5}).of_list([1, 2, 1]) == 2 + 5 + 2
+    assert judged.CG(gain={-1: 1, 0: 4, 1: 0}).of_list([-1, 0, 1, -2, None]) == 1 + 4 + 0
+    assert judged.nDCG(gain={1: 5, 2: 1}, cutoff=1).of_list([2, 1]) == 1 / 5
+
+
+def test_discounts_are_the_c_librarys_to_the_last_bit() -> None:
+    ranks = np.arange(1, 100_000)
+    assert discounts(ranks, "log2", 2.0).tolist() == [math.log2(rank + 1) for rank in range(1, 100_000)]
+    assert discounts(ranks, "ln", 2.0).tolist() == [math.log(rank + 1) for rank in range(1, 100_000)]
 
 
 # --- what a measure of one's own may be --------------------------------------------------------------

@@ -10,10 +10,10 @@ import warnings
 from pathlib import Path
 
 import pytest
-from shared_data import SHARED, needs_shared
 
 import judged
 from judged import Qrels, Run
+from shared_data import SHARED, needs_shared
 
 CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 QRELS = {

@@ -17,6 +17,7 @@ def command(qrels: str, runs: tuple[str, ...], qrels_format: str | None, run_for
     """
     from judged.data import Qrels
     from judged.data.check import check_qrels, check_run
+    from judged.data.findings import plural
     from judged.errors import InputError
 
     findings = check_qrels(qrels, format=qrels_format)
@@ -30,5 +31,5 @@ def command(qrels: str, runs: tuple[str, ...], qrels_format: str | None, run_for
         click.echo(str(finding))
     errors = sum(finding.level == "error" for finding in findings)
     warnings = sum(finding.level == "warning" for finding in findings)
-    click.echo(f"{errors} errors, {warnings} warnings in {1 + len(runs)} files")
+    click.echo(f"{plural(errors, 'error')}, {plural(warnings, 'warning')} in {plural(1 + len(runs), 'file')}")
     raise SystemExit(1 if errors else 0)

@@ -21,7 +21,7 @@ Each number is a mean over the 48 topics, with a 95% interval for the mean over 
 kind. nDCG@10 looks at the first page, AP at the whole ranking, RR at the first good result,
 R@50 at what a reranker could still find. rel=2 counts grades 2 and 3 as relevant.
 
-Next, copy the sample to a folder and ask more of it:
+Next, copy the sample to a folder and ask more of it (in a clone, first: . .venv/bin/activate):
 
   judged demo --to sample
   judged evaluate sample/qrels.txt sample/runs/*.run.gz

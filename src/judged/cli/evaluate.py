@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import output
+from judged.errors import InputError, JudgedWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -23,7 +24,15 @@ _LONG_WORK = 50_000_000  # bytes: what takes long enough to look at a progress b
 
 
 _FORMS = ("table", "json", "csv", "markdown", "latex")
-_SUFFIX = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex"}
+_SUFFIX = {
+    "": "table",
+    ".txt": "table",
+    ".json": "json",
+    ".csv": "csv",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".parquet": "parquet",
+}
 
 
 @click.command("evaluate")
@@ -82,21 +91,25 @@ def command(
 
     from judged.data import Qrels
     from judged.data import Topics as TopicTexts
-    from judged.errors import JudgedWarning
     from judged.evaluation import DEFAULT_MEASURES
     from judged.evaluation import evaluate as evaluate_runs
 
+    chosen = form or _form_of(out)
     judgments = Qrels.read(qrels, format=qrels_format)
     texts = TopicTexts.read(queries) if queries else None
     given = [run for text in runs for run in _runs(text, run_format)]
+    _keep_inputs(out, [qrels, queries or "", *(run.where for run in given)])
     with warnings.catch_warnings(), _progress(given) as progress:
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
         scores = evaluate_runs(
             judgments, given, measure or DEFAULT_MEASURES, topics=topics, depth=depth, progress=progress
         )
-    chosen = form or _SUFFIX.get(out.suffix if out else "", "table")
     interval = {"ci": ci, "level": level, "resamples": resamples, "seed": seed}
     named = None if texts is None else {query: texts.text(query) for query in scores.query_ids}
+    if chosen == "parquet" and out is not None:
+        scores.save(out)
+        output.remarks(scores.warnings)
+        return
     output.write(_rendered(scores, chosen, interval, per_topic=per_topic, queries=named, to_file=out is not None), out)
     if chosen != "json":
         output.remarks(scores.warnings)
@@ -139,6 +152,25 @@ def _caption(scores: Scores, interval: dict[str, Any]) -> str:
         "none": "no intervals",
     }[interval["ci"]]
     return f"over {over}; {ties}{cut}; {how}"
+
+
+def _form_of(out: Path | None) -> str:
+    """Tell the form of the result by the end of the file's name."""
+    suffix = out.suffix.lower() if out else ""
+    if suffix in _SUFFIX:
+        return _SUFFIX[suffix]
+    raise InputError(
+        f"no form of a result is known by {suffix}",
+        fix=f"give --format, or a name that ends in {', '.join(filter(None, _SUFFIX))}",
+        path=str(out),
+    )
+
+
+def _keep_inputs(out: Path | None, inputs: list[str]) -> None:
+    """Refuse to write the result over a file that it is made of."""
+    for path in inputs:
+        if out is not None and out.is_file() and Path(path).is_file() and out.samefile(path):
+            raise InputError("this file is an input", fix="write the result to another file", path=str(out))
 
 
 def _runs(text: str, run_format: str | None) -> list[Run]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def write(text: str, output: Path | None) -> None:
     """Print a result, or put it into a file, whole or not at all."""
-    if output is None:
+    if output is None or str(output) == "-":
         click.echo(text)
         return
     from judged.data import replaced

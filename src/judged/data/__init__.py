@@ -4,7 +4,7 @@ from judged.data.atomic import replaced
 from judged.data.columns import Kind
 from judged.data.ids import hash_ids, id_text
 from judged.data.index import QrelsIndex
-from judged.data.objects import rows_of_object
+from judged.data.objects import is_ids, rows_of_object
 from judged.data.parallel import in_order
 from judged.data.qrels import Qrels
 from judged.data.rows import Digest, MappingRows, Part, Rows, TableRows
@@ -26,6 +26,7 @@ __all__ = [
     "hash_ids",
     "id_text",
     "in_order",
+    "is_ids",
     "replaced",
     "rows_of_object",
     "split_runs",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+import shutil
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +29,13 @@ def replaced(path: str | Path) -> Generator[Path]:
     path = Path(path)
     if path.is_dir():
         raise InputError("this is a folder", fix="name a file in it", path=str(path))
+    if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced, it is written to
+        with tempfile.TemporaryDirectory() as folder:
+            part = Path(folder) / "whole"
+            yield part
+            with part.open("rb") as whole, path.open("wb") as special:
+                shutil.copyfileobj(whole, special)
+        return
     target = path.resolve()  # a link stays, the file that it leads to is replaced
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:

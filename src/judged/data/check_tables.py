@@ -112,7 +112,7 @@ def grades(rows: Rows) -> list[Finding]:
     found: list[Finding] = []
     infinite = np.flatnonzero(~np.isfinite(values))
     if len(infinite):
-        problem = f"{plural(len(infinite), 'grade')} are no finite numbers"
+        problem = f"no finite number in {plural(len(infinite), 'grade')}"
         found.append(rows.finding("error", "bad-relevance", problem, "write finite numbers",
                                   count=len(infinite), row=int(infinite[0])))  # fmt: skip
     best = np.full(len(rows.topics), -np.inf)
@@ -220,12 +220,12 @@ def against_qrels(rows: Rows, topics: Strings, docs: Strings) -> list[Finding]:
         return [rows.finding("error", "no-common-topics", problem, "use the qrels of these topics"), *found]
     missing = topics.filter(pc.invert(pc.is_in(topics, value_set=rows.topics)))
     if len(missing):
-        problem = f"{plural(len(missing), 'topic')} of the qrels are not in the run: {examples(missing.to_pylist())}"
+        problem = f"nothing returned for {plural(len(missing), 'topic')} of the qrels: {examples(missing.to_pylist())}"
         found.append(rows.finding("warning", "missing-topics", problem, "they score 0",
                                   count=len(missing)))  # fmt: skip
     extra = rows.topics.filter(pc.invert(pc.is_in(rows.topics, value_set=topics)))
     if len(extra):
-        problem = f"{plural(len(extra), 'topic')} of the run are not judged: {examples(extra.to_pylist())}"
+        problem = f"no judgment for {plural(len(extra), 'topic')} of the run: {examples(extra.to_pylist())}"
         row = pc.index(rows.table["query_id"], extra[0]).as_py()
         found.append(rows.finding("warning", "extra-topics", problem, "they are left out", count=len(extra), row=row))
     return found

@@ -74,9 +74,14 @@ class QrelsIndex:
         return [names[doc] for doc in self.doc.tolist()]
 
     @cached_property
-    def row_numbers(self) -> list[int | None]:
-        """The document id of each judged pair as an integer, where it is the text of one (``7``, not ``07``)."""
-        return [int(name) if _is_integer(name) else None for name in self.row_names]
+    def codes(self) -> dict[str, int]:
+        """The topic code of each query id."""
+        return {name: code for code, name in enumerate(self.topics)}
+
+    @cached_property
+    def bounds(self) -> list[int]:
+        """The same as `starts`, as Python integers."""
+        return self.starts.tolist()
 
     @cached_property
     def _filter(self) -> Bools:
@@ -141,7 +146,3 @@ def _slot(topic_hash: Hashes, doc_hash: Hashes, bits: int) -> Hashes:
     mixed *= _SPREAD
     mixed >>= np.uint64(64 - bits)
     return mixed
-
-
-def _is_integer(name: str) -> bool:
-    return len(name) < 20 and name.isdecimal() and str(int(name)) == name

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from judged.data.columns import canonical, missing
@@ -56,6 +57,7 @@ def named_table(table: Table, kind: Kind, where: str) -> Table:
             fix=f"rename the columns to query_id, doc_id, {_VALUE[kind]}",
             path=where,
         )
+    refuse_unnamed(names, tuple(table.column_names), kind, where)
     used = [at for at, name in enumerate(names) if name]
     try:
         typed = typed_table(table.select(used), tuple(names[at] for at in used), where)
@@ -66,6 +68,17 @@ def named_table(table: Table, kind: Kind, where: str) -> Table:
     except InputError as error:
         raise InputError(error.problem, fix=error.fix, path=error.path or where) from None
     return with_scores(typed, kind, where)
+
+
+def refuse_unnamed(names: tuple[str, ...], given: tuple[str, ...], kind: Kind, where: str) -> None:
+    """Refuse a run whose scores may stand in a column of another name, instead of taking it for a set."""
+    unknown = [column for column, name in zip(given, names, strict=True) if not name]
+    if kind == "run" and unknown and not {"score", "rank", "relevance"} & set(names):
+        raise InputError(
+            f"no column score or rank among {', '.join(given)}",
+            fix=f"rename the one that holds the scores to score; for a set, leave out {', '.join(unknown)}",
+            path=where,
+        )
 
 
 def with_scores(table: Table, kind: Kind, where: str) -> Table:
@@ -89,6 +102,8 @@ def with_scores(table: Table, kind: Kind, where: str) -> Table:
 
 
 def _mapping_rows(data: Mapping[Any, Any], kind: Kind) -> Rows:
+    if data and all(is_ids(docs) for docs in data.values()):
+        return _ranked_rows({id_text(topic, "query id"): docs for topic, docs in data.items()}, kind, "<dict>")
     for topic, docs in data.items():
         if type(docs) is not dict and not isinstance(docs, Mapping):
             raise InputError(
@@ -104,25 +119,45 @@ def _mapping_rows(data: Mapping[Any, Any], kind: Kind) -> Rows:
     return TableRows(table.rename_columns(["query_id", "doc_id", "relevance"]), rows.where)
 
 
+def is_ids(data: Any) -> bool:
+    """Whether something is a list or set of ids, and nothing else is in it."""
+    return isinstance(data, (list, set, frozenset)) and all(
+        isinstance(one, (str, int, np.integer)) and not isinstance(one, bool)
+        for one in data  # type: ignore[reportUnknownVariableType]
+    )
+
+
 def _listed_rows(data: list[Any], kind: Kind) -> Rows:
     if data and hasattr(data[0], "query_id"):
         return TableRows(_record_table(data, kind), "<records>")
-    if all(isinstance(topic, Sequence) and not isinstance(topic, (str, bytes)) for topic in data):
-        lists: list[Sequence[Any]] = data
-    elif not any(isinstance(doc, (Mapping, list, tuple)) for doc in data):
-        lists = [data]  # one topic
-    else:
-        raise InputError(f"this list cannot be read as {kind}", fix="give one list of document ids a topic")
-    pairs = [
-        (str(topic), id_text(doc, "document id"), at) for topic, docs in enumerate(lists) for at, doc in enumerate(docs)
-    ]
-    values = [1.0 if kind == "qrels" else -float(at) for _, _, at in pairs]
+    if data and all(isinstance(one, Mapping) for one in data):
+        return TableRows(named_table(pa.Table.from_pylist(data), kind, "<records>"), "<records>")
+    lists = [data] if is_ids(data) else data  # the ids of one topic, or of several
+    if not all(is_ids(topic) for topic in lists):
+        raise InputError(
+            f"this list cannot be read as {kind}",
+            fix="give one list of document ids a topic, or records with the fields query_id, doc_id,"
+            f" {_VALUE[kind]}: named tuples or dicts",
+            path="<list>",
+        )
+    return _ranked_rows({str(at): topic for at, topic in enumerate(lists)}, kind, "<list>")
+
+
+def _ranked_rows(topics: Mapping[str, Collection[Any]], kind: Kind, where: str) -> Rows:
+    """Make rows of the ids of each topic: relevant ones with grade 1, or returned ones in rank order.
+
+    A Python set has no order, so a run of sets has no scores.
+    """
+    rows = [(topic, id_text(doc, "document id"), -at) for topic, docs in topics.items() for at, doc in enumerate(docs)]
     columns = {
-        "query_id": pa.array([topic for topic, _, _ in pairs], pa.string()),
-        "doc_id": pa.array([doc for _, doc, _ in pairs], pa.string()),
-        _VALUE[kind]: pa.array(values, pa.float64()),
+        "query_id": pa.array([topic for topic, _, _ in rows], pa.string()),
+        "doc_id": pa.array([doc for _, doc, _ in rows], pa.string()),
     }
-    return TableRows(pa.table(columns), "<list>")
+    if kind == "qrels":
+        columns["relevance"] = pa.array(np.ones(len(rows)))
+    elif not any(isinstance(docs, (set, frozenset)) for docs in topics.values()):
+        columns["score"] = pa.array([float(score) for _, _, score in rows], pa.float64())
+    return TableRows(pa.table(columns), where)
 
 
 def _record_table(records: list[Any], kind: Kind) -> Table:

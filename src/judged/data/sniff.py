@@ -22,6 +22,7 @@ from judged.data.looks import (
     ranks_count_up,
     ranks_shuffled,
 )
+from judged.data.objects import refuse_unnamed
 from judged.data.text import Layout, is_data, split_fields, value
 from judged.errors import InputError
 
@@ -190,6 +191,7 @@ def _header(sample: _Sample, delimiter: str) -> Layout | None:
     names = canonical(sample.first(delimiter, strict=strict), sample.kind)
     if not {"query_id", "doc_id"} <= set(names):
         return None
+    refuse_unnamed(names, tuple(sample.first(delimiter, strict=strict)), sample.kind, sample.where)
     used = max(at for at, name in enumerate(names, 1) if name)
     return Layout(names[:used], delimiter, strict=strict, header=True, fields=len(names))
 

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from judged.data import Run, rows_of_object, split_runs
+from judged.data import Run, is_ids, rows_of_object, split_runs
 from judged.errors import InputError
 from judged.measures import Measure, parse_many
 
@@ -50,7 +50,9 @@ def measures_of(data: Any) -> tuple[Measure, ...]:
 
 def _is_run(data: Any) -> bool:
     """Whether an element of a list is a run by itself, and not one topic's list of ids or one record."""
-    return isinstance(data, (Run, str, Path, Mapping)) or hasattr(data, "__arrow_c_stream__")
+    if isinstance(data, Mapping):
+        return all(isinstance(docs, Mapping) or is_ids(docs) for docs in data.values())
+    return isinstance(data, (Run, str, Path)) or hasattr(data, "__arrow_c_stream__")
 
 
 def _is_named(data: Mapping[Any, Any]) -> bool:
@@ -59,7 +61,7 @@ def _is_named(data: Mapping[Any, Any]) -> bool:
     if isinstance(first, Mapping):
         full = next((one for one in data.values() if isinstance(one, Mapping) and one), {})
         return isinstance(next(iter(full.values()), 0), Mapping)
-    return first is not None
+    return first is not None and not is_ids(first)
 
 
 def _one(data: Any, name: str) -> list[Run]:

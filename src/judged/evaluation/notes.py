@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.measures import spell
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from judged._types import Floats
     from judged.data import Qrels
-    from judged.judging import Judged
+    from judged.judging import Judged, TopicPolicy
     from judged.measures import Measure
 
 _SHOWN = 5
 _HUGE = 100.0
 _SHARE_DEPTH, _SHARE_GAP = 10, 0.1
+_FOREIGN = 0.1
+_MANY = 10  # documents: in shorter lists such scores may be chance, or typed by hand
 
 
 def qrels_notes(qrels: Qrels, measures: Sequence[Measure], *, level_chosen: bool) -> tuple[str, ...]:
@@ -32,32 +37,75 @@ def qrels_notes(qrels: Qrels, measures: Sequence[Measure], *, level_chosen: bool
     if len(qrels) > len(qrels.index.topic):
         several = len(qrels) - len(qrels.index.topic)
         notes.append(f"{several} judgments repeat a pair under another iteration; the highest grade of a pair counts")
-    positive_topics = np.unique(qrels.index.topic[qrels.index.grade > 0])
-    if barren := len(qrels.topics) - len(positive_topics):
-        names = [qrels.topics[code] for code in np.setdiff1d(np.arange(len(qrels.topics)), positive_topics).tolist()]
-        notes.append(f"{barren} of {len(qrels.topics)} topics have no relevant document and score 0: {_some(names)}")
-    return tuple(note for note in notes if note)
+    return tuple(note for note in (*notes, *_barren_notes(qrels, measures)) if note)
 
 
-def run_notes(judged: Judged, missing: Sequence[str]) -> tuple[str, ...]:
+def _barren_notes(qrels: Qrels, measures: Sequence[Measure]) -> list[str]:
+    """Name the topics that have nothing at the level of some measure, and so score 0 whatever is returned."""
+    by_level: dict[float, list[str]] = {}
+    for measure in measures:
+        if getattr(measure, "undefined", None) == 0.0:
+            by_level.setdefault(getattr(measure, "rel", np.nextafter(0, 1)), []).append(str(measure))
+    notes: list[str] = []
+    highest = float(qrels.index.grade.max())
+    for level, names in sorted(by_level.items()):
+        kept = set(qrels.index.topic[qrels.index.grade >= level].tolist())
+        barren = [topic for code, topic in enumerate(qrels.topics) if code not in kept]
+        if not kept:
+            reason = f"no grade reaches {level:g}, the highest is {highest!r}; choose a level with rel="
+            notes.append(f"{_some(names)}: 0 for every topic: {reason}")
+        elif barren:
+            what = "no relevant document" if level <= 1 else f"no document of grade {level:g} or more"
+            notes.append(f"{_some(names)}: {len(barren)} of {len(qrels.topics)} topics have {what}: {_some(barren)}")
+    return notes
+
+
+def run_notes(judged: Judged, missing: Sequence[str], topics: TopicPolicy) -> tuple[str, ...]:
     """Say what about this run changes how its numbers are to be read."""
     notes: list[str] = []
     if missing:
-        notes.append(f"nothing returned for {len(missing)} of {len(judged)} topics; they score 0: {_some(missing)}")
+        scored = "they score 0" if topics == "qrels" else "those that the run lacks do not count"
+        notes.append(f"nothing returned for {len(missing)} of {len(judged)} topics; {scored}: {_some(missing)}")
     if judged.extra:
-        notes.append(f"{len(judged.extra)} topics are not in the qrels and are left out: {_some(judged.extra)}")
+        scored = "score 0, as nothing in them is judged" if topics == "run" else "are left out"
+        notes.append(f"{len(judged.extra)} topics are not in the qrels and {scored}: {_some(judged.extra)}")
     if not len(judged.topic):
         notes.append("no returned document is judged; do document ids match? See 'judged check'")
-    elif judged.ranked:
+        return tuple(notes)
+    if (share := _known_returned(judged)) < _FOREIGN:
+        notes.append(f"it returned {share:.1%} of the judged documents that it could have; do the ids mean the same?")
+    if judged.ranked:
         constant = (judged.tie_first == 1) & (judged.tie_last >= judged.returned[judged.topic]) & (judged.tie_last > 1)
-        if topics := len(np.unique(judged.topic[constant])):
-            notes.append(f"in {topics} topics every document has the same score: their order is that of the ids")
+        if level := len(np.unique(judged.topic[constant])):
+            notes.append(f"in {level} topics every document has the same score: their order is that of the ids")
+        if _upside_down(judged):
+            notes.append("the scores are the whole numbers from 1 to n: if 1 is the best, they are ranks, upside down")
     return tuple(notes)
 
 
-def list_notes(lists: Sequence[Judged]) -> tuple[str, ...]:
+def _known_returned(judged: Judged) -> float:
+    """Give the share of the judged documents returned, among those for which there was room."""
+    known = judged.sum_labels(np.ones(len(judged.label_topic), dtype=np.bool_))
+    return len(judged.topic) / float(np.minimum(known, judged.returned).sum())
+
+
+def _upside_down(judged: Judged) -> bool:
+    """Whether every score is the number of documents from there down, as when ranks stand in for scores."""
+    returned = judged.returned[judged.topic]
+    return bool((returned >= _MANY).all() and (judged.score == returned - judged.rank + 1).all())
+
+
+def list_notes(lists: Sequence[Judged], topics: TopicPolicy) -> tuple[str, ...]:
     """Say what about the runs together changes how their numbers are to be read."""
-    return tuple(note for note in (_tie_note(lists), _share_note(lists)) if note)
+    return tuple(note for note in (_topic_note(lists, topics), _tie_note(lists), _share_note(lists)) if note)
+
+
+def _topic_note(lists: Sequence[Judged], topics: TopicPolicy) -> str:
+    """Warn where the runs' means are over different topics."""
+    if topics == "qrels" or len({(one.present.tobytes(), one.extra) for one in lists}) == 1:
+        return ""
+    counts = _some([f"{one.run.name} {len(one.over(topics))}" for one in lists])
+    return f"the means are over different topics and cannot be compared: {counts}"
 
 
 def _tie_note(lists: Sequence[Judged]) -> str:
@@ -93,18 +141,21 @@ def _judged_share(judged: Judged) -> float:
     return np.count_nonzero(judged.rank <= _SHARE_DEPTH) / shown if shown else 0.0
 
 
-def _level_note(positive: np.ndarray, measures: Sequence[Measure]) -> str:
-    binary = [str(m) for m in measures if "rel" in m.__dataclass_fields__ and m.rel == 1 and m.entry.family != "count"]  # type: ignore[attr-defined]
-    if not binary:
+def _level_note(positive: Floats, measures: Sequence[Measure]) -> str:
+    """Say which grades count alike where a level was left at its default."""
+    binary = [str(m) for m in measures if getattr(m, "rel", None) == 1 and m.entry.family != "count"]
+    alike = [grade for grade in positive.tolist() if grade >= 1]
+    if not binary or len(alike) < 2:
         return ""
-    levels = ", ".join(f"{grade:g}" for grade in positive)
-    example = _with_level(binary[0], positive[1])
+    levels = _some([f"{grade:g}" for grade in alike])
+    example = _with_level(binary[0], alike[1])
     return f"{_some(binary)}: grades {levels} all count as relevant; choose a level with rel=, say {example}"
 
 
 def _with_level(name: str, grade: float) -> str:
     head, at, cutoff = name.partition("@")
-    return f"{head[:-1]},rel={grade:g}){at}{cutoff}" if head.endswith(")") else f"{head}(rel={grade:g}){at}{cutoff}"
+    level = spell(grade)
+    return f"{head[:-1]},rel={level}){at}{cutoff}" if head.endswith(")") else f"{head}(rel={level}){at}{cutoff}"
 
 
 def _some(names: Sequence[str]) -> str:

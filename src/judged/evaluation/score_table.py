@@ -48,6 +48,10 @@ class ScoreTable:
     notes: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for column in (self.values, self.counted):
+            column.flags.writeable = False
+
     @property
     def run_names(self) -> tuple[str, ...]:
         """The names of the runs."""
@@ -170,6 +174,8 @@ class ScoreTable:
     def _position(self, run: str | None) -> int:
         if run is None and len(self.runs) == 1:
             return 0
+        if run is None:
+            raise InputError("there are several runs", fix=f"name one of {', '.join(self.run_names)}")
         if run not in self.run_names:
             raise InputError(f"no run {run!r} in this table", fix=f"one of {', '.join(self.run_names)}")
         return self.run_names.index(run)

@@ -85,9 +85,9 @@ def evaluate(
         judged = judge(judgments, run, ties=ties, depth=depth, progress=tell)
         _refuse_foreign(judged)
         lists.append(judged)
-    facts = tuple(map(_run_facts, lists))
+    facts = tuple(_run_facts(judged, topics) for judged in lists)
     _warn_missing(facts, len(judgments.topics))
-    notes = qrels_notes(judgments, wanted, level_chosen=chosen_levels(measures)) + list_notes(lists)
+    notes = qrels_notes(judgments, wanted, level_chosen=chosen_levels(measures)) + list_notes(lists, topics)
     query_ids, values, counted = _values([judged.over(topics) for judged in lists], wanted)
     return Scores(
         runs=facts,
@@ -118,16 +118,16 @@ def _values(lists: Sequence[Judged], measures: Sequence[Measure]) -> tuple[tuple
     return query_ids, values, counted
 
 
-def _run_facts(judged: Judged) -> RunFacts:
-    missing = tuple(judged.query_ids[at] for at in np.flatnonzero(~judged.present).tolist())
+def _run_facts(judged: Judged, topics: TopicPolicy) -> RunFacts:
+    missing = tuple(judged.query_ids[at] for at in np.flatnonzero(judged.returned == 0).tolist())
     return RunFacts(
         name=judged.run.name,
         path=judged.run.where,
         sha256=judged.run_sha256,
-        returned_topics=int(judged.present.sum()) + len(judged.extra),
+        returned_topics=int(np.count_nonzero(judged.returned) + np.count_nonzero(judged.extra_returned)),
         missing_topics=missing,
         extra_topics=len(judged.extra),
-        warnings=run_notes(judged, missing),
+        warnings=run_notes(judged, missing, topics),
     )
 
 
@@ -154,6 +154,8 @@ def _warn_missing(facts: Sequence[RunFacts], topics: int) -> None:
             some = ", ".join(run.missing_topics[:5])
             message = f"{run.name} returned nothing for {len(run.missing_topics)} of {topics} topics: {some}"
             warnings.warn(message, JudgedWarning, stacklevel=3)
+        elif any(text.startswith("no returned document") for text in run.warnings):
+            warnings.warn(f"{run.name}: no returned document is judged", JudgedWarning, stacklevel=3)
 
 
 def _versions() -> dict[str, str]:

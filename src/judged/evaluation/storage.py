@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -15,8 +16,6 @@ from judged.evaluation.facts import Policies, QrelsFacts, RunFacts
 from judged.measures import parse
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from judged.evaluation.score_table import ScoreTable
 
     S = TypeVar("S", bound=ScoreTable)
@@ -52,6 +51,8 @@ def load(cls: type[S], path: str | Path) -> S:
     """
     from pyarrow import parquet
 
+    if not Path(path).is_file():
+        raise InputError("there is no such file", fix="check the path", path=str(path))
     try:
         table = parquet.read_table(path)
         facts: dict[str, Any] = json.loads((table.schema.metadata or {})[_KEY])

@@ -80,6 +80,8 @@ def judge(
     """
     qrels, run = Qrels.of(qrels), Run.of(run)
     ranking = Ranking(ties, depth)
+    if depth is not None and not run.has_scores:
+        raise InputError("a run without scores has no first documents", fix="leave out the depth", path=run.where)
     digest = None if isinstance(run.rows, (MappingRows, TableRows)) else _Meter(progress)
     try:
         if isinstance(run.rows, MappingRows):
@@ -96,12 +98,11 @@ def judge(
 
 def _judged(qrels: Qrels, run: Run, ranking: Ranking, found: Found, sha256: str | None) -> Judged:
     index = qrels.index
-    code = {name: at for at, name in enumerate(index.topics)}
     returned = np.zeros(len(index.topics), dtype=np.int64)
     present = np.zeros(len(index.topics), dtype=np.bool_)
     extra: dict[str, int] = {}
     for name, count in zip(found.names, found.returned.tolist(), strict=True):
-        if (at := code.get(name)) is None:
+        if (at := index.codes.get(name)) is None:
             extra[name] = count
         else:
             returned[at], present[at] = count, True

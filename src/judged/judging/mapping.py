@@ -7,8 +7,10 @@ result is the same as that of `scan` on the same rows; a property test holds the
 from __future__ import annotations
 
 import struct
+import sys
+from functools import lru_cache
 from operator import countOf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
     from judged._types import Floats, Ints
     from judged.data import QrelsIndex
+
+_Topics: TypeAlias = "dict[str, Mapping[Any, Any]]"
 
 _SHOWN = 60  # characters of a bad score
 
@@ -48,7 +52,7 @@ def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]]) ->
     _make_fall(flat, starts, ends)
     segment, row, score = _look_up(index, topics, odd)
     first, behind = falling_bounds(flat, starts[segment], ends[segment], score)
-    ids = [index.doc_names[doc] for doc in index.doc[row].tolist()]
+    ids = [index.row_names[at] for at in row.tolist()]
     place = first + _tie_offsets(list(topics.values()), segment, ids, score, behind - first)
     start = starts[segment]
     return Found(
@@ -63,8 +67,8 @@ def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]]) ->
     )
 
 
-def _topics(mapping: Mapping[Any, Mapping[Any, Any]]) -> dict[str, Mapping[Any, Any]]:
-    topics: dict[str, Mapping[Any, Any]] = {}
+def _topics(mapping: Mapping[Any, Mapping[Any, Any]]) -> _Topics:
+    topics: _Topics = {}
     for key, docs in mapping.items():
         name = key if type(key) is str else id_text(key, "query id")
         if name in topics:
@@ -73,12 +77,12 @@ def _topics(mapping: Mapping[Any, Mapping[Any, Any]]) -> dict[str, Mapping[Any, 
     return topics
 
 
-def _refuse_duplicates(topics: dict[str, Mapping[Any, Any]]) -> set[str]:
+def _refuse_duplicates(topics: _Topics) -> set[str]:
     """Refuse ids that are no ids, and a document that stands twice: as text and as an integer.
 
-    Gives the topics whose ids are not all text. `countOf` is the fastest way to see that they are.
+    Gives the topics whose ids are not all text.
     """
-    odd = {name for name, docs in topics.items() if countOf(map(type, docs), str) < len(docs)}
+    odd = {name for name, docs in topics.items() if not _all_text(docs)}
     for name in odd:
         seen: set[str] = set()
         for doc in topics[name]:
@@ -88,7 +92,25 @@ def _refuse_duplicates(topics: dict[str, Mapping[Any, Any]]) -> set[str]:
     return odd
 
 
-def _flat_scores(topics: dict[str, Mapping[Any, Any]], lengths: list[int]) -> Floats:
+def _all_text(docs: Mapping[Any, Any]) -> bool:
+    """Whether all keys are text.
+
+    CPython keeps a dict whose keys are all text in a smaller form, and changes the form at the first other
+    key. So a dict that is smaller than any with other keys can be holds text only, and no key is looked at,
+    which would take longer than all the rest. Where that cannot be told, the keys are counted.
+    """
+    if type(docs) is dict and sys.getsizeof(docs) < _least_size(len(docs)):
+        return True
+    return countOf(map(type, docs), str) == len(docs)
+
+
+@lru_cache(maxsize=4096)
+def _least_size(length: int) -> int:
+    """Give the size of the smallest dict of so many keys that are not text."""
+    return sys.getsizeof(dict(dict.fromkeys(range(length))))
+
+
+def _flat_scores(topics: _Topics, lengths: list[int]) -> Floats:
     """Lay all scores out in one array. `struct` is the fastest way there, and it refuses text."""
     flat = np.empty(sum(lengths))
     target = memoryview(flat.data).cast("B")
@@ -100,12 +122,12 @@ def _flat_scores(topics: dict[str, Mapping[Any, Any]], lengths: list[int]) -> Fl
             at += 8 * length
     except (struct.error, TypeError, ValueError, OverflowError):
         raise _bad_score(topics) from None
-    if np.isnan(flat).any():
+    if np.isnan(flat.min(initial=np.inf)):  # a minimum is NaN if anything is, and needs no array of its own
         raise _bad_score(topics)
     return flat
 
 
-def _bad_score(topics: dict[str, Mapping[Any, Any]]) -> InputError:
+def _bad_score(topics: _Topics) -> InputError:
     for name, docs in topics.items():
         for doc, score in docs.items():
             try:
@@ -131,7 +153,7 @@ def _make_fall(flat: Floats, starts: Ints, ends: Ints) -> None:
         part[::-1].sort()
 
 
-def _look_up(index: QrelsIndex, topics: dict[str, Mapping[Any, Any]], odd: set[str]) -> tuple[Ints, Ints, Floats]:
+def _look_up(index: QrelsIndex, topics: _Topics, odd: set[str]) -> tuple[Ints, Ints, Floats]:
     """Give, for each judged document that was returned: its topic's place in the run, its qrels row, its score.
 
     A document is looked up under its text and, in the topics whose ids are not all text, under its integer.
@@ -139,10 +161,9 @@ def _look_up(index: QrelsIndex, topics: dict[str, Mapping[Any, Any]], odd: set[s
     segments: list[int] = []
     rows: list[int] = []
     scores: list[Any] = []
-    place = {name: at for at, name in enumerate(topics)}
-    names, bounds = index.row_names, index.starts.tolist()
-    for code, topic in enumerate(index.topics):
-        if (docs := topics.get(topic)) is None:
+    names, bounds, codes = index.row_names, index.bounds, index.codes
+    for place, (topic, docs) in enumerate(topics.items()):
+        if (code := codes.get(topic)) is None:
             continue
         get = docs.get
         for row in range(bounds[code], bounds[code + 1]):
@@ -150,7 +171,7 @@ def _look_up(index: QrelsIndex, topics: dict[str, Mapping[Any, Any]], odd: set[s
             if score is None and topic in odd and (number := _integer(names[row])) is not None:
                 score = get(number)
             if score is not None:
-                segments.append(place[topic])
+                segments.append(place)
                 rows.append(row)
                 scores.append(score)
     return np.array(segments, dtype=np.int64), np.array(rows, dtype=np.int64), np.array(scores, dtype=np.float64)

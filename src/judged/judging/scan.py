@@ -26,6 +26,7 @@ COLUMNS = ("query_id", "doc_id", "score")
 SHARE = 2_000_000
 """Rows of a scattered run that are held at a time, at the least."""
 _MOST_SHARES = 4
+_MOST_ROWS = 50_000_000  # in a share: Arrow holds 2 GB of ids in one array
 _EDGE_ROWS = 1 << 16
 
 
@@ -150,8 +151,9 @@ def _topic_lengths(batch: Batch) -> dict[str, int]:
 
 def _shares(counts: dict[str, int]) -> list[list[str]]:
     """Divide the topics into shares of about equal rows: as few as memory allows, at most four."""
-    shares = min(_MOST_SHARES, -(-sum(counts.values()) // SHARE))
-    size = sum(counts.values()) / shares
+    rows = sum(counts.values())
+    shares = max(min(_MOST_SHARES, -(-rows // SHARE)), -(-rows // _MOST_ROWS))
+    size = rows / shares
     cut: list[list[str]] = [[]]
     rows = 0
     for name, count in counts.items():

@@ -9,7 +9,7 @@ from judged.measures.dcg import CG, DCG
 from judged.measures.f import F, SetF
 from judged.measures.grammar import find, parse, parse_many
 from judged.measures.ndcg import nDCG
-from judged.measures.parameters import Parameter
+from judged.measures.parameters import Parameter, spell
 from judged.measures.precision import P, SetP
 from judged.measures.recall import R, SetR
 from judged.measures.rprec import Rprec
@@ -50,4 +50,5 @@ __all__ = [
     "param",
     "parse",
     "parse_many",
+    "spell",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from judged.errors import MeasureError
 from judged.measures.arithmetic import relevant_known, relevant_returned, returned_within
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import CUTOFF, REL, Parameter, whole
@@ -21,7 +22,7 @@ SIZE = Parameter("Number of documents in the collection.", None, whole(1), requi
     use="Only to show why it is not used in search.",
     misleads="Almost every document is not relevant, so returning nothing scores near 1: the number says how large"
     " the collection is.",
-    properties=Properties(low=None, needs_ranking=False, ignores_unjudged_tail=False),
+    properties=Properties(needs_ranking=False, ignores_unjudged_tail=False),
 )
 class Accuracy(Measure):
     r"""Share of the collection that is treated rightly: relevant and returned, or neither.
@@ -29,8 +30,7 @@ class Accuracy(Measure):
     .. math:: \mathrm{Accuracy} = \frac{TP + TN}{N}, \quad
         TN = N - |\text{returned}| - |\text{relevant}| + TP
 
-    N, the number of documents in the collection, must be given; one smaller than what is judged and
-    returned gives nonsense, even below 0.
+    N, the number of documents in the collection, must be given.
 
     Examples
     --------
@@ -48,5 +48,9 @@ class Accuracy(Measure):
         """Divide true positives and true negatives by N."""
         true_positives = relevant_returned(judged, self.rel, self.cutoff)
         returned = returned_within(judged, self.cutoff)
+        if (self.n < returned + relevant_known(judged, self.rel) - true_positives).any():
+            raise MeasureError(
+                f"{self}: more documents are returned or relevant than n. Fix: n is the collection's size"
+            )
         true_negatives = self.n - returned - relevant_known(judged, self.rel) + true_positives
         return (true_positives + true_negatives) / self.n

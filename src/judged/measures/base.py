@@ -130,6 +130,8 @@ class Measure(metaclass=MeasureType):
             )
         seen = judged.condensed if getattr(self, "judged_only", False) else judged
         scores = self.score(seen)
+        if np.shape(scores) != (len(judged),):
+            raise MeasureError(f"{self} gave {np.shape(scores)} scores for {len(judged)} topics. Fix: one a topic")
         undefined = getattr(self, "undefined", 0.0)
         if undefined != 0.0:
             scores = np.where(self.is_defined(judged), scores, undefined)
@@ -236,6 +238,10 @@ def measure(
     def register(cls: type[M]) -> type[M]:
         made = dataclass(frozen=True, kw_only=True, repr=False, eq=False)(cls)
         key = name or cls.__name__
+        fields: Any = dataclasses.fields
+        for declared in fields(made):
+            if "parameter" not in declared.metadata:
+                raise MeasureError(f"{key}: {declared.name} is no parameter. Fix: write param(Parameter(...))")
         made.entry = Entry(
             made,
             key,
@@ -248,9 +254,10 @@ def measure(
             misleads,
             tools or {},
         )
-        if key in _entries:
+        known = _entries.get(key)
+        if known and (known.cls.__module__, known.cls.__qualname__) != (cls.__module__, cls.__qualname__):
             raise MeasureError(f"two measures are called {key}")
-        _entries[key] = made.entry
+        _entries[key] = made.entry  # the same class again is its new version: a notebook cell that was run again
         return made
 
     return register

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, discounts, gains
+from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, check_base, discounts, gains
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY
 
 if TYPE_CHECKING:
@@ -71,6 +71,10 @@ class DCG(Measure):
     discount: str = param(DISCOUNT)
     base: float = param(BASE)
     judged_only: bool = param(JUDGED_ONLY)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_base(self.discount, self.base)
 
     def score(self, judged: Judged) -> Floats:
         """Add up gain divided by discount over the first k."""

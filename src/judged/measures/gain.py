@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from judged.errors import MeasureError
-from judged.measures.parameters import Parameter, one_of, real
+from judged.measures.parameters import Parameter, one_of, real, spell
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
@@ -46,6 +46,18 @@ DISCOUNT = Parameter(
     values="log2, ln, original",
 )
 BASE = Parameter("The base b of the original discount.", 2.0, real(1.0000001), values="number above 1")
+
+
+def check_base(discount: str, base: float) -> None:
+    """Refuse a base where the discount has none: the name would promise another number.
+
+    Raises
+    ------
+    MeasureError
+        If a base is given with another discount than the original one.
+    """
+    if discount != "original" and base != BASE.default:
+        raise MeasureError(f"the discount {discount} has no base. Fix: write discount=original,base={spell(base)}")
 
 
 def gains(grades: Floats, gain: Gain) -> Floats:

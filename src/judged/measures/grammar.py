@@ -141,8 +141,10 @@ def _series(cutoffs: str, text: str) -> list[int]:
         first, dots, last = part.partition("..")
         if not first.isdecimal() or (dots and not last.isdecimal()):
             raise MeasureError(f"{text!r}: {part!r} is no cutoff. Fix: write @10, @5,10 or @1..10")
-        if dots and not int(first) <= int(last) < int(first) + _MOST:
+        if dots and int(last) < int(first):
             raise MeasureError(f"{text!r}: {part!r} does not count up. Fix: write the smaller cutoff first")
+        if dots and int(last) - int(first) >= _MOST:
+            raise MeasureError(f"{text!r}: {part!r} is a long series. Fix: at most {_MOST} cutoffs")
         found.extend(range(int(first), int(last or first) + 1))
     return found
 

@@ -9,7 +9,7 @@ import numpy as np
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.dcg import DCG
-from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, gains
+from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, check_base, gains
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY, UNDEFINED
 
 if TYPE_CHECKING:
@@ -57,6 +57,10 @@ class nDCG(Measure):
     base: float = param(BASE)
     judged_only: bool = param(JUDGED_ONLY)
     undefined: float = param(UNDEFINED)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_base(self.discount, self.base)
 
     def score(self, judged: Judged) -> Floats:
         """Divide the DCG of the ranking by the DCG of the ideal."""

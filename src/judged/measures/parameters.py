@@ -9,6 +9,7 @@ from typing import Any
 
 from judged.errors import MeasureError
 
+_LARGEST = 2**53  # the whole numbers that a float holds exactly
 SKIP = math.nan
 """Value of ``undefined=skip``: topics without a relevant document have no score and leave the mean."""
 
@@ -76,7 +77,7 @@ def whole(least: int) -> Callable[[Any], int]:
 
     def accept(given: Any) -> int:
         number = _number(given)
-        if not number.is_integer() or number < least:
+        if not number.is_integer() or not least <= number <= _LARGEST:
             raise ValueError(f"a whole number from {least}")
         return int(number)
 

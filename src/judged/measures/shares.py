@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     properties=Properties(
         needs_ranking=True, ignores_unjudged_tail=False, monotone=False, perfect=1.0, higher_is_better=None
     ),
+    aliases={"JudgedShare": {}},
     tools={"ir_measures": "Judged@10"},
 )
 class JudgedShare(Measure):
@@ -52,7 +53,7 @@ class JudgedShare(Measure):
     use="How many holes the judgments have where users look.",
     misleads="The divisor is k even for a short list, and a negative grade counts as unjudged: then it is not"
     " 1 - Judged@k.",
-    aliases={"unj": {}},
+    aliases={"unj": {}, "UnjudgedShare": {}},
     properties=Properties(ignores_unjudged_tail=False, monotone=False, perfect=0.0, higher_is_better=None),
     tools={"trec_eval": "unj_10"},
 )

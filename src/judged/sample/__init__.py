@@ -62,4 +62,9 @@ def copy(folder: Path) -> None:
     """
     if folder.exists():
         raise InputError("this exists already", fix="name a new folder", path=str(folder))
-    shutil.copytree(FOLDER, folder)
+    try:
+        shutil.copytree(FOLDER, folder)
+    except OSError as error:
+        raise InputError(
+            f"it cannot be written ({error.strerror or error})", fix="name a folder in one you own", path=str(folder)
+        ) from None

@@ -1,0 +1,179 @@
+"""Measures by name: what people write for other tools is understood, and what cannot be says what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+import judged
+from judged import MeasureError, parse, parse_many
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        # trec_eval
+        ("map", "AP"),
+        ("map_cut_100", "AP@100"),
+        ("map_cut.100", "AP@100"),
+        ("ndcg", "nDCG"),
+        ("ndcg_cut_10", "nDCG@10"),
+        ("ndcg_cut.10", "nDCG@10"),
+        ("recip_rank", "RR"),
+        ("Rprec", "Rprec"),
+        ("bpref", "Bpref"),
+        ("P_10", "P@10"),
+        ("P.10", "P@10"),
+        ("recall_1000", "R@1000"),
+        ("success_5", "Success@5"),
+        ("set_P", "SetP"),
+        ("set_recall", "SetR"),
+        ("set_F", "SetF"),
+        ("unj_10", "Unjudged@10"),
+        ("num_ret", "NumRet"),
+        ("num_rel", "NumRel"),
+        ("num_rel_ret", "NumRelRet"),
+        ("num_q", "NumQ"),
+        # ir_measures
+        ("AP", "AP"),
+        ("MAP", "AP"),
+        ("AP(rel=2)", "AP(rel=2)"),
+        ("AP(rel=2)@1000", "AP(rel=2)@1000"),
+        ("nDCG@10", "nDCG@10"),
+        ("NDCG@10", "nDCG@10"),
+        ("P@5", "P@5"),
+        ("Precision@5", "P@5"),
+        ("Recall@100", "R@100"),
+        ("R(rel=3)@100", "R(rel=3)@100"),
+        ("MRR", "RR"),
+        ("RR@10", "RR@10"),
+        ("Rprec(rel=2)", "Rprec(rel=2)"),
+        ("Bpref(rel=2)", "Bpref(rel=2)"),
+        ("Success@1", "Success@1"),
+        ("Judged@10", "Judged@10"),
+        ("SetF(rel=2, beta=0.5)", "SetF(beta=0.5,rel=2)"),
+        ("NumRet", "NumRet"),
+        ("Accuracy(n=1000)", "Accuracy(n=1000)"),
+        # ranx
+        ("precision@10", "P@10"),
+        ("recall@100", "R@100"),
+        ("f1@10", "F@10"),
+        ("F1@10", "F@10"),
+        ("mrr@10", "RR@10"),
+        ("mrr@10-l2", "RR(rel=2)@10"),
+        ("map-l3", "AP(rel=3)"),
+        ("hit_rate@5", "Success@5"),
+        ("r-precision", "Rprec"),
+        ("r-precision-l2", "Rprec(rel=2)"),
+        ("ndcg_burges@10", "nDCG(gain=exp2)@10"),
+        ("dcg@5", "DCG@5"),
+        ("dcg_burges@5", "DCG(gain=exp2)@5"),
+        ("R-Prec", "Rprec"),
+        # ours, in any spacing and case
+        (" nDCG( gain = exp2 , discount=ln ) @ 10 ", "nDCG(gain=exp2,discount=ln)@10"),
+        ("nDCG(gain={3:7, 1:1,2:2.5})@10", "nDCG(gain={1:1,2:2.5,3:7})@10"),
+        ("nDCG(gain={-1:0.5})", "nDCG(gain={-1:0.5})"),
+        ("nDCG(gain=linear,base=2,judged_only=false)", "nDCG"),
+        ("AP(judged_only=TRUE,undefined=skip)", "AP(judged_only=true,undefined=skip)"),
+        ("AP(undefined=1e0)", "AP(undefined=1)"),
+        ("RR(rel=0.5)@3", "RR(rel=0.5)@3"),
+        ("F(beta=0)@3", "F(beta=0)@3"),
+        ("AP(norm=cutoff)@10", "AP(norm=cutoff)@10"),
+        ("AP()", "AP"),
+        ("AP(cutoff=10)", "AP@10"),
+    ],
+)
+def test_names(written: str, name: str) -> None:
+    assert str(parse(written)) == name
+    assert parse(name) == parse(written)
+
+
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        ("P@5,10", ["P@5", "P@10"]),
+        ("P@5, 10 ,20", ["P@5", "P@10", "P@20"]),
+        ("P.5,10", ["P@5", "P@10"]),
+        ("ndcg_cut.5,10,20", ["nDCG@5", "nDCG@10", "nDCG@20"]),
+        ("nDCG@1..3", ["nDCG@1", "nDCG@2", "nDCG@3"]),
+        ("nDCG@7..7", ["nDCG@7"]),
+        ("R(rel=2)@1..2,10", ["R(rel=2)@1", "R(rel=2)@2", "R(rel=2)@10"]),
+        ("mrr@5,10-l2", ["RR(rel=2)@5", "RR(rel=2)@10"]),
+        ("AP", ["AP"]),
+    ],
+)
+def test_series(written: str, names: list[str]) -> None:
+    assert list(map(str, parse_many(written))) == names
+
+
+def test_a_class_and_a_measure_stand_for_themselves() -> None:
+    assert parse(judged.nDCG) == judged.nDCG()
+    one = judged.P(cutoff=5)
+    assert parse(one) is one
+    assert parse_many(judged.AP) == (judged.AP(),)
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("", "'' is no measure's name. Fix: write NAME, NAME@10 or NAME(parameter=value)@10"),
+        ("@10", "is no measure's name. Fix: write NAME"),
+        ("nDCG@", "is no measure's name. Fix: write NAME"),
+        ("nDCG@-1", "is no measure's name. Fix: write NAME"),
+        ("nDCG(gain=exp2@10", "is no measure's name. Fix: write NAME"),
+        ("ndgc@10", "there is no measure 'ndgc'. Fix: did you mean nDCG"),
+        ("percision@10", "there is no measure 'percision'. Fix: did you mean P"),
+        ("xyzzy", "there is no measure 'xyzzy'. Fix: did you mean "),
+        ("P", "P needs cutoff. Fix: write P@10"),
+        ("Recall", "R needs cutoff. Fix: write R@10"),
+        ("Accuracy", "Accuracy needs n. Fix: write Accuracy(n=...)"),
+        ("Rprec@10", "Rprec takes no cutoff. Fix: write Rprec"),
+        ("set_F.4", "SetF takes no cutoff. Fix: write SetF"),
+        ("AP(level=2)", "AP has no parameter 'level'. Fix: use one of cutoff, judged_only, norm, rel, undefined"),
+        ("NumQ(rel=2)", "NumQ has no parameter 'rel'. Fix: use one of none"),
+        ("ndcg@10-l2", "nDCG has no parameter 'rel'. Fix: use one of"),
+        ("AP(2)", r"cannot read '2'. Fix: write parameter=value, separated by commas"),
+        ("AP(rel=)", "cannot read 'rel='. Fix: write parameter=value"),
+        ("AP(rel=2 norm=cutoff)", "AP: rel='2 norm=cutoff' is not allowed. Fix: a number"),
+        ("P@0", "P: cutoff=0 is not allowed. Fix: a whole number from 1"),
+        ("P(cutoff=2.5)", "P: cutoff='2.5' is not allowed. Fix: a whole number from 1"),
+        ("P@2.5", "'2.5' is no cutoff. Fix: write @10, @5,10 or @1..10"),
+        ("P@5..1", "'5..1' does not count up. Fix: write the smaller cutoff first"),
+        ("P@5,,6", "'' is no cutoff. Fix: write @10"),
+        ("AP(rel=-1)", "AP: rel='-1' is not allowed. Fix: a number from 0"),
+        ("AP(rel=nan)", "AP: rel='nan' is not allowed. Fix: a number"),
+        ("AP(rel=inf)", "AP: rel='inf' is not allowed. Fix: a number"),
+        ("AP(rel=high)", "AP: rel='high' is not allowed. Fix: a number"),
+        ("AP(norm=all)", "AP: norm='all' is not allowed. Fix: one of relevant, cutoff, returned"),
+        ("AP(judged_only=maybe)", "AP: judged_only='maybe' is not allowed. Fix: true or false"),
+        ("AP(undefined=never)", "AP: undefined='never' is not allowed. Fix: a number, or skip"),
+        ("nDCG(gain=log)", "nDCG: gain='log' is not allowed. Fix: linear, exp2, or a table of gains"),
+        ("nDCG(gain={})", "cannot read {}. Fix: write a table such as {1:1,2:3}"),
+        ("nDCG(gain={1})", "cannot read {1}. Fix: write a table such as {1:1,2:3}"),
+        ("nDCG(gain={1:x})", "nDCG: gain={'1': 'x'} is not allowed. Fix: "),
+        ("nDCG(gain={1:inf})", "is not allowed. Fix: a table of finite gains such as {1:1,2:3}"),
+        ("nDCG(discount=sqrt)", "nDCG: discount='sqrt' is not allowed. Fix: one of log2, ln, original"),
+        ("nDCG(discount=original,base=1)", "nDCG: base='1' is not allowed. Fix: a number from 1"),
+        ("Accuracy(n=0)", r"Accuracy: n='0' is not allowed. Fix: a whole number from 1"),
+        ("P@5,10", r"P@5,10 names 2 measures where one is wanted. Fix: name one cutoff"),
+    ],
+)
+def test_what_cannot_be_read_says_what_to_do(written: str, message: str) -> None:
+    with pytest.raises(MeasureError) as caught:
+        parse(written)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"cutoff": 0}, {"cutoff": -1}, {"cutoff": 2.5}, {"cutoff": True}, {"cutoff": "x"}, {"rel": None}, {"rel": True},
+     {"gain": {}}, {"gain": {1: float("nan")}}, {"gain": 3}, {"judged_only": 2}, {"undefined": None}, {"base": 1}],
+)  # fmt: skip
+def test_wrong_values_are_refused_in_python_too(changes: dict[str, object]) -> None:
+    cls = judged.nDCG if changes.keys() & {"gain", "base"} else judged.AP
+    with pytest.raises(MeasureError, match=r"is not allowed\. Fix: "):
+        cls(**changes)
+
+
+def test_an_unbounded_series_is_refused() -> None:
+    with pytest.raises(MeasureError, match="Fix: "):
+        parse_many("P@1..1000000000")

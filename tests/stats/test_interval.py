@@ -1,0 +1,207 @@
+"""Intervals for means: against scipy, against a known truth, and the same whoever else is in the table."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from judged import InputError
+from judged.stats import IntervalMethod, mean_intervals, student_cdf, student_quantile
+
+BOOTSTRAP, STUDENT = IntervalMethod(), IntervalMethod("t")
+DEGREES = [*range(1, 31), 47, 48, 99, 100, 249, 1000, 1001, 6979]
+
+
+@pytest.mark.parametrize("df", DEGREES)
+def test_the_distribution_function_is_scipys(df: int) -> None:
+    for t in (-5.0, -2.5, -1.0, -0.3, -1e-3, 0.0, 1e-3, 0.5, 1.0, 1.96, 2.0, 3.0, 5.0, 30.0, 1000.0):
+        assert student_cdf(t, df) == pytest.approx(scipy_stats.t.cdf(t, df), rel=1e-9), t
+
+
+@pytest.mark.parametrize("df", DEGREES)
+def test_the_quantiles_are_scipys(df: int) -> None:
+    for probability in (0.001, 0.025, 0.05, 0.25, 0.5, 0.6, 0.9, 0.95, 0.975, 0.99, 0.995, 0.9995):
+        expected = scipy_stats.t.ppf(probability, df)
+        assert student_quantile(probability, df) == pytest.approx(expected, rel=1e-9, abs=1e-12), probability
+
+
+@given(st.floats(0.5, 0.9999), st.integers(1, 200))
+def test_quantile_and_distribution_undo_each_other(probability: float, df: int) -> None:
+    assert student_cdf(student_quantile(probability, df), df) == pytest.approx(probability, rel=1e-12)
+    assert student_quantile(1 - probability, df) == pytest.approx(
+        -student_quantile(probability, df), rel=1e-6, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("size", [2, 3, 10, 50, 1000])
+def test_students_interval_is_scipys(size: int, level: float) -> None:
+    values = np.random.default_rng(size).beta(0.6, 1.4, size=(3, size))
+    found = mean_intervals(values, IntervalMethod("t", level))
+    for row, limits in zip(values, found, strict=True):
+        low, high = scipy_stats.t.interval(level, size - 1, loc=row.mean(), scale=scipy_stats.sem(row))
+        assert limits.tolist() == pytest.approx([low, high], rel=1e-10)
+
+
+def test_students_interval_by_hand() -> None:
+    """1, 2, 3, 4: mean 2.5, s = sqrt(5/3), t(.975; 3) = 3.182446: half width 3.1824463 * s / 2 = 2.0542603."""
+    assert mean_intervals(np.array([[1.0, 2.0, 3.0, 4.0]]), STUDENT)[0] == pytest.approx(
+        [2.5 - 2.0542603, 2.5 + 2.0542603], rel=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"), [("skewed", 30), ("skewed", 200), ("symmetric", 50), ("binary", 40), ("long tail", 60)]
+)
+def test_the_bootstrap_interval_is_scipys(kind: str, size: int) -> None:
+    """Bias-corrected and accelerated, with so many resamples that little of chance is left."""
+    rng = np.random.default_rng(11)
+    values = {
+        "skewed": rng.beta(0.5, 2.0, size),
+        "symmetric": rng.normal(0.5, 0.1, size),
+        "binary": (rng.random(size) < 0.2).astype(float),
+        "long tail": rng.lognormal(0, 1.0, size),
+    }[kind]
+    found = mean_intervals(values[None, :], IntervalMethod(resamples=40_000))[0]
+    theirs = scipy_stats.bootstrap(
+        (values,), np.mean, n_resamples=40_000, method="BCa", rng=np.random.default_rng(1)
+    ).confidence_interval
+    spread = values.std() / math.sqrt(size)
+    plain = np.quantile(values[rng.integers(size, size=(20_000, size))].mean(axis=1), [0.025, 0.975])
+    noise = 0.05 * spread if kind != "binary" else 1.01 / size  # a binary mean moves in steps of 1/n
+    assert found.tolist() == pytest.approx([theirs.low, theirs.high], abs=noise)
+    if kind in {"skewed", "long tail"} and size < 100:
+        assert found[0] > plain[0]  # the correction for skewness moves both ends up
+        assert found[1] > plain[1] + noise
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "t"])
+@pytest.mark.parametrize(("level", "low", "high"), [(0.95, 0.91, 0.98), (0.8, 0.74, 0.86)])
+def test_intervals_hold_the_truth_as_often_as_they_say(method: str, level: float, low: float, high: float) -> None:
+    """400 samples of 30 topics each from a beta distribution whose mean is 0.4."""
+    samples = np.random.default_rng(3).beta(1.0, 1.5, size=(400, 30))
+    limits = mean_intervals(samples, IntervalMethod(method, level))  # type: ignore[arg-type]
+    share = np.mean((limits[:, 0] <= 0.4) & (limits[:, 1] >= 0.4))
+    assert low <= share <= high
+
+
+def test_a_higher_level_is_a_wider_interval() -> None:
+    values = np.random.default_rng(0).random((1, 40))
+    for method in ("bootstrap", "t"):
+        widths = [
+            np.diff(mean_intervals(values, IntervalMethod(method, level))[0])[0]  # type: ignore[arg-type]
+            for level in (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
+        ]
+        assert widths == sorted(widths)
+        assert widths[0] > 0
+
+
+def test_the_seed_decides() -> None:
+    values = np.random.default_rng(0).random((2, 25))
+    first = mean_intervals(values, IntervalMethod(seed=4))
+    assert first.tolist() == mean_intervals(values, IntervalMethod(seed=4)).tolist()
+    assert first.tolist() != mean_intervals(values, IntervalMethod(seed=5)).tolist()
+    assert np.abs(first - mean_intervals(values, IntervalMethod(seed=5))).max() < 0.02
+
+
+def test_a_row_has_the_interval_that_it_has_alone() -> None:
+    values = np.random.default_rng(1).random((5, 37))
+    together = mean_intervals(values, BOOTSTRAP)
+    for at in range(5):
+        assert together[at] == pytest.approx(mean_intervals(values[at : at + 1], BOOTSTRAP)[0], rel=1e-12)
+
+
+def test_a_row_has_the_interval_that_it_has_without_the_topics_that_do_not_count() -> None:
+    values = np.random.default_rng(2).random((3, 60))
+    values[1, 5:50] = np.nan
+    values[2, :55] = np.nan
+    for method in (BOOTSTRAP, STUDENT):
+        together = mean_intervals(values, method)
+        for at in range(3):
+            counted = values[at][~np.isnan(values[at])]
+            assert together[at] == pytest.approx(mean_intervals(counted[None, :], method)[0], rel=1e-12)
+            assert counted.min() <= together[at][0] < counted.mean() < together[at][1]
+
+
+def test_two_topics_among_many_that_do_not_count() -> None:
+    """Resamples without a counted topic must not stand for a mean of 0."""
+    values = np.full((1, 50), np.nan)
+    values[0, [3, 30]] = 0.8, 0.9
+    low, high = mean_intervals(values, BOOTSTRAP)[0]
+    assert 0.8 <= low <= high <= 0.9
+
+
+def test_rows_that_are_alike_have_the_same_interval() -> None:
+    row = np.random.default_rng(9).random(30)
+    limits = mean_intervals(np.stack([row, row, row[::-1], 1 - row]), BOOTSTRAP)
+    assert limits[0].tolist() == limits[1].tolist()
+    assert limits[2] == pytest.approx(limits[0], abs=0.02)
+    assert limits[3] == pytest.approx(1 - limits[0][::-1], abs=0.02)
+
+
+@pytest.mark.parametrize("method", [BOOTSTRAP, STUDENT], ids=["bootstrap", "t"])
+def test_rows_without_variation_or_without_enough_topics(method: IntervalMethod) -> None:
+    nan = math.nan
+    values = np.array([[0.25] * 4, [nan] * 4, [nan, 0.5, nan, nan], [nan, 0.5, 0.5, nan], [0.1, 0.2, nan, 0.3]])
+    found = mean_intervals(values, method)
+    assert found[0].tolist() == [0.25, 0.25]
+    assert np.isnan(found[1]).all()
+    assert np.isnan(found[2]).all()
+    assert found[3].tolist() == [0.5, 0.5]
+    assert found[4][0] < 0.2 < found[4][1]
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (2, 0), (2, 1), (0, 0)])
+def test_tables_of_odd_shape(shape: tuple[int, int]) -> None:
+    for method in (BOOTSTRAP, STUDENT, IntervalMethod("none")):
+        found = mean_intervals(np.full(shape, 0.5), method)
+        assert found.shape == (shape[0], 2)
+        assert np.isnan(found).all()
+
+
+def test_no_interval_where_none_is_wanted() -> None:
+    assert np.isnan(mean_intervals(np.random.default_rng(0).random((2, 9)), IntervalMethod("none"))).all()
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 1.0, 0.5, 1e-200, 1.0 + 2**-52, 0.1, -3.0]), min_size=2, max_size=12),
+    st.sampled_from([0.01, 0.5, 0.95, 0.999999, 1 - 2**-53]),
+)
+def test_an_interval_lies_within_the_values(row: list[float], level: float) -> None:
+    found = mean_intervals(np.array([row]), IntervalMethod(level=level, resamples=200))[0]
+    assert min(row) - 1e-12 <= found[0] <= found[1] <= max(row) + 1e-12
+
+
+def test_the_values_stay_as_they_are() -> None:
+    values = np.array([[0.1, math.nan, 0.3, 0.4], [0.2, 0.2, 0.2, 0.9]])
+    kept = values.copy()
+    mean_intervals(values, BOOTSTRAP)
+    mean_intervals(values, STUDENT)
+    assert np.array_equal(values, kept, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "percentile"}, "no interval method 'percentile'. Fix: one of bootstrap, t, none"),
+        ({"level": 95}, "the level 95 is not between 0 and 1. Fix: 0.95, say"),
+        ({"level": 0.0}, "the level 0.0 is not between 0 and 1"),
+        ({"level": 1.0}, "the level 1.0 is not between 0 and 1"),
+        ({"level": math.nan}, "the level nan is not between 0 and 1"),
+        ({"resamples": 99}, "99 resamples are too few. Fix: at least 100"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        IntervalMethod(**options)  # type: ignore[arg-type]
+
+
+def test_a_small_t_of_one_degree_of_freedom() -> None:
+    """With one degree of freedom it is 1/2 + arctan(t) / pi; scipy is off in the ninth place here."""
+    for t in (1e-8, -1e-8, 1e-3, 7.0):
+        assert student_cdf(t, 1) == pytest.approx(0.5 + math.atan(t) / math.pi, rel=1e-15)
