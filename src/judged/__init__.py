@@ -16,9 +16,11 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "judged.data": ("Qrels", "Run", "Topics", "write_qrels", "write_run"),
+    "judged.data": ("Qrels", "Run"),
     "judged.data.check": ("check_qrels", "check_run"),
     "judged.data.findings": ("Finding",),
+    "judged.data.topics": ("Topics",),
+    "judged.data.write": ("write_qrels", "write_run"),
     "judged.errors": ("InputError", "JudgedError", "JudgedWarning", "MeasureError", "MissingExtraError"),
     "judged.evaluation": ("Estimate", "Scores", "evaluate", "runs_of"),
     "judged.judging": ("Judged", "Ranking", "judge", "judge_list"),

@@ -6,15 +6,6 @@ from judged.data import (
 from judged.data import (
     Run as Run,
 )
-from judged.data import (
-    Topics as Topics,
-)
-from judged.data import (
-    write_qrels as write_qrels,
-)
-from judged.data import (
-    write_run as write_run,
-)
 from judged.data.check import (
     check_qrels as check_qrels,
 )
@@ -23,6 +14,15 @@ from judged.data.check import (
 )
 from judged.data.findings import (
     Finding as Finding,
+)
+from judged.data.topics import (
+    Topics as Topics,
+)
+from judged.data.write import (
+    write_qrels as write_qrels,
+)
+from judged.data.write import (
+    write_run as write_run,
 )
 from judged.errors import (
     InputError as InputError,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import unicodedata
 from dataclasses import dataclass
@@ -62,13 +61,13 @@ class Table:
         body = "".join(
             "<tr>" + "".join(self._cell("td", at, text) for at, text in enumerate(row)) + "</tr>" for row in self.rows
         )
-        listed = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
+        listed = "".join(f"<li>{_escaped(note)}</li>" for note in notes)
         below = f"<ul>{listed}</ul>" if notes else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
 
     def _cell(self, tag: str, at: int, text: str) -> str:
         side = "left" if at < self.labels else "right"
-        return f'<{tag} style="text-align:{side}">{html.escape(text)}</{tag}>'
+        return f'<{tag} style="text-align:{side}">{_escaped(text)}</{tag}>'
 
     def _blocks(self, widths: list[int], width: int | None) -> list[list[int]]:
         """Deal the columns out to blocks that fit; each block repeats the labels."""
@@ -104,3 +103,9 @@ def _shown(text: str) -> int:
 
 def _latex(text: str) -> str:
     return "".join(_LATEX.get(char, char) for char in text)
+
+
+def _escaped(text: str) -> str:
+    from html import escape  # its table of entities takes a while to import
+
+    return escape(text)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from judged.data import Run
+    from judged.data.topics import Topics
     from judged.evaluation import Scores
     from judged.judging import TopicPolicy
     from judged.stats import IntervalName
@@ -90,13 +91,12 @@ def command(
     import warnings
 
     from judged.data import Qrels
-    from judged.data import Topics as TopicTexts
     from judged.evaluation import DEFAULT_MEASURES
     from judged.evaluation import evaluate as evaluate_runs
 
     chosen = form or _form_of(out)
     judgments = Qrels.read(qrels, format=qrels_format)
-    texts = TopicTexts.read(queries) if queries else None
+    texts = _topics(queries) if queries else None
     given = [run for text in runs for run in _runs(text, run_format)]
     _keep_inputs(out, [qrels, queries or "", *(run.where for run in given)])
     with warnings.catch_warnings(), _progress(given) as progress:
@@ -152,6 +152,12 @@ def _caption(scores: Scores, interval: dict[str, Any]) -> str:
         "none": "no intervals",
     }[interval["ci"]]
     return f"over {over}; {ties}{cut}; {how}"
+
+
+def _topics(path: str) -> Topics:
+    from judged.data.topics import Topics
+
+    return Topics.read(path)
 
 
 def _form_of(out: Path | None) -> str:

@@ -9,8 +9,6 @@ from judged.data.parallel import in_order
 from judged.data.qrels import Qrels
 from judged.data.rows import Digest, MappingRows, Part, Rows, TableRows
 from judged.data.run import Run, split_runs
-from judged.data.topics import Topics
-from judged.data.write import write_qrels, write_run
 
 __all__ = [
     "Digest",
@@ -22,7 +20,6 @@ __all__ = [
     "Rows",
     "Run",
     "TableRows",
-    "Topics",
     "hash_ids",
     "id_text",
     "in_order",
@@ -30,6 +27,4 @@ __all__ = [
     "replaced",
     "rows_of_object",
     "split_runs",
-    "write_qrels",
-    "write_run",
 ]

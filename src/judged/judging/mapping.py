@@ -158,23 +158,31 @@ def _look_up(index: QrelsIndex, topics: _Topics, odd: set[str]) -> tuple[Ints, I
 
     A document is looked up under its text and, in the topics whose ids are not all text, under its integer.
     """
-    segments: list[int] = []
     rows: list[int] = []
     scores: list[Any] = []
+    counts: list[int] = []
     names, bounds, codes = index.row_names, index.bounds, index.codes
-    for place, (topic, docs) in enumerate(topics.items()):
-        if (code := codes.get(topic)) is None:
-            continue
-        get = docs.get
-        for row in range(bounds[code], bounds[code + 1]):
-            score = get(names[row])
-            if score is None and topic in odd and (number := _integer(names[row])) is not None:
-                score = get(number)
-            if score is not None:
-                segments.append(place)
-                rows.append(row)
-                scores.append(score)
-    return np.array(segments, dtype=np.int64), np.array(rows, dtype=np.int64), np.array(scores, dtype=np.float64)
+    for topic, docs in topics.items():
+        code = codes.get(topic, -1)
+        start, end = (bounds[code], bounds[code + 1]) if code >= 0 else (0, 0)
+        got = list(map(docs.get, names[start:end]))
+        if topic in odd:
+            got = [
+                _by_integer(docs, name) if score is None else score
+                for name, score in zip(names[start:end], got, strict=True)
+            ]
+        kept = [row for row, score in enumerate(got, start) if score is not None]
+        rows += kept
+        scores += [score for score in got if score is not None]
+        counts.append(len(kept))
+    segment = np.repeat(np.arange(len(topics)), counts)
+    return segment, np.array(rows, dtype=np.int64), np.array(scores, dtype=np.float64)
+
+
+def _by_integer(docs: Mapping[Any, Any], name: str) -> Any:
+    """Look a document up under the integer that its text is."""
+    number = _integer(name)
+    return None if number is None else docs.get(number)
 
 
 def _integer(text: str) -> int | None:

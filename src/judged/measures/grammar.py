@@ -6,7 +6,6 @@ A name is ``Name``, ``Name@k``, ``Name(parameter=value,...)@k``. Several at once
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +81,8 @@ def find(name: str) -> tuple[Entry, Mapping[str, Any]]:
     known = _names()
     if (found := known.get(name.lower())) is not None:
         return found
+    import difflib  # only wrong names need it
+
     close = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
     names = ", ".join(dict.fromkeys(known[key][0].name for key in close)) or ", ".join(REGISTRY)
     raise MeasureError(f"there is no measure {name!r}. Fix: did you mean {names}? 'judged measures' lists all")

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.data import Qrels, Run, Topics
+    from judged.data import Qrels, Run
+    from judged.data.topics import Topics
 
 FOLDER = Path(str(files(__name__))) / "pydocs"
 """Where its files are."""
@@ -47,7 +48,7 @@ def topics() -> Topics:
     >>> topics().text("t01")
     'most common elements of a list'
     """
-    from judged.data import Topics
+    from judged.data.topics import Topics
 
     return Topics.read(FOLDER / "queries.jsonl")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from judged._types import Floats
 
 IntervalName: TypeAlias = Literal["bootstrap", "t", "none"]
-_NORMAL = NormalDist()
 _CHUNK = 128  # resamples held at a time
 
 
@@ -126,12 +124,15 @@ def _resampled_means(values: Floats, method: IntervalMethod) -> Floats:
 
 def _bca(means: Floats, observed: float, acceleration: float, level: float) -> Floats:
     """Read the bias-corrected and accelerated percentiles off the resampled means."""
+    from statistics import NormalDist  # its fractions take a while to import
+
+    normal = NormalDist()
     below = (np.count_nonzero(means < observed) + 0.5 * np.count_nonzero(means == observed)) / len(means)
     edge = 0.5 / len(means)
-    bias = _NORMAL.inv_cdf(min(max(below, edge), 1 - edge))
-    edge_z = -_NORMAL.inv_cdf((1 - level) / 2)
+    bias = normal.inv_cdf(min(max(below, edge), 1 - edge))
+    edge_z = -normal.inv_cdf((1 - level) / 2)
     probabilities: list[float] = []
     for z in (bias - edge_z, bias + edge_z):
         stretched = z / (1 - acceleration * z) if acceleration * z < 1 else math.copysign(math.inf, z)
-        probabilities.append(_NORMAL.cdf(bias + stretched))
+        probabilities.append(normal.cdf(bias + stretched))
     return np.quantile(means, probabilities)

@@ -1,0 +1,177 @@
+"""The page: tables of medians and ratios, the targets, and the facts of machine and versions."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from processes import Measured
+
+BEGIN, END = "<!-- written by bench/run.py: begin -->", "<!-- written by bench/run.py: end -->"
+_PACKAGES = ("judged", "pytrec-eval-terrier", "ir-measures", "ranx", "numba", "numpy", "pyarrow")
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything one run of the benchmark has measured.
+
+    Parameters
+    ----------
+    load
+        The machine's load average before it began.
+    sizes
+        MB of each run file.
+    start, small, large
+        Whole processes: start-up, and evaluation of the two files.
+    memory
+        Seconds of calls on dicts that are already in memory, by file and tool.
+    """
+
+    load: float
+    sizes: dict[str, float]
+    start: dict[str, Measured]
+    small: dict[str, Measured]
+    large: dict[str, Measured]
+    memory: dict[str, dict[str, list[float]]]
+
+    def times_judged(self, tool: str) -> float:
+        """How many times as long as judged a tool takes on the large file."""
+        return self.large[tool].seconds / self.large["judged"].seconds
+
+    def times_judged_in_memory(self, data: str) -> float:
+        """How many times as long as judged pytrec_eval takes on dicts."""
+        return median(self.memory[data]["pytrec_eval"]) / median(self.memory[data]["judged"])
+
+    @property
+    def import_seconds(self) -> float:
+        """What `import judged` adds to Python's own start."""
+        return self.start["import judged"].seconds - self.start["python"].seconds
+
+
+def page(results: Results) -> str:
+    """Write all sections as Markdown."""
+    large, small = results.sizes["large"], results.sizes["small"]
+    parts = [
+        _machine(results.load),
+        "### Targets",
+        _targets(results),
+        f"### From file, large: 6,980 topics x 1000 documents ({large:.0f} MB), one to three judged",
+        _processes(results.large.values(), results.large["judged"]),
+        f"### From file, small: 50 topics x 1000 documents ({small:.1f} MB), 400 judged",
+        _processes(results.small.values(), results.small["judged"]),
+        "### Dicts already in memory",
+        _memory(results),
+        "### Start-up",
+        _start(results),
+    ]
+    return "\n\n".join(parts)
+
+
+def write(path: Path, text: str) -> None:
+    """Put the text between the markers of a page.
+
+    Raises
+    ------
+    ValueError
+        If the page has no markers.
+    """
+    before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"{path.name} lacks the markers {BEGIN} and {END}")
+    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+
+
+def _targets(results: Results) -> str:
+    large, start = results.large["judged"], results.start
+    rows = [
+        _at_least("large file, times pytrec_eval", 5, results.times_judged("pytrec_eval")),
+        _at_least("large file, times ir_measures", 10, results.times_judged("ir_measures")),
+        _at_least("large file, times ranx, first call", 35, results.times_judged("ranx, first call")),
+        _at_most("large file, peak memory", 250, large.megabytes, "MB"),
+        _at_least("large dicts, times `RelevanceEvaluator.evaluate`", 12, results.times_judged_in_memory("large")),
+        _at_most("`import judged`", 60, results.import_seconds * 1e3, "ms"),
+        _at_most("`judged --help`", 150, start["judged --help"].seconds * 1e3, "ms"),
+        _at_most("small file, the whole `judged evaluate`", 400, results.small["judged"].seconds * 1e3, "ms"),
+    ]
+    return _table(("target", "wanted", "this run", ""), rows)
+
+
+def _at_least(what: str, wanted: float, found: float) -> tuple[str, ...]:
+    return what, f"at least {wanted:g}x", f"{found:.1f}x", "PASS" if found >= wanted else "below"
+
+
+def _at_most(what: str, wanted: float, found: float, unit: str) -> tuple[str, ...]:
+    return what, f"at most {wanted:g} {unit}", f"{found:.0f} {unit}", "PASS" if found <= wanted else "below"
+
+
+def _processes(found: Iterable[Measured], judged: Measured) -> str:
+    heads = ("whole process", "median s", "min to max", "times judged", "CPU s", "peak MB", "runs")
+    rows = [
+        (
+            one.name,
+            f"{one.seconds:.2f}",
+            "{:.2f} to {:.2f}".format(*one.spread),
+            f"{one.seconds / judged.seconds:.1f}",
+            f"{one.cpu:.2f}",
+            f"{one.megabytes:.0f}",
+            str(len(one.samples)),
+        )
+        for one in found
+    ]
+    return _table(heads, rows)
+
+
+def _memory(results: Results) -> str:
+    rows = [
+        (data, tool, f"{median(times) * 1e3:.1f}", f"{min(times) * 1e3:.1f} to {max(times) * 1e3:.1f}",
+         f"{median(times) / median(tools['judged']):.1f}", str(len(times)))
+        for data, tools in results.memory.items()
+        for tool, times in tools.items()
+    ]  # fmt: skip
+    return _table(("data", "call", "median ms", "min to max", "times judged", "calls"), rows)
+
+
+def _start(results: Results) -> str:
+    bare = results.start["python"].seconds
+    rows = [
+        (
+            f"`{name}`",
+            f"{one.seconds * 1e3:.0f}",
+            f"{(one.seconds - bare) * 1e3:.0f}" if name != "python" else "",
+            f"{one.megabytes:.0f}",
+            str(len(one.samples)),
+        )
+        for name, one in results.start.items()
+    ]
+    return _table(("whole process", "median ms", "without Python's own start", "peak MB", "runs"), rows)
+
+
+def _machine(load: float) -> str:
+    versions = ", ".join(f"{package} {version(package)}" for package in _PACKAGES)
+    return (
+        f"Measured on {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}, "
+        f"Python {platform.python_version()}; load average before the run {load:.1f}.\n"
+        f"{versions}."
+    )
+
+
+def _processor() -> str:
+    facts = Path("/proc/cpuinfo")
+    lines = facts.read_text(encoding="utf-8").splitlines() if facts.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "an unnamed processor"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay out a Markdown table; all columns but the first hold numbers."""
+    rule = ["---"] + ["---:"] * (len(heads) - 1)
+    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, rule, *rows))
