@@ -15,7 +15,7 @@ test: $(VENV)/.tested  ## Run every test and doctest
 check: $(VENV)/.checked  ## Lint, types, layers, and whether the documentation is up to date
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/pyright --project pyproject.toml --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/python tools/docs.py --check
 
