@@ -11,11 +11,12 @@ from judged.data.compute import pc
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged._types import Hashes, Strings
+    from judged._types import Hashes, Ints, Strings
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: spreads close values apart
 _FOLD = np.uint64(29)
 _LOW_BYTES = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
+_SLICE = 1 << 13
 _ID_TYPES = (
     pa.types.is_string,
     pa.types.is_large_string,
@@ -79,14 +80,23 @@ def hash_ids(ids: Strings) -> Hashes:
     words = np.lib.stride_tricks.as_strided(
         data[:8].view(np.uint64), shape=(len(data) - 7,), strides=(1,), writeable=False
     )
-    starts, lengths = offsets[:-1] - first, np.diff(offsets)
+    hashes = np.empty(len(ids), dtype=np.uint64)
+    for start in range(0, len(ids), _SLICE):  # in slices whose columns stay in the cache
+        places = offsets[start : start + _SLICE + 1].astype(np.int64) - first
+        hashes[start : start + _SLICE] = _hash(words, places[:-1], np.diff(places))
+    return hashes
+
+
+def _hash(words: Hashes, starts: Ints, lengths: Ints) -> Hashes:
     hashes = lengths.astype(np.uint64)
     shortest, longest = int(lengths.min()), int(lengths.max())
     for at in range(0, longest, 8):  # a string takes part as long as it has bytes: its hash is its own alone
         part = slice(None) if at < shortest else np.flatnonzero(lengths > at)
-        word = words[np.minimum(starts[part] + at, len(words) - 1)]
-        word &= _LOW_BYTES[np.minimum(lengths[part] - at, 8)]
-        mixed = hashes[part] ^ word
-        mixed *= _MULTIPLIER
-        hashes[part] = mixed ^ (mixed >> _FOLD)
+        word = words[starts[part] + at]
+        if at + 8 > shortest:
+            word &= _LOW_BYTES[np.minimum(lengths[part] - at, 8)]
+        word ^= hashes[part]
+        word *= _MULTIPLIER
+        word ^= word >> _FOLD
+        hashes[part] = word
     return hashes

@@ -352,6 +352,7 @@ def _arrow_parse(block: bytes, layout: Layout, wanted: list[str]) -> Batch | Non
                 column_types={name: pa.float64() if name in _NUMBERS else pa.string() for name in wanted},
                 null_values=[],
                 strings_can_be_null=False,
+                check_utf8=False,  # the whole block was looked at
             ),
         )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

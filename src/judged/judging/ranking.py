@@ -60,7 +60,7 @@ def rank_topics(index: QrelsIndex, batch: Batch) -> Found:
     scores = _scores(batch)
     segment = np.repeat(np.arange(len(names)), ends - starts)
     hashes = hash_ids(docs)
-    _refuse_duplicates(segment, hashes, names, docs)
+    _refuse_duplicates(ends - starts, hashes, names, docs)
     code = np.asarray(pc.fill_null(pc.index_in(names, value_set=index.topic_ids), -1).to_numpy(zero_copy_only=False))
     rows = np.flatnonzero(index.maybe_judged(code.astype(np.int64)[segment], hashes))
     order = _order(scores, segment, starts)
@@ -72,7 +72,7 @@ def rank_topics(index: QrelsIndex, batch: Batch) -> Found:
         place[order] = np.arange(len(order))
         place = place[rows]
     start = starts[segment[rows]]
-    first, behind = falling_bounds(falling, start, ends[segment[rows]], scores[rows])
+    first, behind = _equals(falling, place, start, ends[segment[rows]])
     place = _break_ties(place, first, behind, lambda at: docs.take(at if order is None else order[at]))
     return Found(
         names=tuple(names.to_pylist()),
@@ -84,6 +84,17 @@ def rank_topics(index: QrelsIndex, batch: Batch) -> Found:
         tie_last=behind - start,
         score=scores[rows],
     )
+
+
+def _equals(falling: Floats, place: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Give the first place with the score of each row, and the place behind the last; most rows are alone."""
+    score = falling[place]
+    tied = (place > start) & (falling[place - 1] == score)
+    tied |= (place + 1 < end) & (falling[np.minimum(place + 1, len(falling) - 1)] == score)
+    first, behind = place.copy(), place + 1
+    if tied.any():
+        first[tied], behind[tied] = falling_bounds(falling, start[tied], end[tied], score[tied])
+    return first, behind
 
 
 def topic_runs(queries: Strings) -> tuple[Strings, Ints, Ints]:
@@ -104,8 +115,8 @@ def _scores(batch: Batch) -> Floats:
     return scores
 
 
-def _refuse_duplicates(segment: Ints, hashes: Hashes, names: Strings, docs: Strings) -> None:
-    keys = segment.astype(np.uint64) << _HIGH_HALF
+def _refuse_duplicates(lengths: Ints, hashes: Hashes, names: Strings, docs: Strings) -> None:
+    keys = np.repeat(np.arange(len(lengths), dtype=np.uint64) << _HIGH_HALF, lengths)
     keys |= hashes & _LOW_HALF
     ordered = np.sort(keys)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -113,7 +124,8 @@ def _refuse_duplicates(segment: Ints, hashes: Hashes, names: Strings, docs: Stri
         return
     suspects = np.flatnonzero(np.isin(keys, repeated))
     seen: set[tuple[int, str]] = set()
-    for topic, doc in zip(segment[suspects].tolist(), docs.take(suspects).to_pylist(), strict=True):
+    topics = (keys[suspects] >> _HIGH_HALF).tolist()
+    for topic, doc in zip(topics, docs.take(suspects).to_pylist(), strict=True):
         if (topic, doc) in seen:
             raise DuplicateDocumentError(names[topic].as_py(), doc)
         seen.add((topic, doc))
