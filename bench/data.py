@@ -1,4 +1,4 @@
-"""Make the benchmark's data: two pairs of qrels and run, the same bytes on every machine.
+"""Make the benchmark's data: two pairs of qrels and run, from a fixed seed.
 
 `large` has the shape of MS MARCO passage ranking (6,980 topics x 1000 documents, one to three judged),
 `small` that of a TREC test collection (50 topics x 1000 documents, 400 judged each, grades 0 to 3).

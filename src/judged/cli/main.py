@@ -45,6 +45,7 @@ for module in (evaluate, measures, check, demo):
 
 def main() -> None:
     """Run the command line; errors of the input become one line and exit code 2."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # idle threads of NumPy's linear algebra would spin
     hidden: Any = _WithoutPandas
     sys.meta_path.insert(0, hidden)
     try:

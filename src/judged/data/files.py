@@ -108,7 +108,7 @@ def blocks(path: str | Path, digest: Digest | None = None, size: int = BLOCK) ->
                 chunk, first = chunk.removeprefix(BOM), False
             end = chunk.rfind(b"\n") + 1
             if end:
-                yield rest + chunk[:end]
+                yield b"".join((rest, memoryview(chunk)[:end]))
                 rest = chunk[end:]
             else:
                 rest += chunk

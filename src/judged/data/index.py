@@ -84,23 +84,30 @@ class QrelsIndex:
         return self.starts.tolist()
 
     @cached_property
+    def _mixed(self) -> Hashes:
+        """One hash a judged pair, sorted."""
+        return np.sort(_mix(self.topic_hash[self.topic], self.doc_hash[self.doc]))
+
+    @cached_property
     def _filter(self) -> Bools:
         bits = int(np.clip(np.ceil(np.log2(len(self.topic) + 1)) + 4, _SMALLEST_FILTER, _LARGEST_FILTER))
         marks = np.zeros(1 << bits, dtype=np.bool_)
-        marks[_slot(self.topic_hash[self.topic], self.doc_hash[self.doc], bits)] = True
+        marks[_slots(self._mixed, bits)] = True
         return marks
 
-    def maybe_judged(self, topic: Ints, doc_hash: Hashes) -> Bools:
-        """Mark the rows whose pair could be in the qrels: every judged pair, and few others.
+    def maybe_judged(self, topic: Ints, lengths: Ints, doc_hash: Hashes) -> Ints:
+        """Give the rows whose pair may be in the qrels: every judged pair, and next to no other.
 
-        `topic` holds topic codes, -1 for a topic that is not in the qrels.
+        `topic` holds a topic code for each piece of rows, -1 for a topic that is not in the qrels; `lengths`
+        how many rows the pieces have; `doc_hash` one hash a row.
         """
         if not self.topics:
-            return np.zeros(len(topic), dtype=np.bool_)
-        bits = len(self._filter).bit_length() - 1
-        found = self._filter[_slot(self.topic_hash[topic], doc_hash, bits)]
-        found &= topic >= 0
-        return found
+            return np.zeros(0, dtype=np.int64)
+        mixed = _mix(np.repeat(self.topic_hash[topic], lengths), doc_hash)
+        rows = np.flatnonzero(self._filter[_slots(mixed, len(self._filter).bit_length() - 1)])
+        mixed = mixed[rows]
+        found = self._mixed[np.minimum(np.searchsorted(self._mixed, mixed), len(self._mixed) - 1)] == mixed
+        return rows[found & (np.repeat(topic, lengths)[rows] >= 0)]
 
     def rows_of(self, topic: Ints, docs: Strings) -> Ints:
         """Give each pair's position among the judged pairs, -1 where it is not judged."""
@@ -141,8 +148,12 @@ def _codes(column: Any, values: Strings) -> Ints:
     return np.asarray(pc.index_in(column, value_set=values).to_numpy(), dtype=np.int64)
 
 
-def _slot(topic_hash: Hashes, doc_hash: Hashes, bits: int) -> Hashes:
+def _mix(topic_hash: Hashes, doc_hash: Hashes) -> Hashes:
     mixed = topic_hash ^ doc_hash
     mixed *= _SPREAD
-    mixed >>= np.uint64(64 - bits)
     return mixed
+
+
+def _slots(mixed: Hashes, bits: int) -> Ints:
+    """Give the place of each hash in a table of ``2**bits``; signed, as NumPy indexes fastest."""
+    return (mixed >> np.uint64(64 - bits)).view(np.int64)

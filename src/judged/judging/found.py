@@ -30,6 +30,8 @@ class Found:
         For each row: its 1-based rank, and the first and last rank of those with the same score.
     score
         For each row.
+    row
+        For each row: its position among the judged pairs, where that is known already.
     """
 
     names: tuple[str, ...]
@@ -40,6 +42,7 @@ class Found:
     tie_first: Ints
     tie_last: Ints
     score: Floats
+    row: Ints | None = None
 
 
 def nothing() -> Found:

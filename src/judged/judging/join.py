@@ -106,7 +106,7 @@ def _judged(qrels: Qrels, run: Run, ranking: Ranking, found: Found, sha256: str 
             extra[name] = count
         else:
             returned[at], present[at] = count, True
-    row = index.rows_of(found.topic, found.doc)
+    row = index.rows_of(found.topic, found.doc) if found.row is None else found.row
     hit = np.flatnonzero((row >= 0) & (found.rank <= (ranking.depth or np.iinfo(np.int64).max)))
     hit = hit[np.lexsort((found.rank[hit], found.topic[hit]))]
     names = tuple(sorted(extra))

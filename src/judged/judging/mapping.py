@@ -64,6 +64,7 @@ def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]]) ->
         tie_first=first - start + 1,
         tie_last=behind - start,
         score=score,
+        row=row,
     )
 
 
@@ -114,11 +115,11 @@ def _flat_scores(topics: _Topics, lengths: list[int]) -> Floats:
     """Lay all scores out in one array. `struct` is the fastest way there, and it refuses text."""
     flat = np.empty(sum(lengths))
     target = memoryview(flat.data).cast("B")
-    pack_into = {length: struct.Struct(f"{length}d").pack_into for length in set(lengths)}
+    pack = {length: struct.Struct(f"{length}d").pack for length in set(lengths)}
     try:
         at = 0
         for docs, length in zip(topics.values(), lengths, strict=True):
-            pack_into[length](target, at, *docs.values())
+            target[at : at + 8 * length] = pack[length](*docs.values())
             at += 8 * length
     except (struct.error, TypeError, ValueError, OverflowError):
         raise _bad_score(topics) from None

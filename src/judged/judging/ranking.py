@@ -6,7 +6,7 @@ only where a document that may be judged is among them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,9 @@ _LOW_HALF = np.uint64(0xFFFFFFFF)
 _HIGH_HALF = np.uint64(32)
 
 
+TopicRuns: TypeAlias = "tuple[Strings, Ints, Ints]"
+
+
 class DuplicateDocumentError(InputError):
     """A document stands twice in one topic's ranking."""
 
@@ -40,7 +43,7 @@ class DuplicateDocumentError(InputError):
         )
 
 
-def rank_topics(index: QrelsIndex, batch: Batch) -> Found:
+def rank_topics(index: QrelsIndex, batch: Batch, runs: TopicRuns | None = None) -> Found:
     """Rank a batch of whole topics, each in one piece, and pick out the rows that may be judged.
 
     Parameters
@@ -49,21 +52,25 @@ def rank_topics(index: QrelsIndex, batch: Batch) -> Found:
         The qrels.
     batch
         ``query_id, doc_id`` and, unless the run is a set, ``score``.
+    runs
+        What `topic_runs` says of its query ids, where the caller knows that already.
 
     Raises
     ------
     InputError
         If a score is NaN, or a document stands twice in a topic.
     """
-    names, starts, ends = topic_runs(batch.column("query_id"))
+    names, starts, ends = runs or topic_runs(batch.column("query_id"))
     docs = batch.column("doc_id")
     scores = _scores(batch)
-    segment = np.repeat(np.arange(len(names)), ends - starts)
+    lengths = ends - starts
     hashes = hash_ids(docs)
-    _refuse_duplicates(ends - starts, hashes, names, docs)
-    code = np.asarray(pc.fill_null(pc.index_in(names, value_set=index.topic_ids), -1).to_numpy(zero_copy_only=False))
-    rows = np.flatnonzero(index.maybe_judged(code.astype(np.int64)[segment], hashes))
-    order = _order(scores, segment, starts)
+    _refuse_duplicates(lengths, hashes, names, docs)
+    queries = names.to_pylist()
+    code = np.array([index.codes.get(query, -1) for query in queries], dtype=np.int64)
+    rows = index.maybe_judged(code, lengths, hashes)
+    topic = np.searchsorted(ends, rows, side="right")
+    order = _order(scores, lengths, starts)
     if order is None:
         falling, place = scores, rows
     else:
@@ -71,13 +78,13 @@ def rank_topics(index: QrelsIndex, batch: Batch) -> Found:
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         place = place[rows]
-    start = starts[segment[rows]]
-    first, behind = _equals(falling, place, start, ends[segment[rows]])
+    start = starts[topic]
+    first, behind = _equals(falling, place, start, ends[topic])
     place = _break_ties(place, first, behind, lambda at: docs.take(at if order is None else order[at]))
     return Found(
-        names=tuple(names.to_pylist()),
-        returned=ends - starts,
-        topic=code.astype(np.int64)[segment[rows]],
+        names=tuple(queries),
+        returned=lengths,
+        topic=code[topic],
         doc=docs.take(rows),
         rank=place - start + 1,
         tie_first=first - start + 1,
@@ -97,7 +104,7 @@ def _equals(falling: Floats, place: Ints, start: Ints, end: Ints) -> tuple[Ints,
     return first, behind
 
 
-def topic_runs(queries: Strings) -> tuple[Strings, Ints, Ints]:
+def topic_runs(queries: Strings) -> TopicRuns:
     """Cut a column of query ids where it changes: the ids, and where each piece starts and ends."""
     encoded = pc.run_end_encode(queries)
     ends = np.asarray(encoded.run_ends, dtype=np.int64)
@@ -131,11 +138,11 @@ def _refuse_duplicates(lengths: Ints, hashes: Hashes, names: Strings, docs: Stri
         seen.add((topic, doc))
 
 
-def _order(scores: Floats, segment: Ints, starts: Ints) -> Ints | None:
+def _order(scores: Floats, lengths: Ints, starts: Ints) -> Ints | None:
     """Give the order in which scores fall within each topic, or None where they do already."""
     rises = scores[1:] > scores[:-1]
     rises[starts[1:] - 1] = False
-    return np.lexsort((-scores, segment)) if rises.any() else None
+    return np.lexsort((-scores, np.repeat(np.arange(len(lengths)), lengths))) if rises.any() else None
 
 
 def _break_ties(place: Ints, first: Ints, behind: Ints, docs_at: Callable[[Ints], Strings]) -> Ints:

@@ -120,11 +120,12 @@ def _scan_scattered(index: QrelsIndex, rows: Rows, digest: Digest | None) -> Fou
 
 
 def _cut(index: QrelsIndex, batch: Batch) -> _Cut:
-    _, starts, _ = topic_runs(batch.column("query_id"))
+    names, starts, ends = topic_runs(batch.column("query_id"))
     if len(starts) == 1:
         return _Cut(batch, None, None)
     first, last = int(starts[1]), int(starts[-1])
-    middle = rank_topics(index, batch.slice(first, last - first)) if last > first else None
+    inner = names.slice(1, len(names) - 2), starts[1:-1] - first, ends[1:-1] - first
+    middle = rank_topics(index, batch.slice(first, last - first), inner) if last > first else None
     return _Cut(_copied(batch.slice(0, first)), middle, _copied(batch.slice(last)))
 
 
