@@ -86,3 +86,11 @@ def test_scores_cannot_be_changed() -> None:
     scores = evaluate({"a": {"d1": 1}}, {"a": {"d1": 1.0}}, "RR")
     with pytest.raises(ValueError, match="read-only"):
         scores.counted[0, 0] = False
+
+
+def test_judgments_without_anything_relevant_are_said_in_plain_numbers() -> None:
+    notes = evaluate({"a": {"d1": 0}}, {"a": {"d1": 1.0}}, ["nDCG@10", "AP"]).warnings
+    assert notes == (
+        "nDCG@10: 0 for every topic: no grade is high enough, the highest is 0",
+        "AP: 0 for every topic: no grade reaches 1, the highest is 0",
+    )

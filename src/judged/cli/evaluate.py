@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -194,8 +194,7 @@ def _progress(runs: list[Run]) -> Generator[Callable[[str, int], None] | None]:
     """Show a progress bar on a terminal, where there is much to read."""
     sizes = [Path(run.where).stat().st_size for run in runs if Path(run.where).is_file()]
     if not sys.stderr.isatty() or sum(sizes) < _LONG_WORK:
-        with nullcontext():
-            yield None
+        yield None
         return
     from rich.console import Console
     from rich.progress import Progress

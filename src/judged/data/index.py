@@ -34,8 +34,6 @@ class QrelsIndex:
         Distinct document ids; the document code is the position here.
     topic, doc, grade
         One entry a judged pair: its codes, and the highest grade it was given.
-    first_row
-        The pair's first row in the qrels table.
     """
 
     topics: tuple[str, ...]
@@ -43,7 +41,6 @@ class QrelsIndex:
     topic: Ints
     doc: Ints
     grade: Floats
-    first_row: Ints
     topic_hash: Hashes = field(repr=False)
     doc_hash: Hashes = field(repr=False)
 
@@ -138,7 +135,6 @@ def build_index(table: Table) -> QrelsIndex:
         topic=topic[kept],
         doc=doc[kept],
         grade=grade[kept],
-        first_row=kept.astype(np.int64),
         topic_hash=hash_ids(topic_ids),
         doc_hash=hash_ids(docs),
     )

@@ -113,11 +113,6 @@ class Qrels:
         """The judgments made ready for joining; made once and kept."""
         return build_index(self.table)
 
-    @property
-    def labels_per_pair(self) -> float:
-        """Mean number of labels a judged pair has; above 1 there are subtopics or assessors."""
-        return self.table.num_rows / len(self.index.topic)
-
     def _refuse_duplicates(self, source: Source) -> None:
         if self.table.num_rows == len(self.index.topic):
             return

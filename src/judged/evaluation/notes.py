@@ -52,8 +52,9 @@ def _barren_notes(qrels: Qrels, measures: Sequence[Measure]) -> list[str]:
         kept = set(qrels.index.topic[qrels.index.grade >= level].tolist())
         barren = [topic for code, topic in enumerate(qrels.topics) if code not in kept]
         if not kept:
-            reason = f"no grade reaches {level:g}, the highest is {highest!r}; choose a level with rel="
-            notes.append(f"{_some(names)}: 0 for every topic: {reason}")
+            choice = "; choose a level with rel=" if highest > 0 else ""
+            reason = f"no grade reaches {level:g}" if level >= 1 else "no grade is high enough"
+            notes.append(f"{_some(names)}: 0 for every topic: {reason}, the highest is {highest:.15g}{choice}")
         elif barren:
             what = "no relevant document" if level <= 1 else f"no document of grade {level:g} or more"
             notes.append(f"{_some(names)}: {len(barren)} of {len(qrels.topics)} topics have {what}: {_some(barren)}")
