@@ -1,5 +1,5 @@
 """``python -m judged`` is the command ``judged``."""
 
-from judged.cli.main import main
+from judged.cli.main import script
 
-main()
+script()

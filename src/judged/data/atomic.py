@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import shutil
 import tempfile
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ def replaced(path: str | Path) -> Generator[Path]:
                 shutil.copyfileobj(whole, special)
         return
     target = path.resolve()  # a link stays, the file that it leads to is replaced
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
     try:
         part.touch(exist_ok=False)
         yield part

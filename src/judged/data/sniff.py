@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -146,9 +147,9 @@ def _first_lines(path: Path, head: bytes) -> tuple[tuple[int, bytes], ...]:
         lines = head.splitlines()
         if len(head) == size and len(lines) > 1:
             lines.pop()  # it may be cut
-        found = [(number, raw) for number, raw in enumerate(lines, 1) if is_data(raw)]
+        found = tuple(islice(((number, raw) for number, raw in enumerate(lines, 1) if is_data(raw)), _SAMPLE))
         if found or len(head) < size:
-            return tuple(found[:_SAMPLE])
+            return found
     return ()
 
 

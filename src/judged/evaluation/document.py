@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +21,9 @@ def document(
     return {
         "judged": scores.versions.get("judged", ""),
         "versions": dict(scores.versions),
-        "qrels": {**dataclasses.asdict(scores.qrels), "grades": list(scores.qrels.grades)},
-        "policies": {**dataclasses.asdict(scores.policies), "ci": dataclasses.asdict(interval)},
-        "runs": {run.name: _without_name(dataclasses.asdict(run)) for run in scores.runs},
+        "qrels": {**vars(scores.qrels), "grades": list(scores.qrels.grades)},
+        "policies": {**vars(scores.policies), "ci": vars(interval)},
+        "runs": {run.name: _without_name(vars(run)) for run in scores.runs},
         "warnings": list(scores.notes),
         "results": [_result(one, by_topic) for one in estimates],
     }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.data.compute import distinct
 from judged.measures import spell
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _MANY = 10  # documents: in shorter lists such scores may be chance, or typed by
 
 def qrels_notes(qrels: Qrels, measures: Sequence[Measure], *, level_chosen: bool) -> tuple[str, ...]:
     """Say what about the judgments changes how these measures are to be read."""
-    grades = np.unique(qrels.index.grade)
+    grades = distinct(qrels.index.grade)
     positive = grades[grades > 0]
     notes = [_level_note(positive, measures)] if len(positive) > 1 and not level_chosen else []
     if len(positive) == 1 and (graded := [str(m) for m in measures if m.entry.properties.graded]):
@@ -77,7 +78,7 @@ def run_notes(judged: Judged, missing: Sequence[str], topics: TopicPolicy) -> tu
         notes.append(f"it returned {share:.1%} of the judged documents that it could have; do the ids mean the same?")
     if judged.ranked:
         constant = (judged.tie_first == 1) & (judged.tie_last >= judged.returned[judged.topic]) & (judged.tie_last > 1)
-        if level := len(np.unique(judged.topic[constant])):
+        if level := len(distinct(judged.topic[constant])):
             notes.append(f"in {level} topics every document has the same score: their order is that of the ids")
         if _upside_down(judged):
             notes.append("the scores are the whole numbers from 1 to n: if 1 is the best, they are ranks, upside down")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.data import Qrels
+from judged.data.compute import distinct
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation.facts import Policies, QrelsFacts, RunFacts
 from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, runs_of
@@ -132,7 +133,7 @@ def _run_facts(judged: Judged, topics: TopicPolicy) -> RunFacts:
 
 
 def _qrels_facts(qrels: Qrels) -> QrelsFacts:
-    grades = tuple(np.unique(qrels.grades).tolist())
+    grades = tuple(distinct(qrels.grades).tolist())
     return QrelsFacts(qrels.name, qrels.where, qrels.sha256, len(qrels.topics), len(qrels), grades)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data import hash_ids
-from judged.data.compute import pc
+from judged.data.compute import distinct, int_array, pc
 from judged.errors import InputError
 from judged.judging.found import Found
 from judged.judging.segments import falling_bounds
@@ -80,12 +80,12 @@ def rank_topics(index: QrelsIndex, batch: Batch, runs: TopicRuns | None = None) 
         place = place[rows]
     start = starts[topic]
     first, behind = _equals(falling, place, start, ends[topic])
-    place = _break_ties(place, first, behind, lambda at: docs.take(at if order is None else order[at]))
+    place = _break_ties(place, first, behind, lambda at: docs.take(int_array(at if order is None else order[at])))
     return Found(
         names=tuple(queries),
         returned=lengths,
         topic=code[topic],
-        doc=docs.take(rows),
+        doc=docs.take(int_array(rows)),
         rank=place - start + 1,
         tie_first=first - start + 1,
         tie_last=behind - start,
@@ -150,12 +150,12 @@ def _break_ties(place: Ints, first: Ints, behind: Ints, docs_at: Callable[[Ints]
     tied = behind - first > 1
     if not tied.any():
         return place
-    groups, at = np.unique(first[tied], return_index=True)
-    sizes = behind[tied][at] - groups
+    groups = distinct(first[tied])
+    sizes = distinct(behind[tied]) - groups
     group = np.repeat(np.arange(len(groups)), sizes)
     offsets = np.cumsum(sizes) - sizes
     members = np.arange(len(group)) - np.repeat(offsets, sizes) + np.repeat(groups, sizes)
-    table = pa.table({"group": group, "doc": docs_at(members)})
+    table = pa.table({"group": int_array(group), "doc": docs_at(members)})
     order = pc.sort_indices(table, sort_keys=[("group", "ascending"), ("doc", "descending")]).to_numpy()
     new_place = np.empty(len(members), dtype=np.int64)
     new_place[order] = members

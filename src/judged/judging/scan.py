@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data import in_order
-from judged.data.compute import pc
+from judged.data.compute import int_array, pc
 from judged.judging.found import Found, together
 from judged.judging.ranking import rank_topics, topic_runs
 
@@ -115,7 +115,7 @@ def _scan_scattered(index: QrelsIndex, rows: Rows, digest: Digest | None) -> Fou
         pieces = list(in_order(rows.parts(COLUMNS), partial(_only, wanted=wanted)))
         batch = _joined([piece for piece in pieces if piece.num_rows])
         codes = pc.index_in(batch.column("query_id"), value_set=wanted).to_numpy()
-        found.append(rank_topics(index, batch.take(pa.array(np.argsort(codes, kind="stable")))))
+        found.append(rank_topics(index, batch.take(int_array(np.argsort(codes, kind="stable")))))
     return together(found)
 
 
@@ -131,7 +131,7 @@ def _cut(index: QrelsIndex, batch: Batch) -> _Cut:
 
 def _copied(batch: Batch) -> Batch:
     """Copy a slice, so that it does not keep its whole part in memory."""
-    return batch.take(pa.array(np.arange(batch.num_rows)))
+    return batch.take(int_array(np.arange(batch.num_rows)))
 
 
 def _joined(batches: list[Batch]) -> Batch:

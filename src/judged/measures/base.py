@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from inspect import get_annotations
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never, Self, TypeAlias, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -70,17 +70,12 @@ class Entry:
     use: str
     misleads: str
     tools: Mapping[str, str] = field(default_factory=dict)
+    all_parameters: tuple[Parameter, ...] = ()
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters in the order in which they are written, the cutoff left out."""
         return tuple(parameter for parameter in self.all_parameters if parameter.name != "cutoff")
-
-    @property
-    def all_parameters(self) -> tuple[Parameter, ...]:
-        """All parameters, the cutoff among them."""
-        fields: Any = dataclasses.fields
-        return tuple(map(parameter_of, fields(self.cls)))
 
     @property
     def cutoff(self) -> Parameter | None:
@@ -94,16 +89,49 @@ REGISTRY: Mapping[str, Entry] = MappingProxyType(_entries)
 
 
 class MeasureType(type):
-    """Lets a class stand for its defaults: ``nDCG @ 10`` is ``nDCG(cutoff=10)``."""
+    """The type of measure classes. It lets a class stand for its defaults: ``nDCG @ 10`` is ``nDCG(cutoff=10)``."""
 
     def __matmul__(cls: type[M], cutoff: int) -> M:  # type: ignore[misc]
         return cls(cutoff=cutoff)  # type: ignore[call-arg]
 
 
 class Measure(metaclass=MeasureType):
-    """Base of all measures. A measure has one method of its own: `score`."""
+    """Base of all measures. A measure has one method of its own: `score`.
+
+    Its parameters are attributes that cannot be set anew. One constructor serves all measures: a generated
+    one for each class, as data classes have, would cost a command most of its start.
+    """
 
     entry: ClassVar[Entry]
+
+    def __init__(self, **given: Any) -> None:
+        for parameter in self.entry.all_parameters:
+            if parameter.name not in given and parameter.required:
+                how = parameter.example(self.entry.name)
+                raise MeasureError(f"{self.entry.name} needs {parameter.name}. Fix: write {how}")
+            value = parameter.check(given.pop(parameter.name, parameter.default), self.entry.name)
+            vars(self)[parameter.name] = value
+        for name in given:
+            if name == "cutoff":
+                raise MeasureError(f"{self.entry.name} takes no cutoff. Fix: write {self.entry.name}")
+            known = ", ".join(sorted(parameter.name for parameter in self.entry.all_parameters)) or "none"
+            raise MeasureError(f"{self.entry.name} has no parameter {name!r}. Fix: use one of {known}")
+        self.verify()
+
+    def verify(self) -> None:
+        """Refuse parameters that are allowed each by itself, but not together.
+
+        Raises
+        ------
+        MeasureError
+            If they do not go together.
+        """
+
+    def __setattr__(self, name: str, value: object) -> Never:
+        raise AttributeError(f"{self} cannot be changed. Fix: make another with .replace({name}={value!r})")
+
+    def __delattr__(self, name: str) -> Never:
+        raise AttributeError(f"{self} cannot be changed: {name} stays")
 
     def score(self, judged: Judged) -> Floats:
         """Compute one score a topic: (T,)."""
@@ -155,12 +183,7 @@ class Measure(metaclass=MeasureType):
 
     def replace(self, **changes: Any) -> Self:
         """Give the same measure with other parameters."""
-        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
-
-    def __post_init__(self) -> None:
-        for parameter in self.entry.all_parameters:
-            given = getattr(self, parameter.name)
-            object.__setattr__(self, parameter.name, parameter.check(given, self.entry.name))
+        return type(self)(**{**vars(self), **changes})
 
     def __str__(self) -> str:
         """Write the canonical name: parameters that are not defaults, then the cutoff."""
@@ -187,17 +210,9 @@ class Measure(metaclass=MeasureType):
 M = TypeVar("M", bound=Measure)
 
 
-def parameter_of(field: dataclasses.Field[Any]) -> Parameter:
-    """Give the declaration of a measure's parameter."""
-    return dataclasses.replace(field.metadata["parameter"], name=field.name)
-
-
 def param(parameter: Parameter) -> Any:
-    """Declare a parameter of a measure: a dataclass field that carries its meaning and its check."""
-    metadata = {"parameter": parameter}
-    if parameter.required:
-        return field(metadata=metadata)
-    return field(default=parameter.default, metadata=metadata)
+    """Declare a parameter of a measure: an attribute with its meaning, its default and its check."""
+    return parameter
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(param,))
@@ -235,13 +250,8 @@ def measure(
         What other tools call the same number.
     """
 
-    def register(cls: type[M]) -> type[M]:
-        made = dataclass(frozen=True, kw_only=True, repr=False, eq=False)(cls)
-        key = name or cls.__name__
-        fields: Any = dataclasses.fields
-        for declared in fields(made):
-            if "parameter" not in declared.metadata:
-                raise MeasureError(f"{key}: {declared.name} is no parameter. Fix: write param(Parameter(...))")
+    def register(made: type[M]) -> type[M]:
+        key = name or made.__name__
         made.entry = Entry(
             made,
             key,
@@ -253,11 +263,29 @@ def measure(
             use,
             misleads,
             tools or {},
+            _declared(made, key),
         )
         known = _entries.get(key)
-        if known and (known.cls.__module__, known.cls.__qualname__) != (cls.__module__, cls.__qualname__):
+        if known and (known.cls.__module__, known.cls.__qualname__) != (made.__module__, made.__qualname__):
             raise MeasureError(f"two measures are called {key}")
         _entries[key] = made.entry  # the same class again is its new version: a notebook cell that was run again
         return made
 
     return register
+
+
+def _declared(made: type[Measure], key: str) -> tuple[Parameter, ...]:
+    """Collect the parameters of a class in the order in which they stand, and leave their defaults in their place."""
+    base: Entry | None = getattr(made.__base__, "entry", None)
+    found = {parameter.name: parameter for parameter in base.all_parameters} if base else {}
+    for attribute, kind in get_annotations(made).items():
+        declared = vars(made).get(attribute)
+        if isinstance(declared, Parameter):
+            found[attribute] = replace(declared, name=attribute)
+            if declared.required:
+                delattr(made, attribute)
+            else:
+                setattr(made, attribute, declared.default)
+        elif not str(kind).startswith("ClassVar"):
+            raise MeasureError(f"{key}: {attribute} is no parameter. Fix: write param(Parameter(...))")
+    return tuple(found.values())

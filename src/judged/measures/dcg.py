@@ -72,8 +72,8 @@ class DCG(Measure):
     base: float = param(BASE)
     judged_only: bool = param(JUDGED_ONLY)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
+        """Refuse a base where the discount has none."""
         check_base(self.discount, self.base)
 
     def score(self, judged: Judged) -> Floats:

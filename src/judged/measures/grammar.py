@@ -58,11 +58,11 @@ def parse_many(text: str | Measure | type[Measure]) -> tuple[Measure, ...]:
     if isinstance(text, Measure):
         return (text,)
     if isinstance(text, type):
-        return (_made(text.entry, {}),)
+        return (text(),)
     entry, values, cutoffs = _read(text)
     if cutoffs is None:
-        return (_made(entry, values),)
-    return tuple(_made(entry, {**values, "cutoff": cutoff}) for cutoff in _series(cutoffs, text))
+        return (entry.cls(**values),)
+    return tuple(entry.cls(**{**values, "cutoff": cutoff}) for cutoff in _series(cutoffs, text))
 
 
 def find(name: str) -> tuple[Entry, Mapping[str, Any]]:
@@ -148,19 +148,3 @@ def _series(cutoffs: str, text: str) -> list[int]:
             raise MeasureError(f"{text!r}: {part!r} is a long series. Fix: at most {_MOST} cutoffs")
         found.extend(range(int(first), int(last or first) + 1))
     return found
-
-
-def _made(entry: Entry, values: Mapping[str, Any]) -> Measure:
-    known = {parameter.name for parameter in entry.all_parameters}
-    for name in values:
-        if name not in known:
-            if name == "cutoff":
-                raise MeasureError(f"{entry.name} takes no cutoff. Fix: write {entry.name}")
-            raise MeasureError(
-                f"{entry.name} has no parameter {name!r}. Fix: use one of {', '.join(sorted(known)) or 'none'}"
-            )
-    for parameter in entry.all_parameters:
-        if parameter.required and parameter.name not in values:
-            written = f"{entry.name}@10" if parameter.name == "cutoff" else f"{entry.name}({parameter.name}=...)"
-            raise MeasureError(f"{entry.name} needs {parameter.name}. Fix: write {written}")
-    return entry.cls(**values)

@@ -58,8 +58,8 @@ class nDCG(Measure):
     judged_only: bool = param(JUDGED_ONLY)
     undefined: float = param(UNDEFINED)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def verify(self) -> None:
+        """Refuse a base where the discount has none."""
         check_base(self.discount, self.base)
 
     def score(self, judged: Judged) -> Floats:

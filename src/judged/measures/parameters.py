@@ -54,6 +54,10 @@ class Parameter:
         except (ValueError, TypeError) as error:
             raise MeasureError(f"{measure}: {self.name}={given!r} is not allowed. Fix: {error}") from None
 
+    def example(self, measure: str) -> str:
+        """Say how a measure is written with this parameter."""
+        return f"{measure}@10" if self.name == "cutoff" else f"{measure}({self.name}=...)"
+
 
 def spell(value: Any) -> str:
     """Write a parameter's value as it stands in a measure's name.
