@@ -45,7 +45,7 @@ def main() -> None:
         start=_start_up(),
         small=_from_file("small", *files["small"], _Rounds(judged=11, ir_measures=11, ranx=2, ranx_first=1)),
         large=_from_file("large", *files["large"], _Rounds(judged=5, ir_measures=3, ranx=3, ranx_first=2)),
-        memory={"large": _in_memory("7", *files["large"]), "small": _in_memory("25", *files["small"])},
+        memory={"large": _in_memory("15", *files["large"]), "small": _in_memory("25", *files["small"])},
     )
     text = report.page(results)
     print(text)
