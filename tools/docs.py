@@ -1,11 +1,12 @@
 """Write what the documentation shows of the program, by running the program; ``--check`` only compares.
 
-Three kinds of generated text:
+Four kinds of generated text:
 
 * in README.md and docs/*.md, a ``console`` block is a list of commands (lines that begin with ``$``), each
   followed by what it prints; the commands run in a folder that holds the sample as ``sample/``;
 * ``python`` blocks with ``>>>`` are run as doctests in the same folder, and must show what Python shows;
-* docs/measures.md and docs/cli.md are made from the registry and from ``--help``.
+* docs/measures.md and docs/cli.md are made from the registry and from ``--help``;
+* src/judged/__init__.pyi tells type checkers what the package imports lazily.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import judged
 from judged import sample
 from judged.errors import JudgedWarning
 from judged.measures import REGISTRY
@@ -43,7 +45,10 @@ def main() -> int:
     with sample_folder() as folder:
         made = {path: rewritten(path, folder) for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))}
         made |= {ROOT / "docs" / "measures.md": measures(), ROOT / "docs" / "cli.md": cli(folder)}
-        pages = [path for path in made if path.name != "measures.md"]  # its examples are doctests of the code
+        made[ROOT / "src" / "judged" / "__init__.pyi"] = stub()
+        pages = [
+            path for path in made if path.suffix == ".md" and path.name != "measures.md"
+        ]  # its examples are doctests of the code
         wrong = [failure for path in pages for failure in doctests(path.name, made[path], folder)]
     for path, text in made.items():
         if not path.exists() or path.read_text() != text:
@@ -54,6 +59,14 @@ def main() -> int:
     if stale:
         print(("out of date, run 'make docs': " if check else "written: ") + ", ".join(stale))
     return 1 if wrong or (check and stale) else 0
+
+
+def stub() -> str:
+    """Write what the package exports, for type checkers."""
+    head = "# Written by tools/docs.py: what `judged` exports; it is imported at its first use."
+    names = [name for name in judged.__all__ if name != "__version__"]
+    lines = [f"from {judged.__getattr__(name).__module__} import {name} as {name}" for name in names]
+    return "\n".join([head, "", *lines, "", "__version__: str", ""])
 
 
 @contextlib.contextmanager

@@ -13,10 +13,12 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from judged._catalogue import MODULES
+
 __version__ = "0.1.0"
 
 _HOMES = {
-    "judged.data": ("Qrels", "Run"),
+    "judged.data": ("Documents", "Qrels", "Run"),
     "judged.data.check": ("check_qrels", "check_run"),
     "judged.data.findings": ("Finding",),
     "judged.data.topics": ("Topics",),
@@ -24,12 +26,9 @@ _HOMES = {
     "judged.errors": ("InputError", "JudgedError", "JudgedWarning", "MeasureError", "MissingExtraError"),
     "judged.evaluation": ("Estimate", "Scores", "evaluate", "runs_of"),
     "judged.judging": ("Judged", "Ranking", "judge", "judge_list"),
-    "judged.measures": (
-        "AP", "CG", "DCG", "F", "P", "R", "RR", "Accuracy", "Bpref", "JudgedShare", "Measure", "NumQ",
-        "NumRel", "NumRelRet", "NumRet", "Rprec", "SetF", "SetP", "SetR", "Success", "UnjudgedShare",
-        "Parameter", "Properties", "measure", "param", "nDCG", "parse", "parse_many",
-    ),
-}  # fmt: skip
+    "judged.measures": ("Measure", "Parameter", "Properties", "measure", "param", "parse", "parse_many"),
+    **{f"judged.measures.{module}": classes for module, classes in MODULES.items()},
+}
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [*_HOME, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll] # noqa: PLE0604

@@ -10,7 +10,7 @@ import pytest
 
 import judged
 from judged import Measure, MeasureError, Parameter, evaluate, measure, param, parse
-from judged.measures import base
+from judged.measures import REGISTRY
 
 ABOUT: dict[str, Any] = {"family": "own", "cite": "here", "use": "never", "misleads": "always"}
 
@@ -18,10 +18,10 @@ ABOUT: dict[str, Any] = {"family": "own", "cite": "here", "use": "never", "misle
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
     """Let each test have a registry of its own."""
-    known = dict(base._entries)
+    known = dict(REGISTRY._entries)
     yield
-    base._entries.clear()
-    base._entries.update(known)
+    REGISTRY._entries.clear()
+    REGISTRY._entries.update(known)
 
 
 def define(worst: float = 0.0) -> type[Measure]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from judged.data import Run
     from judged.data.topics import Topics
     from judged.evaluation import Scores
-    from judged.judging import TopicPolicy
+    from judged.judging import TiePolicy, TopicPolicy
     from judged.stats import IntervalName
 
 _LONG_WORK = 50_000_000  # bytes: what takes long enough to look at a progress bar
@@ -33,6 +33,14 @@ _SUFFIX = {
     ".md": "markdown",
     ".tex": "latex",
     ".parquet": "parquet",
+}
+
+
+_TIES = {
+    "docid": "ties by document id",
+    "docid-rising": "ties by document id, rising",
+    "given": "ties as given",
+    "rank": "ordered by the rank column",
 }
 
 
@@ -51,6 +59,14 @@ _SUFFIX = {
     help="Which topics count: all of the qrels (a missing one scores 0), those of the run, or those of both.",
 )
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents of each topic.")
+@click.option(
+    "--ties",
+    type=click.Choice(["docid", "docid-rising", "given", "rank"]),
+    default="docid",
+    show_default=True,
+    help="Order of equal scores: by falling or rising document id, or as given; or the rank column orders all.",
+)
+@click.option("--documents", metavar="FILE", help="Table of documents (lengths, groups, costs) for measures that ask.")
 @click.option(
     "--ci",
     type=click.Choice(["bootstrap", "t", "none"]),
@@ -73,6 +89,8 @@ def command(
     per_topic: bool,
     topics: TopicPolicy,
     depth: int | None,
+    ties: TiePolicy,
+    documents: str | None,
     ci: IntervalName,
     level: float,
     resamples: int,
@@ -98,11 +116,18 @@ def command(
     judgments = Qrels.read(qrels, format=qrels_format)
     texts = _topics(queries) if queries else None
     given = [run for text in runs for run in _runs(text, run_format)]
-    _keep_inputs(out, [qrels, queries or "", *(run.where for run in given)])
+    _keep_inputs(out, [qrels, queries or "", documents or "", *(run.where for run in given)])
     with warnings.catch_warnings(), _progress(given) as progress:
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
         scores = evaluate_runs(
-            judgments, given, measure or DEFAULT_MEASURES, topics=topics, depth=depth, progress=progress
+            judgments,
+            given,
+            measure or DEFAULT_MEASURES,
+            topics=topics,
+            ties=ties,
+            depth=depth,
+            documents=documents,
+            progress=progress,
         )
     interval = {"ci": ci, "level": level, "resamples": resamples, "seed": seed}
     named = None if texts is None else {query: texts.text(query) for query in scores.query_ids}
@@ -143,7 +168,7 @@ def _caption(scores: Scores, interval: dict[str, Any]) -> str:
         "run": "the topics of the run",
         "both": "the topics that qrels and run have in common",
     }[scores.policies.topics]
-    ties = "ties by document id"
+    ties = _TIES[scores.policies.ties]
     cut = "" if scores.policies.depth is None else f"; first {scores.policies.depth} documents"
     how = {
         "bootstrap": f"[{interval['level']:.0%} interval: bootstrap, {interval['resamples']} resamples,"

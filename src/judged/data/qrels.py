@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
+from judged.data.aspects import Aspects, build_aspects
 from judged.data.compute import pc
 from judged.data.index import QrelsIndex, build_index
 from judged.data.objects import rows_of_object
@@ -112,6 +113,11 @@ class Qrels:
     def index(self) -> QrelsIndex:
         """The judgments made ready for joining; made once and kept."""
         return build_index(self.table)
+
+    @cached_property
+    def aspects(self) -> Aspects:
+        """Every judgment by its pair, where pairs have several (subtopics, assessors); made once and kept."""
+        return build_aspects(self.table, self.index)
 
     def _refuse_duplicates(self, source: Source) -> None:
         if self.table.num_rows == len(self.index.topic):

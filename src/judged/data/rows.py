@@ -46,6 +46,11 @@ class Rows(Protocol):
         """Whether the rows carry scores; without them the run is a set."""
         ...
 
+    @property
+    def has_ranks(self) -> bool:
+        """Whether the rows carry ranks."""
+        ...
+
     def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
         """Give the rows in order; each part holds the columns asked for that the source has."""
         ...
@@ -67,6 +72,11 @@ class TableRows:
         """Whether there is a score column."""
         return "score" in self.table.column_names
 
+    @property
+    def has_ranks(self) -> bool:
+        """Whether there is a rank column."""
+        return "rank" in self.table.column_names
+
     def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
         """Give slices of the table."""
         del digest  # bytes of memory are not bytes of a file
@@ -87,6 +97,7 @@ class MappingRows:
     mapping: Mapping[Any, Mapping[Any, Any]] = field(repr=False)
     where: str = "<dict>"
     has_scores: bool = True
+    has_ranks: bool = False
 
     def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
         """Give some topics at a time."""

@@ -102,6 +102,11 @@ class Run:
         return self.rows.has_scores
 
     @property
+    def has_ranks(self) -> bool:
+        """Whether each document comes with a rank of its own."""
+        return self.rows.has_ranks
+
+    @property
     def table(self) -> Table:
         """All rows as an Arrow table: ``query_id, doc_id`` and, where there are any, ``score, rank, run_id``."""
         table, _ = Source(self.rows, self.name).table(_COLUMNS)

@@ -110,6 +110,11 @@ class TextRows:
         """Whether a field is a score, or a rank that stands in for one."""
         return bool({"score", "rank"} & set(self.layout.names))
 
+    @property
+    def has_ranks(self) -> bool:
+        """Whether a field is a rank."""
+        return "rank" in self.layout.names
+
     def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
         """Give each block as a part; parsing happens when the part is called."""
         skip = self.layout.header

@@ -37,6 +37,7 @@ class Policies:
     topics: str = "qrels"
     ties: str = "docid"
     depth: int | None = None
+    precision: str = "double"
 
 
 @dataclass(frozen=True)

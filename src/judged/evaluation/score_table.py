@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from judged.errors import InputError, MissingExtraError
 from judged.evaluation.facts import Estimate, Policies, QrelsFacts, RunFacts
-from judged.measures import Measure, parse
+from judged.measures import Measure, aggregate, logarithms, parse
 from judged.stats import IntervalMethod, mean_intervals
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class ScoreTable:
     ) -> tuple[Estimate, ...]:
         """Give every number with its interval over topics, run by run.
 
-        Intervals are made for means only. All runs and measures share the resamples of topics, so that
-        their intervals move together.
+        Intervals are made for means, arithmetic and geometric. All runs and measures share the resamples of
+        topics, so that their intervals move together.
 
         Raises
         ------
@@ -89,14 +89,22 @@ class ScoreTable:
         """
         method = IntervalMethod(ci, level, resamples, seed)
         flat = self.values.reshape(-1, len(self.query_ids))
-        wanted = [m.entry.aggregate == "mean" for _ in self.runs for m in self.measures]
-        limits = np.full((len(flat), 2), np.nan)
-        limits[wanted] = mean_intervals(flat[wanted], method)
+        limits = self._limits(flat, method)
         rows = [(run, m) for run in self.run_names for m in self.measures]
         return tuple(
             _estimate(run, m, scores[~np.isnan(scores)], bounds)
             for (run, m), scores, bounds in zip(rows, flat, limits, strict=True)
         )
+
+    def _limits(self, flat: Floats, method: IntervalMethod) -> Floats:
+        """Give the interval of each row; that of a geometric mean is made of the scores' logarithms."""
+        kinds = np.array([m.entry.aggregate for _ in self.runs for m in self.measures])
+        limits = np.full((len(flat), 2), np.nan)
+        limits[kinds == "mean"] = mean_intervals(flat[kinds == "mean"], method)
+        if len(geometric := np.flatnonzero(kinds == "geometric mean")):
+            logs = np.stack([logarithms(scores) for scores in flat[geometric]])
+            limits[geometric] = np.exp(mean_intervals(logs, method))
+        return limits
 
     def value(self, measure: str | Measure, run: str | None = None) -> float:
         """Give the aggregate of one measure; the run may be left out where there is only one.
@@ -182,8 +190,7 @@ class ScoreTable:
 
 
 def _estimate(run: str, measure: Measure, scores: Floats, bounds: Floats) -> Estimate:
-    total = float(np.cumsum(scores)[-1]) if len(scores) else 0.0  # one addition after the other, as in C
     kind = measure.entry.aggregate
-    value = total if kind != "mean" else total / len(scores) if len(scores) else float("nan")
+    value = aggregate(kind, scores)
     ci = None if np.isnan(bounds).any() else (float(bounds[0]), float(bounds[1]))
     return Estimate(run, str(measure), kind, value, ci, len(scores))

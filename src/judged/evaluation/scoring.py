@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.data import Qrels
+from judged.data import Documents, Qrels
 from judged.data.compute import distinct
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation.facts import Policies, QrelsFacts, RunFacts
 from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, runs_of
 from judged.evaluation.notes import list_notes, qrels_notes, run_notes
 from judged.evaluation.scores import Scores
-from judged.judging import Judged, TiePolicy, TopicPolicy, judge
+from judged.judging import Judged, Precision, TiePolicy, TopicPolicy, judge
 from judged.measures import Measure
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def evaluate(
     topics: TopicPolicy = "qrels",
     ties: TiePolicy = "docid",
     depth: int | None = None,
+    precision: Precision = "double",
+    documents: Any = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Scores:
     """Score runs against judgments.
@@ -50,9 +52,15 @@ def evaluate(
         ``qrels``: all topics of the qrels count, a missing one scores as an empty ranking. ``both``: those
         that the run has too. ``run``: those of the run, judged or not.
     ties
-        ``docid``: equal scores are ordered by falling document id, as trec_eval does.
+        ``docid``: equal scores are ordered by falling document id, as trec_eval does; ``docid-rising``;
+        ``given``: as the run lists them; ``rank``: the rank column orders all documents.
     depth
         How many documents of each topic count; None for all.
+    precision
+        What of the scores is compared: ``double``, or ``single`` as trec_eval did before version 10.
+    documents
+        What is known of the documents, for the few measures that ask for it: a `Documents`, a path, a data
+        frame or ``{doc_id: {"length": 120}}``.
     progress
         Called while files are read, with the run's name and the number of bytes read since the last call.
 
@@ -80,10 +88,11 @@ def evaluate(
     measures = measures if isinstance(measures, (str, Measure, type)) else list(measures)
     wanted = measures_of(measures)
     judgments = Qrels.of(qrels)
+    facts_of = None if documents is None else Documents.of(documents)
     lists: list[Judged] = []
     for run in runs_of(runs):
         tell = partial(progress, run.name) if progress else None
-        judged = judge(judgments, run, ties=ties, depth=depth, progress=tell)
+        judged = judge(judgments, run, ties=ties, depth=depth, precision=precision, documents=facts_of, progress=tell)
         _refuse_foreign(judged)
         lists.append(judged)
     facts = tuple(_run_facts(judged, topics) for judged in lists)
@@ -96,7 +105,7 @@ def evaluate(
         query_ids=query_ids,
         values=values,
         counted=counted,
-        policies=Policies(topics, ties, depth),
+        policies=Policies(topics, ties, depth, precision),
         qrels=_qrels_facts(judgments),
         notes=notes,
         versions=_versions(),

@@ -1,7 +1,19 @@
 """Rank and join, once: `judge` turns qrels and a run into a `Judged`."""
 
+from judged.judging.dense import Returned
 from judged.judging.join import judge
-from judged.judging.judged import Judged, Ranking, TiePolicy, TopicPolicy
+from judged.judging.judged import Judged, Labels
 from judged.judging.lists import judge_list
+from judged.judging.policies import Precision, Ranking, TiePolicy, TopicPolicy
 
-__all__ = ["Judged", "Ranking", "TiePolicy", "TopicPolicy", "judge", "judge_list"]
+__all__ = [
+    "Judged",
+    "Labels",
+    "Precision",
+    "Ranking",
+    "Returned",
+    "TiePolicy",
+    "TopicPolicy",
+    "judge",
+    "judge_list",
+]

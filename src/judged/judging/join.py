@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.data import MappingRows, Qrels, Run, TableRows
+from judged.data import Documents, MappingRows, Qrels, Run, TableRows
 from judged.errors import InputError
-from judged.judging.judged import Judged, Ranking
+from judged.judging.judged import Judged
 from judged.judging.mapping import scan_mapping
+from judged.judging.policies import Ranking
 from judged.judging.ranking import DuplicateDocumentError
 from judged.judging.scan import scan
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged.judging.found import Found
-    from judged.judging.judged import TiePolicy
+    from judged.judging.policies import Precision, TiePolicy
 
 
 class _Meter:
@@ -46,6 +48,8 @@ def judge(
     *,
     ties: TiePolicy = "docid",
     depth: int | None = None,
+    precision: Precision = "double",
+    documents: Any = None,
     progress: Callable[[int], None] | None = None,
 ) -> Judged:
     """Rank a run and join it with the judgments.
@@ -57,9 +61,15 @@ def judge(
     run
         A `Run`, or anything that `Run.of` takes.
     ties
-        How equal scores are ordered: ``docid``, falling byte order of the document ids.
+        How documents with equal scores are ordered: ``docid``, falling byte order of their ids;
+        ``docid-rising``; ``given``, as the run lists them; or ``rank``: the rank column orders all.
     depth
         How many documents of each topic count; None for all.
+    precision
+        What of the scores is compared: ``double``, or ``single`` as trec_eval did before version 10.
+    documents
+        What is known of the documents (`Documents`, or what `Documents.of` takes), for the few measures that
+        ask for it: lengths, groups, costs.
     progress
         Called while a file is read, with the number of bytes read since the last call.
 
@@ -79,21 +89,24 @@ def judge(
     [2]
     """
     qrels, run = Qrels.of(qrels), Run.of(run)
-    ranking = Ranking(ties, depth)
-    if depth is not None and not run.has_scores:
+    ranking = Ranking(ties, depth, precision)
+    if ties == "rank" and not run.has_ranks:
+        raise InputError("it has no rank column", fix="choose another order for ties", path=run.where)
+    if depth is not None and not run.has_scores and ties != "rank":
         raise InputError("a run without scores has no first documents", fix="leave out the depth", path=run.where)
     digest = None if isinstance(run.rows, (MappingRows, TableRows)) else _Meter(progress)
     try:
         if isinstance(run.rows, MappingRows):
-            found = scan_mapping(qrels.index, run.rows.mapping)
+            found = scan_mapping(qrels.index, run.rows.mapping, ranking)
         else:
-            found = scan(qrels.index, run.rows, digest)
+            found = scan(qrels.index, run.rows, ranking, digest)
     except DuplicateDocumentError as error:
         line = run.rows.line(error.query_id, error.doc_id, 2)
         raise DuplicateDocumentError(error.query_id, error.doc_id, run.where, line) from None
     except InputError as error:
         raise error if error.path else InputError(error.problem, fix=error.fix, path=run.where) from None
-    return _judged(qrels, run, ranking, found, digest.hexdigest() if digest else None)
+    judged = _judged(qrels, run, ranking, found, digest.hexdigest() if digest else None)
+    return judged if documents is None else replace(judged, documents=Documents.of(documents))
 
 
 def _judged(qrels: Qrels, run: Run, ranking: Ranking, found: Found, sha256: str | None) -> Judged:
@@ -125,7 +138,7 @@ def _judged(qrels: Qrels, run: Run, ranking: Ranking, found: Found, sha256: str 
         label_topic=index.topic,
         label_grade=index.grade,
         label_row=np.arange(len(index.topic)),
-        ranked=run.has_scores,
+        ranked=run.has_scores or ranking.ties == "rank",
         ranking=ranking,
         extra=names,
         extra_returned=np.minimum(np.array([extra[name] for name in names], dtype=np.int64), most),

@@ -4,44 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
-from judged.errors import InputError
+from judged.errors import InputError, MeasureError
+from judged.judging.dense import Returned, all_returned
+from judged.judging.policies import Ranking, TopicPolicy
 from judged.judging.segments import running_count, segment_starts, segment_sum
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
-    from judged.data import Qrels, Run
-
-TopicPolicy: TypeAlias = Literal["qrels", "run", "both"]
-TiePolicy: TypeAlias = Literal["docid"]
+    from judged.data import Documents, Qrels, Run
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """How a run's documents were ranked.
+class Labels(NamedTuple):
+    """Labels one by one, where a document may have several.
 
-    Parameters
+    Attributes
     ----------
-    ties
-        ``docid``: documents with the same score stand in falling byte order of their ids (trec_eval's rule).
-    depth
-        How many documents of each topic count; None for all.
+    of : (A,) int64
+        The position of the hit, or of the judged pair, that the label belongs to; rising.
+    aspect : (A,) int64
+        The subtopic or assessor: a position in ``qrels.aspects.names``; rising within one hit or pair.
+    grade : (A,) float64
     """
 
-    ties: TiePolicy = "docid"
-    depth: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.ties not in get_args(TiePolicy):
-            raise InputError(f"no tie policy {self.ties!r}", fix=f"one of {', '.join(get_args(TiePolicy))}")
-        whole = isinstance(self.depth, (int, np.integer)) and not isinstance(self.depth, bool)
-        if self.depth is not None and not (whole and self.depth >= 1):
-            raise InputError(
-                f"the depth {self.depth} makes no sense", fix="give a whole number from 1, or None for all"
-            )
+    of: Ints
+    aspect: Ints
+    grade: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +68,10 @@ class Judged:
         Topics of the run that the qrels do not have, and how many documents each returned.
     qrels, run
         Where all this comes from.
+    documents : Documents or None
+        What is known of documents, for the measures that ask for it.
+    reordered : bool
+        Whether this is another ranking than the run's own: an ideal one, or one without unjudged documents.
 
     Examples
     --------
@@ -110,6 +105,8 @@ class Judged:
     qrels: Qrels = field(repr=False)
     run: Run = field(repr=False)
     run_sha256: str | None = field(default=None, repr=False)
+    documents: Documents | None = field(default=None, repr=False)
+    reordered: bool = field(default=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.query_ids)
@@ -156,6 +153,46 @@ class Judged:
         return np.ones(len(self.rank), dtype=np.bool_) if cutoff is None else self.rank <= cutoff
 
     @cached_property
+    def aspects(self) -> Labels:
+        """Each hit's labels one by one: subtopics, assessors."""
+        return Labels(*self.qrels.aspects.of(self.label_row[self.row]))
+
+    @cached_property
+    def label_aspects(self) -> Labels:
+        """Each judged pair's labels one by one."""
+        return Labels(*self.qrels.aspects.of(self.label_row))
+
+    @cached_property
+    def everything(self) -> Returned:
+        """Every returned document of these topics with its rank, judged or not. The run is read once more.
+
+        Raises
+        ------
+        MeasureError
+            If this is not the run's own ranking.
+        """
+        if self.reordered:
+            raise MeasureError("an ideal or condensed ranking has no unjudged documents. Fix: leave out judged_only")
+        return all_returned(self.run, self.query_ids, self.ranking)
+
+    def fact(self, name: str, measure: object) -> Any:
+        """Look up what is known of every returned document, in the order of `everything`: (D,) Arrow array.
+
+        Raises
+        ------
+        MeasureError
+            If nothing is known of documents.
+        InputError
+            If a returned document lacks this fact.
+        """
+        if self.documents is None:
+            raise MeasureError(
+                f"{measure} needs the {name} of every returned document."
+                f" Fix: give documents= (on the command line --documents), a table with doc_id and {name}"
+            )
+        return self.documents.column(name, self.everything.doc)
+
+    @cached_property
     def ideal(self) -> Judged:
         """The best ranking of the judged documents: grades falling. Negative grades are left out."""
         return self.ideal_by(np.where(self.label_grade >= 0, self.label_grade, -np.inf))
@@ -185,6 +222,7 @@ class Judged:
             score=-rank.astype(np.float64) if score is None else score,
             tie_first=rank,
             tie_last=rank,
+            reordered=True,
         )
 
     def over(self, topics: TopicPolicy) -> Judged:

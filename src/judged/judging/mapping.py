@@ -18,7 +18,7 @@ import pyarrow as pa
 from judged.data import id_text
 from judged.errors import InputError
 from judged.judging.found import Found, nothing
-from judged.judging.ranking import DuplicateDocumentError
+from judged.judging.ranking import DuplicateDocumentError, as_compared
 from judged.judging.segments import falling_bounds
 
 if TYPE_CHECKING:
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
     from judged._types import Floats, Ints
     from judged.data import QrelsIndex
+    from judged.judging.policies import Ranking
 
 _Topics: TypeAlias = "dict[str, Mapping[Any, Any]]"
 
 _SHOWN = 60  # characters of a bad score
 
 
-def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]]) -> Found:
+def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]], ranking: Ranking) -> Found:
     """Find the judged documents of ``{query_id: {doc_id: score}}`` and their ranks.
 
     Raises
@@ -45,15 +46,16 @@ def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]]) ->
         return nothing()
     odd = _refuse_duplicates(topics)
     counts = list(map(len, topics.values()))
-    flat = _flat_scores(topics, counts)
+    flat = as_compared(_flat_scores(topics, counts), ranking)
     lengths = np.array(counts, dtype=np.int64)
     ends = np.cumsum(lengths)
     starts = ends - lengths
     _make_fall(flat, starts, ends)
-    segment, row, score = _look_up(index, topics, odd)
+    segment, row, given = _look_up(index, topics, odd)
+    score = as_compared(given, ranking)
     first, behind = falling_bounds(flat, starts[segment], ends[segment], score)
     ids = [index.row_names[at] for at in row.tolist()]
-    place = first + _tie_offsets(list(topics.values()), segment, ids, score, behind - first)
+    place = first + _tie_offsets(list(topics.values()), segment, ids, score, behind - first, ranking)
     start = starts[segment]
     return Found(
         names=tuple(topics),
@@ -159,31 +161,32 @@ def _look_up(index: QrelsIndex, topics: _Topics, odd: set[str]) -> tuple[Ints, I
 
     A document is looked up under its text and, in the topics whose ids are not all text, under its integer.
     """
-    rows: list[int] = []
-    scores: list[Any] = []
-    counts: list[int] = []
+    got: list[Any] = []
+    first: list[int] = []
+    ends: list[int] = []
     names, bounds, codes = index.row_names, index.bounds, index.codes
     for topic, docs in topics.items():
         code = codes.get(topic, -1)
         start, end = (bounds[code], bounds[code + 1]) if code >= 0 else (0, 0)
-        got = list(map(docs.get, names[start:end]))
         if topic in odd:
-            got = [
-                _by_integer(docs, name) if score is None else score
-                for name, score in zip(names[start:end], got, strict=True)
-            ]
-        kept = [row for row, score in enumerate(got, start) if score is not None]
-        rows += kept
-        scores += [score for score in got if score is not None]
-        counts.append(len(kept))
-    segment = np.repeat(np.arange(len(topics)), counts)
-    return segment, np.array(rows, dtype=np.int64), np.array(scores, dtype=np.float64)
+            got += [_by_text_or_integer(docs, name) for name in names[start:end]]
+        else:
+            got.extend(map(docs.get, names[start:end]))
+        first.append(start)
+        ends.append(len(got))
+    kept = [at for at, score in enumerate(got) if score is not None]
+    scores = np.array([got[at] for at in kept], dtype=np.float64)
+    at = np.array(kept, dtype=np.int64)
+    segment = np.searchsorted(ends, at, side="right")
+    begins = np.concatenate(([0], ends))[segment].astype(np.int64)
+    return segment, np.array(first, dtype=np.int64)[segment] + at - begins, scores
 
 
-def _by_integer(docs: Mapping[Any, Any], name: str) -> Any:
-    """Look a document up under the integer that its text is."""
-    number = _integer(name)
-    return None if number is None else docs.get(number)
+def _by_text_or_integer(docs: Mapping[Any, Any], name: str) -> Any:
+    """Look a document up under its text, or under the integer that its text is."""
+    score = docs.get(name)
+    number = _integer(name) if score is None else None
+    return score if number is None else docs.get(number)
 
 
 def _integer(text: str) -> int | None:
@@ -195,8 +198,10 @@ def _integer(text: str) -> int | None:
     return number if str(number) == text else None
 
 
-def _tie_offsets(topics: list[Mapping[Any, Any]], segment: Ints, ids: list[str], score: Floats, size: Ints) -> Ints:
-    """Count, for each row, the equals that stand before it: those whose document id is greater."""
+def _tie_offsets(
+    topics: list[Mapping[Any, Any]], segment: Ints, ids: list[str], score: Floats, size: Ints, ranking: Ranking
+) -> Ints:
+    """Count, for each row, the equals that stand before it by the tie policy."""
     offsets = np.zeros(len(ids), dtype=np.int64)
     tied: dict[int, list[int]] = {}
     for row in np.flatnonzero(size > 1).tolist():
@@ -204,10 +209,16 @@ def _tie_offsets(topics: list[Mapping[Any, Any]], segment: Ints, ids: list[str],
     for topic, rows in tied.items():
         equals: dict[float, list[str]] = {float(score[row]): [] for row in rows}
         for doc, value in topics[topic].items():
-            if (group := equals.get(float(value))) is not None:
+            if (group := equals.get(_compared(value, ranking))) is not None:
                 group.append(id_text(doc, "document id"))
-        order = {value: sorted(group, reverse=True) for value, group in equals.items()}
-        places = {value: {doc: at for at, doc in enumerate(group)} for value, group in order.items()}
+        if ranking.ties != "given":
+            for group in equals.values():
+                group.sort(reverse=ranking.ties == "docid")
+        places = {value: {doc: at for at, doc in enumerate(group)} for value, group in equals.items()}
         for row in rows:
             offsets[row] = places[float(score[row])][ids[row]]
     return offsets
+
+
+def _compared(score: Any, ranking: Ranking) -> float:
+    return float(score) if ranking.precision == "double" else float(np.float32(score))

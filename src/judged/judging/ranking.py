@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from judged._types import Batch, Floats, Hashes, Ints, Strings
     from judged.data import QrelsIndex
+    from judged.judging.policies import Ranking
 
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 _HIGH_HALF = np.uint64(32)
@@ -43,7 +44,7 @@ class DuplicateDocumentError(InputError):
         )
 
 
-def rank_topics(index: QrelsIndex, batch: Batch, runs: TopicRuns | None = None) -> Found:
+def rank_topics(index: QrelsIndex, batch: Batch, ranking: Ranking, runs: TopicRuns | None = None) -> Found:
     """Rank a batch of whole topics, each in one piece, and pick out the rows that may be judged.
 
     Parameters
@@ -51,7 +52,9 @@ def rank_topics(index: QrelsIndex, batch: Batch, runs: TopicRuns | None = None) 
     index
         The qrels.
     batch
-        ``query_id, doc_id`` and, unless the run is a set, ``score``.
+        ``query_id, doc_id`` and, unless the run is a set, ``score`` (or ``rank``, where that is the order).
+    ranking
+        How documents are put in order.
     runs
         What `topic_runs` says of its query ids, where the caller knows that already.
 
@@ -62,7 +65,7 @@ def rank_topics(index: QrelsIndex, batch: Batch, runs: TopicRuns | None = None) 
     """
     names, starts, ends = runs or topic_runs(batch.column("query_id"))
     docs = batch.column("doc_id")
-    scores = _scores(batch)
+    scores = _scores(batch, ranking)
     lengths = ends - starts
     hashes = hash_ids(docs)
     _refuse_duplicates(lengths, hashes, names, docs)
@@ -80,7 +83,10 @@ def rank_topics(index: QrelsIndex, batch: Batch, runs: TopicRuns | None = None) 
         place = place[rows]
     start = starts[topic]
     first, behind = _equals(falling, place, start, ends[topic])
-    place = _break_ties(place, first, behind, lambda at: docs.take(int_array(at if order is None else order[at])))
+    if ranking.ties != "given":
+        direction = "ascending" if ranking.ties == "docid-rising" else "descending"
+        taken = lambda at: docs.take(int_array(at if order is None else order[at]))  # noqa: E731
+        place = _break_ties(place, first, behind, taken, direction)
     return Found(
         names=tuple(queries),
         returned=lengths,
@@ -111,7 +117,9 @@ def topic_runs(queries: Strings) -> TopicRuns:
     return encoded.values, np.concatenate(([0], ends[:-1])).astype(np.int64), ends
 
 
-def _scores(batch: Batch) -> Floats:
+def _scores(batch: Batch, ranking: Ranking) -> Floats:
+    if ranking.ties == "rank":
+        return -batch.column("rank").to_numpy(zero_copy_only=False).astype(np.float64)
     if "score" not in batch.schema.names:
         return np.zeros(batch.num_rows)
     scores = batch.column("score").to_numpy(zero_copy_only=False)
@@ -119,7 +127,15 @@ def _scores(batch: Batch) -> Floats:
         row = int(np.flatnonzero(np.isnan(scores))[0])
         pair = f"topic {batch.column('query_id')[row]}, document {batch.column('doc_id')[row]}"
         raise InputError(f"the score of {pair} is NaN", fix="write a number, or leave the document out")
-    return scores
+    return as_compared(scores, ranking)
+
+
+def as_compared(scores: Floats, ranking: Ranking) -> Floats:
+    """Give the scores as they are compared: whole, or what 32 bits hold of them."""
+    if ranking.precision == "double":
+        return scores
+    with np.errstate(over="ignore"):
+        return scores.astype(np.float32).astype(np.float64)
 
 
 def _refuse_duplicates(lengths: Ints, hashes: Hashes, names: Strings, docs: Strings) -> None:
@@ -145,8 +161,8 @@ def _order(scores: Floats, lengths: Ints, starts: Ints) -> Ints | None:
     return np.lexsort((-scores, np.repeat(np.arange(len(lengths)), lengths))) if rises.any() else None
 
 
-def _break_ties(place: Ints, first: Ints, behind: Ints, docs_at: Callable[[Ints], Strings]) -> Ints:
-    """Move each row that is tied to its place among its equals, document ids falling."""
+def _break_ties(place: Ints, first: Ints, behind: Ints, docs_at: Callable[[Ints], Strings], direction: str) -> Ints:
+    """Move each row that is tied to its place among its equals, document ids falling or rising."""
     tied = behind - first > 1
     if not tied.any():
         return place
@@ -156,7 +172,7 @@ def _break_ties(place: Ints, first: Ints, behind: Ints, docs_at: Callable[[Ints]
     offsets = np.cumsum(sizes) - sizes
     members = np.arange(len(group)) - np.repeat(offsets, sizes) + np.repeat(groups, sizes)
     table = pa.table({"group": int_array(group), "doc": docs_at(members)})
-    order = pc.sort_indices(table, sort_keys=[("group", "ascending"), ("doc", "descending")]).to_numpy()
+    order = pc.sort_indices(table, sort_keys=[("group", "ascending"), ("doc", direction)]).to_numpy()
     new_place = np.empty(len(members), dtype=np.int64)
     new_place[order] = members
     moved = place.copy()

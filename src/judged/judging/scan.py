@@ -21,8 +21,8 @@ from judged.judging.ranking import rank_topics, topic_runs
 if TYPE_CHECKING:
     from judged._types import Batch, Strings
     from judged.data import Digest, QrelsIndex, Rows
+    from judged.judging.policies import Ranking
 
-COLUMNS = ("query_id", "doc_id", "score")
 SHARE = 2_000_000
 """Rows of a scattered run that are held at a time, at the least."""
 _MOST_SHARES = 4
@@ -54,7 +54,7 @@ class _Cut(NamedTuple):
     tail: Batch | None
 
 
-def scan(index: QrelsIndex, rows: Rows, digest: Restartable | None = None) -> Found:
+def scan(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Restartable | None = None) -> Found:
     """Find the judged rows of a run and their ranks, whatever the order of its rows.
 
     Raises
@@ -63,15 +63,15 @@ def scan(index: QrelsIndex, rows: Rows, digest: Restartable | None = None) -> Fo
         If a part cannot be read or ranked.
     """
     try:
-        return _scan_grouped(index, rows, digest)
+        return _scan_grouped(index, rows, ranking, digest)
     except ScatteredError:
         pass
     if digest:
         digest.restart()
-    return _scan_scattered(index, rows, digest)
+    return _scan_scattered(index, rows, ranking, digest)
 
 
-def _scan_grouped(index: QrelsIndex, rows: Rows, digest: Digest | None) -> Found:
+def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Digest | None) -> Found:
     found: list[Found] = []
     seen: set[str] = set()
     edges: list[Batch] = []  # complete topics that crossed a part's end, not ranked yet
@@ -88,10 +88,10 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, digest: Digest | None) -> Found
         edges.extend(open_topic)
         open_topic.clear()
         if edges and (flush or sum(edge.num_rows for edge in edges) > _EDGE_ROWS):
-            take(rank_topics(index, _joined(edges)))
+            take(rank_topics(index, _joined(edges), ranking))
             edges.clear()
 
-    for cut in in_order(rows.parts(COLUMNS, digest), partial(_cut, index)):
+    for cut in in_order(rows.parts(columns_of(ranking), digest), partial(_cut, index, ranking)):
         if open_topic and _first_topic(open_topic[0]) != _first_topic(cut.head):
             close()
         open_topic.append(cut.head)
@@ -104,7 +104,7 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, digest: Digest | None) -> Found
     return together(found)
 
 
-def _scan_scattered(index: QrelsIndex, rows: Rows, digest: Digest | None) -> Found:
+def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Digest | None) -> Found:
     counts: dict[str, int] = {}
     for lengths in in_order(rows.parts(("query_id",), digest), _topic_lengths):
         for name, length in lengths.items():
@@ -112,20 +112,25 @@ def _scan_scattered(index: QrelsIndex, rows: Rows, digest: Digest | None) -> Fou
     found: list[Found] = []
     for share in _shares(counts):
         wanted = pa.array(share, pa.string())
-        pieces = list(in_order(rows.parts(COLUMNS), partial(_only, wanted=wanted)))
+        pieces = list(in_order(rows.parts(columns_of(ranking)), partial(_only, wanted=wanted)))
         batch = _joined([piece for piece in pieces if piece.num_rows])
         codes = pc.index_in(batch.column("query_id"), value_set=wanted).to_numpy()
-        found.append(rank_topics(index, batch.take(int_array(np.argsort(codes, kind="stable")))))
+        found.append(rank_topics(index, batch.take(int_array(np.argsort(codes, kind="stable"))), ranking))
     return together(found)
 
 
-def _cut(index: QrelsIndex, batch: Batch) -> _Cut:
+def columns_of(ranking: Ranking) -> tuple[str, ...]:
+    """Name the columns that put documents in order."""
+    return ("query_id", "doc_id", "rank" if ranking.ties == "rank" else "score")
+
+
+def _cut(index: QrelsIndex, ranking: Ranking, batch: Batch) -> _Cut:
     names, starts, ends = topic_runs(batch.column("query_id"))
     if len(starts) == 1:
         return _Cut(batch, None, None)
     first, last = int(starts[1]), int(starts[-1])
     inner = names.slice(1, len(names) - 2), starts[1:-1] - first, ends[1:-1] - first
-    middle = rank_topics(index, batch.slice(first, last - first), inner) if last > first else None
+    middle = rank_topics(index, batch.slice(first, last - first), ranking, inner) if last > first else None
     return _Cut(_copied(batch.slice(0, first)), middle, _copied(batch.slice(last)))
 
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from inspect import get_annotations
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never, Self, TypeAlias, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
 from judged.errors import MeasureError
 from judged.judging import judge_list
 from judged.measures.parameters import Parameter, spell
+from judged.measures.registry import REGISTRY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from judged._types import Floats
     from judged.judging import Judged
-    from judged.judging.lists import Grades
-
-Aggregate: TypeAlias = Literal["mean", "sum", "count"]
+    from judged.judging.lists import Grade, Grades
+    from judged.measures.aggregates import Aggregate
 
 
 @dataclass(frozen=True)
@@ -70,29 +69,25 @@ class Entry:
     use: str
     misleads: str
     tools: Mapping[str, str] = field(default_factory=dict)
+    at: str = "cutoff"
     all_parameters: tuple[Parameter, ...] = ()
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters in the order in which they are written, the cutoff left out."""
-        return tuple(parameter for parameter in self.all_parameters if parameter.name != "cutoff")
+        """The parameters in the order in which they are written, without the one that follows the ``@``."""
+        return tuple(parameter for parameter in self.all_parameters if parameter.name != self.at)
 
     @property
     def cutoff(self) -> Parameter | None:
-        """The cutoff, where the measure takes one."""
-        return next((parameter for parameter in self.all_parameters if parameter.name == "cutoff"), None)
-
-
-_entries: dict[str, Entry] = {}
-REGISTRY: Mapping[str, Entry] = MappingProxyType(_entries)
-"""Every measure by its name."""
+        """What follows the ``@``, where the measure takes something there: the cutoff, as a rule."""
+        return next((parameter for parameter in self.all_parameters if parameter.name == self.at), None)
 
 
 class MeasureType(type):
     """The type of measure classes. It lets a class stand for its defaults: ``nDCG @ 10`` is ``nDCG(cutoff=10)``."""
 
-    def __matmul__(cls: type[M], cutoff: int) -> M:  # type: ignore[misc]
-        return cls(cutoff=cutoff)  # type: ignore[call-arg]
+    def __matmul__(cls: type[M], cutoff: float) -> M:  # type: ignore[misc]
+        return cls(**{cls.entry.at: cutoff})
 
 
 class Measure(metaclass=MeasureType):
@@ -107,7 +102,7 @@ class Measure(metaclass=MeasureType):
     def __init__(self, **given: Any) -> None:
         for parameter in self.entry.all_parameters:
             if parameter.name not in given and parameter.required:
-                how = parameter.example(self.entry.name)
+                how = parameter.example(self.entry.name, self.entry.at)
                 raise MeasureError(f"{self.entry.name} needs {parameter.name}. Fix: write {how}")
             value = parameter.check(given.pop(parameter.name, parameter.default), self.entry.name)
             vars(self)[parameter.name] = value
@@ -165,21 +160,23 @@ class Measure(metaclass=MeasureType):
             scores = np.where(self.is_defined(judged), scores, undefined)
         return scores
 
-    def of_list(self, grades: Grades, *, missing: Sequence[float] = ()) -> float:
-        """Score one ranked list of grades (None: unjudged); `missing` are judged and not returned.
+    def of_list(
+        self, grades: Grades, *, missing: Sequence[Grade] = (), facts: Mapping[str, Sequence[Any]] | None = None
+    ) -> float:
+        """Score one ranked list of grades, as `judge_list` takes them; `missing` are judged and not returned.
 
         >>> from judged import AP
         >>> AP().of_list([1, 0, 1, 0, 1], missing=[1])
         0.5666666666666667
         """
-        return float(self(judge_list(grades, missing=missing))[0])
+        return float(self(judge_list(grades, missing=missing, facts=facts))[0])
 
     def is_defined(self, judged: Judged) -> Any:
         """Mark the topics that have something relevant: (T,) bool."""
         return judged.sum_labels(judged.relevant_labels(getattr(self, "rel", np.nextafter(0, 1)))) > 0
 
-    def __matmul__(self, cutoff: int) -> Self:
-        return self.replace(cutoff=cutoff)
+    def __matmul__(self, cutoff: float) -> Self:
+        return self.replace(**{self.entry.at: cutoff})
 
     def replace(self, **changes: Any) -> Self:
         """Give the same measure with other parameters."""
@@ -193,8 +190,8 @@ class Measure(metaclass=MeasureType):
             if getattr(self, parameter.name) != parameter.default
         ]
         inside = f"({','.join(written)})" if written else ""
-        cutoff = getattr(self, "cutoff", None)
-        return f"{self.entry.name}{inside}" + ("" if cutoff is None else f"@{cutoff}")
+        cutoff = getattr(self, self.entry.at, None)
+        return f"{self.entry.name}{inside}" + ("" if cutoff is None else f"@{spell(cutoff)}")
 
     def __repr__(self) -> str:
         return str(self)
@@ -227,6 +224,7 @@ def measure(
     aggregate: Aggregate = "mean",
     properties: Properties | None = None,
     tools: Mapping[str, str] | None = None,
+    at: str = "cutoff",
 ) -> Callable[[type[M]], type[M]]:
     """Register a measure.
 
@@ -248,6 +246,8 @@ def measure(
         What is true of every score.
     tools
         What other tools call the same number.
+    at
+        The parameter that is written behind the ``@``.
     """
 
     def register(made: type[M]) -> type[M]:
@@ -263,12 +263,10 @@ def measure(
             use,
             misleads,
             tools or {},
+            at,
             _declared(made, key),
         )
-        known = _entries.get(key)
-        if known and (known.cls.__module__, known.cls.__qualname__) != (made.__module__, made.__qualname__):
-            raise MeasureError(f"two measures are called {key}")
-        _entries[key] = made.entry  # the same class again is its new version: a notebook cell that was run again
+        REGISTRY.add(made.entry)
         return made
 
     return register

@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from judged.errors import MeasureError
-from judged.measures.base import REGISTRY, Entry, Measure
+from judged.measures.base import Entry, Measure
+from judged.measures.registry import REGISTRY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -62,6 +63,8 @@ def parse_many(text: str | Measure | type[Measure]) -> tuple[Measure, ...]:
     entry, values, cutoffs = _read(text)
     if cutoffs is None:
         return (entry.cls(**values),)
+    if entry.at != "cutoff":
+        return tuple(entry.cls(**{**values, entry.at: one}) for one in cutoffs.replace(" ", "").split(","))
     return tuple(entry.cls(**{**values, "cutoff": cutoff}) for cutoff in _series(cutoffs, text))
 
 

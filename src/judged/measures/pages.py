@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from judged.measures.base import REGISTRY, Entry
+from judged.measures.base import Entry
 from judged.measures.grammar import find
 from judged.measures.parameters import Parameter, spell
+from judged.measures.registry import REGISTRY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +32,18 @@ def catalogue() -> str:
     return "\n".join([*lines, "", "'judged measures NAME' shows one with its formula, parameters and pitfalls."])
 
 
-_FAMILIES = ["set at a cutoff", "set", "ranked, binary", "graded", "incomplete judgments", "count"]
+_FAMILIES = [
+    "set at a cutoff",
+    "set",
+    "ranked, binary",
+    "graded",
+    "user model",
+    "incomplete judgments",
+    "diversity",
+    "preferences and assessors",
+    "facts about documents",
+    "count",
+]
 
 
 def page(name: str) -> str:
@@ -64,7 +76,8 @@ def written(entry: Entry) -> str:
     name = entry.name + (f"({','.join(f'{name}=...' for name in needed)})" if needed else "")
     if entry.cutoff is None:
         return name
-    return f"{name}@k" if entry.cutoff.required else f"{name}, {name}@k"
+    at = f"{name}@{'k' if entry.at == 'cutoff' else entry.at}"
+    return at if entry.cutoff.required else f"{name}, {at}"
 
 
 def summary(entry: Entry) -> str:

@@ -54,9 +54,11 @@ class Parameter:
         except (ValueError, TypeError) as error:
             raise MeasureError(f"{measure}: {self.name}={given!r} is not allowed. Fix: {error}") from None
 
-    def example(self, measure: str) -> str:
-        """Say how a measure is written with this parameter."""
-        return f"{measure}@10" if self.name == "cutoff" else f"{measure}({self.name}=...)"
+    def example(self, measure: str, at: str) -> str:
+        """Say how a measure is written with this parameter, where `at` is the one behind the ``@``."""
+        if self.name == at:
+            return f"{measure}@{10 if at == 'cutoff' else '...'}"
+        return f"{measure}({self.name}=...)"
 
 
 def spell(value: Any) -> str:

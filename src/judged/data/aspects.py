@@ -1,0 +1,66 @@
+"""The labels of each judged pair one by one, where a pair has several: subtopics, assessors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.data.compute import pc
+
+if TYPE_CHECKING:
+    from judged._types import Floats, Ints, Table
+    from judged.data.index import QrelsIndex
+
+
+@dataclass(frozen=True, eq=False)
+class Aspects:
+    """Every judgment by its pair.
+
+    With P judged pairs and A judgments:
+
+    Attributes
+    ----------
+    names : tuple of str
+        The distinct iterations (subtopics, assessors) in byte order; an aspect code is a position here.
+        One empty name where the qrels have no such column.
+    starts : (P + 1,) int64
+        Where the judgments of each pair of ``qrels.index`` begin below.
+    aspect, grade : (A,) int64, float64
+        Each judgment's aspect code and grade, aspects rising within a pair.
+    """
+
+    names: tuple[str, ...]
+    starts: Ints
+    aspect: Ints
+    grade: Floats
+
+    def of(self, pairs: Ints) -> tuple[Ints, Ints, Floats]:
+        """Give the judgments of some pairs: which of the pairs, aspect code, grade; one entry a judgment."""
+        counts = self.starts[pairs + 1] - self.starts[pairs]
+        which = np.repeat(np.arange(len(pairs)), counts)
+        offset = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+        at = np.repeat(self.starts[pairs], counts) + offset
+        return which, self.aspect[at], self.grade[at]
+
+
+def build_aspects(table: Table, index: QrelsIndex) -> Aspects:
+    """Sort the judgments of a qrels table by pair and aspect."""
+    topic = pc.index_in(table["query_id"], value_set=index.topic_ids).to_numpy()
+    pair = index.rows_of(np.asarray(topic, dtype=np.int64), table["doc_id"].combine_chunks())
+    names: tuple[str, ...] = ("",)
+    aspect = np.zeros(len(pair), dtype=np.int64)
+    if "iteration" in table.column_names:
+        column = table["iteration"]
+        distinct = pc.unique(column)
+        distinct = distinct.take(pc.sort_indices(distinct))
+        names = tuple(distinct.to_pylist())
+        aspect = np.asarray(pc.index_in(column, value_set=distinct).to_numpy(), dtype=np.int64)
+    order = np.lexsort((aspect, pair))
+    return Aspects(
+        names=names,
+        starts=np.searchsorted(pair[order], np.arange(len(index.topic) + 1)).astype(np.int64),
+        aspect=aspect[order],
+        grade=table["relevance"].to_numpy()[order],
+    )

@@ -1,0 +1,158 @@
+"""What is known of documents besides their ids: lengths, costs, groups. A few measures ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import pyarrow as pa
+
+from judged.data import files
+from judged.data.columns import canonical
+from judged.data.compute import pc
+from judged.data.ids import id_column, id_text
+from judged.data.json_rows import json_lines
+from judged.data.rows import table_of
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged._types import Strings, Table
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Documents:
+    """Facts about documents, by id. Immutable.
+
+    Parameters
+    ----------
+    table
+        Arrow table with the column ``doc_id`` and one for each fact: ``length``, ``cost``, ``group``, whatever
+        a measure asks for.
+    where
+        The path it came from.
+
+    Raises
+    ------
+    InputError
+        If it has no column ``doc_id``, or a document stands in it twice.
+
+    Examples
+    --------
+    >>> Documents.of({"d1": {"length": 120, "group": "a"}, "d2": {"length": 80, "group": "b"}})
+    Documents(2 documents: length, group)
+    """
+
+    table: Table = field(repr=False)
+    where: str = "<table>"
+
+    def __post_init__(self) -> None:
+        if "doc_id" not in self.table.column_names:
+            found = ", ".join(self.table.column_names)
+            raise InputError(f"no doc_id among its columns {found}", fix="name a column doc_id", path=self.where)
+        if len(pc.unique(self.table["doc_id"])) < self.table.num_rows:
+            counts = pc.value_counts(self.table["doc_id"]).to_pylist()
+            twice = next(entry["values"] for entry in counts if entry["counts"] > 1)
+            raise InputError(f"document {twice} stands in it twice", fix="keep one row a document", path=self.where)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read facts from a file with named columns: CSV, TSV, JSONL or Parquet, by its name's ending.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read so.
+        """
+        where = str(path)
+        file = files.local(path)
+        ending = "".join(Path(where).suffixes)
+        try:
+            if ".parquet" in ending:
+                from pyarrow import parquet
+
+                return cls(_named(parquet.read_table(file)), where)
+            if ".jsonl" in ending or ".ndjson" in ending:
+                return cls(_named(pa.Table.from_pylist([record for _, record in json_lines(file, where)])), where)
+            return cls(_named(_delimited(file)), where)
+        except (pa.ArrowException, OSError) as error:
+            problem = f"facts about documents cannot be read from it ({error})"
+            raise InputError(problem, fix="give CSV, TSV, JSONL or Parquet with a column doc_id", path=where) from None
+
+    @classmethod
+    def of(cls, data: Any) -> Self:
+        """Take ``{doc_id: {"length": 120}}``, a data frame, a list of dicts, or a path.
+
+        Raises
+        ------
+        InputError
+            If the object cannot be read so.
+        """
+        if isinstance(data, cls):
+            return data
+        if isinstance(data, (str, Path)):
+            return cls.read(data)
+        if isinstance(data, Mapping):
+            facts = cast("Mapping[Any, Mapping[str, Any]]", data)
+            rows = [{"doc_id": id_text(doc, "document id"), **known} for doc, known in facts.items()]
+            return cls(_named(pa.Table.from_pylist(rows)), "<dict>")
+        if hasattr(data, "__arrow_c_stream__") or isinstance(data, (pa.Table, pa.RecordBatch)):
+            return cls(_named(table_of(data)))
+        if isinstance(data, Iterable):
+            return cls(_named(pa.Table.from_pylist(list(cast("Iterable[Any]", data)))), "<records>")
+        raise InputError(f"a {type(data).__name__} tells nothing of documents", fix='give {"d1": {"length": 120}}')
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The names of what is known."""
+        return tuple(name for name in self.table.column_names if name != "doc_id")
+
+    def column(self, name: str, docs: Strings) -> Any:
+        """Look one fact up for many documents.
+
+        Raises
+        ------
+        InputError
+            If there is no such column, or a document has no value in it.
+        """
+        if name not in self.facts:
+            known = ", ".join(self.facts) or "nothing"
+            raise InputError(f"no column {name!r} (there is {known})", fix=f"add a column {name}", path=self.where)
+        found = self.table[name].take(pc.index_in(docs, value_set=self.table["doc_id"].combine_chunks()))
+        if found.null_count:
+            lacking = docs.filter(pc.is_null(found).combine_chunks())
+            some = ", ".join(lacking.slice(0, _SHOWN).to_pylist())
+            problem = f"{len(lacking)} returned documents have no {name}: {some}"
+            raise InputError(problem, fix="add them to the table of documents", path=self.where)
+        return found.combine_chunks()
+
+    def __repr__(self) -> str:
+        return f"Documents({self.table.num_rows} documents: {', '.join(self.facts) or 'nothing known'})"
+
+
+def _delimited(file: Path) -> Table:
+    from pyarrow import csv
+
+    with files.opened(file) as stream:
+        data = stream.read().removeprefix(files.BOM)
+    first = data.split(b"\n", 1)[0]
+    delimiter = "\t" if b"\t" in first else ","
+    header = [name.strip().strip('"') for name in first.decode(errors="replace").split(delimiter)]
+    ids = [name for name, ours in zip(header, canonical(header, "qrels"), strict=True) if ours == "doc_id"]
+    return csv.read_csv(
+        pa.BufferReader(data),
+        parse_options=csv.ParseOptions(delimiter=delimiter),
+        convert_options=csv.ConvertOptions(column_types=dict.fromkeys(ids, pa.string())),
+    )
+
+
+def _named(table: Table) -> Table:
+    ours = canonical(table.column_names, "qrels")
+    names = ["doc_id" if to == "doc_id" else name for name, to in zip(table.column_names, ours, strict=True)]
+    table = table.rename_columns(names)
+    if "doc_id" not in names:
+        return table
+    return table.set_column(names.index("doc_id"), "doc_id", id_column(table["doc_id"], "doc_id"))
