@@ -277,7 +277,7 @@ def test_measures_of_a_ranking_do_see_the_order() -> None:
                 assert one(before)[0] != one(after)[0], one
 
 
-@pytest.mark.parametrize("name", ["SetP", "SetR", "SetF", "NumRet", "NumRel", "NumRelRet", "NumQ", "Accuracy"])
+@pytest.mark.parametrize("name", SETS)
 def test_a_set_without_scores_has_set_measures(name: str) -> None:
     rows = {"query_id": ["q", "q", "q"], "doc_id": ["a", "b", "c"]}
     import pyarrow as pa
