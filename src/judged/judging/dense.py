@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import int_array, pc
-from judged.judging.ranking import as_compared
+from judged.judging.ranking import as_compared, columns_of
 from judged.judging.segments import segment_starts
 
 if TYPE_CHECKING:
@@ -34,7 +34,11 @@ class Returned(NamedTuple):
 
 def all_returned(run: Run, query_ids: tuple[str, ...], ranking: Ranking) -> Returned:
     """Rank a whole run by the rules of `judge`, and keep every document."""
-    table = run.table
+    batches = [part() for part in run.rows.parts(columns_of(ranking))]
+    if not any(batch.num_rows for batch in batches):
+        none = np.zeros(0, dtype=np.int64)
+        return Returned(none, none, pa.array([], pa.string()))
+    table = pa.Table.from_batches(batches)
     codes = pc.index_in(table["query_id"], value_set=pa.array(query_ids, pa.string()))
     table, topic = table.filter(pc.is_valid(codes)), pc.drop_null(codes).to_numpy().astype(np.int64)
     docs = table["doc_id"].combine_chunks()

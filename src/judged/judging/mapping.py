@@ -208,8 +208,10 @@ def _tie_offsets(
         tied.setdefault(int(segment[row]), []).append(row)
     for topic, rows in tied.items():
         equals: dict[float, list[str]] = {float(score[row]): [] for row in rows}
-        for doc, value in topics[topic].items():
-            if (group := equals.get(_compared(value, ranking))) is not None:
+        docs = topics[topic]
+        compared = as_compared(np.array(list(docs.values()), dtype=np.float64), ranking).tolist()
+        for doc, value in zip(docs, compared, strict=True):
+            if (group := equals.get(value)) is not None:
                 group.append(id_text(doc, "document id"))
         if ranking.ties != "given":
             for group in equals.values():
@@ -218,7 +220,3 @@ def _tie_offsets(
         for row in rows:
             offsets[row] = places[float(score[row])][ids[row]]
     return offsets
-
-
-def _compared(score: Any, ranking: Ranking) -> float:
-    return float(score) if ranking.precision == "double" else float(np.float32(score))

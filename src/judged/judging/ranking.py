@@ -44,6 +44,11 @@ class DuplicateDocumentError(InputError):
         )
 
 
+def columns_of(ranking: Ranking) -> tuple[str, ...]:
+    """Name the columns that put documents in order."""
+    return ("query_id", "doc_id", "rank" if ranking.ties == "rank" else "score")
+
+
 def rank_topics(index: QrelsIndex, batch: Batch, ranking: Ranking, runs: TopicRuns | None = None) -> Found:
     """Rank a batch of whole topics, each in one piece, and pick out the rows that may be judged.
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from judged.data import in_order
 from judged.data.compute import int_array, pc
 from judged.judging.found import Found, together
-from judged.judging.ranking import rank_topics, topic_runs
+from judged.judging.ranking import columns_of, rank_topics, topic_runs
 
 if TYPE_CHECKING:
     from judged._types import Batch, Strings
@@ -117,11 +117,6 @@ def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Dig
         codes = pc.index_in(batch.column("query_id"), value_set=wanted).to_numpy()
         found.append(rank_topics(index, batch.take(int_array(np.argsort(codes, kind="stable"))), ranking))
     return together(found)
-
-
-def columns_of(ranking: Ranking) -> tuple[str, ...]:
-    """Name the columns that put documents in order."""
-    return ("query_id", "doc_id", "rank" if ranking.ties == "rank" else "score")
 
 
 def _cut(index: QrelsIndex, ranking: Ranking, batch: Batch) -> _Cut:
