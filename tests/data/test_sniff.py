@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from judged.data.layout import Layout
 from judged.data.sniff import FORMATS, sniff
 from judged.data.sources import open_source
-from judged.data.text import Layout
 from judged.errors import InputError
 from shared_data import SHARED, needs_shared
 

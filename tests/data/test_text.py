@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from judged.data.layout import Layout, split_fields, value
 from judged.data.sources import open_source
-from judged.data.text import Layout, TextRows, split_fields, value
+from judged.data.text import TextRows
 from judged.errors import InputError
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 import judged
 from judged import InputError, Judged, judge, judge_list
 from judged.data import MappingRows, TableRows
-from judged.data.text import Layout, TextRows
+from judged.data.layout import Layout
+from judged.data.text import TextRows
 from judged.judging import scan as scanning
 from strategies import Qrels, Run, collections, ranked, rows_of, with_integers
 

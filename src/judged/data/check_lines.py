@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.findings import Finding, of_error
-from judged.data.text import LineError, TextRows, is_data, split_line, value
+from judged.data.layout import LineError, is_data, split_line, value
+from judged.data.text import TextRows
 from judged.errors import InputError
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.data import files
 from judged.data.columns import canonical, missing
+from judged.data.layout import Layout, is_data, split_fields, value
 from judged.data.looks import (
     looks_like_qrels,
     looks_like_run,
@@ -24,7 +25,6 @@ from judged.data.looks import (
     ranks_shuffled,
 )
 from judged.data.objects import refuse_unnamed
-from judged.data.text import Layout, is_data, split_fields, value
 from judged.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from judged.data import files, json_rows
 from judged.data.columns import canonical
+from judged.data.layout import Layout
 from judged.data.looks import looks_like_qrels
 from judged.data.objects import named_table
 from judged.data.parallel import in_order
 from judged.data.rows import Rows, TableRows
 from judged.data.sniff import sniff
-from judged.data.text import Layout, TextRows
+from judged.data.text import TextRows
 from judged.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,0 +1,166 @@
+"""How the lines of a text file are made, and how one line is split into its fields."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+
+NUMBERS = frozenset({"score", "relevance", "rank"})
+"""The columns that hold numbers."""
+
+WHOLE_TO = 2.0**53
+"""Beyond it not every whole number is a double."""
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
+_HEADER = re.compile(rb"(?:[ \t\v\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*[^\r\n]*(?:\r\n|\r|\n)?")
+
+
+class LineError(ValueError):
+    """What is wrong with one line, and the code that `judged check` gives it."""
+
+    def __init__(self, code: str, problem: str) -> None:
+        self.code = code
+        super().__init__(problem)
+
+
+@dataclass(frozen=True)
+class Layout:
+    r"""How the lines of a text file are made.
+
+    Parameters
+    ----------
+    names
+        Our column name for each field, ``""`` for a field that is not used.
+    delimiter
+        ``" "`` or ``"\t"`` stand for any white space unless ``strict``; a comma is always strict.
+    strict
+        A delimiter is exactly one character, so fields may be empty or hold blanks.
+    header
+        The first line that is neither blank nor a comment names the columns.
+    optional
+        How many fields at the end may be missing (a run's tag, say).
+    fields
+        How many fields the lines have, where that is more than there are names.
+
+    Examples
+    --------
+    >>> print(Layout(("query_id", "", "doc_id", "relevance"), " "))
+    query_id _ doc_id relevance
+    """
+
+    names: tuple[str, ...]
+    delimiter: str
+    strict: bool = False
+    header: bool = False
+    optional: int = 0
+    fields: int = 0
+
+    @property
+    def width(self) -> int:
+        """How many fields the parser is told to expect."""
+        return max(self.fields, len(self.names))
+
+    def __str__(self) -> str:
+        between = {",": ", ", "\t": " <tab> " if self.strict else " "}.get(self.delimiter, " ")
+        return between.join(name or "_" for name in self.names)
+
+
+def is_data(raw: bytes) -> bool:
+    """Whether a line is neither blank nor a ``#`` comment."""
+    text = raw.strip()
+    return bool(text) and not text.startswith(b"#")
+
+
+def without_header(block: bytes) -> bytes:
+    """Leave out the first line that holds data, and the blank lines and comments above it."""
+    match = _HEADER.match(block)
+    return block[match.end() :] if match else block
+
+
+def split_line(raw: bytes, layout: Layout) -> dict[str, str] | None:
+    """Split one line into its fields by column name; None for a blank line or a ``#`` comment.
+
+    Where fields are strictly delimited, a line that starts with ``#`` and is complete is a row.
+
+    >>> split_line(b"q1 Q0  d7 1 0.5 tag", Layout(("query_id", "", "doc_id", "rank", "score", ""), " "))
+    {'query_id': 'q1', 'doc_id': 'd7', 'rank': '1', 'score': '0.5'}
+
+    Raises
+    ------
+    LineError
+        If the line has too few fields, too many, or an empty id.
+    UnicodeDecodeError
+        If the line is not UTF-8.
+    """
+    text = raw.decode().strip(" \t\v\f\r\n")
+    comment = text.startswith("#")
+    if not text or (comment and not layout.strict):
+        return None
+    found = split_fields(raw, layout.delimiter, strict=layout.strict)
+    needed = len(layout.names) - layout.optional
+    if len(found) < needed:
+        if comment:
+            return None
+        raise LineError("too-few-fields", f"{len(found)} fields where {needed} are needed: {text[:80]!r}")
+    if layout.strict and any(found[layout.width :]):
+        problem = f"{len(found)} fields where {layout.width} are expected: {text[:80]!r}"
+        raise LineError("too-many-fields", problem)
+    fields = {name: part.decode() for name, part in zip(layout.names, found, strict=False) if name}
+    for name in ("query_id", "doc_id"):
+        if not fields[name]:
+            raise LineError("empty-id", f"the {name} is empty: {text[:80]!r}")
+    return fields
+
+
+def split_fields(raw: bytes, delimiter: str, *, strict: bool) -> list[bytes]:
+    r"""Cut one line at its delimiters; a comma obeys double quotes, a tab does not.
+
+    >>> split_fields(b"q1\t d 1", " ", strict=False), split_fields(b'1, "a, b" ,5', ",", strict=True)
+    ([b'q1', b'd', b'1'], [b'1', b'a, b', b'5'])
+
+    Raises
+    ------
+    LineError
+        If a quoted field has no end.
+    UnicodeDecodeError
+        If a line with quotes is not UTF-8.
+    """
+    if not strict:
+        return raw.split()
+    if delimiter != ",":
+        return [part.strip() for part in raw.rstrip(b"\r\n").split(delimiter.encode())]
+    if b'"' not in raw:
+        return [part.strip() for part in raw.split(b",")]
+    if raw.count(b'"') % 2:
+        text = raw.strip()[:80].decode(errors="replace")
+        raise LineError("bad-quote", f"a double quote that is not closed: {text!r}")
+    try:
+        parts = next(csv.reader([raw.decode()], skipinitialspace=True))
+    except csv.Error as error:
+        raise LineError("bad-quote", f"broken CSV ({error})") from None
+    return [part.encode().strip() for part in parts]
+
+
+def value(name: str, text: str) -> str | float | int:
+    """Read one field: ids stay text, numbers must be numbers (no hex, no NaN, no decimal comma).
+
+    >>> value("score", "1e-05"), value("doc_id", "007"), value("rank", "3")
+    (1e-05, '007', 3)
+
+    Raises
+    ------
+    LineError
+        If a number is expected and the text is none.
+    """
+    if name not in NUMBERS:
+        return text
+    if not _NUMBER.fullmatch(text):
+        code = "nan-score" if text.lower().lstrip("+-") == "nan" else f"bad-{name}"
+        raise LineError(code, f"the {name} {text!r} is not a number")
+    number = float(text)
+    if name != "rank":
+        return number
+    if not (abs(number) <= WHOLE_TO and number.is_integer()):
+        raise LineError("bad-rank", f"the rank {text!r} is not a whole number")
+    return int(number)
