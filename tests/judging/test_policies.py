@@ -117,3 +117,10 @@ def test_a_policy_travels_with_the_result() -> None:
     assert scores.to_dict()["policies"]["ties"] == "given"
     assert scores.to_dict()["policies"]["precision"] == "single"
     assert np.array_equal(scores.values, [[[1.0]]])
+
+
+def test_nobody_can_change_a_judged_list() -> None:
+    found = judge({"q": {"a": 1}}, {"q": {"a": 1.0}})
+    for one in (found, found.ideal, found.condensed, found.over("both")):
+        with pytest.raises(ValueError, match="read-only"):
+            one.grade[:] = 5

@@ -108,6 +108,11 @@ class Judged:
     documents: Documents | None = field(default=None, repr=False)
     reordered: bool = field(default=False, repr=False)
 
+    def __post_init__(self) -> None:
+        for column in vars(self).values():
+            if isinstance(column, np.ndarray):
+                column.flags.writeable = False
+
     def __len__(self) -> int:
         return len(self.query_ids)
 
