@@ -85,11 +85,16 @@ def rows_of(run: Run) -> list[tuple[str, str, float]]:
     return [(topic, doc, score) for topic, docs in run.items() for doc, score in docs.items()]
 
 
-def facts(run: Any) -> dict[str, dict[str, Any]]:
-    """Know something of every document of a run: it follows from its id alone."""
-    topics = run.values() if isinstance(run, dict) else []
-    docs = sorted({str(doc) for topic in topics for doc in topic})
+def facts(*sides: Any) -> dict[str, dict[str, Any]]:
+    """Know something of every document of judgments and runs, and of some others: it follows from its id alone."""
+    topics = [topic for side in sides if isinstance(side, dict) for topic in side.values()]
+    named = {str(doc) for topic in topics for doc in topic}
+    listed = {f"{kind}{at}" for kind in "dm" for at in range(10)}  # as judge_list calls them
     return {
-        doc: {"length": 50.0 + zlib.crc32(doc.encode()) % 400, "cost": 1.0 + len(doc), "group": "ab"[len(doc) % 2]}
-        for doc in [*docs, "none"]
+        doc: {
+            "length": 50.0 + zlib.crc32(doc.encode()) % 400,
+            "cost": 1.0 + len(doc),
+            "group": "abc"[zlib.crc32(doc.encode()) // 3 % 3],
+        }
+        for doc in sorted({*named, *listed, *DOCS, "missing", "new0", "new1", "new2", "new3"})
     }

@@ -21,11 +21,12 @@ _HOMES = {
     "judged.data": ("Documents", "Qrels", "Run"),
     "judged.data.check": ("check_qrels", "check_run"),
     "judged.data.findings": ("Finding",),
+    "judged.data.prefs": ("read_prefs",),
     "judged.data.topics": ("Topics",),
     "judged.data.write": ("write_qrels", "write_run"),
     "judged.errors": ("InputError", "JudgedError", "JudgedWarning", "MeasureError", "MissingExtraError"),
     "judged.evaluation": ("Estimate", "Scores", "evaluate", "runs_of"),
-    "judged.judging": ("Judged", "Ranking", "judge", "judge_list"),
+    "judged.judging": ("Judged", "Ranking", "by_aspect", "judge", "judge_list"),
     "judged.measures": ("Measure", "Parameter", "Properties", "measure", "param", "parse", "parse_many"),
     **{f"judged.measures.{module}": classes for module, classes in MODULES.items()},
 }

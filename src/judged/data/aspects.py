@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,8 @@ class Aspects:
     Attributes
     ----------
     names : tuple of str
-        The distinct iterations (subtopics, assessors) in byte order; an aspect code is a position here.
+        The distinct iterations (subtopics, assessors, ``user subgroup``) in byte order; an aspect code is a
+        position here.
         One empty name where the qrels have no such column.
     starts : (P + 1,) int64
         Where the judgments of each pair of ``qrels.index`` begin below.
@@ -35,6 +37,13 @@ class Aspects:
     starts: Ints
     aspect: Ints
     grade: Floats
+
+    @cached_property
+    def user(self) -> Ints:
+        """The user of each name, as a code: names ``user subgroup`` stand for one user as far as the blank."""
+        users = [name.partition(" ")[0] for name in self.names]
+        codes = {name: code for code, name in enumerate(sorted(set(users)))}
+        return np.array([codes[name] for name in users], dtype=np.int64)
 
     def of(self, pairs: Ints) -> tuple[Ints, Ints, Floats]:
         """Give the judgments of some pairs: which of the pairs, aspect code, grade; one entry a judgment."""

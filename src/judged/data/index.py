@@ -65,6 +65,13 @@ class QrelsIndex:
         return self.docs.to_pylist()
 
     @cached_property
+    def doc_place(self) -> Ints:
+        """The place of each document, by code, in the byte order of ids."""
+        place = np.empty(len(self.docs), dtype=np.int64)
+        place[pc.sort_indices(self.docs).to_numpy()] = np.arange(len(self.docs))
+        return place
+
+    @cached_property
     def row_names(self) -> list[str]:
         """The document id of each judged pair."""
         names = self.doc_names

@@ -11,9 +11,11 @@ import numpy as np
 from judged.errors import InputError, MeasureError
 from judged.judging.dense import Returned, all_returned
 from judged.judging.policies import Ranking, TopicPolicy
-from judged.judging.segments import running_count, segment_starts, segment_sum
+from judged.judging.segments import running_count, running_sum, segment_starts, segment_sum
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from judged._types import Bools, Floats, Ints
     from judged.data import Documents, Qrels, Run
 
@@ -139,6 +141,16 @@ class Judged:
         """Count the marked hits of the topic down to and including each hit: (H,) to (H,)."""
         return running_count(mask, self.topic, self.starts)
 
+    def sum_so_far(self, values: Floats | Bools) -> Floats:
+        """Add up one value a hit over the topic down to and including each hit: (H,) to (H,)."""
+        return running_sum(values, self.starts)
+
+    def so_far_at(self, topic: Ints, rank: Ints, running: Floats) -> Floats:
+        """Look up what a running sum has come to at ranks, hits or not: (N,), (N,) and (H,) to (N,)."""
+        width = max(self.rank.max(initial=0), rank.max(initial=0)) + 1
+        last = np.searchsorted(self.topic * width + self.rank, topic * width + rank, side="right") - 1
+        return np.where(last >= self.starts[topic], np.append(running, 0.0)[last], 0.0)
+
     def first_rank(self, mask: Bools) -> Ints:
         """Give the rank of each topic's first marked hit, 0 where there is none: (H,) to (T,)."""
         ranks = np.zeros(len(self), dtype=np.int64)
@@ -147,11 +159,27 @@ class Judged:
 
     def relevant(self, rel: float) -> Bools:
         """Mark the hits of at least this grade; a negative grade is never relevant. (H,)."""
-        return (self.grade >= rel) & (self.grade >= 0)
+        return self._once(("relevant", rel), lambda: (self.grade >= rel) & (self.grade >= 0))
 
     def relevant_labels(self, rel: float) -> Bools:
         """Mark the judged pairs of at least this grade. (L,)."""
-        return (self.label_grade >= rel) & (self.label_grade >= 0)
+        return self._once(("labels", rel), lambda: (self.label_grade >= rel) & (self.label_grade >= 0))
+
+    def num_relevant(self, rel: float) -> Floats:
+        """Count the relevant documents that the qrels know. (T,)."""
+        return self._once(("count", rel), lambda: self.sum_labels(self.relevant_labels(rel)))
+
+    def _once(self, key: tuple[str, float], make: Callable[[], np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+        """Keep what nearly every measure asks for, so that a hundred measures make it once."""
+        if key not in self._made:
+            made = make()
+            made.flags.writeable = False
+            self._made[key] = made
+        return self._made[key]
+
+    @cached_property
+    def _made(self) -> dict[tuple[str, float], np.ndarray[Any, Any]]:
+        return {}
 
     def within(self, cutoff: int | None) -> Bools:
         """Mark the hits down to a rank; all for None. (H,)."""

@@ -6,6 +6,7 @@ add; pairwise summation would differ in the last bit.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +43,25 @@ def running_count(mask: Bools, segment: Ints, starts: Ints) -> Ints:
     """
     counts = np.concatenate(([0], np.cumsum(mask)))
     return counts[1:] - counts[starts[segment]]
+
+
+def running_sum(values: Floats | Bools, starts: Ints) -> Floats:
+    """Add up the values of the segment up to and including each entry, one addition after the other.
+
+    >>> running_sum(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 3])).tolist()
+    [1.0, 3.0, 4.0]
+    """
+    total = np.array(values, dtype=np.float64)
+    if len(starts) - 1 < int(np.diff(starts).max(initial=0)):  # few long segments: one after the other
+        for begin, end in pairwise(starts.tolist()):
+            np.cumsum(total[begin:end], out=total[begin:end])
+        return total
+    longest = np.argsort(starts[:-1] - starts[1:], kind="stable")
+    begin, length = starts[:-1][longest], np.diff(starts)[longest]
+    for place in range(1, int(length.max(initial=0))):
+        at = begin[: np.searchsorted(-length, -place)] + place  # the segments that are longer than this
+        total[at] += total[at - 1]
+    return total
 
 
 def falling_bounds(values: Floats, low: Ints, high: Ints, target: Floats) -> tuple[Ints, Ints]:

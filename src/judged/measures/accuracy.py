@@ -10,10 +10,22 @@ from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import CUTOFF, REL, Parameter, whole
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged._types import Floats, Ints
     from judged.judging import Judged
 
 SIZE = Parameter("Number of documents in the collection.", None, whole(1), required=True, values="whole number from 1")
+
+
+def check_size(one: Measure, n: int, seen: Floats | Ints) -> None:
+    """Refuse a collection that is smaller than what a topic shows of it.
+
+    Raises
+    ------
+    MeasureError
+        If a topic has more documents than n.
+    """
+    if (n < seen).any():
+        raise MeasureError(f"{one}: more documents are returned or relevant than n. Fix: n is the collection's size")
 
 
 @measure(
@@ -30,7 +42,8 @@ class Accuracy(Measure):
     .. math:: \mathrm{Accuracy} = \frac{TP + TN}{N}, \quad
         TN = N - |\text{returned}| - |\text{relevant}| + TP
 
-    N, the number of documents in the collection, must be given.
+    N, the number of documents in the collection, must be given. What ir_measures calls Accuracy is another number,
+    a share of pairs: PairAccuracy.
 
     Examples
     --------
@@ -48,9 +61,6 @@ class Accuracy(Measure):
         """Divide true positives and true negatives by N."""
         true_positives = relevant_returned(judged, self.rel, self.cutoff)
         returned = returned_within(judged, self.cutoff)
-        if (self.n < returned + relevant_known(judged, self.rel) - true_positives).any():
-            raise MeasureError(
-                f"{self}: more documents are returned or relevant than n. Fix: n is the collection's size"
-            )
+        check_size(self, self.n, returned + relevant_known(judged, self.rel) - true_positives)
         true_negatives = self.n - returned - relevant_known(judged, self.rel) + true_positives
         return (true_positives + true_negatives) / self.n

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.measures.arithmetic import divide, relevant_known, relevant_returned
+from judged.measures.arithmetic import divide, relevant_known, relevant_returned, summed_precision
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED, Parameter, one_of
 
@@ -60,13 +60,79 @@ class AP(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Precision at each relevant rank, summed and divided."""
-        found = judged.relevant(self.rel)
-        precision = judged.count_so_far(found) / judged.rank
-        total = judged.sum(precision * (found & judged.within(self.cutoff)))
-        return divide(total, self._divisor(judged))
+        return divide(summed_precision(judged, self.rel, self.cutoff), self._divisor(judged))
 
     def _divisor(self, judged: Judged) -> Floats:
         if self.norm == "returned":
             return relevant_returned(judged, self.rel, self.cutoff)
         known = relevant_known(judged, self.rel)
         return np.minimum(known, self.cutoff) if self.norm == "cutoff" and self.cutoff else known
+
+
+@measure(
+    family="ranked, binary",
+    cite="Robertson 2006",
+    use="The hard topics matter most: doubling a poor score counts as much as doubling a good one.",
+    misleads="One topic that scores 0 pulls the mean down like a score of 0.00001, the floor that trec_eval set.",
+    aliases={"gm_map": {}},
+    aggregate="geometric mean",
+    properties=Properties(perfect=1.0),
+    tools={"trec_eval": "gm_map"},
+)
+class GMAP(Measure):
+    r"""Average precision, of which topics are averaged geometrically.
+
+    .. math:: \mathrm{GMAP} = \exp\left(\frac{1}{T} \sum_t \ln \max(\mathrm{AP}_t, 0.00001)\right)
+
+    The score of a topic is its AP.
+
+    Examples
+    --------
+    >>> GMAP().of_list([0, 1])
+    0.5
+    >>> from judged import evaluate
+    >>> runs = {"1": {"a": 2.0}, "2": {"b": 2.0, "a": 1.0}}  # AP 1 and 0.5
+    >>> round(evaluate({"1": {"a": 1}, "2": {"a": 1}}, runs, "GMAP").value("GMAP"), 4)
+    0.7071
+    """
+
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """AP of each topic."""
+        return AP(rel=self.rel, cutoff=None, norm="relevant", judged_only=False, undefined=0.0).score(judged)
+
+
+@measure(
+    family="set",
+    cite="trec_eval",
+    use="For results that have no order, where AP would have been taken for a ranking.",
+    misleads="It falls with the square of what is missing; SetF punishes a one-sided result less.",
+    aliases={"set_map": {}},
+    properties=Properties(needs_ranking=False, ignores_unjudged_tail=False, perfect=1.0),
+    tools={"trec_eval": "set_map"},
+)
+class SetAP(Measure):
+    r"""Average precision of a set: its precision times its recall.
+
+    .. math:: \mathrm{SetAP} = \mathrm{SetP} \cdot \mathrm{SetR}
+        = \frac{|\{\text{relevant and returned}\}|^2}{|\{\text{returned}\}| \cdot R}
+
+    Every relevant document returned has the precision of the whole set, every other one 0.
+
+    Examples
+    --------
+    >>> SetAP().of_list([1, 0, None, 1], missing=[1, 1])  # 2/4 times 2/4
+    0.25
+    """
+
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Square of the relevant returned, divided by returned times relevant."""
+        hits = relevant_returned(judged, self.rel)
+        return divide(hits * hits, judged.returned * relevant_known(judged, self.rel))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,8 @@ class Properties:
         The score of a ranking of all relevant documents, best first, where it is always the same.
     higher_is_better
         None for a measure that is neither (a count).
+    topics_apart
+        Whether the score of a topic depends on that topic alone.
     """
 
     low: float | None = 0.0
@@ -53,6 +55,7 @@ class Properties:
     monotone: bool = True
     perfect: float | None = None
     higher_is_better: bool | None = True
+    topics_apart: bool = True
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,7 @@ class Measure(metaclass=MeasureType):
 
     def is_defined(self, judged: Judged) -> Any:
         """Mark the topics that have something relevant: (T,) bool."""
-        return judged.sum_labels(judged.relevant_labels(getattr(self, "rel", np.nextafter(0, 1)))) > 0
+        return judged.num_relevant(getattr(self, "rel", np.nextafter(0, 1))) > 0
 
     def __matmul__(self, cutoff: float) -> Self:
         return self.replace(**{self.entry.at: cutoff})
@@ -212,7 +215,6 @@ def param(parameter: Parameter) -> Any:
     return parameter
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(param,))
 def measure(
     *,
     family: str,

@@ -49,3 +49,34 @@ class Bpref(Measure):
         above = np.minimum(judged.count_so_far(not_relevant), known[judged.topic])
         most = np.minimum(all_not_relevant, known)[judged.topic]
         return divide(judged.sum(relevant * (1.0 - divide(above, most))), known)
+
+
+@measure(
+    family="incomplete judgments",
+    cite="trec_eval; Robertson 2006 for the mean",
+    use="As GMAP, where the judgments are incomplete.",
+    misleads="One topic that scores 0 pulls the mean down like a score of 0.00001, the floor that trec_eval set.",
+    aliases={"gm_bpref": {}},
+    aggregate="geometric mean",
+    properties=Properties(perfect=1.0),
+    tools={"trec_eval": "gm_bpref"},
+)
+class GMBpref(Measure):
+    r"""Binary preference, of which topics are averaged geometrically.
+
+    .. math:: \mathrm{GMBpref} = \exp\left(\frac{1}{T} \sum_t \ln \max(\mathrm{Bpref}_t, 0.00001)\right)
+
+    The score of a topic is its Bpref.
+
+    Examples
+    --------
+    >>> GMBpref().of_list([1, 0, None, 1], missing=[0])
+    0.75
+    """
+
+    rel: float = param(REL)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Bpref of each topic."""
+        return Bpref(rel=self.rel, undefined=0.0).score(judged)

@@ -8,7 +8,7 @@ import numpy as np
 
 from judged.measures.arithmetic import relevant_known, relevant_returned
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.parameters import REL
+from judged.measures.parameters import CUTOFF, REL
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -72,25 +72,56 @@ class NumRel(Measure):
     cite="trec_eval",
     use="The raw count behind recall.",
     misleads="Topics with many relevant documents dominate the sum.",
-    aliases={"num_rel_ret": {}},
+    aliases={"num_rel_ret": {}, "hits": {}},
     aggregate="sum",
     properties=Properties(high=None, needs_ranking=False),
-    tools={"trec_eval": "num_rel_ret", "ir_measures": "NumRelRet"},
+    tools={"trec_eval": "num_rel_ret", "ir_measures": "NumRelRet", "ranx": "hits@10 (averaged over topics)"},
 )
 class NumRelRet(Measure):
-    r"""Number of relevant documents returned.
+    r"""Number of relevant documents returned, or among the first k.
 
     Examples
     --------
     >>> NumRelRet().of_list([1, None, 0], missing=[2])
+    1.0
+    >>> NumRelRet(cutoff=2).of_list([1, 0, 1])
+    1.0
+    """
+
+    cutoff: int | None = param(CUTOFF)
+    rel: float = param(REL)
+
+    def score(self, judged: Judged) -> Floats:
+        """Relevant returned documents."""
+        return relevant_returned(judged, self.rel, self.cutoff)
+
+
+@measure(
+    family="count",
+    cite="trec_eval",
+    use="With NumRelRet: how many of the returned documents have a judgment at all.",
+    misleads="It grows with the pool as well as with the errors of the run.",
+    aliases={"num_nonrel_judged_ret": {}},
+    aggregate="sum",
+    properties=Properties(high=None, needs_ranking=False, monotone=False, higher_is_better=False),
+    tools={"trec_eval": "num_nonrel_judged_ret"},
+)
+class NumNonrelRet(Measure):
+    r"""Number of documents returned that are judged not relevant.
+
+    Documents with a negative grade are not counted.
+
+    Examples
+    --------
+    >>> NumNonrelRet().of_list([1, None, 0, -1], missing=[0])
     1.0
     """
 
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
-        """Relevant returned documents."""
-        return relevant_returned(judged, self.rel)
+        """Returned documents with a grade from 0 that is below the level."""
+        return judged.sum((judged.grade >= 0) & ~judged.relevant(self.rel))
 
 
 @measure(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, check_base, discounts, gains
+from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, check_base, discounts, gains, ideal_by_gain
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY
 
 if TYPE_CHECKING:
@@ -80,3 +80,40 @@ class DCG(Measure):
         """Add up gain divided by discount over the first k."""
         worth = gains(judged.grade, self.gain) / discounts(judged.rank, self.discount, self.base)
         return judged.sum(worth * judged.within(self.cutoff))
+
+
+@measure(
+    family="graded",
+    cite="Järvelin and Kekäläinen 2002",
+    use="What nDCG divides by: to see how much there was to gain in each topic.",
+    misleads="It is a property of the qrels, not of the run.",
+    aliases={"ideal_dcg": {}},
+    properties=Properties(high=None, needs_ranking=False, graded=True, higher_is_better=None),
+    tools={"trec_eval": "ideal_dcg"},
+)
+class IdealDCG(Measure):
+    r"""Discounted cumulated gain of the best possible ranking of the judged documents.
+
+    .. math:: \mathrm{IdealDCG}@k = \mathrm{DCG}@k\ \text{of all judged documents, best first}
+
+    Documents that gain nothing, or less, are left out.
+
+    Examples
+    --------
+    >>> round(IdealDCG(gain="exp2").of_list([3, 0, 2], missing=[1]), 3)
+    9.393
+    """
+
+    cutoff: int | None = param(CUTOFF)
+    gain: Gain = param(GAIN)
+    discount: str = param(DISCOUNT)
+    base: float = param(BASE)
+
+    def verify(self) -> None:
+        """Refuse a base where the discount has none."""
+        check_base(self.discount, self.base)
+
+    def score(self, judged: Judged) -> Floats:
+        """DCG of the ideal ranking."""
+        dcg = DCG(cutoff=self.cutoff, gain=self.gain, discount=self.discount, base=self.base, judged_only=False)
+        return dcg.score(ideal_by_gain(judged, self.gain))

@@ -14,6 +14,7 @@ from judged.measures.parameters import Parameter, one_of, real, spell
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
+    from judged.judging import Judged
 
 _MOST_EXP2 = 1000.0  # a double ends at 2^1024, and sums of gains must fit too
 
@@ -23,8 +24,8 @@ Gain: TypeAlias = str | tuple[tuple[float, float], ...]
 def _gain(given: Any) -> Gain:
     if isinstance(given, str) and given in {"linear", "exp2"}:
         return given
-    pairs = given.items() if isinstance(given, Mapping) else given
-    if isinstance(pairs, str):
+    pairs = list(given.items() if isinstance(given, Mapping) else given)
+    if any(isinstance(pair, str) for pair in pairs):  # a word, or a list of numbers
         raise ValueError("linear, exp2, or a table of gains such as {1:1,2:3}")
     table = {float(grade): float(gain) for grade, gain in pairs}
     if not table or not all(map(math.isfinite, (*table, *table.values()))):
@@ -34,7 +35,8 @@ def _gain(given: Any) -> Gain:
 
 GAIN = Parameter(
     "What a grade is worth: linear is the grade itself, exp2 is 2^grade - 1, a table gives the gain of each"
-    " grade (a grade that it leaves out keeps its linear gain).",
+    " grade (a grade that it leaves out keeps its linear gain). Negative grades gain nothing unless the table lists"
+    " them, and documents without a judgment never do.",
     "linear",
     _gain,
     values="linear, exp2, or a table such as {1:1,2:3,3:10}",
@@ -79,6 +81,19 @@ def gains(grades: Floats, gain: Gain) -> Floats:
     for grade, worth in gain:
         linear = np.where(grades == grade, worth, linear)
     return linear
+
+
+def ideal_by_gain(judged: Judged, gain: Gain) -> Judged:
+    """Rank the judged documents that gain something, best first."""
+    if isinstance(gain, str):
+        return judged.ideal  # more grade is more gain, and grade 0 gains nothing
+    worth = gains(judged.label_grade, gain)
+    return judged.ideal_by(np.where(worth > 0, worth, -np.inf))
+
+
+def gaining(judged: Judged, gain: Gain) -> Floats:
+    """Count the judged documents that gain something: (T,)."""
+    return judged.sum_labels(gains(judged.label_grade, gain) > 0)
 
 
 def discounts(ranks: Ints, discount: str, base: float) -> Floats:

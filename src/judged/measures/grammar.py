@@ -1,7 +1,8 @@
 """Names to measures: ``nDCG(gain=exp2)@10`` is parsed to a value, and printed back the same.
 
 A name is ``Name``, ``Name@k``, ``Name(parameter=value,...)@k``. Several at once: ``nDCG@1..10``,
-``P@5,10``. Names of trec_eval (``ndcg_cut_10``, ``P.5,10``) and ranx (``ndcg@10-l2``) are understood.
+``P@5,10``. Names of trec_eval (``ndcg_cut_10``, ``P.5,10``), ir_measures (``nDCG(dcg='exp-log2')@10``), ndeval
+(``alpha-nDCG@20``) and ranx (``mrr@10-l2``) are understood.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 from judged.errors import MeasureError
 from judged.measures.base import Entry, Measure
 from judged.measures.registry import REGISTRY
+from judged.measures.spellings import key, refuse_implied, translated, unquoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _NAME = re.compile(
-    r"\s*(?P<name>[A-Za-z][A-Za-z0-9_-]*?)\s*(?:\((?P<inside>.*)\))?"
-    r"\s*(?:@\s*(?P<cutoffs>[0-9.,\s]+))?(?:-l(?P<level>[0-9]+))?\s*",
+    r"\s*(?P<name>[0-9]*[A-Za-z\u03b1][A-Za-z0-9_-]*?)\s*(?:\((?P<inside>.*)\))?"
+    r"\s*(?:@\s*(?P<cutoffs>[0-9.](?:[0-9.,\s]|e[+-]?[0-9])*))?(?:-l(?P<level>[0-9]+))?\s*",
     re.DOTALL,
 )
-_SUFFIX = re.compile(r"(?P<name>[A-Za-z][A-Za-z_]*?)[_.](?P<cutoffs>[0-9][0-9,]*)")
+_SUFFIX = re.compile(r"(?P<name>[A-Za-z][A-Za-z_]*?)[_.](?P<cutoffs>[0-9][0-9.,]*)")
 _PART = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\{[^}]*\}|[^,{}]+)\s*(?:,|$)")
 _MOST = 100_000
 
@@ -31,6 +33,8 @@ def parse(text: str | Measure | type[Measure]) -> Measure:
 
     >>> parse("nDCG@10"), parse("ndcg_cut_10"), parse("NDCG( gain = exp2 ) @10"), parse("mrr@10-l2")
     (nDCG@10, nDCG@10, nDCG(gain=exp2)@10, RR(rel=2)@10)
+    >>> parse("nDCG(dcg='exp-log2', judged_only=True)@10")  # as ir_measures writes it
+    nDCG(gain=exp2,judged_only=true)@10
     >>> parse("nDCG(gain={1:1,2:5})@10") == parse(str(parse("nDCG(gain={1:1,2:5})@10")))
     True
 
@@ -82,12 +86,12 @@ def find(name: str) -> tuple[Entry, Mapping[str, Any]]:
     if name in REGISTRY:
         return REGISTRY[name], {}
     known = _names()
-    if (found := known.get(name.lower())) is not None:
+    if (found := known.get(key(name))) is not None:
         return found
     import difflib  # only wrong names need it
 
-    close = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
-    names = ", ".join(dict.fromkeys(known[key][0].name for key in close)) or ", ".join(REGISTRY)
+    close = difflib.get_close_matches(key(name), known, n=3, cutoff=0.5)
+    names = ", ".join(dict.fromkeys(known[one][0].name for one in close)) or ", ".join(REGISTRY)
     raise MeasureError(f"there is no measure {name!r}. Fix: did you mean {names}? 'judged measures' lists all")
 
 
@@ -95,7 +99,7 @@ def _names() -> dict[str, tuple[Entry, Mapping[str, Any]]]:
     known: dict[str, tuple[Entry, Mapping[str, Any]]] = {}
     for entry in REGISTRY.values():
         for alias, values in {**entry.aliases, entry.name: {}}.items():
-            known[alias.lower()] = (entry, values)
+            known[key(alias)] = (entry, values)
     return known
 
 
@@ -112,10 +116,11 @@ def _read(text: str) -> tuple[Entry, dict[str, Any], str | None]:
     if suffixed and cutoffs is None and whole["inside"] is None and name not in REGISTRY:
         name, cutoffs = suffixed["name"], suffixed["cutoffs"]
     entry, values = find(name)
-    given = {**values, **dict(_parts(whole["inside"] or "", text))}
+    other, given = translated(entry, {**values, **dict(_parts(whole["inside"] or "", text))})
     if whole["level"]:
         given["rel"] = whole["level"]
-    return entry, given, cutoffs
+    refuse_implied(entry, given, cutoffs)
+    return REGISTRY[other], given, cutoffs
 
 
 def _parts(inside: str, text: str) -> Iterator[tuple[str, Any]]:
@@ -132,11 +137,14 @@ def _parts(inside: str, text: str) -> Iterator[tuple[str, Any]]:
 
 def _value(written: str, text: str) -> Any:
     if not written.startswith("{"):
-        return written
-    pairs = [pair.split(":") for pair in written.strip("{}").split(",") if pair.strip()]
-    if not pairs or any(len(pair) != 2 for pair in pairs):
+        return unquoted(written)
+    parts = [part.split(":") for part in written.strip("{}").split(",") if part.strip()]
+    kinds = {len(part) for part in parts}
+    if kinds == {1}:
+        return [part[0] for part in parts]
+    if kinds != {2}:
         raise MeasureError(f"{text!r}: cannot read {written}. Fix: write a table such as {{1:1,2:3}}")
-    return dict(pairs)
+    return dict(parts)
 
 
 def _series(cutoffs: str, text: str) -> list[int]:

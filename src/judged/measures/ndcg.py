@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.dcg import DCG
-from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, check_base, gains
+from judged.measures.dcg import DCG, IdealDCG
+from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, check_base, gaining
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY, UNDEFINED
 
 if TYPE_CHECKING:
@@ -64,16 +62,9 @@ class nDCG(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Divide the DCG of the ranking by the DCG of the ideal."""
-        dcg = DCG(cutoff=self.cutoff, gain=self.gain, discount=self.discount, base=self.base, judged_only=False)
-        return divide(dcg.score(judged), dcg.score(self.ideal(judged)))
-
-    def ideal(self, judged: Judged) -> Judged:
-        """Rank the judged documents that gain something, best first."""
-        if isinstance(self.gain, str):
-            return judged.ideal  # more grade is more gain, and grade 0 gains nothing
-        worth = gains(judged.label_grade, self.gain)
-        return judged.ideal_by(np.where(worth > 0, worth, -np.inf))
+        how: dict[str, Any] = {name: getattr(self, name) for name in ("cutoff", "gain", "discount", "base")}
+        return divide(DCG(**how).score(judged), IdealDCG(**how).score(judged))
 
     def is_defined(self, judged: Judged) -> Any:
         """Mark the topics in which some judged document gains something."""
-        return judged.sum_labels(gains(judged.label_grade, self.gain) > 0) > 0
+        return gaining(judged, self.gain) > 0

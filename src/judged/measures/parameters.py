@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from judged.errors import MeasureError
 
+K = TypeVar("K", float, str)
+_ROUNDED = 0.001  # how far off 1 shares may sum: thirds are written 0.333
 _LARGEST = 2**53  # the whole numbers that a float holds exactly
 SKIP = math.nan
 """Value of ``undefined=skip``: topics without a relevant document have no score and leave the mean."""
@@ -64,13 +66,14 @@ class Parameter:
 def spell(value: Any) -> str:
     """Write a parameter's value as it stands in a measure's name.
 
-    >>> spell(2.0), spell(0.5), spell(True), spell(((1.0, 1.0), (2.0, 5.0))), spell(SKIP)
-    ('2', '0.5', 'true', '{1:1,2:5}', 'skip')
+    >>> spell(2.0), spell(0.5), spell(True), spell(((1.0, 1.0), (2.0, 5.0))), spell((0.25, 1.0)), spell(SKIP)
+    ('2', '0.5', 'true', '{1:1,2:5}', '{0.25,1}', 'skip')
     """
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, tuple):  # a table of gains: (grade, gain) pairs
-        return "{" + ",".join(f"{spell(key)}:{spell(gain)}" for key, gain in value) + "}"
+    if isinstance(value, tuple):  # a table of gains, which are (grade, gain) pairs, or a list of numbers
+        parts = (":".join(map(spell, part)) if isinstance(part, tuple) else spell(part) for part in value)
+        return "{" + ",".join(parts) + "}"
     if isinstance(value, float):
         if math.isnan(value):
             return "skip"
@@ -102,6 +105,19 @@ def real(low: float, high: float = math.inf) -> Callable[[Any], float]:
     return accept
 
 
+def several(low: float, high: float) -> Callable[[Any], tuple[float, ...]]:
+    """Accept a list of different numbers from ``low`` to ``high``, in any order; they are kept rising."""
+    accept_one = real(low, high)
+
+    def accept(given: Any) -> tuple[float, ...]:
+        found = () if isinstance(given, (str, Mapping)) else tuple(sorted(map(accept_one, given)))
+        if not found or len(set(found)) < len(found):
+            raise ValueError(f"different numbers from {low:g} to {high:g}, such as {{{low:g},{high:g}}}")
+        return found
+
+    return accept
+
+
 def one_of(*names: str) -> Callable[[Any], str]:
     """Accept one of some words."""
 
@@ -120,6 +136,22 @@ def yes_no(given: Any) -> bool:
     if str(given).lower() not in {"true", "false"}:
         raise ValueError("true or false")
     return str(given).lower() == "true"
+
+
+def shares(given: Any, key: Callable[[Any], K], what: str, such_as: str) -> tuple[tuple[K, float], ...]:
+    """Accept a table of shares that sum to 1, where `key` reads what a share is of.
+
+    >>> shares({"b": "0.75", "a": 0.25}, str, "groups with", "{a:0.5,b:0.5}")
+    (('a', 0.25), ('b', 0.75))
+    """
+    try:
+        pairs = given.items() if isinstance(given, Mapping) else given
+        table = {key(name): real(0, 1)(share) for name, share in pairs}
+    except (TypeError, ValueError):
+        table = {}
+    if not abs(sum(table.values()) - 1.0) <= _ROUNDED:
+        raise ValueError(f"{what} shares that sum to 1, such as {such_as}")
+    return tuple(sorted(table.items()))
 
 
 def undefined_value(given: Any) -> float:

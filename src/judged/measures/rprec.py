@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judged.measures.arithmetic import divide, relevant_known
+import numpy as np
+
+from judged.measures.arithmetic import precision_of_first, relevant_known
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED
+from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED, Parameter, real
 
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
+
+
+FACTOR = Parameter(
+    "How many times R documents are looked at.", None, real(0), required=True, values="number from 0, such as 0.5"
+)
 
 
 @measure(
@@ -39,6 +46,39 @@ class Rprec(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Relevant in the first R, divided by R."""
-        known = relevant_known(judged, self.rel)
-        found = judged.relevant(self.rel) & (judged.rank <= known[judged.topic])
-        return divide(judged.sum(found), known)
+        return precision_of_first(judged, self.rel, relevant_known(judged, self.rel))
+
+
+@measure(
+    family="ranked, binary",
+    cite="trec_eval",
+    use="To see whether a system leans to precision (good at small factors) or to recall (good at large ones).",
+    misleads="The places round up to a whole number by a rule of their own: trec_eval's, see below.",
+    aliases={"Rprec_mult": {}},
+    properties=Properties(),
+    tools={"trec_eval": "Rprec_mult_0.20"},
+    at="factor",
+)
+class RprecMult(Measure):
+    r"""Precision at a multiple of R, where R is the number of relevant documents of the topic.
+
+    .. math:: \mathrm{RprecMult}@c = \mathrm{P}@k, \quad k = \lfloor cR + 0.9 \rfloor
+
+    The divisor is k, also where fewer documents were returned. With c = 1 it is R-precision.
+
+    Examples
+    --------
+    >>> RprecMult(factor=0.5).of_list([1, 0, 1, 1], missing=[1])  # R = 4: the first two
+    0.5
+    >>> RprecMult(factor=2).of_list([1, 0, 1, 1], missing=[1])  # the first eight
+    0.375
+    """
+
+    factor: float = param(FACTOR)
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Relevant in the first k, divided by k."""
+        return precision_of_first(judged, self.rel, np.floor(self.factor * relevant_known(judged, self.rel) + 0.9))

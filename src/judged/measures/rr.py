@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED
+from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED, Parameter, one_of
 
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
+
+WHICH = Parameter(
+    "Which of the relevant documents that were returned counts.", "first", one_of("first", "last"), values="first, last"
+)
 
 
 @measure(
@@ -28,7 +32,9 @@ class RR(Measure):
 
     .. math:: \mathrm{RR}@k = 1 / \min\{r \le k : \text{document at rank } r \text{ is relevant}\}
 
-    Its mean over topics is known as MRR.
+    Its mean over topics is known as MRR. ``which=last`` takes the last relevant document that was returned, the
+    maximum in place of the minimum: how far a reader must go who wants all that there is in the list. What was
+    not returned does not count, so finding one more document far down lowers it.
 
     Examples
     --------
@@ -37,14 +43,20 @@ class RR(Measure):
     >>> ranks = [RR().of_list([0, 1]), RR().of_list([1]), RR().of_list([0, 0, 0, 0, 1])]
     >>> round(sum(ranks) / 3, 4)
     0.5667
+    >>> RR(which="last").of_list([0, 1, 1, 0, 1])
+    0.2
     """
 
     cutoff: int | None = param(CUTOFF)
+    which: str = param(WHICH)
     rel: float = param(REL)
     judged_only: bool = param(JUDGED_ONLY)
     undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
-        """One divided by the first relevant rank."""
-        first = judged.first_rank(judged.relevant(self.rel) & judged.within(self.cutoff))
-        return divide(first > 0, first)
+        """One divided by the first or last relevant rank."""
+        found = judged.relevant(self.rel) & judged.within(self.cutoff)
+        if self.which == "last":
+            found &= judged.count_so_far(found) == judged.sum(found)[judged.topic]
+        rank = judged.first_rank(found)
+        return divide(rank > 0, rank)

@@ -1,0 +1,92 @@
+"""One judged list for each subtopic or assessor of a topic, all in one: any measure can then be averaged over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.judging.segments import segment_sum
+
+if TYPE_CHECKING:
+    from judged._types import Bools, Floats, Ints
+    from judged.judging.judged import Judged
+
+
+@dataclass(frozen=True, eq=False)
+class ByAspect:
+    """A judged list whose topics are pairs of a topic and one of its subtopics or assessors.
+
+    With T topics, and S pairs of a topic and an aspect that labels one of its documents:
+
+    Attributes
+    ----------
+    judged : Judged
+        The same ranking S times: each with the documents that this aspect labels, and its grades alone. Its
+        labels are already single ones, so that its own `aspects` mean nothing.
+    topic : (S,) int64
+        The topic that each stands for; rising.
+    aspect : (S,) int64
+        The aspect: a position in ``qrels.aspects.names``; rising within one topic.
+    count : int
+        The number of topics, T.
+    """
+
+    judged: Judged
+    topic: Ints
+    aspect: Ints
+    count: int
+
+    def mean(self, scores: Floats, counted: Bools | None = None) -> Floats:
+        """Average one score a topic and aspect over the aspects that count; 0 for a topic without: (S,) to (T,)."""
+        counted = np.ones(len(scores), dtype=np.bool_) if counted is None else counted
+        total = segment_sum(scores * counted, self.topic, self.count)
+        return total / np.maximum(segment_sum(counted, self.topic, self.count), 1.0)
+
+
+def by_aspect(judged: Judged) -> ByAspect:
+    """Split a judged list by subtopic or assessor.
+
+    A document that an aspect does not label is an unjudged one there.
+
+    Examples
+    --------
+    >>> from judged import AP, judge_list
+    >>> split = by_aspect(judge_list([(1, 0), (0, 1)]))  # two assessors, who disagree
+    >>> AP()(split.judged).tolist()
+    [1.0, 0.5]
+    >>> split.mean(AP()(split.judged)).tolist()
+    [0.75]
+    """
+    labels, hits = judged.label_aspects, judged.aspects
+    aspects = len(judged.qrels.aspects.names)
+    pairs, of_label = np.unique(judged.label_topic[labels.of] * aspects + labels.aspect, return_inverse=True)
+    topic, aspect = pairs // aspects, pairs % aspects
+    of_hit = np.searchsorted(pairs, judged.topic[hits.of] * aspects + hits.aspect)
+    label_order = np.argsort(of_label, kind="stable")
+    hit_order = np.argsort(of_hit, kind="stable")  # the hits are in rank order already
+    at = hits.of[hit_order]
+    label_keys = of_label[label_order] * len(judged.label_topic) + labels.of[label_order]
+    hit_keys = of_hit[hit_order] * len(judged.label_topic) + judged.row[at]
+    names = judged.qrels.aspects.names
+    split = replace(
+        judged,
+        query_ids=tuple(
+            f"{judged.query_ids[t]} {names[a]}" for t, a in zip(topic.tolist(), aspect.tolist(), strict=True)
+        ),
+        returned=judged.returned[topic],
+        present=judged.present[topic],
+        topic=of_hit[hit_order],
+        rank=judged.rank[at],
+        grade=hits.grade[hit_order],
+        row=np.searchsorted(label_keys, hit_keys),
+        score=judged.score[at],
+        tie_first=judged.tie_first[at],
+        tie_last=judged.tie_last[at],
+        label_topic=of_label[label_order],
+        label_grade=labels.grade[label_order],
+        label_row=judged.label_row[labels.of[label_order]],
+        reordered=True,  # its topics are none that the run could be asked for again
+    )
+    return ByAspect(split, topic, aspect, len(judged))

@@ -1,0 +1,141 @@
+"""The Bejeweled player model: users who stop when they have enough, or have spent enough."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.measures.base import measure, param
+from judged.measures.cwl import ADAPTIVE, COSTS, DEPTH, OF, RESIDUAL, Reading, UserModel
+from judged.measures.parameters import Parameter, real, whole
+from judged.measures.scale import HIGHEST, LOWEST
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+
+_CITE = "Zhang, Liu, Li, Zhang, Xu and Ma 2017; cwl_eval"
+ENOUGH = Parameter(
+    "The gain at which the user has enough: so many documents of the highest grade.",
+    1.0,
+    real(0),
+    values="number from 0",
+)
+BUDGET = Parameter(
+    "The cost at which the user gives up: the number of documents, where each costs 1.",
+    None,
+    whole(1),
+    required=True,
+    values="whole number from 1",
+)
+BENEFIT_STEP = Parameter(
+    "How much a good document raises, and a bad one lowers, the gain that the user wants.",
+    1.0,
+    real(0),
+    values="number from 0",
+)
+COST_STEP = Parameter(
+    "How much a good document raises, and a bad one lowers, the cost that the user bears.",
+    1.0,
+    real(0),
+    values="number from 0",
+)
+MEDIUM = Parameter("The gain of a document that is neither good nor bad.", 0.5, real(0, 1), values="number from 0 to 1")
+
+
+@measure(
+    family="user model",
+    cite=_CITE,
+    use="Users want a certain amount and bear a certain cost, and stop at whichever comes first.",
+    misleads="It is a step: a hair more gain, or one place more, and the user stops elsewhere.",
+    aliases={"BPM-Static": {}, "BPMCWLMetric": {}},
+    properties=ADAPTIVE,
+    tools={"ir_measures": "BPM(T=1,max_rel=3)@10", "cwl_eval": "BPM-Static-T=1-K=10"},
+)
+class BPM(UserModel):
+    r"""Bejeweled player model, static: the gain for each document read until T is gained or k is spent.
+
+    .. math:: C(i) = 1 \quad \text{while} \quad \sum_{j \le i} g_j < T \ \text{and}\ \sum_{j \le i} c_j < k
+
+    With ``costs=given``, k is a budget of costs, not of documents.
+
+    Examples
+    --------
+    The user stops at the second document, which fulfils T = 1:
+
+    >>> BPM(max=2, cutoff=10).of_list([0, 2, 2])
+    0.5
+    >>> BPM(max=2, cutoff=10, T=5).of_list([0, 2, 2])  # never fulfilled: ten places are read
+    0.2
+    """
+
+    cutoff: int = param(BUDGET)
+    T: float = param(ENOUGH)
+    max: float = param(HIGHEST)
+    min: float = param(LOWEST)
+    of: str = param(OF)
+    costs: str = param(COSTS)
+    depth: int = param(DEPTH)
+    residual: bool = param(RESIDUAL)
+
+    def continuation(self, reading: Reading) -> Floats:
+        """Neither enough gained nor enough spent."""
+        return ((reading.gained < self.T) & (reading.spent < self.cutoff)).astype(np.float64)
+
+
+@measure(
+    family="user model",
+    cite=_CITE,
+    use="As BPM, for users who raise their wishes and their budget when results are good.",
+    misleads="Five parameters of the user, and each changes the number; a good document early can lower it.",
+    aliases={"BPM-Dynamic": {"hc": 0}, "BPMDCWLMetric": {"hc": 0}},
+    properties=ADAPTIVE,
+    tools={"cwl_eval": "BPM-Dynamic-T=1-K=10-hb=1-hc=1 is BPMD(hc=0)@10"},
+)
+class BPMD(UserModel):
+    r"""Bejeweled player model, dynamic: what is wanted and what is borne move with each document.
+
+    .. math:: C(i) = 1 \quad \text{while} \quad \sum_{j \le i} g_j < T + h_b \sum_{j < i} (g_j - m)
+        \ \text{and}\ \sum_{j \le i} c_j < k + h_c \sum_{j < i} (g_j - m)
+
+    A document that gains more than m makes the user want more, and bear more; one that gains less, less. cwl_eval
+    1.0.12 never moves the budget, whatever its hc: that is ``hc=0`` here.
+
+    Examples
+    --------
+    The first document gains nothing, so that half as much is wanted (T = 1/2) and the second is enough:
+
+    >>> BPMD(max=4, cutoff=10).of_list([0, 2, 4])
+    0.25
+
+    The budget shrinks with every bad document, 4, 3.5, 3, and ends the reading at the third:
+
+    >>> BPMD(max=4, cutoff=4, T=9, of="ED").of_list([0, 0, 0, 0])
+    3.0
+    >>> BPMD(max=4, cutoff=4, T=9, hc=0, of="ED").of_list([0, 0, 0, 0])
+    4.0
+    """
+
+    cutoff: int = param(BUDGET)
+    T: float = param(ENOUGH)
+    hb: float = param(BENEFIT_STEP)
+    hc: float = param(COST_STEP)
+    medium: float = param(MEDIUM)
+    max: float = param(HIGHEST)
+    min: float = param(LOWEST)
+    of: str = param(OF)
+    costs: str = param(COSTS)
+    depth: int = param(DEPTH)
+    residual: bool = param(RESIDUAL)
+
+    def continuation(self, reading: Reading) -> Floats:
+        """Neither what is wanted gained nor what is borne spent; reading ends for good where one is."""
+        wanted = self._moved(reading.gain, self.T, self.hb)
+        borne = self._moved(reading.gain, self.cutoff, self.hc)
+        return ((reading.gained < wanted) & (reading.spent < borne)).astype(np.float64)
+
+    def _moved(self, gain: Floats, start: float, step: float) -> Floats:
+        """Give what a limit has become when each document is read."""
+        moves = step * (gain - self.medium)
+        moves = np.concatenate((np.full((len(gain), 1), float(start)), moves[:, :-1]), axis=1)
+        return np.cumsum(moves, axis=1)

@@ -1,0 +1,98 @@
+"""Compatibility: how like the ideal ranking a ranking is, without gains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.judging.segments import segment_starts
+from judged.measures.arithmetic import divide
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import UNDEFINED, Parameter, real, yes_no
+
+if TYPE_CHECKING:
+    from judged._types import Floats, Ints
+    from judged.judging import Judged
+
+DEPTH = 1000
+"""How deep the two rankings are compared, as in the authors' script; shorter ones just end."""
+
+_BLOCK = 256  # topics at a time: each needs a row as long as the depth
+
+PERSISTENCE = Parameter(
+    "The weight of each depth as a share of that of the depth above.", 0.95, real(0, 1), values="number from 0 to 1"
+)
+NORMALIZE = Parameter(
+    "Divide by what the ideal ranking itself reaches, which is less than 1 where it is short.",
+    True,
+    yes_no,
+    values="true or false",
+)
+
+
+@measure(
+    family="graded",
+    cite="Clarke, Vtyurina and Smucker 2021 (normalised); Clarke, Smucker and Vtyurina 2020",
+    use="Preferences or many fine grades, where only the order of the documents is known and no gain can be given.",
+    misleads="It compares with the ideal that is nearest to the ranking itself, so two runs are held against two"
+    " ideals. Only the order of the grades counts: how far apart they are does not.",
+    properties=Properties(graded=True, monotone=False),
+    tools={"compatibility.py": "compatibility", "ir_measures": "Compat (not so deep; see the definition)"},
+)
+class Compat(Measure):
+    r"""Compatibility: the rank-biased overlap of the ranking with the ideal ranking that is nearest to it.
+
+    .. math:: \mathrm{Compat} = \frac{\mathrm{RBO}(\text{ranking}, \text{ideal})}
+        {\mathrm{RBO}(\text{ideal}, \text{ideal})}, \quad
+        \mathrm{RBO}(A, B) = \frac{\sum_{d=1}^{1000} p^{d-1}\,|A_{1..d} \cap B_{1..d}| / d}{\sum_{d=1}^{1000} p^{d-1}}
+
+    The ideal ranking holds the documents with a positive grade, grades falling. Documents of one grade stand in
+    it in the order in which the ranking has them, and those that were not returned come last among them.
+    ``normalize=false`` leaves the divisor out, as the papers of 2020 do.
+
+    The authors' script takes tied scores by rising document id (the policy ``ties="docid-rising"``) and leaves
+    out topics without a positive grade (``undefined=skip``) and those that the run does not have. ir_measures
+    ends the sums where the longer list ends instead of at 1000, and orders documents of one grade by score with 0
+    for those not returned, so that its number changes when a constant is added to all scores.
+
+    Examples
+    --------
+    One of the two relevant documents is returned, at rank 1: one document is shared at every depth, of two that
+    the ideal shares with itself from depth 2 on. The sum of 0.5^(d-1) / d over all d is 2 ln 2 = 1.3863.
+
+    >>> round(Compat(p=0.5).of_list([1], missing=[1]), 4)  # 1.3863 / (1 + 2 x 0.3863)
+    0.7821
+    >>> Compat().of_list([3, 2, 2, 1])
+    1.0
+    >>> Compat().of_list([30, 20, 20, 10])  # only the order counts
+    1.0
+    """
+
+    p: float = param(PERSISTENCE)
+    normalize: bool = param(NORMALIZE)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Overlap with the ideal, divided by the overlap of the ideal with itself."""
+        rank = np.full(len(judged.label_grade), DEPTH + 1, dtype=np.int64)  # not returned: below everything
+        rank[judged.row] = judged.rank
+        best = np.flatnonzero(judged.label_grade > 0)
+        best = best[np.lexsort((rank[best], -judged.label_grade[best], judged.label_topic[best]))]
+        topic = judged.label_topic[best]
+        place = np.arange(len(best)) - segment_starts(topic, len(judged))[topic] + 1
+        overlap = self._overlap(topic, np.maximum(place, rank[best]), len(judged))
+        return divide(overlap, self._overlap(topic, place, len(judged))) if self.normalize else overlap
+
+    def _overlap(self, topic: Ints, since: Ints, count: int) -> Floats:
+        """Give the rank-biased overlap of each topic, where `since` is the depth from which a document is shared."""
+        topic, since = topic[since <= DEPTH], since[since <= DEPTH]
+        weights = np.cumprod(np.concatenate(([1.0], np.full(DEPTH - 1, self.p))))
+        total = np.empty(count)
+        for first in range(0, count, _BLOCK):
+            size = min(_BLOCK, count - first)
+            one = slice(*np.searchsorted(topic, (first, first + size)))
+            new = np.bincount((topic[one] - first) * DEPTH + since[one] - 1, minlength=size * DEPTH)
+            shared = np.cumsum(new.reshape(size, DEPTH), axis=1)
+            total[first : first + size] = np.cumsum(weights * shared / np.arange(1, DEPTH + 1), axis=1)[:, -1]
+        return total / np.cumsum(weights)[-1]

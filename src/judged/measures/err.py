@@ -1,0 +1,82 @@
+"""Expected reciprocal rank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.errors import MeasureError
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.gain import gains
+from judged.measures.parameters import CUTOFF, JUDGED_ONLY, UNDEFINED, spell
+from judged.measures.scale import HIGHEST, check_scale
+
+if TYPE_CHECKING:
+    from judged._types import Bools, Floats
+    from judged.judging import Judged
+
+_MOST = 1000.0  # a double ends at 2^1024
+
+
+def product_above(judged: Judged, values: Floats, within: Bools) -> Floats:
+    """Multiply the values of all hits above each hit: (H,), 1 for a topic's first. Only as far as ``within``."""
+    product = np.ones(len(values))
+    begin, count = judged.starts[:-1], judged.sum(within)
+    for place in range(1, int(count.max(initial=0))):  # the hits of all topics at once: a topic has few
+        here = begin[count > place] + place
+        product[here] = product[here - 1] * values[here - 1]
+    return product
+
+
+@measure(
+    family="user model",
+    cite="Chapelle, Metzler, Zhang and Grinspan 2009; gdeval",
+    use="Users look for one good answer, graded judgments say how good each is, and what follows a perfect one hardly"
+    " matters.",
+    misleads="The highest grade changes every number: 4 in gdeval, 3 elsewhere. Nearly all of it is decided at rank 1,"
+    " so few topics decide a comparison.",
+    properties=Properties(graded=True),
+    tools={"gdeval": "ERR(max=4,undefined=skip)@20", "ir_measures": "ERR@20 is ERR(max=4)@20"},
+)
+class ERR(Measure):
+    r"""Expected reciprocal rank: the mean of 1/rank of the document that satisfies the user.
+
+    .. math:: \mathrm{ERR}@k = \sum_{r \le k} \frac{1}{r}\, R_r \prod_{s < r} (1 - R_s), \qquad
+        R = \frac{2^g - 1}{2^{\max}}
+
+    R is the probability that a document of grade g satisfies; a document of the highest grade does so with 1 -
+    2^-max, never surely. Documents without a judgment, or with a negative grade, satisfy nobody.
+
+    Examples
+    --------
+    Grades up to 2, so that grade 2 satisfies 3/4 and grade 1 satisfies 1/4:
+
+    >>> ERR(max=2).of_list([2, 1])  # 3/4 + 1/2 (1/4) (1/4)
+    0.78125
+    >>> ERR(max=2).of_list([1, 2])  # 1/4 + 1/2 (3/4) (3/4)
+    0.53125
+    """
+
+    cutoff: int | None = param(CUTOFF)
+    max: float = param(HIGHEST)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def verify(self) -> None:
+        """Refuse a scale whose powers of two no number holds.
+
+        Raises
+        ------
+        MeasureError
+            If the highest grade is too high.
+        """
+        if self.max > _MOST:
+            raise MeasureError(f"ERR: 2^{spell(self.max)} is too large. Fix: max is the highest grade, such as 4")
+
+    def score(self, judged: Judged) -> Floats:
+        """The chance that each document is the one, divided by its rank."""
+        check_scale(judged, self.max, self)
+        within = judged.within(self.cutoff)
+        satisfied = gains(judged.grade, "exp2") / 2.0**self.max
+        return judged.sum(satisfied * product_above(judged, 1.0 - satisfied, within) / judged.rank * within)

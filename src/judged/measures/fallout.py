@@ -1,0 +1,81 @@
+"""What the size of the collection is needed for: fallout and generality."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.measures.accuracy import SIZE, check_size
+from judged.measures.arithmetic import divide, relevant_known, relevant_returned, returned_within
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import CUTOFF, REL
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+
+@measure(
+    family="set",
+    cite="Cleverdon, Mills and Keen 1966; Manning, Raghavan and Schütze 2008, section 8.3",
+    use="To draw ROC curves, or to say how much of the rest of the collection a filter lets through.",
+    misleads="Almost everything is not relevant, so it is tiny for any short list, and it rewards returning nothing.",
+    properties=Properties(
+        needs_ranking=False, ignores_unjudged_tail=False, monotone=False, perfect=0.0, higher_is_better=False
+    ),
+    tools={"torchmetrics": "RetrievalFallOut (n is the number of documents scored)"},
+)
+class Fallout(Measure):
+    r"""Fallout: the share of all documents that are not relevant which was returned.
+
+    .. math:: \mathrm{Fallout}@k = \frac{|\{\text{not relevant documents at rank} \le k\}|}{N - R}
+
+    N, the number of documents in the collection, must be given. Unjudged documents count as not relevant.
+
+    Examples
+    --------
+    Three of the 1000 - 2 that are not relevant:
+
+    >>> Fallout(n=1000).of_list([1, 0, None, 0], missing=[1]) == 3 / 998
+    True
+    """
+
+    cutoff: int | None = param(CUTOFF)
+    n: int = param(SIZE)
+    rel: float = param(REL)
+
+    def score(self, judged: Judged) -> Floats:
+        """Not relevant and returned, divided by not relevant."""
+        relevant = relevant_known(judged, self.rel)
+        wrong = returned_within(judged, self.cutoff) - relevant_returned(judged, self.rel, self.cutoff)
+        check_size(self, self.n, relevant + wrong)
+        return divide(wrong, self.n - relevant)
+
+
+@measure(
+    family="set",
+    cite="Cleverdon, Mills and Keen 1966",
+    use="To see how rare relevant documents are: what precision a random ranking would have.",
+    misleads="It is a property of topics and collection, not of the run.",
+    properties=Properties(needs_ranking=False, higher_is_better=None),
+)
+class Generality(Measure):
+    r"""Generality: the share of the collection that is relevant.
+
+    .. math:: \mathrm{Generality} = R / N
+
+    N, the number of documents in the collection, must be given.
+
+    Examples
+    --------
+    >>> Generality(n=1000).of_list([1, 0, None, 0], missing=[1])
+    0.002
+    """
+
+    n: int = param(SIZE)
+    rel: float = param(REL)
+
+    def score(self, judged: Judged) -> Floats:
+        """Relevant, divided by all."""
+        relevant = relevant_known(judged, self.rel)
+        check_size(self, self.n, relevant)
+        return relevant / self.n

@@ -1,0 +1,103 @@
+"""G: gain discounted by what was missed so far, instead of by the rank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.measures.arithmetic import divide, log2, relevant_known
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.gain import GAIN, Gain, discounts, gaining, gains, ideal_by_gain
+from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED
+
+if TYPE_CHECKING:
+    from judged._types import Floats, Ints
+    from judged.judging import Judged
+
+
+@measure(
+    family="ranked, binary",
+    cite="trec_eval (Buckley 2008)",
+    use="Between AP and nDCG: a relevant document is not punished for standing below other relevant ones.",
+    misleads="Unjudged documents count as not relevant. Seldom reported, so there is little to compare with.",
+    properties=Properties(perfect=1.0),
+    tools={"trec_eval": "binG"},
+)
+class BinG(Measure):
+    r"""Relevant documents, each discounted by the documents above it that are not relevant.
+
+    .. math:: \mathrm{BinG} = \frac{1}{R} \sum_{r,\ \text{relevant}} \frac{1}{\log_2(2 + m_r)}
+
+    :math:`m_r` is the number of documents above rank r that are not relevant.
+
+    Examples
+    --------
+    >>> BinG().of_list([1, 1, 0, None, 1], missing=[1])  # (1 + 1 + 1/2) / 4
+    0.625
+    """
+
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Add up the discounted relevant documents, and divide by R."""
+        relevant = judged.relevant(self.rel)
+        wasted = judged.rank - judged.count_so_far(relevant)
+        return divide(judged.sum(relevant / discounts(wasted + 1, "log2", 2.0)), relevant_known(judged, self.rel))
+
+
+@measure(
+    family="graded",
+    cite="trec_eval (Buckley 2008)",
+    use="As BinG, for graded judgments.",
+    misleads="It is no share of an ideal: gains below 1 cannot reach 1. Seldom reported, so there is little to"
+    " compare with.",
+    properties=Properties(graded=True, monotone=False),
+    tools={"trec_eval": "G"},
+)
+class G(Measure):
+    r"""Gain, each discounted by how far the ranking lies behind the ideal one at this rank.
+
+    .. math:: \mathrm{G} = \frac{1}{\sum_i g^*_i} \sum_r \frac{g_r}{\log_2(2 + C_r - \mathrm{CG}@r)},
+        \quad C_r = \sum_{i \le r} \max(g^*_i, 1)
+
+    :math:`g^*_i` is the gain at rank i of the ideal ranking, 0 behind its end.
+
+    Examples
+    --------
+    The ideal is 2, 1. At rank 1 the ranking is 1 behind, at rank 2 it has caught up: (1/log2(3) + 2/1) / 3.
+
+    >>> round(G().of_list([1, 2]), 4)
+    0.877
+    >>> G().of_list([2, 0, 0, 1])  # (2 + 1/log2(2 + 2 + 1 + 1 + 1 - 3)) / 3
+    0.8333333333333334
+    """
+
+    gain: Gain = param(GAIN)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Add up the discounted gains, and divide by the sum of the ideal ones."""
+        worth, ideal = gains(judged.grade, self.gain), ideal_by_gain(judged, self.gain)
+        best = gains(ideal.grade, self.gain)
+        cost = ideal.so_far_at(judged.topic, judged.rank, ideal.sum_so_far(np.maximum(best, 1.0)))
+        cost = _plus_ones(cost, np.maximum(judged.rank - ideal.returned[judged.topic], 0))
+        behind = 2.0 + cost - judged.sum_so_far(worth)
+        return divide(judged.sum(worth / log2(behind)), ideal.sum(best))
+
+    def is_defined(self, judged: Judged) -> Any:
+        """Mark the topics in which some judged document gains something."""
+        return gaining(judged, self.gain) > 0
+
+
+def _plus_ones(values: Floats, times: Ints) -> Floats:
+    """Add 1 to each value so many times, one addition after the other: to a fraction, the last bit shows it."""
+    order = np.argsort(-times, kind="stable")
+    total, falling = values[order], -times[order]
+    for step in range(1, int(times.max(initial=0)) + 1):
+        total[: np.searchsorted(falling, -step, side="right")] += 1.0
+    values[order] = total
+    return values

@@ -1,0 +1,94 @@
+"""Graded average precision."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from judged.data.compute import distinct
+from judged.measures.arithmetic import divide
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import JUDGED_ONLY, UNDEFINED, Parameter, shares
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+Thresholds: TypeAlias = str | tuple[tuple[float, float], ...]
+
+
+def _grade(given: Any) -> float:
+    grade = float(given)
+    if not 0 < grade < float("inf"):
+        raise ValueError
+    return grade
+
+
+def _thresholds(given: Any) -> Thresholds:
+    return given if given == "equal" else shares(given, _grade, "equal, or grades above 0 with", "{1:0.4,2:0.6}")
+
+
+THRESHOLDS = Parameter(
+    "The probability that a user calls relevant what has this grade or more, for each grade; equal gives every step"
+    " of one grade the same.",
+    "equal",
+    _thresholds,
+    values="equal, or a table such as {1:0.5,2:0.3,3:0.2}",
+)
+
+
+@measure(
+    family="graded",
+    cite="Robertson, Kanoulas and Yilmaz 2010",
+    use="Graded judgments where AP would be taken if they were binary: users differ in where they draw the line.",
+    misleads="Seldom reported, so there is little to compare with; and as AP it says little about the first page.",
+    properties=Properties(graded=True, monotone=False, perfect=1.0),
+    tools={"TREC Session 2011 script": "GAP (equal thresholds)", "MATTERS": "gradedAveragePrecision"},
+)
+class GAP(Measure):
+    r"""Graded average precision: AP for users who draw the line between relevant and not at different grades.
+
+    .. math:: \mathrm{GAP} = \frac{\sum_{r} \frac{1}{r} \sum_{s \le r} G(\min(i_r, i_s))}{\sum_{\text{judged}} G(i)},
+        \quad G(i) = \sum_{j \le i} g_j
+
+    i is the grade of the document at a rank, 0 without a judgment; g_j is the probability that a user takes j as
+    the lowest relevant grade, so G(i) is the probability that grade i is relevant. Only the ratios of the
+    probabilities count: where they are equal, G(i) can be taken as i itself, whatever the highest grade is.
+    With one probability of 1 it is AP with that grade as ``rel``.
+
+    Examples
+    --------
+    Grades 1, 2, 2: (1/1 + (1 + 2)/2 + (1 + 2 + 2)/3) / (1 + 2 + 2).
+
+    >>> round(GAP().of_list([1, 2, 2]), 4)
+    0.8333
+    >>> round(GAP(g={1: 1.0}).of_list([1, 0, 2], missing=[1]), 4)  # AP: (1/1 + 2/3) / 3
+    0.5556
+    """
+
+    g: Thresholds = param(THRESHOLDS)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Average the expected precision at each rank, over the expected number of relevant documents."""
+        worth, known = self._probability(judged.grade), self._probability(judged.label_grade)
+        agreed, below = np.zeros(len(worth)), 0.0
+        for level in distinct(known[known > 0]).tolist():
+            agreed += (level - below) * judged.count_so_far(worth >= level) * (worth >= level)
+            below = level
+        return divide(judged.sum(agreed / judged.rank), judged.sum_labels(known))
+
+    def _probability(self, grades: Floats) -> Floats:
+        """Give the probability that each grade is relevant, up to a factor."""
+        if isinstance(self.g, str):
+            return np.maximum(grades, 0.0)
+        probability = np.zeros(len(grades))
+        for grade, share in self.g:
+            probability += share * (grades >= grade)
+        return probability
+
+    def is_defined(self, judged: Judged) -> Any:
+        """Mark the topics in which some judged document may be relevant."""
+        return judged.sum_labels(self._probability(judged.label_grade) > 0) > 0

@@ -1,0 +1,60 @@
+"""Hole: the share of a page that no assessor has seen for any topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from judged.data.compute import pc
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import NEEDED_CUTOFF
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+
+@measure(
+    family="incomplete judgments",
+    cite="Thakur et al. 2021 (BEIR)",
+    use="How foreign a run is to the collection's pool as a whole: documents that no earlier system brought up.",
+    misleads="A document that was judged for another topic counts as known here, though nobody knows whether it is"
+    " relevant to this one; Unjudged@k counts it.",
+    properties=Properties(
+        graded=False,
+        ignores_unjudged_tail=False,
+        monotone=False,
+        perfect=0.0,
+        higher_is_better=None,
+        topics_apart=False,
+    ),
+    tools={"BEIR": "Hole@10"},
+)
+class Hole(Measure):
+    r"""Share of the first k places that hold a document which is judged for no topic at all.
+
+    .. math:: \mathrm{Hole}@k = \frac{|\{\text{documents at rank} \le k\ \text{judged for no topic}\}|}{k}
+
+    A negative grade is a judgment. The divisor is k, also where fewer documents were returned.
+
+    Examples
+    --------
+    >>> Hole(cutoff=4).of_list([1, None, 0, None])
+    0.5
+    >>> from judged import evaluate
+    >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
+    >>> scores = evaluate(qrels, {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}, "q2": {"b": 1.0}}, ["Hole@3", "Unjudged@3"])
+    >>> [round(by_topic["q1"], 4) for by_topic in scores.per_topic()["run"].values()]  # b is judged, for q2
+    [0.3333, 0.6667]
+    """
+
+    cutoff: int = param(NEEDED_CUTOFF)
+
+    def score(self, judged: Judged) -> Floats:
+        """Documents without any judgment in the first k, divided by k."""
+        every = judged.everything
+        known = pc.is_in(every.doc, value_set=pa.array(judged.qrels.index.row_names, pa.string()))
+        unknown = ~np.asarray(known, dtype=np.bool_) & (every.rank <= self.cutoff)
+        return np.bincount(every.topic[unknown], minlength=len(judged)) / self.cutoff

@@ -1,0 +1,60 @@
+"""Inferred average precision."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.measures.arithmetic import divide, relevant_known
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import REL, UNDEFINED
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+_LEAST = 0.00001  # trec_eval's smoothing: neither share can be 0/0
+
+
+@measure(
+    family="incomplete judgments",
+    cite="Yilmaz and Aslam 2006",
+    use="Only a random sample of the pool was judged: it estimates the AP that full judgments would give.",
+    misleads="What was in the pool without being judged must be in the qrels with a negative grade; without such rows"
+    " it is close to AP, and no estimate.",
+    properties=Properties(),
+    tools={"trec_eval": "infAP", "ir_measures": "infAP"},
+)
+class InfAP(Measure):
+    r"""Inferred AP: the precision expected at each relevant document, averaged over all that are relevant.
+
+    .. math:: \mathrm{InfAP} = \frac{1}{R} \sum_{k,\ \text{relevant}} \left( \frac{1}{k} + \frac{k-1}{k}
+        \cdot \frac{p}{k-1} \cdot \frac{r + \epsilon}{r + n + 2\epsilon} \right)
+
+    k is the rank of the relevant document; above it stand r relevant documents, n judged not relevant, and p from
+    the pool: these and those with a negative grade. What has no judgment was not in the pool and counts as not
+    relevant. :math:`\epsilon` is 0.00001, as in trec_eval.
+
+    Examples
+    --------
+    One document above was judged not relevant: 1/3 + 2/3 * 1/2 * 0, but for epsilon. In the pool without being
+    judged, it would be relevant in one of two cases: 1/2 + 1/2 * 1/1 * 1/2.
+
+    >>> round(InfAP().of_list([0, None, 1]), 4)
+    0.3333
+    >>> InfAP().of_list([-1, 1])
+    0.75
+    """
+
+    rel: float = param(REL)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Add up the expected precision at the relevant documents, and divide by R."""
+        relevant = judged.relevant(self.rel)
+        found = judged.count_so_far(relevant) - relevant
+        not_relevant = judged.count_so_far((judged.grade >= 0) & ~relevant)
+        pooled = found + not_relevant + judged.count_so_far(judged.grade < 0)
+        above = judged.rank - 1
+        likely = (found + _LEAST) / (found + not_relevant + 2 * _LEAST)
+        expected = 1.0 / judged.rank + above / judged.rank * divide(pooled, above) * likely
+        return divide(judged.sum(expected * relevant), relevant_known(judged, self.rel))

@@ -1,0 +1,120 @@
+"""Binary measures over the subtopics of a topic: each subtopic by itself, and all of them alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.judging import by_aspect
+from judged.measures.ap import AP
+from judged.measures.arithmetic import divide, relevant_known
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.diversity import covered, distinct_subtopics, subtopics
+from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+
+@measure(
+    family="diversity",
+    cite="Agrawal et al. 2009; as in ndeval",
+    use="Many documents are relevant to each of several intents, and all of them are wanted.",
+    misleads="Every intent counts alike, one with a single relevant document like one with a hundred. It does not"
+    " punish repetition.",
+    aliases={"AP_IA": {}, "MAP_IA": {}},
+    properties=Properties(),
+    tools={"ndeval": "MAP-IA", "ir_measures": "AP_IA"},
+)
+class APIA(Measure):
+    r"""Intent-aware average precision: AP for each subtopic by itself, averaged over the subtopics.
+
+    .. math:: \mathrm{AP\text{-}IA} = \frac{1}{n} \sum_s \mathrm{AP}_s
+
+    Only the n subtopics to which some judged document is relevant count.
+
+    Examples
+    --------
+    >>> APIA().of_list([(1, 0), (1, 1)])  # AP is 1 for the first, 0.5 for the second
+    0.75
+    """
+
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Average the AP of the subtopics that have relevant documents."""
+        split = by_aspect(judged)
+        ap = AP(cutoff=None, rel=self.rel, norm="relevant", judged_only=False, undefined=0.0)
+        return split.mean(ap.score(split.judged), relevant_known(split.judged, self.rel) > 0)
+
+
+@measure(
+    family="diversity",
+    cite="Agrawal et al. 2009; as in ndeval",
+    use="The share of a page that serves an intent, averaged over the intents.",
+    misleads="One document that serves every intent is as good as one for each, and repetition is not punished.",
+    aliases={"P_IA": {}},
+    properties=Properties(),
+    tools={"ndeval": "P-IA@20", "ir_measures": "P_IA@20"},
+)
+class PIA(Measure):
+    r"""Intent-aware precision at k: precision for each subtopic by itself, averaged over the subtopics.
+
+    .. math:: \mathrm{P\text{-}IA}@k = \frac{1}{n k} \sum_s |\{\text{documents relevant to } s
+        \text{ at rank} \le k\}|
+
+    Only the n subtopics to which some judged document is relevant count. The divisor is k, also where fewer
+    documents were returned.
+
+    Examples
+    --------
+    >>> PIA(cutoff=2).of_list([(1, 0), (1, 1)])  # 1 for the first, 0.5 for the second
+    0.75
+    """
+
+    cutoff: int = param(NEEDED_CUTOFF)
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Labels covered by the first k, divided by k and by the number of subtopics."""
+        found = np.bincount(covered(judged, self.rel, self.cutoff)[0], minlength=len(judged))
+        return divide(found, self.cutoff * subtopics(judged, self.rel))
+
+
+@measure(
+    family="diversity",
+    cite="Zhai, Cohen and Lafferty 2003 (S-recall); as in ndeval",
+    use="Does the page touch every meaning of the query at all.",
+    misleads="It sees neither order within the k nor whether a subtopic is served well.",
+    aliases={"strec": {}, "subtopic_recall": {}, "S_recall": {}},
+    properties=Properties(),
+    tools={"ndeval": "strec@20", "ir_measures": "StRecall@20"},
+)
+class StRecall(Measure):
+    r"""Subtopic recall: the share of the subtopics that some document among the first k is relevant to.
+
+    .. math:: \mathrm{StRecall}@k = \frac{|\{\text{subtopics covered at rank} \le k\}|}{n}
+
+    n counts the subtopics to which some judged document is relevant.
+
+    Examples
+    --------
+    >>> StRecall(cutoff=1).of_list([(1, 0), (1, 1)])
+    0.5
+    """
+
+    cutoff: int = param(NEEDED_CUTOFF)
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Subtopics covered by the first k, divided by all."""
+        found = distinct_subtopics(judged, *covered(judged, self.rel, self.cutoff))
+        return divide(found, subtopics(judged, self.rel))

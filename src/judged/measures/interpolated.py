@@ -1,0 +1,130 @@
+"""Interpolated precision: the curve of precision over recall, and its mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.measures.arithmetic import relevant_known
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED, Parameter, one_of, real, several
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+RECALL = Parameter("The recall that must be reached.", None, real(0, 1), required=True, values="number from 0 to 1")
+ROUNDING = Parameter(
+    "How a recall c becomes a number of documents: nearest rounds cR, halves up (trec_eval 10); up is the whole part"
+    " of cR + 0.9 (trec_eval 9 and before).",
+    "nearest",
+    one_of("nearest", "up"),
+    values="nearest, up",
+)
+POINTS = Parameter(
+    "The recalls of which the mean is taken.",
+    tuple(tenth / 10 for tenth in range(11)),
+    several(0, 1),
+    values="different numbers from 0 to 1, such as {0.25,0.5,0.75}",
+)
+
+
+def interpolated_precision(judged: Judged, recall: float, rel: float, rounding: str) -> Floats:
+    """Give the highest precision at or below the rank where the recall is reached; 0 where it never is: (T,)."""
+    found = judged.relevant(rel)
+    reached = judged.count_so_far(found)
+    above = found & (reached >= _documents(recall * relevant_known(judged, rel), rounding)[judged.topic])
+    highest = np.zeros(len(judged))
+    np.maximum.at(highest, judged.topic[above], (reached / judged.rank)[above])
+    return highest
+
+
+def _documents(share: Floats, rounding: str) -> Floats:
+    """Give how many relevant documents a recall stands for."""
+    if rounding == "up":
+        return np.floor(share + 0.9)
+    whole = np.floor(share)
+    return whole + (share - whole >= 0.5)  # floor(share + 0.5) would round 0.49999999999999994 up
+
+
+@measure(
+    family="ranked, binary",
+    cite="Salton and McGill 1983; trec_eval",
+    use="To draw the curve of precision over recall, averaged over topics.",
+    misleads="A recall of few relevant documents is no whole number of them, and tools round it in different ways.",
+    aliases={"iprec_at_recall": {}},
+    properties=Properties(perfect=1.0),
+    tools={"trec_eval": "iprec_at_recall_0.10", "ir_measures": "IPrec@0.1"},
+    at="recall",
+)
+class IPrec(Measure):
+    r"""Interpolated precision: the best precision at this recall or a higher one.
+
+    .. math:: \mathrm{IPrec}@c = \max_{r \ge r_n} \mathrm{P}@r, \quad n = \mathrm{round}(cR)
+
+    :math:`r_n` is the rank of the n-th relevant document; where it was not returned, the score is 0. With n = 0
+    the whole ranking counts. An empty ranking scores 0; trec_eval prints nan there for n = 0.
+
+    Examples
+    --------
+    Relevant at ranks 1, 3 and 5 of four: from the second on, the precision is at most 2/3.
+
+    >>> round(IPrec(recall=0.5).of_list([1, 0, 1, 0, 1], missing=[1]), 4)
+    0.6667
+    >>> IPrec(recall=0).of_list([1, 0, 1, 0, 1], missing=[1]), IPrec(recall=1).of_list([1, 0, 1, 0, 1], missing=[1])
+    (1.0, 0.0)
+    >>> (IPrec @ 0.2).of_list([0, 1, 1], missing=[0]), IPrec(recall=0.6, rounding="up").of_list([1, 0, 1])
+    (0.6666666666666666, 0.6666666666666666)
+    """
+
+    recall: float = param(RECALL)
+    rounding: str = param(ROUNDING)
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Highest precision from this recall on."""
+        return interpolated_precision(judged, self.recall, self.rel, self.rounding)
+
+
+@measure(
+    family="ranked, binary",
+    cite="Salton and McGill 1983; trec_eval",
+    use="To compare with results from before 1994; AP has taken its place.",
+    misleads="It gives the first relevant document as much weight as a tenth of all of them.",
+    aliases={"11pt_avg": {}},
+    properties=Properties(perfect=1.0),
+    tools={"trec_eval": "11pt_avg"},
+)
+class AP11(Measure):
+    r"""Eleven-point average precision: the mean of the interpolated precision at recall 0, 0.1, ..., 1.
+
+    .. math:: \mathrm{AP11} = \frac{1}{11} \sum_{c \in \{0, 0.1, \dots, 1\}} \mathrm{IPrec}@c
+
+    Other recalls may be given: ``points={0.25,0.5,0.75}`` is the three-point average.
+
+    Examples
+    --------
+    Relevant at ranks 1 and 4 of two: the precision is 1 while one document is enough (2c rounds to 0 or 1, up to a
+    recall of 0.7), and 2/4 from 0.8 on.
+
+    >>> round(AP11().of_list([1, 0, 0, 1]), 4)  # (8 + 3 / 2) / 11
+    0.8636
+    >>> round(AP11(points=(0.2, 0.5, 0.8)).of_list([1, 0, 0, 1]), 4)  # (1 + 1 + 1/2) / 3
+    0.8333
+    """
+
+    points: tuple[float, ...] = param(POINTS)
+    rounding: str = param(ROUNDING)
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Add up the interpolated precision from the highest recall down, and divide by the number of recalls."""
+        total = np.zeros(len(judged))
+        for recall in reversed(self.points):  # this order gives trec_eval's last bit
+            total += interpolated_precision(judged, recall, self.rel, self.rounding)
+        return total / len(self.points)

@@ -1,0 +1,169 @@
+"""NERR: four user models near expected reciprocal rank, which itself is none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.measures.base import measure, param
+from judged.measures.cwl import COSTS, DEPTH, EXPECTED, OF, RESIDUAL, Reading, UserModel
+from judged.measures.inst import WANTED, patience
+from judged.measures.parameters import NEEDED_CUTOFF, Parameter, real
+from judged.measures.scale import HIGHEST, LOWEST
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+
+_CITE = "Azzopardi, Mackenzie and Moffat 2021; cwl_eval"
+_MISLEADS = "It is not ERR: the grade itself, not 2^grade, is the chance to be satisfied, and gain is taken for each"
+PERSISTENCE = Parameter(
+    "The probability that a user who is not satisfied reads on.", 0.9, real(0, 1), values="number from 0 to 1"
+)
+
+
+@measure(
+    family="user model",
+    cite=_CITE,
+    use="Users stop at a document that satisfies them, and at rank k.",
+    misleads=f"{_MISLEADS} document read.",
+    aliases={"NERR-EQ8": {}, "NERReq8CWLMetric": {}},
+    properties=EXPECTED,
+    tools={"ir_measures": "NERR8(max_rel=3)@10", "cwl_eval": "NERR-EQ8@k=10"},
+)
+class NERR8(UserModel):
+    r"""NERR of equation 8: the user reads on as far as rank k until a document satisfies.
+
+    .. math:: C(i) = 1 - g_i \quad (i < k), \qquad C(i) = 0 \quad (i \ge k)
+
+    Examples
+    --------
+    The second of three satisfies half of the users: weights as 1 to 1 to 1/2.
+
+    >>> NERR8(max=2, cutoff=3).of_list([0, 1, 0])  # 0.5 / 2.5
+    0.2
+    """
+
+    cutoff: int = param(NEEDED_CUTOFF)
+    max: float = param(HIGHEST)
+    min: float = param(LOWEST)
+    of: str = param(OF)
+    costs: str = param(COSTS)
+    depth: int = param(DEPTH)
+    residual: bool = param(RESIDUAL)
+
+    def continuation(self, reading: Reading) -> Floats:
+        """Not satisfied, and not at rank k."""
+        return (1.0 - reading.gain) * (reading.rank < self.cutoff)
+
+    def columns(self) -> int:
+        """Nobody reads below rank k."""
+        return min(self.depth, self.cutoff)
+
+
+@measure(
+    family="user model",
+    cite=_CITE,
+    use="Users stop at a document that satisfies them, at rank k, and ever more likely on the way.",
+    misleads=f"{_MISLEADS} document read.",
+    aliases={"NERR-EQ9": {}, "NERReq9CWLMetric": {}},
+    properties=EXPECTED,
+    tools={"ir_measures": "NERR9(max_rel=3)@10", "cwl_eval": "NERR-EQ9@k=10"},
+)
+class NERR9(UserModel):
+    r"""NERR of equation 9: as equation 8, with the discount of ERR, which is 1/i at rank i.
+
+    .. math:: C(i) = \frac{i}{i + 1} (1 - g_i) \quad (i < k), \qquad C(i) = 0 \quad (i \ge k)
+
+    Examples
+    --------
+    Weights as 1 to 1/2 to 1/6:
+
+    >>> round(NERR9(max=2, cutoff=3).of_list([0, 1, 0]), 6)  # 0.25 / (10/6)
+    0.15
+    """
+
+    cutoff: int = param(NEEDED_CUTOFF)
+    max: float = param(HIGHEST)
+    min: float = param(LOWEST)
+    of: str = param(OF)
+    costs: str = param(COSTS)
+    depth: int = param(DEPTH)
+    residual: bool = param(RESIDUAL)
+
+    def continuation(self, reading: Reading) -> Floats:
+        """Not satisfied, not tired, and not at rank k."""
+        discount = reading.rank / (reading.rank + 1.0)
+        return discount * (1.0 - reading.gain) * (reading.rank < self.cutoff)
+
+    def columns(self) -> int:
+        """Nobody reads below rank k."""
+        return min(self.depth, self.cutoff)
+
+
+@measure(
+    family="user model",
+    cite=_CITE,
+    use="Users stop at a document that satisfies them, and else go on with persistence p, as in RBP.",
+    misleads=f"{_MISLEADS} document read.",
+    aliases={"NERR-EQ10": {}, "NERReq10CWLMetric": {}},
+    properties=EXPECTED,
+    tools={"ir_measures": "NERR10(p=0.9,max_rel=3)", "cwl_eval": "NERR-EQ10@phi=0.9"},
+)
+class NERR10(UserModel):
+    r"""NERR of equation 10: the user of RBP, who also stops when a document satisfies.
+
+    .. math:: C(i) = p\,(1 - g_i)
+
+    Examples
+    --------
+    Weights as 1 to 1/2 to 1/8:
+
+    >>> round(NERR10(max=2, p=0.5, depth=3).of_list([0, 1, 0]), 6)  # 0.25 / 1.625
+    0.153846
+    """
+
+    p: float = param(PERSISTENCE)
+    max: float = param(HIGHEST)
+    min: float = param(LOWEST)
+    of: str = param(OF)
+    costs: str = param(COSTS)
+    depth: int = param(DEPTH)
+    residual: bool = param(RESIDUAL)
+
+    def continuation(self, reading: Reading) -> Floats:
+        """Not satisfied, and persistent."""
+        return self.p * (1.0 - reading.gain)
+
+
+@measure(
+    family="user model",
+    cite=_CITE,
+    use="Users stop at a document that satisfies them, and else go on with the patience of INSQ.",
+    misleads=f"{_MISLEADS} document read.",
+    aliases={"NERR-EQ11": {}, "NERReq11CWLMetric": {}},
+    properties=EXPECTED,
+    tools={"ir_measures": "NERR11(T=1,max_rel=3)", "cwl_eval": "NERR-EQ11@T=1"},
+)
+class NERR11(UserModel):
+    r"""NERR of equation 11: the user of INSQ, who also stops when a document satisfies.
+
+    .. math:: C(i) = \left(\frac{i + 2T - 1}{i + 2T}\right)^2 (1 - g_i)
+
+    Examples
+    --------
+    T = 1, weights as 1 to 4/9 to 1/8:
+
+    >>> round(NERR11(max=2, depth=3).of_list([0, 1, 0]), 6)  # (2/9) / (113/72)
+    0.141593
+    """
+
+    T: float = param(WANTED)
+    max: float = param(HIGHEST)
+    min: float = param(LOWEST)
+    of: str = param(OF)
+    costs: str = param(COSTS)
+    depth: int = param(DEPTH)
+    residual: bool = param(RESIDUAL)
+
+    def continuation(self, reading: Reading) -> Floats:
+        """Not satisfied, and patient."""
+        return patience(reading.rank + 2.0 * self.T) * (1.0 - reading.gain)

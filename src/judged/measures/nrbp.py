@@ -1,0 +1,92 @@
+"""NRBP: novelty and rank-biased precision in one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.measures.arithmetic import divide
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.diversity import ALPHA, BETA, MOST, greedy_ideal, novelty, powers, subtopics
+from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+_NO_DIFFERENCE = 2.0**-54  # what adds less than this to a sum of 1 or more leaves it as it is
+
+
+@measure(
+    family="diversity",
+    cite="Clarke, Kolla and Vechtomova 2009; as in ndeval",
+    use="Several intents, and a user who goes from each rank to the next with the probability beta: no cutoff.",
+    misleads="With beta = 0.5 the first three documents are nearly all of it.",
+    properties=Properties(),
+    tools={"ndeval": "NRBP"},
+)
+class NRBP(Measure):
+    r"""Novelty- and rank-biased precision.
+
+    .. math:: \mathrm{NRBP} = \frac{1 - (1-\alpha)\beta}{n} \sum_r \beta^{r-1} G(r)
+
+    with G and n as in alpha-DCG.
+
+    Examples
+    --------
+    >>> NRBP().of_list([(1, 0), (1, 1)])  # 0.75 / 2 * (1 + 1.5 / 2)
+    0.65625
+    """
+
+    rel: float = param(REL)
+    alpha: float = param(ALPHA)
+    beta: float = param(BETA)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Add up the novelty, each rank worth beta times the one before."""
+        decay = powers(self.beta, int(judged.rank.max(initial=1)))[judged.rank - 1]
+        total = judged.sum(novelty(judged, self.rel, self.alpha) * decay)
+        scale = np.full(len(judged), 1.0 - (1.0 - self.alpha) * self.beta)
+        return total * divide(scale, subtopics(judged, self.rel))
+
+
+@measure(
+    family="diversity",
+    cite="Clarke, Kolla and Vechtomova 2009; the ideal as in ndeval",
+    use="As NRBP, where topics should count alike although the documents that exist allow more or less.",
+    misleads="The greedy ranking that stands in for the ideal can be beaten: a score may pass 1.",
+    properties=Properties(high=MOST, monotone=False),
+    tools={"ndeval": "nNRBP"},
+)
+class nNRBP(Measure):
+    r"""Normalised NRBP: the NRBP of the ranking, divided by that of a greedy ideal ranking.
+
+    .. math:: \mathrm{nNRBP} = \frac{\mathrm{NRBP}}{\mathrm{NRBP}\ \text{of the greedy ideal}}
+
+    The ideal is that of alpha-nDCG. A topic without relevant documents scores 0; ndeval prints nan for it, and
+    for the mean then too.
+
+    Examples
+    --------
+    >>> round(nNRBP().of_list([(1, 0), (1, 1)]), 4)  # ideal: 2 + 0.5 / 2
+    0.7778
+    """
+
+    rel: float = param(REL)
+    alpha: float = param(ALPHA)
+    beta: float = param(BETA)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Divide the NRBP of the ranking by that of the ideal."""
+        nrbp = NRBP(rel=self.rel, alpha=self.alpha, beta=self.beta, judged_only=False, undefined=0.0)
+        return divide(nrbp.score(judged), nrbp.score(greedy_ideal(judged, self.rel, self.alpha, self._depth(judged))))
+
+    def _depth(self, judged: Judged) -> int | None:
+        """Find the rank from which on the ideal, whose first rank gains at least 1, cannot grow in double precision."""
+        decay = powers(self.beta, 1000) * float(subtopics(judged, self.rel).max(initial=1))
+        return int((decay >= _NO_DIFFERENCE).sum()) if decay[-1] < _NO_DIFFERENCE else None

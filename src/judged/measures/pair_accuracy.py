@@ -1,0 +1,60 @@
+"""Pair accuracy: how many pairs of a relevant and another document stand in the right order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.measures.arithmetic import divide, relevant_returned, returned_within
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+
+@measure(
+    family="ranked, binary",
+    cite="ir_measures (its Accuracy); the area under the ROC curve of what was returned",
+    use="While a ranker is trained on pairs: whether its accuracy on held-out topics is that of its training.",
+    misleads="It looks at the returned documents only, so returning less can raise it, and a pair at the bottom counts"
+    " as much as one at the top. It is no share of the collection: that is Accuracy.",
+    aliases={"PairwiseAccuracy": {}},
+    properties=Properties(ignores_unjudged_tail=False, monotone=False, perfect=1.0),
+    tools={"ir_measures": "Accuracy"},
+)
+class PairAccuracy(Measure):
+    r"""Share of the pairs of a relevant and a not relevant document that the ranking has in the right order.
+
+    .. math:: \mathrm{PairAccuracy}@k = 1 - \frac{\sum_{\text{relevant, rank} \le k} n}{r \, (m - r)}, \quad
+        m = \min(k, \text{returned})
+
+    n counts the documents above the relevant one that are not relevant, r the relevant ones among the first k.
+    Documents that were not returned are in no pair; unjudged ones count as not relevant (``judged_only=true``
+    passes over them). Where everything among the first k is relevant no pair is wrong: 1. Where nothing is, 0;
+    ir_measures leaves such a topic out, and divides by 0 in the case before.
+
+    Examples
+    --------
+    Relevant at 1 and 4 of five: of the 2 x 3 pairs, the two of rank 4 with ranks 2 and 3 are wrong.
+
+    >>> round(PairAccuracy().of_list([1, 0, None, 1, 0]), 4)
+    0.6667
+    >>> PairAccuracy(judged_only=True).of_list([1, 0, None, 1, 0])  # 1, 0, 1, 0: one of four is wrong
+    0.75
+    """
+
+    cutoff: int | None = param(CUTOFF)
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """One minus the share of pairs in the wrong order."""
+        found = judged.relevant(self.rel) & judged.within(self.cutoff)
+        relevant = relevant_returned(judged, self.rel, self.cutoff)
+        wrong = judged.sum(np.where(found, judged.rank - judged.count_so_far(found), 0.0))
+        others = returned_within(judged, self.cutoff) - relevant
+        return np.where(relevant > 0, 1.0 - divide(wrong, others * relevant), 0.0)

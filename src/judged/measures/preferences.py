@@ -1,0 +1,251 @@
+"""How far a ranking keeps to what users prefer. A preference is kept if the better document stands above the worse.
+
+Documents that were not returned stand behind all that were. `ties="docid-rising"` breaks ties as trec_eval does in
+these measures, and only in these.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.judging import preferences
+from judged.judging.segments import segment_sum
+from judged.measures.arithmetic import divide
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import Parameter, one_of
+
+if TYPE_CHECKING:
+    from judged._types import Bools, Floats
+    from judged.judging import Judged, Preferences
+
+_OVER_VALUES = ("all", "implied", "retrieved")
+OVER = Parameter(
+    "Which preferences are looked at: all; those of which at least one document was returned (the missing one counts"
+    " as behind it); or those of which both were.",
+    "all",
+    one_of(*_OVER_VALUES),
+    values=", ".join(_OVER_VALUES),
+)
+OF = Parameter(
+    "What is counted: the preferences that are kept, or all that could be.",
+    "kept",
+    one_of("kept", "possible"),
+    values="kept, possible",
+)
+MEAN = Parameter(
+    "What counts alike: preferences; pairs of documents, each with the share of its users who agree with the ranking;"
+    " or users, each with the share of the own preferences that are kept.",
+    "preferences",
+    one_of("preferences", "pairs", "users"),
+    values="preferences, pairs, users",
+)
+BALANCED_OVER = Parameter(
+    "Which preferences are looked at: all, or those of which both documents were returned.",
+    "all",
+    one_of("all", "retrieved"),
+    values="all, retrieved",
+)
+_LEAST_RETURNED = {"all": 0, "implied": 1, "retrieved": 2}
+
+
+@measure(
+    family="preferences and assessors",
+    cite="trec_eval 9 (prefs); Carterette et al. 2008",
+    use="To see how many preferences the other numbers rest on, and how many are kept.",
+    misleads="A topic has many more preferences than documents, so a few large topics are most of the sum.",
+    aliases={
+        "prefs_num_prefs_ful": {},
+        "prefs_num_prefs_ful_ret": {"over": "retrieved"},
+        "prefs_num_prefs_poss": {"of": "possible"},
+    },
+    aggregate="sum",
+    properties=Properties(high=None, graded=True, monotone=False, higher_is_better=None),
+    tools={"trec_eval": "prefs_num_prefs_ful, prefs_num_prefs_ful_ret, prefs_num_prefs_poss"},
+)
+class NumPrefs(Measure):
+    r"""Number of preferences that the ranking keeps.
+
+    .. math:: \mathrm{NumPrefs} = |\{(u, a, b): u \text{ prefers } a \text{ to } b,\ a \text{ stands above } b\}|
+
+    Of two documents that were not returned neither stands above the other.
+
+    Examples
+    --------
+    >>> NumPrefs().of_list([1, 3, 0]), NumPrefs(of="possible").of_list([1, 3, 0])
+    (2.0, 3.0)
+    """
+
+    of: str = param(OF)
+    over: str = param(OVER)
+
+    def score(self, judged: Judged) -> Floats:
+        """Add up what each user prefers."""
+        found = preferences(judged)
+        kept, possible = _tally(found, self.over)
+        return segment_sum(kept if self.of == "kept" else possible, found.topic, len(judged))
+
+
+@measure(
+    family="preferences and assessors",
+    cite="trec_eval 9 (prefs); Carterette et al. 2008",
+    use="Assessors said which of two documents is better, or grades are trusted only as an order.",
+    misleads="Users who disagree keep any ranking below 1, and a pair at the top counts like one at the bottom.",
+    aliases={
+        "prefs_simp": {},
+        "prefs_simp_imp": {"over": "implied"},
+        "prefs_simp_ret": {"over": "retrieved"},
+        "prefs_pair": {"mean": "pairs"},
+        "prefs_pair_imp": {"mean": "pairs", "over": "implied"},
+        "prefs_pair_ret": {"mean": "pairs", "over": "retrieved"},
+        "prefs_avgjg": {"mean": "users"},
+        "prefs_avgjg_imp": {"mean": "users", "over": "implied"},
+        "prefs_avgjg_ret": {"mean": "users", "over": "retrieved"},
+    },
+    properties=Properties(graded=True, monotone=False),
+    tools={"trec_eval": "prefs_simp, prefs_pair, prefs_avgjg, each also with _ret and _imp"},
+)
+class PrefShare(Measure):
+    r"""Share of the preferences that the ranking keeps.
+
+    .. math:: \mathrm{PrefShare} = \frac{|\{\text{preferences kept}\}|}{|\{\text{preferences}\}|}
+
+    A user prefers each document to all of a lower grade: in the same subgroup, if the iteration of the qrels is
+    ``user subgroup``, and with what follows from several subgroups (a before b, b before c: a before c). Only the
+    order of grades counts. A qrels without iterations is one user.
+
+    A document that was not returned stands behind all that were; a preference between two such documents is not
+    kept. With ``mean=users`` a user without preferences counts as 0.
+
+    Examples
+    --------
+    Three grades, three preferences. Second over first is not kept:
+
+    >>> round(PrefShare().of_list([1, 3, 0]), 3)
+    0.667
+
+    Two users, who agree about nothing. The ranking keeps both preferences of the first, none of the second's three:
+
+    >>> for mean in ("preferences", "pairs", "users"):
+    ...     print(round(PrefShare(mean=mean).of_list([(1, 1), (0, 2), (0, 3)]), 3))
+    0.4
+    0.333
+    0.5
+    """
+
+    mean: str = param(MEAN)
+    over: str = param(OVER)
+
+    def score(self, judged: Judged) -> Floats:
+        """Average over preferences, pairs or users."""
+        found = preferences(judged)
+        if self.mean == "pairs":
+            return _share_by_pair(found, self.over)
+        kept, possible = _tally(found, self.over)
+        if self.mean == "users":
+            return _mean_of_users(found, divide(kept, possible))
+        return divide(*(segment_sum(column, found.topic, len(judged)) for column in (kept, possible)))
+
+
+@measure(
+    family="preferences and assessors",
+    cite="trec_eval 9 (prefs_avgjg_Rnonrel)",
+    use="Users judged many documents as not relevant, and these should not outweigh the relevant ones.",
+    misleads="A topic where some user finds nothing relevant scores 0, whatever the others say, as in trec_eval; so"
+    " does one of which such a user has nothing returned, with over=retrieved.",
+    aliases={"prefs_avgjg_Rnonrel": {}, "prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}},
+    properties=Properties(graded=True, monotone=False),
+    tools={"trec_eval": "prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret"},
+)
+class BalancedPrefShare(Measure):
+    r"""Share of each user's preferences kept, as if there were as many not relevant documents as relevant ones.
+
+    .. math:: \frac{1}{|U|} \sum_{u} \frac{\text{kept}_u + r_u \max(0, R_u - N_u)}
+        {\text{possible}_u + R_u \max(0, R_u - N_u)}
+
+    R and N are the documents to which the user gave more than 0, and 0; r are the relevant ones returned. Where N is
+    greater, only the first R documents of grade 0, in the order of the ranking, take part.
+
+    These are trec_eval's rules, with what it does in passing. Where documents of grade 0 are left out, and the user
+    has no more than one subgroup, each document of grade 0 is also compared with those that take part, itself among
+    them. With ``over=retrieved`` R and N count returned documents, except in the divisor above, and for users of
+    several subgroups, where R documents of grade 0 take part and R counts all.
+
+    Examples
+    --------
+    One relevant document at rank 2, and three others. The first of these takes part, and stands above it. Each of
+    the three is also compared with it, which is never kept:
+
+    >>> BalancedPrefShare().of_list([0, 1, 0], missing=[0])
+    0.0
+    >>> BalancedPrefShare().of_list([1, 0, 0], missing=[0])
+    0.25
+    """
+
+    over: str = param(BALANCED_OVER)
+
+    def score(self, judged: Judged) -> Floats:
+        """Average over users."""
+        found = preferences(judged)
+        kept, possible = _balanced(found, self.over)
+        with np.errstate(invalid="ignore"):
+            return np.nan_to_num(_mean_of_users(found, kept / possible))  # 0/0 of one user: 0, as in C
+
+
+def _mean_of_users(found: Preferences, shares: Floats) -> Floats:
+    topics = len(found.judged)
+    return divide(segment_sum(shares, found.topic, topics), np.bincount(found.topic, minlength=topics))
+
+
+def _tally(found: Preferences, over: str, among: Bools | None = None) -> tuple[Floats, Floats]:
+    """Count each user's preferences, kept and possible, among all labels or some: (U,) each."""
+    among = np.ones(len(found.doc), dtype=np.bool_) if among is None else among
+    returned = found.returned[found.doc]
+    if over == "retrieved":
+        return found.counts(among & returned)
+    kept, possible = found.counts(among)
+    return kept, possible - (found.counts(among & ~returned)[1] if over == "implied" else 0.0)
+
+
+def _balanced(found: Preferences, over: str) -> tuple[Floats, Floats]:
+    """Count each user's preferences over as many documents of grade 0 as relevant ones: (U,) each."""
+    users, docs = len(found.topic), len(found.row)
+    labelled, at = np.unique(found.user * docs + found.doc, return_index=True)
+    user, returned, zero = labelled // docs, found.returned[labelled % docs], found.grade[at] <= 0
+    all_relevant, all_zero = (segment_sum(mask, user, users) for mask in (~zero, zero))
+    relevant_returned, zero_returned = (segment_sum(mask & returned, user, users) for mask in (~zero, zero))
+    relevant, zeros = (all_relevant, all_zero) if over == "all" else (relevant_returned, zero_returned)
+    added = np.maximum(relevant - zeros, 0.0)
+    least = np.where(found.several, all_relevant, relevant)  # how many of grade 0 take part where they are more
+    zero_user = user[zero]
+    place = np.arange(len(zero_user)) - np.searchsorted(zero_user, zero_user)
+    left_out = labelled[zero][(place >= least[zero_user]) & (zeros > relevant)[zero_user]]
+    kept, possible = _tally(found, over, ~np.isin(found.user * docs + found.doc, left_out))
+    among_zeros = (zeros > relevant) & ~found.several
+    above = np.minimum(relevant, zero_returned)
+    kept_among_zeros = above * (above - 1) / 2 + zero_returned * (relevant - above)
+    return (
+        kept + relevant_returned * added + kept_among_zeros * among_zeros,
+        possible + all_relevant * added + zeros * relevant * among_zeros,
+    )
+
+
+def _share_by_pair(found: Preferences, over: str) -> Floats:
+    """Average over pairs of documents the share of the users with a preference who agree with the ranking: (T,)."""
+    topics, docs = len(found.judged), len(found.row)
+    # where there is one user, each preference is a pair of its own
+    kept, possible = (segment_sum(column, found.topic, topics) for column in _tally(found, over))
+    shared = np.bincount(found.topic, minlength=topics) > 1
+    kept[shared], possible[shared] = 0.0, 0.0
+    for pairs in found.pairs(shared[found.topic]):
+        returned = found.returned[pairs.better].astype(np.int64) + found.returned[pairs.worse]
+        counted = returned >= _LEAST_RETURNED[over]
+        upper, lower = np.minimum(pairs.better, pairs.worse), np.maximum(pairs.better, pairs.worse)
+        keys = ((2 - returned) * docs + upper) * docs + lower  # trec_eval adds up pairs of two returned documents first
+        distinct, which = np.unique(keys[counted], return_inverse=True)
+        agree = segment_sum(found.keeps(pairs)[counted], which, len(distinct)) / np.bincount(which)
+        topic = found.judged.label_topic[found.row[distinct // docs % docs]]
+        kept += segment_sum(agree, topic, topics)
+        possible += np.bincount(topic, minlength=topics)
+    return divide(kept, possible)

@@ -1,0 +1,82 @@
+"""Precision in relation to the best that was possible."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.measures.arithmetic import divide, relevant_known, relevant_returned
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+
+@measure(
+    family="set at a cutoff",
+    cite="trec_eval; Thakur et al. 2021 (capped recall)",
+    use="Topics with fewer and with more than k relevant documents stand in one mean: each can reach 1.",
+    misleads="Called capped recall in places, but it is precision where more than k documents are relevant.",
+    aliases={"relative_P": {}, "R_cap": {}, "RCap": {}},
+    properties=Properties(perfect=1.0),
+    tools={"trec_eval": "relative_P_10", "BEIR": "R_cap@10"},
+)
+class RelP(Measure):
+    r"""Precision at k as a share of the highest that is possible.
+
+    .. math:: \mathrm{RelP}@k = \frac{|\{\text{relevant documents at rank} \le k\}|}{\min(k, R)}
+
+    It is P@k where R is at least k, and R@k where it is less.
+
+    Examples
+    --------
+    >>> RelP(cutoff=5).of_list([1, 0, 1, 0, 0], missing=[1, 1])  # R = 4
+    0.5
+    >>> RelP(cutoff=2).of_list([1, 0, 1, 0, 0], missing=[1, 1])
+    0.5
+    """
+
+    cutoff: int = param(NEEDED_CUTOFF)
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Relevant in the first k, divided by what k places can hold of R."""
+        most = np.minimum(relevant_known(judged, self.rel), self.cutoff)
+        return divide(relevant_returned(judged, self.rel, self.cutoff), most)
+
+
+@measure(
+    family="set",
+    cite="trec_eval",
+    use="For results that have no order and differ in size: a small one can reach 1 too.",
+    misleads="One relevant document alone scores 1, and so does everything at once.",
+    aliases={"set_relative_P": {}},
+    properties=Properties(needs_ranking=False, ignores_unjudged_tail=False, perfect=1.0),
+    tools={"trec_eval": "set_relative_P"},
+)
+class SetRelP(Measure):
+    r"""Precision of everything that was returned as a share of the highest that is possible.
+
+    .. math:: \mathrm{SetRelP} = \frac{|\{\text{relevant and returned}\}|}{\min(|\{\text{returned}\}|, R)}
+
+    Nothing returned scores 0.
+
+    Examples
+    --------
+    >>> SetRelP().of_list([1, 0, None], missing=[1])  # R = 2
+    0.5
+    """
+
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Relevant returned, divided by what the result can hold of R."""
+        most = np.minimum(relevant_known(judged, self.rel), judged.returned)
+        return divide(relevant_returned(judged, self.rel), most)

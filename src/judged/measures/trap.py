@@ -1,0 +1,92 @@
+"""TrAP: average precision as cwl_eval sees it, as a user's weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.measures.arithmetic import divide
+from judged.measures.base import measure, param
+from judged.measures.cwl import ADAPTIVE, COSTS, DEPTH, OF, RESIDUAL, Expected, Reading, UserModel
+from judged.measures.scale import HIGHEST, LOWEST
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+
+
+def falling_to(weights: Floats) -> Floats:
+    """Give the continuation that leads from each weight to the next; nobody reads on after the last.
+
+    >>> falling_to(np.array([[1.0, 0.5, 0.0, 0.0]])).tolist()
+    [[0.5, 0.0, 0.0, 0.0]]
+    """
+    after = np.zeros_like(weights)
+    after[:, :-1] = weights[:, 1:]
+    return divide(after, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class _Weighted(Expected):
+    """Expectations under weights that need not add up to 1."""
+
+    weights: Floats
+
+    @cached_property
+    def W(self) -> Floats:
+        return self.weights
+
+    @cached_property
+    def ED(self) -> Floats:
+        return 1.0 / self.weights[:, 0]
+
+
+@measure(
+    family="user model",
+    cite="Harman 1992; cwl_eval",
+    use="To set AP beside other user models, with grades as gains and costs of documents.",
+    misleads="It is no user: the weights depend on what comes next, do not add up to 1, and can grow with the rank, so"
+    " ETU and ETC may be negative. For AP itself take AP.",
+    aliases={"TrAPCWLMetric": {}},
+    properties=ADAPTIVE,
+    tools={"cwl_eval": "TrAP"},
+)
+class TrAP(UserModel):
+    r"""Average precision in terms of C/W/L: with two grades, EU is AP.
+
+    .. math:: W(i) = \frac{1}{R} \cdot \frac{\sum_{j \le i} g_j}{\sum_{j \le i} c_j}, \qquad
+        C(i) = \frac{W(i+1)}{W(i)}
+
+    R counts the judged documents that gain something. Before the first gain the sum above counts as 1. So
+    computes cwl_eval 1.0.12, whose documentation says the opposite of its two: its ``AP`` divides by the
+    relevant documents returned, and this one by all that are known.
+
+    Examples
+    --------
+    >>> round(TrAP(max=1).of_list([1, 0, 1, 0, 1], missing=[1]), 3)  # AP, to the digit
+    0.567
+    """
+
+    max: float = param(HIGHEST)
+    min: float = param(LOWEST)
+    of: str = param(OF)
+    costs: str = param(COSTS)
+    depth: int = param(DEPTH)
+    residual: bool = param(RESIDUAL)
+
+    def continuation(self, reading: Reading) -> Floats:
+        """The next weight, divided by this one."""
+        return falling_to(self.weights(reading))
+
+    def weights(self, reading: Reading) -> Floats:
+        """Gain for each cost so far, divided by the number of relevant documents."""
+        gained = np.where(reading.gained == 0, 1.0, reading.gained)
+        gained[:, -1] = reading.gained[:, -1]
+        return gained / reading.spent / np.maximum(reading.relevant, 1.0)
+
+    def expected(self, reading: Reading) -> Expected:
+        """Take the weights as they are."""
+        weights = self.weights(reading)
+        return _Weighted(reading, falling_to(weights), weights)

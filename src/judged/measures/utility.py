@@ -1,0 +1,60 @@
+"""Utility: what a result is worth to a user who pays for every document."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from judged.measures.arithmetic import relevant_known, relevant_returned
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import REL, Parameter, real, whole
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+
+def _worth(of: str, default: float) -> Parameter:
+    return Parameter(f"What a document is worth that is {of}.", default, real(-math.inf), values="number")
+
+
+A = _worth("relevant and returned", 1.0)
+B = _worth("returned and not relevant, or not judged", -1.0)
+C = _worth("relevant and not returned", 0.0)
+D = _worth("neither", 0.0)
+N = Parameter("Number of documents in the collection; only d needs it.", 0, whole(0), values="whole number from 0")
+
+
+@measure(
+    family="set",
+    cite="Lewis 1995 (TREC-4 filtering); trec_eval",
+    use="Filtering: the user sees everything that is returned, and every document costs or gains something.",
+    misleads="It has no scale: topics with many relevant documents, and long results, rule the mean.",
+    properties=Properties(low=None, high=None, needs_ranking=False, ignores_unjudged_tail=False),
+    tools={"trec_eval": "utility"},
+)
+class Utility(Measure):
+    r"""Linear utility of everything that was returned.
+
+    .. math:: \mathrm{Utility} = a\,TP + b\,FP + c\,FN + d\,TN, \quad TN = N - |\text{returned}| - R + TP
+
+    Examples
+    --------
+    >>> Utility().of_list([1, 0, None, 1, 1])  # three relevant, two not
+    1.0
+    >>> Utility(a=2, b=-1, c=-0.5).of_list([1, 0], missing=[1])
+    0.5
+    """
+
+    a: float = param(A)
+    b: float = param(B)
+    c: float = param(C)
+    d: float = param(D)
+    n: int = param(N)
+    rel: float = param(REL)
+
+    def score(self, judged: Judged) -> Floats:
+        """Add up what the four kinds of documents are worth."""
+        hits, known = relevant_returned(judged, self.rel), relevant_known(judged, self.rel)
+        seen = self.a * hits + self.b * (judged.returned - hits)
+        return seen + self.c * (known - hits) + self.d * (self.n + hits - judged.returned - known)

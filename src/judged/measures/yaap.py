@@ -1,0 +1,47 @@
+"""Yet another average precision."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.measures.arithmetic import log, relevant_known, summed_precision
+from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Judged
+
+
+@measure(
+    family="ranked, binary",
+    cite="Robertson 2012 (On smoothing average precision)",
+    use="AP whose mean is not ruled by easy topics: a scale without ends, on which every improvement counts alike.",
+    misleads="It is no share: an empty result scores -ln(1 + R), less the more documents are relevant, and 0 is AP"
+    " of one half.",
+    properties=Properties(low=None, high=None),
+    tools={"trec_eval": "yaap"},
+)
+class Yaap(Measure):
+    r"""Average precision on a scale of log odds.
+
+    .. math:: \mathrm{Yaap} = \ln \frac{1 + s}{1 + R - s}, \quad s = \sum_{r,\ \text{relevant}} \mathrm{P}@r
+
+    s is AP times R, the number of relevant documents. A topic without any scores 0.
+
+    Examples
+    --------
+    >>> round(Yaap().of_list([1, 0, 0, 1]), 4)  # s = 1 + 2/4, R = 2: ln(2.5 / 1.5)
+    0.5108
+    >>> round(Yaap().of_list([0], missing=[1]), 4)  # ln(1 / 2)
+    -0.6931
+    """
+
+    rel: float = param(REL)
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)
+
+    def score(self, judged: Judged) -> Floats:
+        """Logarithm of what was gained over what was lost, one document added to both."""
+        gained = summed_precision(judged, self.rel)
+        return log((1.0 + gained) / (1.0 + relevant_known(judged, self.rel) - gained))

@@ -1,0 +1,7 @@
+"""Hole@k: what the tests of all measures need to know of it."""
+
+from __future__ import annotations
+
+ORACLE = {
+    "Hole": ("Hole@5", [1, None, -1, None], [1], 2 / 5, "by hand; BEIR divides by 5 too"),
+}
