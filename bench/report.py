@@ -137,7 +137,7 @@ def _memory(results: Results) -> str:
         for data, tools in results.memory.items()
         for tool, times in tools.items()
     ]  # fmt: skip
-    return _table(("data", "call", "median ms", "min to max", "times judged", "calls"), rows)
+    return _table(("dicts and measures", "call", "median ms", "min to max", "times judged", "calls"), rows)
 
 
 def _start(results: Results) -> str:

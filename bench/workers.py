@@ -2,7 +2,7 @@
 
 `python workers.py TOOL QRELS RUN` is a whole process: it reads both files, computes the five measures
 and prints their means. judged itself is not here, because its own command does exactly this.
-`python workers.py in-memory ROUNDS QRELS RUN` times calls on dicts that are already in memory.
+`python workers.py in-memory ROUNDS five|all QRELS RUN` times calls on dicts that are already in memory.
 
 Imports stand inside the functions: a process pays for its own tool only.
 """
@@ -50,8 +50,11 @@ def ranx(qrels: str, run: str) -> dict[str, float]:
     return {ours: float(found[theirs]) for ours, theirs in zip(MEASURES, _RANX, strict=True)}
 
 
-def in_memory(rounds: str, qrels: str, run: str) -> dict[str, Any]:
-    """Time pytrec_eval and judged in turns on the same dicts; the means are taken outside the time."""
+def in_memory(rounds: str, which: str, qrels: str, run: str) -> dict[str, Any]:
+    """Time pytrec_eval and judged in turns on the same dicts; the means are taken outside the time.
+
+    `which` is ``five`` measures, or ``all`` that pytrec_eval supports (the numbers among trec_eval 9's all_trec).
+    """
     import pytrec_eval as tool
 
     import judged
@@ -60,9 +63,12 @@ def in_memory(rounds: str, qrels: str, run: str) -> dict[str, Any]:
         grades = tool.parse_qrel(file)
     with open(run) as file:  # noqa: PTH123
         rankings = tool.parse_run(file)
-    evaluator, judgments = tool.RelevanceEvaluator(grades, set(_TREC_EVAL)), judged.Qrels.of(grades)
+    ours, theirs = dict(zip(MEASURES, _TREC_EVAL, strict=True)), set(_TREC_EVAL)
+    if which == "all":
+        ours, theirs = _every_measure()
+    evaluator, judgments = tool.RelevanceEvaluator(grades, theirs), judged.Qrels.of(grades)
     calls: dict[str, Callable[[], Any]] = {
-        "judged": partial(judged.evaluate, judgments, rankings, MEASURES),
+        "judged": partial(judged.evaluate, judgments, rankings, list(ours)),
         "pytrec_eval": partial(evaluator.evaluate, rankings),
     }
     seconds: dict[str, list[float]] = {name: [] for name in calls}
@@ -72,9 +78,25 @@ def in_memory(rounds: str, qrels: str, run: str) -> dict[str, Any]:
             start = perf_counter()
             found[name] = call()
             seconds[name].append(perf_counter() - start)
-    scores = found["judged"]
-    means = {"judged": {name: scores.value(name) for name in MEASURES}, "pytrec_eval": _means(found["pytrec_eval"])}
-    return {"seconds": seconds, "means": means}
+    aggregates = found["judged"].aggregate()["run"]
+    topics = found["pytrec_eval"].values()
+    mean = [name for name in ours if judged.parse(name).entry.aggregate == "mean"]
+    means = {
+        "judged": {name: aggregates[name] for name in mean},
+        "pytrec_eval": {name: fmean(scores[ours[name]] for scores in topics) for name in mean},
+    }
+    return {"seconds": seconds, "means": means, "measures": len(ours)}
+
+
+def _every_measure() -> tuple[dict[str, str], set[str]]:
+    """Give all that pytrec_eval computes: our name to trec_eval's for each number, and the names to ask it for."""
+    import pytrec_eval as tool
+
+    from judged.peers.trec_eval import expand
+
+    lines = [line for line in expand("all_trec", dialect="trec_eval-9") if line.measure is not None]
+    ours = {str(line.measure): line.name for line in lines if line.root in tool.supported_measures}
+    return ours, {line.root for line in lines} & set(tool.supported_measures)
 
 
 def _means(topics: dict[str, dict[str, float]]) -> dict[str, float]:
