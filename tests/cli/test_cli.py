@@ -330,7 +330,7 @@ def test_measures(run: Callable[..., Ended]) -> None:
     assert run("measures", "ndcg_cut").out == page.out
     unknown = run("measures", "ncdg")
     assert unknown.code == 2
-    assert "Fix: did you mean nDCG" in unknown.err
+    assert "Fix: did you mean NCG, nDCG, RnDCG?" in unknown.err
 
 
 def test_help_and_version(run: Callable[..., Ended]) -> None:

@@ -36,6 +36,8 @@ _SUFFIX = {
 }
 
 
+_DIALECTS = ("trec_eval-10", "trec_eval-9", "gdeval", "ndeval", "msmarco", "beir", "ranx")
+
 _TIES = {
     "docid": "ties by document id",
     "docid-rising": "ties by document id, rising",
@@ -50,21 +52,24 @@ _TIES = {
 @click.option(
     "-m", "--measure", multiple=True, metavar="NAME", help="A measure, such as nDCG@10 or P@5,10. Repeat for more."
 )
+@click.option(
+    "--dialect",
+    type=click.Choice(_DIALECTS),
+    help="Go by the rules of this tool, and read names of measures as it means them.",
+)
 @click.option("--per-topic", is_flag=True, help="Show every topic.")
 @click.option(
     "--topics",
     type=click.Choice(["qrels", "run", "both"]),
-    default="qrels",
-    show_default=True,
-    help="Which topics count: all of the qrels (a missing one scores 0), those of the run, or those of both.",
+    help="Which topics count: all of the qrels (a missing one scores 0), those of the run, or those of both."
+    "  [default: qrels, or the dialect's]",
 )
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents of each topic.")
 @click.option(
     "--ties",
     type=click.Choice(["docid", "docid-rising", "given", "rank"]),
-    default="docid",
-    show_default=True,
-    help="Order of equal scores: by falling or rising document id, or as given; or the rank column orders all.",
+    help="Order of equal scores: by falling or rising document id, or as given; or the rank column orders all."
+    "  [default: docid, or the dialect's]",
 )
 @click.option("--documents", metavar="FILE", help="Table of documents (lengths, groups, costs) for measures that ask.")
 @click.option(
@@ -86,10 +91,11 @@ def command(
     qrels: str,
     runs: tuple[str, ...],
     measure: tuple[str, ...],
+    dialect: str | None,
     per_topic: bool,
-    topics: TopicPolicy,
+    topics: TopicPolicy | None,
     depth: int | None,
-    ties: TiePolicy,
+    ties: TiePolicy | None,
     documents: str | None,
     ci: IntervalName,
     level: float,
@@ -123,6 +129,7 @@ def command(
             judgments,
             given,
             measure or DEFAULT_MEASURES,
+            dialect=dialect,
             topics=topics,
             ties=ties,
             depth=depth,
@@ -169,6 +176,8 @@ def _caption(scores: Scores, interval: dict[str, Any]) -> str:
         "both": "the topics that qrels and run have in common",
     }[scores.policies.topics]
     ties = _TIES[scores.policies.ties]
+    rules = "" if scores.policies.dialect == "judged" else f"{scores.policies.dialect}: "
+    bits = "; scores compared as 32-bit numbers" if scores.policies.precision == "single" else ""
     cut = "" if scores.policies.depth is None else f"; first {scores.policies.depth} documents"
     how = {
         "bootstrap": f"[{interval['level']:.0%} interval: bootstrap, {interval['resamples']} resamples,"
@@ -176,7 +185,7 @@ def _caption(scores: Scores, interval: dict[str, Any]) -> str:
         "t": f"[{interval['level']:.0%} interval: Student's t]",
         "none": "no intervals",
     }[interval["ci"]]
-    return f"over {over}; {ties}{cut}; {how}"
+    return f"{rules}over {over}; {ties}{bits}{cut}; {how}"
 
 
 def _topics(path: str) -> Topics:

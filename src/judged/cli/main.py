@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import judged
-from judged.cli import check, demo, evaluate, measures
+from judged.cli import check, demo, evaluate, measures, trec_eval
 from judged.errors import JudgedError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def app() -> None:
     """Evaluate search, recommendation and RAG retrieval: right numbers, with intervals and warnings."""
 
 
-for module in (evaluate, measures, check, demo):
+for module in (evaluate, measures, check, demo, trec_eval):
     app.add_command(module.command)
 
 
@@ -58,6 +58,12 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+
+
+def trec_eval_script() -> NoReturn:
+    """Run ``judged trec_eval`` under a name of its own, for scripts that take a path to trec_eval."""
+    sys.argv.insert(1, trec_eval.command.name or "")
+    script()
 
 
 def script() -> NoReturn:

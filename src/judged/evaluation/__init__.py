@@ -1,5 +1,6 @@
 """`evaluate`: qrels and runs in, scores out."""
 
+from judged.evaluation.dialects import DIALECTS, Dialect, dialect_of
 from judged.evaluation.facts import Estimate, Policies, QrelsFacts, RunFacts
 from judged.evaluation.inputs import DEFAULT_MEASURES, measures_of, runs_of
 from judged.evaluation.scores import Scores
@@ -7,11 +8,14 @@ from judged.evaluation.scoring import evaluate
 
 __all__ = [
     "DEFAULT_MEASURES",
+    "DIALECTS",
+    "Dialect",
     "Estimate",
     "Policies",
     "QrelsFacts",
     "RunFacts",
     "Scores",
+    "dialect_of",
     "evaluate",
     "measures_of",
     "runs_of",

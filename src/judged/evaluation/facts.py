@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from judged.judging import Precision, TiePolicy, TopicPolicy
 
 
 @dataclass(frozen=True)
@@ -32,12 +36,16 @@ class QrelsFacts:
 
 @dataclass(frozen=True)
 class Policies:
-    """The choices of a call that change which topics count and how documents are ranked."""
+    """The choices of a call that change which topics count and how documents are ranked.
 
-    topics: str = "qrels"
-    ties: str = "docid"
+    ``dialect`` names the rules that they come from; a choice that was made for the call goes before its own.
+    """
+
+    topics: TopicPolicy = "qrels"
+    ties: TiePolicy = "docid"
     depth: int | None = None
-    precision: str = "double"
+    precision: Precision = "double"
+    dialect: str = "judged"
 
 
 @dataclass(frozen=True)

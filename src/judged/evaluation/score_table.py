@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.errors import InputError, MissingExtraError
+from judged.evaluation.dialects import DIALECTS
 from judged.evaluation.facts import Estimate, Policies, QrelsFacts, RunFacts
 from judged.measures import Measure, aggregate, logarithms, parse
 from judged.stats import IntervalMethod, mean_intervals
@@ -109,13 +110,17 @@ class ScoreTable:
     def value(self, measure: str | Measure, run: str | None = None) -> float:
         """Give the aggregate of one measure; the run may be left out where there is only one.
 
+        A name is read as it was for `evaluate`: under a dialect, as the tool means it.
+
         Raises
         ------
         InputError
             If there is no such run or measure in the table.
         """
         at = self._position(run)
-        name = str(parse(measure))
+        rules = DIALECTS.get(self.policies.dialect, DIALECTS["judged"])  # one of the caller's own is not known here
+        read = rules.measures(measure, self.qrels.grades)
+        name = str(read[0]) if len(read) == 1 and str(read[0]) in self.measure_names else str(parse(measure))
         if name not in self.measure_names:
             raise InputError(f"{name} was not evaluated", fix=f"one of {', '.join(self.measure_names)}")
         scores = self.values[at, self.measure_names.index(name)]

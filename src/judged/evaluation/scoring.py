@@ -12,7 +12,8 @@ import numpy as np
 from judged.data import Documents, Qrels
 from judged.data.compute import distinct
 from judged.errors import InputError, JudgedWarning
-from judged.evaluation.facts import Policies, QrelsFacts, RunFacts
+from judged.evaluation.dialects import Dialect, dialect_of
+from judged.evaluation.facts import QrelsFacts, RunFacts
 from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, runs_of
 from judged.evaluation.notes import list_notes, qrels_notes, run_notes
 from judged.evaluation.scores import Scores
@@ -30,10 +31,11 @@ def evaluate(
     runs: Any,
     measures: Any = DEFAULT_MEASURES,
     *,
-    topics: TopicPolicy = "qrels",
-    ties: TiePolicy = "docid",
+    dialect: str | Dialect | None = None,
+    topics: TopicPolicy | None = None,
+    ties: TiePolicy | None = None,
     depth: int | None = None,
-    precision: Precision = "double",
+    precision: Precision | None = None,
     documents: Any = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Scores:
@@ -48,16 +50,20 @@ def evaluate(
         these, or ``{name: run}``; a table with a column ``run_id`` holds several.
     measures
         Measures or names, one or several.
+    dialect
+        Go by the rules of a tool: ``trec_eval-10``, ``trec_eval-9``, ``gdeval``, ``ndeval``, ``msmarco``, ``beir`` or
+        ``ranx``. It sets the policies below, and names of measures are read as the tool means them. A policy that
+        is given all the same goes before the dialect's.
     topics
-        ``qrels``: all topics of the qrels count, a missing one scores as an empty ranking. ``both``: those
-        that the run has too. ``run``: those of the run, judged or not.
+        ``qrels``: all topics of the qrels count, a missing one scores as an empty ranking; this is our own rule.
+        ``both``: those that the run has too. ``run``: those of the run, judged or not.
     ties
-        ``docid``: equal scores are ordered by falling document id, as trec_eval does; ``docid-rising``;
-        ``given``: as the run lists them; ``rank``: the rank column orders all documents.
+        ``docid``: equal scores are ordered by falling document id, as trec_eval does; this is our own rule.
+        ``docid-rising``; ``given``: as the run lists them; ``rank``: the rank column orders all documents.
     depth
         How many documents of each topic count; None for all.
     precision
-        What of the scores is compared: ``double``, or ``single`` as trec_eval did before version 10.
+        What of the scores is compared: ``double``, our own rule, or ``single`` as trec_eval did before version 10.
     documents
         What is known of the documents, for the few measures that ask for it: a `Documents`, a path, a data
         frame or ``{doc_id: {"length": 120}}``.
@@ -85,28 +91,41 @@ def evaluate(
     >>> evaluate({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d2": 0.9, "d1": 0.8}}, "RR").value("RR")
     0.5
     """
+    rules = dialect_of(dialect)
+    if measures is DEFAULT_MEASURES and rules.defaults:
+        measures = rules.defaults
     measures = measures if isinstance(measures, (str, Measure, type)) else list(measures)
-    wanted = measures_of(measures)
-    judgments = Qrels.of(qrels)
+    chosen = rules.policies(topics, ties, depth, precision)
+    judgments = rules.prepare_qrels(Qrels.of(qrels))
+    facts_of_qrels = _qrels_facts(judgments)
+    wanted = measures_of(rules.measures(measures, facts_of_qrels.grades))
     facts_of = None if documents is None else Documents.of(documents)
     lists: list[Judged] = []
     for run in runs_of(runs):
         tell = partial(progress, run.name) if progress else None
-        judged = judge(judgments, run, ties=ties, depth=depth, precision=precision, documents=facts_of, progress=tell)
+        judged = judge(
+            judgments,
+            rules.prepare_run(run),
+            ties=chosen.ties,
+            depth=chosen.depth,
+            precision=chosen.precision,
+            documents=facts_of,
+            progress=tell,
+        )
         _refuse_foreign(judged)
         lists.append(judged)
-    facts = tuple(_run_facts(judged, topics) for judged in lists)
+    facts = tuple(_run_facts(judged, chosen.topics) for judged in lists)
     _warn_missing(facts, len(judgments.topics))
-    notes = qrels_notes(judgments, wanted, level_chosen=chosen_levels(measures)) + list_notes(lists, topics)
-    query_ids, values, counted = _values([judged.over(topics) for judged in lists], wanted)
+    notes = qrels_notes(judgments, wanted, level_chosen=chosen_levels(measures)) + list_notes(lists, chosen.topics)
+    query_ids, values, counted = _values([judged.over(chosen.topics) for judged in lists], wanted)
     return Scores(
         runs=facts,
         measures=wanted,
         query_ids=query_ids,
         values=values,
         counted=counted,
-        policies=Policies(topics, ties, depth, precision),
-        qrels=_qrels_facts(judgments),
+        policies=chosen,
+        qrels=facts_of_qrels,
         notes=notes,
         versions=_versions(),
     )

@@ -1,0 +1,128 @@
+"""The whole command as a function: arguments in, what it prints and its exit code out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import judged
+from judged.compat.trec_eval.options import read_options
+from judged.compat.trec_eval.output import ALL, by_topic, number, start
+from judged.errors import JudgedError
+from judged.peers.errors import CALCULATION, INPUT, TrecEvalError
+from judged.peers.trec_eval import expand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.compat.trec_eval.options import Options
+    from judged.compat.trec_eval.scoring import Scorer
+    from judged.data import Qrels, Run
+    from judged.peers.trec_eval import Printed
+
+FORMS = {"qrels": "qrels", "qrels_jg": "qrels_jg", "prefs": "prefs", "qrels_prefs": "prefs"}
+"""The forms of judgments, and which measures go with each."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call of the command gives.
+
+    Attributes
+    ----------
+    output
+        The text on standard output.
+    code
+        The exit code.
+    message
+        The text on standard error.
+    """
+
+    output: str
+    code: int = 0
+    message: str = ""
+
+
+def trec_eval(arguments: Sequence[str]) -> Outcome:
+    """Do what the command does with these arguments.
+
+    >>> trec_eval(["-m", "nDCG@10", "qrels.txt", "my.run"]).code
+    1
+    """
+    try:
+        options = read_options(arguments)
+        if options.version:
+            return Outcome("", 0, f"judged {judged.__version__}, by the rules of {options.dialect}")
+        if options.help:
+            from judged.compat.trec_eval.manual import manual
+
+            return Outcome(manual(options))
+        return _evaluated(options)
+    except JudgedError as error:
+        return Outcome("", error.code if isinstance(error, TrecEvalError) else INPUT, f"error: {error}")
+
+
+def _evaluated(options: Options) -> Outcome:
+    from judged.compat.trec_eval.reading import open_run
+    from judged.compat.trec_eval.scoring import Scorer
+    from judged.compat.trec_eval.walking import walk
+    from judged.compat.trec_eval.zscores import read_means
+
+    qrels = _judgments(options)
+    if options.results_form != "trec_results":
+        raise TrecEvalError(f"there is no form of runs {options.results_form!r}. Fix: use trec_results", INPUT)
+    run = open_run(options.run)
+    means = None if options.zscores is None else read_means(options.zscores)
+    lines = expand(
+        *(options.measures or ("official",)),
+        level=options.level,
+        collection=options.collection,
+        dialect=options.dialect,
+    )
+    found = walk(qrels, run, options, ranked=any(line.format != "any" for line in lines))
+    alien = next((line for line in lines if line.format not in {"any", FORMS[options.form]}), None)
+    if alien:
+        problem = f"{alien.root} cannot be computed from {options.form}. Fix: -R {alien.format}"
+        raise TrecEvalError(problem, CALCULATION)
+    scorer = Scorer(found, options, means)
+    if found.stopped:
+        return Outcome(_printed(lines, scorer, options, run=None), CALCULATION, f"error: {found.stopped}")
+    return Outcome(_printed(lines, scorer, options, run))
+
+
+def _judgments(options: Options) -> Qrels:
+    from judged.compat.trec_eval import reading
+
+    if options.form not in FORMS:
+        raise TrecEvalError(f"there is no form of judgments {options.form!r}. Fix: one of {', '.join(FORMS)}", INPUT)
+    if FORMS[options.form] == "prefs":
+        return reading.read_preferences(options.qrels, options.form)
+    return reading.read_qrels(options.qrels)
+
+
+def _printed(lines: Sequence[Printed], scorer: Scorer, options: Options, run: Run | None) -> str:
+    """Write the lines of each topic and the summary; no summary where the evaluation stopped: `run` is None."""
+    from judged.compat.trec_eval.reading import run_tag
+
+    columns: list[tuple[str, list[str]]] = []
+    summary: list[str] = []
+    wanted = run is not None and options.summary
+    zscores = options.zscores is not None
+    for line in lines:
+        shown = options.per_topic and line.shown != "summary"
+        if line.kind == "text":
+            if line.root == "relstring" and shown:
+                columns.append((start(line.name), scorer.strings(line)))
+            elif line.root == "runid" and run is not None and wanted:
+                summary.append(f"{start(line.name)}\t{ALL}\t{run_tag(run)}\n")
+            continue
+        if not (shown or wanted):
+            continue
+        scores = scorer.scores(line)
+        kind = "float" if zscores else line.kind
+        name = start(line.name, zscores=zscores)
+        if shown:
+            columns.append((name, [number(score, kind) for score in scores.tolist()]))
+        if wanted and line.shown != "topics":
+            summary.append(f"{name}\t{ALL}\t{number(scorer.summary(line, scores), kind)}\n")
+    return by_topic(scorer.walk.topics, columns) + "".join(summary)

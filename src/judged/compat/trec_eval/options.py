@@ -1,0 +1,167 @@
+"""The options of the command, read by the rules of getopt_long."""
+
+from __future__ import annotations
+
+import getopt
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, get_args
+
+from judged.peers.cnumbers import atol
+from judged.peers.errors import USAGE, TrecEvalError
+from judged.peers.trec_eval import Dialect, roots
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+USAGE_LINE = "usage: trec_eval [-h] [-q] [-c] [-n] [-l LEVEL] [-m MEASURE[.PARAMETERS]]... QRELS RUN"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asks for.
+
+    Attributes
+    ----------
+    measures
+        The ``-m`` options as they were written; none means ``official``.
+    per_topic, summary
+        Whether lines are printed for each topic, and for all.
+    complete
+        Whether a topic that the run lacks counts as 0.
+    level
+        The lowest grade that is relevant.
+    depth
+        How many documents of each topic count; None for all.
+    judged_only
+        Whether unjudged documents are left out of the ranking first.
+    collection
+        How many documents the collection has.
+    topic
+        The only topic to evaluate, if one is named.
+    form, results_form
+        How the judgments and the run are written.
+    zscores
+        The file with mean and standard deviation of each line, if scores are to be expressed in them.
+    """
+
+    measures: tuple[str, ...] = ()
+    per_topic: bool = False
+    summary: bool = True
+    complete: bool = False
+    level: int = 1
+    depth: int | None = None
+    judged_only: bool = False
+    collection: int = 0
+    topic: str | None = None
+    form: str = "qrels"
+    results_form: str = "trec_results"
+    zscores: str | None = None
+    dialect: Dialect = "trec_eval-10"
+    help: bool = False
+    version: bool = False
+    qrels: str = ""
+    run: str = ""
+
+
+_LONG = {
+    "help": "h",
+    "version": "v",
+    "query_eval_wanted": "q",
+    "measure=": "m",
+    "complete_rel_info_wanted": "c",
+    "level_for_rel=": "l",
+    "nosummary": "n",
+    "Debug_level=": "D",
+    "Judged_docs_only": "J",
+    "Number_docs_in_coll=": "N",
+    "Max_retrieved_per_topic=": "M",
+    "Rel_info_format=": "R",
+    "Results_format=": "T",
+    "Output_old_results_format=": "o",
+    "Zscore=": "Z",
+    "dialect=": "dialect",
+}
+_SHORT = "hvqm:cl:nD:JN:M:R:T:oZ:"
+
+
+def _measure(options: Options, text: str) -> Options:
+    roots(text, options.dialect)
+    return replace(options, measures=(*options.measures, text))
+
+
+def _level(options: Options, text: str) -> Options:
+    level = atol(text)
+    if level < 0:
+        raise TrecEvalError(f"-l {text}: negative grades mean unjudged. Fix: give a level of 0 or more", USAGE)
+    return replace(options, level=level)
+
+
+def _topic(options: Options, text: str) -> Options:
+    _, point, topic = text.partition(".")
+    return replace(options, topic=topic if point else options.topic)
+
+
+_MEANING: dict[str, Callable[[Options, str], Options]] = {
+    "h": lambda options, _: replace(options, help=True),
+    "v": lambda options, _: replace(options, version=True),
+    "q": lambda options, _: replace(options, per_topic=True),
+    "m": _measure,
+    "c": lambda options, _: replace(options, complete=True),
+    "l": _level,
+    "n": lambda options, _: replace(options, summary=False),
+    "D": _topic,
+    "J": lambda options, _: replace(options, judged_only=True),
+    "N": lambda options, text: replace(options, collection=atol(text)),
+    "M": lambda options, text: replace(options, depth=atol(text)),
+    "R": lambda options, text: replace(options, form=text),
+    "T": lambda options, text: replace(options, results_form=text),
+    "o": lambda options, _: options,
+    "Z": lambda options, text: replace(options, zscores=text),
+}
+
+
+def read_options(arguments: Sequence[str]) -> Options:
+    """Read the arguments: options may be bundled, abbreviated when long, and stand among the operands.
+
+    >>> options = read_options(["-qc", "-l2", "q.txt", "--measure", "P.5", "--Max=100", "-m", "map", "r.txt"])
+    >>> options.measures, options.level, options.depth, options.qrels, options.run
+    (('P.5', 'map'), 2, 100, 'q.txt', 'r.txt')
+
+    Raises
+    ------
+    TrecEvalError
+        If an option or a measure is unknown, or there are not two operands.
+    """
+    try:
+        pairs, operands = getopt.gnu_getopt(list(arguments), _SHORT, list(_LONG))
+    except getopt.GetoptError as error:
+        raise TrecEvalError(f"{error.msg}. {USAGE_LINE}", USAGE) from None
+    options = Options(dialect=_dialect(pairs))
+    for name, text in pairs:
+        letter = _letter(name)
+        if letter != "dialect":
+            options = _MEANING[letter](options, text)
+        if options.version:
+            return options
+    if options.help:
+        return options
+    if len(operands) != 2:
+        raise TrecEvalError(f"{len(operands)} files are named where 2 are needed. {USAGE_LINE}", USAGE)
+    return replace(options, qrels=operands[0], run=operands[1])
+
+
+def _letter(name: str) -> str:
+    word = name.lstrip("-")
+    return word if len(word) == 1 else _LONG.get(word) or _LONG[f"{word}="]
+
+
+def _dialect(pairs: Sequence[tuple[str, str]]) -> Dialect:
+    """Find the dialect first: what measures there are depends on it."""
+    known: dict[str, Dialect] = {name: name for name in get_args(Dialect)}
+    found: Dialect = "trec_eval-10"
+    for name, text in pairs:
+        if name == "--dialect" and text not in known:
+            raise TrecEvalError(f"there is no dialect {text!r}. Fix: one of {', '.join(known)}", USAGE)
+        if name == "--dialect":
+            found = known[text]
+    return found

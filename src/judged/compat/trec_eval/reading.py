@@ -1,0 +1,127 @@
+"""The files of the command: judgments and runs in TREC's form and in no other.
+
+Our readers do the work. What trec_eval refuses is refused here too: other numbers of fields, blank lines in
+judgments.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from judged.data import Qrels, Run, files
+from judged.data.compute import pc
+from judged.data.layout import Layout, is_data
+from judged.data.sources import Source, open_source
+from judged.data.text import TextRows
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from judged._types import Table
+    from judged.data.columns import Kind
+
+_QRELS = ("query_id", "iteration", "doc_id", "relevance")
+_PREFS = ("query_id", "iteration", "group", "doc_id", "relevance")
+_BLANK = rb"[ \t\v\f\r]"
+_WORDS = {"iteration": "user (or 0)", "doc_id": "document", "relevance": "grade"}
+
+
+def read_qrels(path: str) -> Qrels:
+    """Read judgments: four fields a line, grades cut to whole numbers as C's ``atol`` cuts them.
+
+    A pair may stand in them twice: only the evaluation of its topic fails.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read so.
+    """
+    table, where = _table(path, _QRELS)
+    grades = pa.array(np.trunc(table["relevance"].to_numpy()) + 0.0)
+    return Qrels(table.set_column(table.column_names.index("relevance"), "relevance", grades), "qrels", where)
+
+
+def open_run(path: str) -> Run:
+    """Open a run: six fields a line or more, of which topic, document and score count; ``-`` is standard input.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, empty, or no text.
+    """
+    rows = _text_rows(path, "run")
+    layout = Layout(("query_id", "", "doc_id", "", "score", "run_id"), rows.layout.delimiter, fields=rows.layout.fields)
+    return Run(replace(rows, layout=layout))
+
+
+def run_tag(run: Run) -> str:
+    """Give the tag in the last line of a run's file."""
+    assert isinstance(run.rows, TextRows)  # noqa: S101 - made by open_run
+    last = b""
+    for block in files.blocks(run.rows.path):
+        last = next(filter(is_data, _backwards(block)), last)
+    return last.split()[5].decode(errors="replace")
+
+
+def _backwards(block: bytes) -> Iterator[bytes]:
+    end = len(block)
+    while end > 0:
+        start = block.rfind(b"\n", 0, end - 1) + 1
+        yield block[start:end]
+        end = start
+
+
+def _text_rows(path: str, kind: Kind) -> TextRows:
+    rows = open_source(path, kind, "trec").rows
+    if not isinstance(rows, TextRows):
+        raise InputError("this is no text file", fix="give a file in TREC's form", path=str(path))
+    return rows
+
+
+def _refuse_malformed(rows: TextRows, names: tuple[str, ...]) -> None:
+    """Refuse a line that is blank or has another number of fields."""
+    complete = rb"\S+" + (len(names) - 1) * (_BLANK + rb"+\S+") + _BLANK + rb"*$"
+    malformed = re.compile(rb"^(?!" + _BLANK + rb"*(?:#|" + complete + rb")).*$", re.MULTILINE)
+    above = 0
+    for block in files.blocks(rows.path):
+        if bad := malformed.search(block.removesuffix(b"\n")):
+            count = len(bad[0].split())
+            problem = (
+                f"{count} fields where {len(names)} are needed" if count else "a blank line, which is refused here"
+            )
+            fix = "write topic, " + ", ".join(_WORDS.get(name, name) for name in names[1:])
+            line = above + block.count(b"\n", 0, bad.start()) + 1
+            raise InputError(problem, fix=fix, path=rows.where, line=line)
+        above += block.count(b"\n")
+
+
+def read_preferences(path: str, form: str) -> Qrels:
+    """Read preferences: ``prefs`` have a user and a group, ``qrels_prefs`` a user whose one group is all.
+
+    User and group together are the iteration.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read so.
+    """
+    names = _QRELS if form == "qrels_prefs" else _PREFS
+    table, where = _table(path, names)
+    group = table["group"] if "group" in names else "0"
+    users = pc.binary_join_element_wise(table["iteration"], group, " ")
+    kept = table.select(["query_id", "doc_id", "relevance"])
+    return Qrels(kept.append_column("iteration", users), "qrels", where)
+
+
+def _table(path: str, names: tuple[str, ...]) -> tuple[Table, str]:
+    rows = _text_rows(path, "qrels")
+    _refuse_malformed(rows, names)
+    rows = replace(rows, layout=Layout(names, rows.layout.delimiter, fields=rows.layout.fields))
+    table, _ = Source(rows).table(names)
+    return table, rows.where

@@ -1,0 +1,140 @@
+"""Which topics are evaluated, in which order, and where the evaluation stops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from judged.data import Run, TableRows
+from judged.data.compute import pc
+from judged.judging import Ranking, judge
+from judged.judging.dense import all_returned
+from judged.judging.ranking import DuplicateDocumentError
+from judged.peers.errors import NO_TOPICS, TrecEvalError
+
+if TYPE_CHECKING:
+    from judged._types import Ints
+    from judged.compat.trec_eval.options import Options
+    from judged.data import Qrels
+    from judged.judging import Judged
+
+_PREFERENCES = frozenset({"prefs", "qrels_prefs"})
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """The topics to evaluate.
+
+    Attributes
+    ----------
+    judged
+        Over all topics of the judgments.
+    codes
+        The topics to evaluate, in byte order; those before the one that cannot be, if there is one.
+    stopped
+        Why the evaluation ends there; empty if it does not.
+    """
+
+    judged: Judged
+    codes: Ints
+    stopped: str = ""
+
+    @property
+    def topics(self) -> list[str]:
+        """The ids of the topics to evaluate."""
+        return [self.judged.query_ids[code] for code in self.codes.tolist()]
+
+
+def walk(qrels: Qrels, run: Run, options: Options, *, ranked: bool) -> Walk:
+    """Rank the run, join it with the judgments, and choose the topics.
+
+    A topic stops the evaluation if a document stands in it twice, in the run or in the judgments, unless no
+    measure looks at the ranking (`ranked`); and, by the rules of trec_eval 10, if the run lacks it and
+    missing topics are not to count as 0.
+
+    Raises
+    ------
+    TrecEvalError
+        If there is no topic at all.
+    InputError
+        If the run cannot be read.
+    """
+    judged, problems = _joined(qrels, run, options)
+    problems = {**_judged_twice(qrels, options), **problems} if ranked else {}
+    codes = np.arange(len(judged))
+    if options.topic is not None:
+        codes = np.array([code for code in codes if judged.query_ids[code] == options.topic], dtype=np.int64)
+    if options.dialect == "trec_eval-9":
+        codes = codes[judged.present[codes]]
+    elif not options.complete:
+        fix = "Fix: -c lets it count as 0, --dialect trec_eval-9 leaves it out"
+        for code in codes[~judged.present[codes]].tolist():
+            problems[code] = f"topic {judged.query_ids[code]} of {qrels.where} is not in {run.where}. {fix}"
+    if not len(codes):
+        raise TrecEvalError(f"no topic to evaluate in both {qrels.where} and {run.where}", NO_TOPICS)
+    first = min((code for code in codes.tolist() if code in problems), default=None)
+    if first is None:
+        return Walk(judged, codes)
+    return Walk(judged, codes[codes < first], problems[first])
+
+
+def _joined(qrels: Qrels, run: Run, options: Options) -> tuple[Judged, dict[int, str]]:
+    """Judge the run; give the topics in which a document is returned twice, among those that count."""
+    precision = "single" if options.dialect == "trec_eval-9" else "double"
+    ties = "docid-rising" if options.form in _PREFERENCES else "docid"  # so it is in trec_eval, and only there
+    ranking = Ranking(ties, None if options.depth is None else max(options.depth, 1), precision)
+    problems: dict[int, str] = {}
+    try:
+        judged = judge(qrels, run, ties=ties, depth=ranking.depth, precision=precision)
+    except DuplicateDocumentError:
+        run, problems = _without_repeats(qrels, run, ranking)
+        judged = judge(qrels, run)
+    if options.depth is not None and options.depth < 1:
+        judged = _emptied(judged)
+        problems = {}
+    return judged, problems
+
+
+def _without_repeats(qrels: Qrels, run: Run, ranking: Ranking) -> tuple[Run, dict[int, str]]:
+    """Rank a run that repeats documents, and keep each once; duplicates below the depth are no matter."""
+    topics = qrels.index.topics
+    returned = all_returned(run, topics, ranking)
+    doc = np.asarray(pc.dictionary_encode(returned.doc).indices.to_numpy(), dtype=np.int64)
+    order = np.lexsort((returned.rank, doc, returned.topic))
+    again = np.zeros(len(order), dtype=np.bool_)
+    again[order[1:]] = (np.diff(returned.topic[order]) == 0) & (np.diff(doc[order]) == 0)
+    problems: dict[int, str] = {}
+    for at in np.flatnonzero(again).tolist():
+        code = int(returned.topic[at])
+        problems.setdefault(code, f"{run.where}: document {returned.doc[at]} is returned twice for {topics[code]}")
+    kept = np.flatnonzero(~again)
+    table = pa.table({
+        "query_id": pa.array(topics, pa.string()).take(pa.array(returned.topic[kept])),
+        "doc_id": returned.doc.take(pa.array(kept)),
+        "score": pa.array(-returned.rank[kept].astype(np.float64)),
+    })  # fmt: skip
+    return Run(TableRows(table, run.where)), problems
+
+
+def _judged_twice(qrels: Qrels, options: Options) -> dict[int, str]:
+    """Find the topics in which a document is judged twice, by the same user where there are users."""
+    if options.form in _PREFERENCES:
+        return {}
+    keys = ["query_id", "doc_id", *(["iteration"] if options.form == "qrels_jg" else [])]
+    counts = qrels.table.select(keys).group_by(keys).aggregate([([], "count_all")])
+    twice = counts.filter(pc.greater(counts["count_all"], 1))
+    return {
+        qrels.index.codes[pair["query_id"]]:
+        f"{qrels.where}: document {pair['doc_id']} is judged twice for topic {pair['query_id']}"
+        for pair in twice.to_pylist()
+    }  # fmt: skip
+
+
+def _emptied(judged: Judged) -> Judged:
+    """Leave nothing of the rankings."""
+    columns = ("topic", "rank", "grade", "row", "score", "tie_first", "tie_last")
+    nothing = {name: getattr(judged, name)[:0] for name in columns}
+    return replace(judged, returned=np.zeros_like(judged.returned), reordered=True, **nothing)

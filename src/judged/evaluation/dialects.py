@@ -1,0 +1,191 @@
+"""Dialects: the rules of one tool under one name, so that its numbers come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from judged.errors import InputError
+from judged.evaluation import dialect_inputs
+from judged.evaluation.facts import Policies
+from judged.measures import Measure, parse_many
+from judged.peers import names
+
+if TYPE_CHECKING:
+    from judged.data import Qrels, Run
+    from judged.judging import Precision, TiePolicy, TopicPolicy
+    from judged.peers.names import Reader
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What one tool does, as far as it does the same every time.
+
+    Attributes
+    ----------
+    name
+        How it is asked for.
+    about
+        The tool, and what is special about its numbers, in a sentence or two.
+    topics, ties, precision, depth
+        The policies of a call; one that is given to `evaluate` goes before the dialect's.
+    digits
+        How many decimals the tool prints; None for all.
+    defaults
+        What the tool computes when no measure is named, in its own words; empty for ours.
+    read
+        Reads a name as the tool means it.
+    prepare_qrels, prepare_run
+        What the tool does to its input before it ranks.
+    """
+
+    name: str
+    about: str
+    topics: TopicPolicy = "qrels"
+    ties: TiePolicy = "docid"
+    precision: Precision = "double"
+    depth: int | None = None
+    digits: int | None = None
+    defaults: tuple[str, ...] = ()
+    read: Reader = field(default=names.ours, repr=False)
+    prepare_qrels: Callable[[Qrels], Qrels] = field(default=dialect_inputs.as_given, repr=False)
+    prepare_run: Callable[[Run], Run] = field(default=dialect_inputs.run_as_given, repr=False)
+
+    def measures(self, names: Any, grades: Sequence[float] = ()) -> tuple[Measure, ...]:
+        """Read one name or several as the tool means them; what it has no name for is read as ours.
+
+        Parameters
+        ----------
+        names
+            Names or measures, one or several. A measure is left as it is.
+        grades
+            The grades that the qrels hold, for names whose meaning depends on them.
+
+        Raises
+        ------
+        MeasureError
+            If there is no such measure.
+
+        Examples
+        --------
+        >>> DIALECTS["gdeval"].measures("ndcg@20"), DIALECTS["msmarco"].measures("MRR @10")
+        ((nDCG(gain=exp2,undefined=skip)@20,), (RR@10,))
+        """
+        several = [names] if isinstance(names, (str, Measure, type)) else list(names)
+        found: list[Measure] = []
+        for one in several:
+            known = self.read(one, grades) if isinstance(one, str) else None
+            found.extend(parse_many(one) if known is None else known)
+        return tuple(dict.fromkeys(found))
+
+    def policies(
+        self,
+        topics: TopicPolicy | None = None,
+        ties: TiePolicy | None = None,
+        depth: int | None = None,
+        precision: Precision | None = None,
+    ) -> Policies:
+        """Give the policies of a call: what was chosen, and the dialect's where nothing was."""
+        return Policies(
+            topics=self.topics if topics is None else topics,
+            ties=self.ties if ties is None else ties,
+            depth=self.depth if depth is None else depth,
+            precision=self.precision if precision is None else precision,
+            dialect=self.name,
+        )
+
+    def shown(self, value: float) -> str:
+        """Write a number as the tool prints it.
+
+        >>> DIALECTS["gdeval"].shown(1 / 3), DIALECTS["msmarco"].shown(0.1)
+        ('0.33333', '0.1')
+        """
+        return repr(value) if self.digits is None else f"{value:.{self.digits}f}"
+
+
+_CUTS = "1,3,5,10,100,1000"
+
+_ALL = (
+    Dialect("judged", "Our own rules: every topic of the qrels counts, and equal scores are ordered by document id."),
+    Dialect(
+        "trec_eval-10",
+        "trec_eval 10.0 with -c. Without -c it ends with an error where a topic is missing from the run.",
+        digits=4,
+        defaults=("official",),
+        read=names.trec_eval("trec_eval-10"),
+    ),
+    Dialect(
+        "trec_eval-9",
+        "trec_eval 9.0.8, and pytrec_eval: topics that the run lacks do not count, scores are compared as 32-bit"
+        " numbers, and recall levels are rounded up to whole documents.",
+        topics="both",
+        precision="single",
+        digits=4,
+        defaults=("official",),
+        read=names.trec_eval("trec_eval-9"),
+    ),
+    Dialect(
+        "gdeval",
+        "gdeval.pl of the TREC Web tracks: exponential gain, ERR on a scale up to 4, and only topics count that have a"
+        " positive grade and are in the run.",
+        topics="both",
+        digits=5,
+        defaults=("ndcg@20", "err@20"),
+        read=names.listed(names.GDEVAL),
+    ),
+    Dialect(
+        "ndeval",
+        "ndeval of the TREC Web tracks: documents stand in the order of the rank column, and topics that the run lacks"
+        " do not count. For ndeval -traditional add ties=docid.",
+        topics="both",
+        ties="rank",
+        digits=6,
+        defaults=names.NDEVAL,
+    ),
+    Dialect(
+        "msmarco",
+        "The MS MARCO passage script: documents stand in the order of the rank column, every judged one is relevant,"
+        " and all topics of the qrels count.",
+        ties="rank",
+        defaults=("MRR@10",),
+        read=names.listed(names.MSMARCO),
+        prepare_qrels=dialect_inputs.all_relevant,
+    ),
+    Dialect(
+        "beir",
+        "BEIR's evaluation, as far as it runs pytrec_eval: documents with the id of the topic are left out, scores are"
+        " compared as 32-bit numbers, and topics that the run lacks do not count.",
+        topics="both",
+        precision="single",
+        digits=5,
+        defaults=tuple(f"{name}@{_CUTS}" for name in ("NDCG", "MAP", "Recall", "P")),
+        read=names.listed(names.BEIR),
+        prepare_run=dialect_inputs.without_query_itself,
+    ),
+    Dialect(
+        "ranx",
+        "ranx with make_comparable: a level (-l2) takes the gain of lower grades away too, and a negative grade is a"
+        " judged document that is not relevant.",
+        read=names.ranx,
+        prepare_qrels=dialect_inputs.no_negative,
+    ),
+)
+
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in _ALL}
+"""Every dialect by its name."""
+
+
+def dialect_of(given: str | Dialect | None) -> Dialect:
+    """Find a dialect by its name; None is our own.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name.
+    """
+    if isinstance(given, Dialect):
+        return given
+    if (found := DIALECTS.get(given or "judged")) is None:
+        raise InputError(f"no dialect {given!r}", fix=f"one of {', '.join(DIALECTS)}")
+    return found

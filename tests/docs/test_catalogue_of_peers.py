@@ -1,0 +1,128 @@
+"""docs/catalogue-of-peers.md: every name of ours is one, and is what the other tool's name means here."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from judged import Measure, MeasureError, parse
+from judged.evaluation.dialects import DIALECTS
+from judged.measures import REGISTRY
+from judged.peers.trec_eval import ALL, expand
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "catalogue-of-peers.md"
+_CODE = re.compile(r"`([^`]+)`")
+
+
+@cache
+def tables() -> dict[str, list[tuple[str, str]]]:
+    """Give the rows of each section's table: theirs and ours."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for section in PAGE.read_text().split("\n## ")[1:]:
+        title, _, text = section.partition("\n")
+        rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+        assert all(len(row) == 2 for row in rows), title
+        found[title] = [(theirs, ours) for theirs, ours in rows if ours != "here"]
+    return found
+
+
+def names(cell: str) -> list[str]:
+    """Give our names in a cell; words of the grammar and other tools' names are not among them."""
+    return [name for name in _CODE.findall(cell) if name not in _WORDS]
+
+
+_NEED_MORE = {"rbp", "err", "trap", "accuracy"}
+"""Names that are ours too, but not without a parameter that other tools do not write: they are refused."""
+
+_WORDS = {"beta", "judged trec_eval", "NumRet(rel=1)"}
+
+EVERY = [(tool, theirs, ours) for tool, rows in tables().items() for theirs, ours in rows]
+
+
+@pytest.mark.parametrize(("tool", "theirs", "ours"), EVERY, ids=lambda value: value[:40])
+def test_every_name_is_ours_or_the_reason_stands_there(tool: str, theirs: str, ours: str) -> None:
+    if ours.startswith("left out: "):
+        assert len(ours) > len("left out: ") + 15, (tool, theirs)
+        return
+    found = [parse(name) for name in names(ours)]
+    assert found, (tool, theirs)
+    assert [str(one) for one in found] == names(ours)  # as we write it ourselves, without defaults
+
+
+def ours_of(tool: str) -> dict[str, Measure]:
+    """Give the measure for each name of a tool that stands in code."""
+    return {
+        name: parse(names(ours)[0])
+        for theirs, ours in tables()[tool]
+        if not ours.startswith("left out")
+        for name in _CODE.findall(theirs)[:1]
+    }
+
+
+def test_trec_eval_means_what_the_drop_in_command_computes() -> None:
+    catalogue = ours_of("trec_eval 9 and 10, pytrec_eval")
+    tens = ("P", "map_cut", "relative_P", "success", "recall", "ndcg_cut", "unj", "P_avgjg")
+    asked = [name for name in ALL if name not in (*tens, "ndcg", "G")]
+    lines = expand(*asked, *(f"{name}.10" for name in tens), "G", "ndcg")
+    computed = {line.name: line.measure for line in [*lines, *expand("ndcg.1=3,2=9")] if line.measure is not None}
+    assert {name: one for name, one in computed.items() if name in catalogue} == catalogue
+    several = {line.name: line.root for line in lines}  # recall levels and factors: one of each kind will do
+    shown = {several[name] for name in catalogue if name in several}
+    text = {"runid", "relstring"}
+    assert set(several.values()) - shown == text
+    nine = {line.name: line.measure for line in expand("11pt_avg", "iprec_at_recall", dialect="trec_eval-9")}
+    assert nine["11pt_avg"] == parse("AP11(rounding=up)")
+    assert nine["iprec_at_recall_0.10"] == parse("IPrec(rounding=up)@0.1")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "tool"),
+    [
+        ("ranx", "ranx"),
+        ("ndeval", "ndeval, pyndeval"),
+        ("gdeval", "gdeval"),
+        ("beir", "BEIR and MTEB"),
+        ("msmarco", "MS MARCO"),
+    ],
+)
+def test_a_dialect_reads_the_tools_names_so(dialect: str, tool: str) -> None:
+    catalogue = ours_of(tool)
+    assert len(catalogue) == sum(not ours.startswith("left out") and "`" in theirs for theirs, ours in tables()[tool])
+    for theirs, ours in catalogue.items():
+        assert DIALECTS[dialect].measures(theirs) == (ours,), theirs
+
+
+def test_the_tools_are_all_there() -> None:
+    assert len(tables()) == 14
+    assert len(EVERY) > 215
+    words = PAGE.read_text()
+    for tool in (
+        *("trec_eval", "pytrec_eval", "ir_measures", "ranx", "trectools", "cwl_eval", "ndeval", "gdeval"),
+        *("compatibility.py", "BEIR", "MTEB", "torchmetrics", "rax", "elinor"),
+    ):
+        assert tool in words
+
+
+def test_aliases_mean_the_same_in_the_catalogue() -> None:
+    """Where a tool's name is understood here without a dialect, it is the measure that the catalogue names."""
+    known = {alias.lower() for entry in REGISTRY.values() for alias in (entry.name, *entry.aliases)}
+    compared = 0
+    for tool, theirs, ours in EVERY:
+        name = (_CODE.findall(theirs) or [""])[0]
+        plain = re.fullmatch(r"([A-Za-z_-]+?)(@[0-9]+)?", name)
+        if (
+            plain is None
+            or plain[1].lower() not in known
+            or ours.startswith("left out")
+            or plain[1].lower() in _NEED_MORE
+        ):
+            continue
+        assert parse(name).entry.name == parse(names(ours)[0]).entry.name, (tool, name)
+        compared += 1
+    assert compared > 60
+    for name in _NEED_MORE:
+        with pytest.raises(MeasureError, match="needs"):
+            parse(name)
