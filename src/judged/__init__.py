@@ -21,7 +21,6 @@ _HOMES = {
     "judged.data": ("Documents", "Qrels", "Run"),
     "judged.data.check": ("check_qrels", "check_run"),
     "judged.data.findings": ("Finding",),
-    "judged.data.prefs": ("read_prefs",),
     "judged.data.topics": ("Topics",),
     "judged.data.write": ("write_qrels", "write_run"),
     "judged.errors": ("InputError", "JudgedError", "JudgedWarning", "MeasureError", "MissingExtraError"),

@@ -6,7 +6,6 @@ from judged.data.run import Run as Run
 from judged.data.check import check_qrels as check_qrels
 from judged.data.check import check_run as check_run
 from judged.data.findings import Finding as Finding
-from judged.data.prefs import read_prefs as read_prefs
 from judged.data.topics import Topics as Topics
 from judged.data.write import write_qrels as write_qrels
 from judged.data.write import write_run as write_run

@@ -1,4 +1,4 @@
-"""The reader of preference files: what it takes, and what it says of what it does not."""
+"""Files of preferences: what is taken, and what is said of what is not."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from judged import InputError, read_prefs
+import judged
+from judged import InputError, Qrels
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 GOOD = "# who prefers what\n1  u 007 doc#1\t3.5\r\n\n 1 u 007 a,b 0\n2 ü 0 NA 1e1 \n   # end"
+
+
+def read_prefs(path: Path, name: str | None = None) -> Qrels:
+    return Qrels.read(path, format="prefs", name=name)
 
 
 def written(folder: Path, text: str) -> Path:
@@ -46,16 +51,11 @@ def test_a_compressed_file_with_a_byte_order_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("1 u s a", r"4 fields where 5 are needed\. Fix: write qid user subgroup docno level"),
-        ("1 u s a 1 2", "6 fields where 5 are needed"),
-        ("1 u s a one", r"the level 'one' is not a finite number\. Fix: write qid"),
-        ("1 u s a nan", "the level 'nan' is not a finite number"),
-        ("1 u s a inf", "the level 'inf' is not a finite number"),
-        ("1 u s a 0x1F", "the level '0x1F' is not a finite number"),
-        (
-            "1 u s first 3",
-            r"document first is in subgroup s of user u for topic 1 twice, first in line 2\. Fix: keep one",
-        ),
+        ("1 u s a", r"4 fields where 5 are needed: '1 u s a'\. Fix: complete or remove the line"),
+        ("1 u s a one", r"the relevance 'one' is not a number"),
+        ("1 u s a nan", "the relevance 'nan' is not a number"),
+        ("1 u s a 0x1F", "the relevance '0x1F' is not a number"),
+        ("1 u s first 3", r"document first is judged 2 times for topic 1 .* Fix: keep one"),
     ],
 )
 def test_a_bad_line_is_named(line: str, said: str, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_and_none(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"some\.prefs: no judgments in it"):
+    with pytest.raises(InputError, match=r"some\.prefs: no rows in it"):
         read_prefs(written(tmp_path, "# nothing\n"))
     with pytest.raises(InputError, match="there is no such file"):
         read_prefs(tmp_path / "none")
@@ -81,3 +81,12 @@ def test_an_empty_file_and_none(tmp_path: Path) -> None:
 
 def test_the_same_document_may_stand_in_other_subgroups_and_topics(tmp_path: Path) -> None:
     assert len(read_prefs(written(tmp_path, "1 u s a 1\n1 u t a 1\n1 v s a 1\n2 u s a 1\n"))) == 4
+
+
+def test_other_files_are_no_preferences(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"some\.prefs:1: 6 fields where 5 are needed\. Fix: write query id, user"):
+        read_prefs(written(tmp_path, "1 Q0 a 1 0.5 tag\n1 Q0 b 2 0.4 tag\n"))
+    with pytest.raises(InputError, match="a run is no file of preferences"):
+        judged.Run.scan(written(tmp_path, GOOD), format="prefs")
+    with pytest.raises(InputError, match=r"the grade of topic 1, document a is inf\. Fix: write a finite number"):
+        read_prefs(written(tmp_path, "1 u s a inf\n"))

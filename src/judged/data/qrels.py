@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from judged._types import Table
 
 _COLUMNS = ("query_id", "doc_id", "relevance", "iteration")
+_PREFERENCES = ("query_id", "doc_id", "relevance", "user", "subgroup")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +68,18 @@ class Qrels:
     def read(cls, path: str | Path, *, format: str | None = None, name: str | None = None) -> Self:
         """Read judgments from a file; its format is found by content and name.
 
+        The format ``prefs`` must be named: preferences with five fields a line, ``query_id user subgroup doc_id
+        level``. User and subgroup together become the iteration.
+
         Raises
         ------
         InputError
             If the file cannot be read as judgments; the message names the line.
         """
         source = open_source(path, "qrels", format)
-        qrels, digest = source.table(_COLUMNS)
+        qrels, digest = source.table(_PREFERENCES if format == "prefs" else _COLUMNS)
+        if format == "prefs":
+            qrels = by_user(qrels, "subgroup")
         made = cls(qrels, name or source.name, source.rows.where, digest)
         made._refuse_duplicates(source)
         return made
@@ -150,3 +156,13 @@ class Qrels:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Hand the table to any library that reads Arrow."""
         return pa.table(self.table).__arrow_c_stream__(requested_schema)
+
+
+def by_user(table: Table, subgroup: str | None) -> Table:
+    """Give preferences as judgments whose iteration is the user and, where there is one, the user's subgroup.
+
+    Without subgroups everything that a user said is one: ``0``.
+    """
+    group = "0" if subgroup is None else table[subgroup]
+    users = pc.binary_join_element_wise(table["user"], group, " ")
+    return table.select(["query_id", "doc_id", "relevance"]).append_column("iteration", users)

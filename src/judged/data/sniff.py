@@ -34,13 +34,14 @@ if TYPE_CHECKING:
 
 Format: TypeAlias = Literal["json", "jsonl", "parquet", "arrow"]
 
-FORMATS = ("trec", "tsv", "csv", "msmarco", "beir", "json", "jsonl", "parquet", "arrow", "set")
+FORMATS = ("trec", "tsv", "csv", "msmarco", "beir", "json", "jsonl", "parquet", "arrow", "set", "prefs")
 """The names that `format` can have."""
 
 _SAMPLE = 200  # lines looked at
 _HEADS = (1 << 16, 1 << 24)  # bytes read; the second when the first hold nothing but comments
 _TREC_RUN = ("query_id", "", "doc_id", "rank", "score", "run_id")
 _RANKED = ("query_id", "doc_id", "rank")
+_PREFS = ("query_id", "user", "subgroup", "doc_id", "relevance")
 
 _LAYOUTS: dict[tuple[Kind, int], tuple[tuple[str, ...], ...]] = {
     ("run", 6): (_TREC_RUN,),
@@ -171,7 +172,9 @@ def _layout_named(sample: _Sample, format: str) -> Layout:
     """Lay out the lines as the user says; what they look like is not asked."""
     if format == "set" and sample.kind == "qrels":
         raise sample.error("qrels are not a set", "leave out the format 'set'")
-    if format in {"trec", "msmarco", "set"}:
+    if format == "prefs" and sample.kind == "run":
+        raise sample.error("a run is no file of preferences", "leave out the format 'prefs'")
+    if format in {"trec", "msmarco", "set", "prefs"}:
         delimiter, strict = _blank(sample), False
     else:
         delimiter, strict = ("," if format == "csv" else "\t"), True
@@ -179,6 +182,10 @@ def _layout_named(sample: _Sample, format: str) -> Layout:
             return _complete_header(sample, header)
     rows = sample.split(delimiter, strict=strict)
     width = _common_width(rows)
+    if format == "prefs" and width != len(_PREFS):
+        raise sample.error(f"{width} fields where 5 are needed", "write query id, user, subgroup, document id, level")
+    if format == "prefs":
+        return Layout(_PREFS, delimiter)
     if format == "set":
         return Layout(("query_id", "doc_id"), delimiter, fields=width)
     if format == "msmarco" and sample.kind == "run":

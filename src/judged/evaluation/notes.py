@@ -29,16 +29,28 @@ def qrels_notes(qrels: Qrels, measures: Sequence[Measure], *, level_chosen: bool
     grades = distinct(qrels.index.grade)
     positive = grades[grades > 0]
     notes = [_level_note(positive, measures)] if len(positive) > 1 and not level_chosen else []
-    if len(positive) == 1 and (graded := [str(m) for m in measures if m.entry.properties.graded]):
+    if len(positive) == 1 and (graded := [str(m) for m in measures if m.properties.graded]):
         notes.append(
             f"{_some(graded)}: all relevant documents have grade {positive[0]:g}, so grades make no difference"
         )
     if len(positive) and positive[-1] > _HUGE:
         notes.append(f"grades go up to {positive[-1]:g}; with gain=exp2 one such document outweighs all others")
-    if len(qrels) > len(qrels.index.topic):
-        several = len(qrels) - len(qrels.index.topic)
-        notes.append(f"{several} judgments repeat a pair under another iteration; the highest grade of a pair counts")
+    notes.append(_label_note(qrels, measures))
     return tuple(note for note in (*notes, *_barren_notes(qrels, measures)) if note)
+
+
+def _label_note(qrels: Qrels, measures: Sequence[Measure]) -> str:
+    """Say what becomes of several labels of one pair, or that measures of subtopics and assessors find but one."""
+    by_label = [str(m) for m in measures if m.properties.every_label]
+    highest = [str(m) for m in measures if not m.properties.every_label]
+    several = len(qrels) - len(qrels.index.topic)
+    if several and highest:
+        return f"{several} judgments repeat a pair under another iteration; the highest grade of a pair counts" + (
+            f" for {_some(highest)}" if by_label else ""
+        )
+    if by_label and len(qrels.aspects.names) == 1:
+        return f"{_some(by_label)}: the qrels name no subtopics, assessors or users: all judgments are one label"
+    return ""
 
 
 def _barren_notes(qrels: Qrels, measures: Sequence[Measure]) -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     misleads="It is a share of documents that would each cover every subtopic, which seldom exist: compare topics"
     " with alpha-nDCG.",
     aliases={"alpha_DCG": {}},
-    properties=Properties(),
+    properties=Properties(every_label=True),
     tools={"ndeval": "alpha-DCG@20", "ir_measures": "alpha_DCG@20"},
 )
 class AlphaDCG(Measure):
@@ -66,7 +66,7 @@ class AlphaDCG(Measure):
     misleads="The best ranking is hard to find, and the greedy one that stands in for it can be beaten: a score may"
     " pass 1. Documents that were judged for one subtopic alone count as not relevant to the others.",
     aliases={"alpha_nDCG": {}},
-    properties=Properties(high=MOST, monotone=False),
+    properties=Properties(every_label=True, high=MOST, monotone=False),
     tools={"ndeval": "alpha-nDCG@20", "ir_measures": "alpha_nDCG@20"},
 )
 class AlphanDCG(Measure):

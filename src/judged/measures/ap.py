@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,6 +58,11 @@ class AP(Measure):
     norm: str = param(NORM)
     judged_only: bool = param(JUDGED_ONLY)
     undefined: float = param(UNDEFINED)
+
+    @property
+    def properties(self) -> Properties:
+        """Over the documents that were found, the average can fall when another is."""
+        return replace(self.entry.properties, monotone=self.norm != "returned")
 
     def score(self, judged: Judged) -> Floats:
         """Precision at each relevant rank, summed and divided."""

@@ -37,7 +37,7 @@ def _mean_over_assessors(base: type[Measure], one: Measure, judged: Judged) -> F
     use=_USE,
     misleads=_MISLEADS,
     aliases={"map_avgjg": {}},
-    properties=Properties(),
+    properties=Properties(every_label=True),
     tools={"trec_eval": "map_avgjg"},
 )
 class APjg(AP):
@@ -65,7 +65,7 @@ class APjg(AP):
     use=_USE,
     misleads=_MISLEADS,
     aliases={"P_avgjg": {}},
-    properties=Properties(),
+    properties=Properties(every_label=True),
     tools={"trec_eval": "P_avgjg_10"},
 )
 class Pjg(P):
@@ -90,7 +90,7 @@ class Pjg(P):
     use=_USE,
     misleads=_MISLEADS,
     aliases={"Rprec_mult_avgjg": {}},
-    properties=Properties(),
+    properties=Properties(every_label=True),
     tools={"trec_eval": "Rprec_mult_avgjg_0.20"},
     at="factor",
 )

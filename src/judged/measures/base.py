@@ -43,6 +43,8 @@ class Properties:
         The score of a ranking of all relevant documents, best first, where it is always the same.
     higher_is_better
         None for a measure that is neither (a count).
+    every_label
+        Whether each label of a document counts (subtopics, assessors), where others take the highest grade.
     topics_apart
         Whether the score of a topic depends on that topic alone.
     """
@@ -55,6 +57,7 @@ class Properties:
     monotone: bool = True
     perfect: float | None = None
     higher_is_better: bool | None = True
+    every_label: bool = False
     topics_apart: bool = True
 
 
@@ -131,6 +134,11 @@ class Measure(metaclass=MeasureType):
     def __delattr__(self, name: str) -> Never:
         raise AttributeError(f"{self} cannot be changed: {name} stays")
 
+    @property
+    def properties(self) -> Properties:
+        """What is true of the scores with these parameters; where they change nothing, what the entry declares."""
+        return self.entry.properties
+
     def score(self, judged: Judged) -> Floats:
         """Compute one score a topic: (T,)."""
         raise MeasureError(f"{type(self).__name__} has no formula for the {len(judged)} topics")
@@ -148,7 +156,7 @@ class Measure(metaclass=MeasureType):
         MeasureError
             If the run has no scores and the measure needs ranks.
         """
-        ranked = self.entry.properties.needs_ranking or getattr(self, "cutoff", None) is not None
+        ranked = self.properties.needs_ranking or getattr(self, "cutoff", None) is not None
         if ranked and not judged.ranked:
             raise MeasureError(
                 f"{self} needs a ranking, and the run {judged.run.name} has no scores."

@@ -10,7 +10,7 @@ a topic, one column a rank, a block of topics at a time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -162,6 +162,19 @@ class UserModel(Measure):
     costs: str
     depth: int
     residual: bool
+
+    @property
+    def properties(self) -> Properties:
+        """What is true of these scores: more than one document's gain has no bound, a cost is neither good nor bad."""
+        known = self.entry.properties
+        if self.costs == "given":  # an unjudged document has a cost too
+            known = replace(known, ignores_unjudged_tail=False)
+        if self.residual:
+            return replace(known, low=None, high=None, monotone=False, higher_is_better=False)
+        if self.of == "EU":
+            return known
+        better = True if self.of == "ETU" else None
+        return replace(known, high=None, monotone=False, higher_is_better=better)
 
     def continuation(self, reading: Reading) -> Floats:
         """Give C: the probability of reading on after each rank."""

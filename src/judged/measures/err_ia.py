@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     use="Each user has one of several intents and stops at a satisfying document: the first ranks count most.",
     misleads="All intents count alike, however rare, and grades do not count: a document is relevant or not.",
     aliases={"ERR_IA": {}},
-    properties=Properties(),
+    properties=Properties(every_label=True),
     tools={"ndeval": "ERR-IA@20", "ir_measures": "ERR_IA@20"},
 )
 class ERRIA(Measure):
@@ -55,7 +55,7 @@ class ERRIA(Measure):
     use="As ERR-IA, where topics should count alike although the documents that exist allow more or less.",
     misleads="The greedy ranking that stands in for the ideal can be beaten: a score may pass 1.",
     aliases={"nERR_IA": {}},
-    properties=Properties(high=MOST, monotone=False),
+    properties=Properties(every_label=True, high=MOST, monotone=False),
     tools={"ndeval": "nERR-IA@20", "ir_measures": "nERR_IA@20"},
 )
 class nERRIA(Measure):

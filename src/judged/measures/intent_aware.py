@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     misleads="Every intent counts alike, one with a single relevant document like one with a hundred. It does not"
     " punish repetition.",
     aliases={"AP_IA": {}, "MAP_IA": {}},
-    properties=Properties(),
+    properties=Properties(every_label=True),
     tools={"ndeval": "MAP-IA", "ir_measures": "AP_IA"},
 )
 class APIA(Measure):
@@ -58,7 +58,7 @@ class APIA(Measure):
     use="The share of a page that serves an intent, averaged over the intents.",
     misleads="One document that serves every intent is as good as one for each, and repetition is not punished.",
     aliases={"P_IA": {}},
-    properties=Properties(),
+    properties=Properties(every_label=True),
     tools={"ndeval": "P-IA@20", "ir_measures": "P_IA@20"},
 )
 class PIA(Measure):
@@ -93,7 +93,7 @@ class PIA(Measure):
     use="Does the page touch every meaning of the query at all.",
     misleads="It sees neither order within the k nor whether a subtopic is served well.",
     aliases={"strec": {}, "subtopic_recall": {}, "S_recall": {}},
-    properties=Properties(),
+    properties=Properties(every_label=True),
     tools={"ndeval": "strec@20", "ir_measures": "StRecall@20"},
 )
 class StRecall(Measure):

@@ -61,7 +61,7 @@ _LEAST_RETURNED = {"all": 0, "implied": 1, "retrieved": 2}
         "prefs_num_prefs_poss": {"of": "possible"},
     },
     aggregate="sum",
-    properties=Properties(high=None, graded=True, monotone=False, higher_is_better=None),
+    properties=Properties(every_label=True, high=None, graded=True, monotone=False, higher_is_better=None),
     tools={"trec_eval": "prefs_num_prefs_ful, prefs_num_prefs_ful_ret, prefs_num_prefs_poss"},
 )
 class NumPrefs(Measure):
@@ -103,7 +103,7 @@ class NumPrefs(Measure):
         "prefs_avgjg_imp": {"mean": "users", "over": "implied"},
         "prefs_avgjg_ret": {"mean": "users", "over": "retrieved"},
     },
-    properties=Properties(graded=True, monotone=False),
+    properties=Properties(every_label=True, graded=True, monotone=False),
     tools={"trec_eval": "prefs_simp, prefs_pair, prefs_avgjg, each also with _ret and _imp"},
 )
 class PrefShare(Measure):
@@ -155,7 +155,7 @@ class PrefShare(Measure):
     misleads="A topic where some user finds nothing relevant scores 0, whatever the others say, as in trec_eval; so"
     " does one of which such a user has nothing returned, with over=retrieved.",
     aliases={"prefs_avgjg_Rnonrel": {}, "prefs_avgjg_Rnonrel_ret": {"over": "retrieved"}},
-    properties=Properties(graded=True, monotone=False),
+    properties=Properties(every_label=True, graded=True, monotone=False),
     tools={"trec_eval": "prefs_avgjg_Rnonrel, prefs_avgjg_Rnonrel_ret"},
 )
 class BalancedPrefShare(Measure):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -115,6 +116,11 @@ class RBP(Measure):
             )
         if self.gain != "binary" and self.rel != REL.default:
             raise MeasureError(f"RBP: gain={spell(self.gain)} knows no rel. Fix: leave out rel={spell(self.rel)}")
+
+    @property
+    def properties(self) -> Properties:
+        """Grades count if the gain is made of them; a higher one raises the highest of its topic too."""
+        return replace(self.entry.properties, graded=self.gain != "binary", monotone=self.max != "topic")
 
     def score(self, judged: Judged) -> Floats:
         """Weigh what each document is worth by the probability that it is seen."""

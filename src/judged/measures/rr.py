@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from judged.measures.arithmetic import divide
@@ -52,6 +53,12 @@ class RR(Measure):
     rel: float = param(REL)
     judged_only: bool = param(JUDGED_ONLY)
     undefined: float = param(UNDEFINED)
+
+    @property
+    def properties(self) -> Properties:
+        """The last relevant document comes the later, the more there are."""
+        first = self.which == "first"
+        return replace(self.entry.properties, monotone=first, perfect=1.0 if first else None)
 
     def score(self, judged: Judged) -> Floats:
         """One divided by the first or last relevant rank."""

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data import Qrels, Run, files
-from judged.data.compute import pc
 from judged.data.layout import Layout, is_data
+from judged.data.qrels import by_user
 from judged.data.sources import Source, open_source
 from judged.data.text import TextRows
 from judged.errors import InputError
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from judged.data.columns import Kind
 
 _QRELS = ("query_id", "iteration", "doc_id", "relevance")
-_PREFS = ("query_id", "iteration", "group", "doc_id", "relevance")
+_PREFS = ("query_id", "user", "subgroup", "doc_id", "relevance")
 _BLANK = rb"[ \t\v\f\r]"
-_WORDS = {"iteration": "user (or 0)", "doc_id": "document", "relevance": "grade"}
+_WORDS = {"iteration": "user (or 0)", "user": "user", "doc_id": "document", "relevance": "grade"}
 
 
 def read_qrels(path: str) -> Qrels:
@@ -111,12 +111,10 @@ def read_preferences(path: str, form: str) -> Qrels:
     InputError
         If the file cannot be read so.
     """
-    names = _QRELS if form == "qrels_prefs" else _PREFS
+    subgroup = None if form == "qrels_prefs" else "subgroup"
+    names = ("query_id", "user", "doc_id", "relevance") if subgroup is None else _PREFS
     table, where = _table(path, names)
-    group = table["group"] if "group" in names else "0"
-    users = pc.binary_join_element_wise(table["iteration"], group, " ")
-    kept = table.select(["query_id", "doc_id", "relevance"])
-    return Qrels(kept.append_column("iteration", users), "qrels", where)
+    return Qrels(by_user(table, subgroup), "qrels", where)
 
 
 def _table(path: str, names: tuple[str, ...]) -> tuple[Table, str]:
