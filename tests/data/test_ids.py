@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judged import InputError
+from judged import InputError, Qrels
 from judged.data.ids import hash_ids, id_column, id_text
 
 IDS = st.lists(st.text(max_size=40), min_size=1, max_size=30)
@@ -55,3 +57,17 @@ def test_float_and_missing_ids_are_refused() -> None:
         id_column(pa.chunked_array([[1.0, 2.0]]), "doc_id")
     with pytest.raises(InputError, match="row 1 has no doc_id"):
         id_column(pa.chunked_array([["a", None]]), "doc_id")
+
+
+@pytest.mark.parametrize(
+    "qrels",
+    [
+        {"q": {"a\ud800": 1}},
+        {"q\ud800": {"a": 1}},
+        {"q": ["a\ud800"]},
+        [{"query_id": "q", "doc_id": "a\ud800", "relevance": 1}],
+    ],
+)
+def test_half_a_character_is_refused(qrels: Any) -> None:
+    with pytest.raises(InputError, match=r"holds half of a character\. Fix: decode the ids"):
+        Qrels.of(qrels)

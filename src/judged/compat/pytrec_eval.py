@@ -108,10 +108,7 @@ class RelevanceEvaluator:
             raise InputError(f"the relevance level {relevance_level} is negative", fix="give 0 or more")
         self._lines = _lines([measures] if isinstance(measures, str) else measures, relevance_level)
         judgments = {query: docs for query, docs in query_relevance.items() if docs}
-        try:
-            self._qrels = Qrels.of(judgments) if judgments else None
-        except UnicodeEncodeError as error:
-            raise InputError(f"an id holds half a character: {error.object!r}", fix="write it as UTF-8") from None
+        self._qrels = Qrels.of(judgments) if judgments else None
         self._judged_only = bool(judged_docs_only_flag)
 
     def evaluate(self, scores: Mapping[Any, Mapping[Any, Any]]) -> dict[Any, dict[str, float]]:

@@ -44,6 +44,21 @@ def id_text(value: Any, what: str) -> str:
     raise InputError(f"the {what} {value!r} is a {type(value).__name__}", fix="ids are text or whole numbers")
 
 
+def id_array(ids: list[str], what: str) -> Strings:
+    """Give an Arrow array of identifiers.
+
+    Raises
+    ------
+    InputError
+        If one holds half a character (a lone surrogate), which no file can hold.
+    """
+    try:
+        return pa.array(ids, pa.string())
+    except UnicodeEncodeError as error:
+        problem = f"the {what} {error.object!r} holds half of a character"
+        raise InputError(problem, fix="decode the ids with the right encoding") from None
+
+
 def id_column(column: Any, what: str) -> Any:
     """Give a column of identifiers as Arrow strings; whole numbers are written in decimal."""
     kind = column.type

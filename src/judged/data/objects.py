@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from judged.data.columns import canonical, missing
 from judged.data.compute import pc
-from judged.data.ids import id_text
+from judged.data.ids import id_array, id_text
 from judged.data.rows import MappingRows, Rows, TableRows, score_array, table_of, typed_table
 from judged.errors import InputError
 
@@ -131,7 +131,12 @@ def _listed_rows(data: list[Any], kind: Kind) -> Rows:
     if data and hasattr(data[0], "query_id"):
         return TableRows(_record_table(data, kind), "<records>")
     if data and all(isinstance(one, Mapping) for one in data):
-        return TableRows(named_table(pa.Table.from_pylist(data), kind, "<records>"), "<records>")
+        try:
+            table = pa.Table.from_pylist(data)
+        except UnicodeEncodeError as error:
+            problem = f"{error.object!r} holds half of a character"
+            raise InputError(problem, fix="decode the ids with the right encoding", path="<records>") from None
+        return TableRows(named_table(table, kind, "<records>"), "<records>")
     lists = [data] if is_ids(data) else data  # the ids of one topic, or of several
     if not all(is_ids(topic) for topic in lists):
         raise InputError(
@@ -150,8 +155,8 @@ def _ranked_rows(topics: Mapping[str, Collection[Any]], kind: Kind, where: str) 
     """
     rows = [(topic, id_text(doc, "document id"), -at) for topic, docs in topics.items() for at, doc in enumerate(docs)]
     columns = {
-        "query_id": pa.array([topic for topic, _, _ in rows], pa.string()),
-        "doc_id": pa.array([doc for _, doc, _ in rows], pa.string()),
+        "query_id": id_array([topic for topic, _, _ in rows], "query id"),
+        "doc_id": id_array([doc for _, doc, _ in rows], "document id"),
     }
     if kind == "qrels":
         columns["relevance"] = pa.array(np.ones(len(rows)))
@@ -165,7 +170,7 @@ def _record_table(records: list[Any], kind: Kind) -> Table:
     for name in ("query_id", "doc_id", "iteration", "run_id"):
         if hasattr(records[0], name):
             ids = [id_text(getattr(record, name), name) for record in records]
-            columns[name] = pa.array(ids, pa.string())
+            columns[name] = id_array(ids, name)
     value = _VALUE[kind]
     if hasattr(records[0], value):
         columns[value] = pa.array(score_array([getattr(record, value) for record in records]))

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.data.ids import id_column, id_text
+from judged.data.ids import id_array, id_column, id_text
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -117,10 +117,10 @@ class MappingRows:
         made: dict[str, Any] = {}
         if "query_id" in columns:
             names = [id_text(topic, "query id") for topic in topics for _ in self.mapping[topic]]
-            made["query_id"] = pa.array(names, pa.string())
+            made["query_id"] = id_array(names, "query id")
         if "doc_id" in columns:
             names = [id_text(doc, "document id") for topic in topics for doc in self.mapping[topic]]
-            made["doc_id"] = pa.array(names, pa.string())
+            made["doc_id"] = id_array(names, "document id")
         if "score" in columns:
             values = [value for topic in topics for value in self.mapping[topic].values()]
             made["score"] = pa.array(score_array(values))
