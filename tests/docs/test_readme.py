@@ -1,0 +1,16 @@
+"""What README says of the catalogue is true of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from judged.measures import REGISTRY
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_number_of_measures() -> None:
+    for page in ("README.md", "CHANGELOG.md"):
+        claimed = re.findall(r"(\d+) measures", (ROOT / page).read_text(encoding="utf-8"))
+        assert claimed == [str(len(REGISTRY))], page
