@@ -18,14 +18,16 @@ from judged._catalogue import MODULES
 __version__ = "0.1.0"
 
 _HOMES = {
-    "judged.data": ("Documents", "Qrels", "Run"),
+    "judged.data": ("Qrels", "Run"),
+    "judged.data.documents": ("Documents",),
     "judged.data.check": ("check_qrels", "check_run"),
     "judged.data.findings": ("Finding",),
     "judged.data.topics": ("Topics",),
     "judged.data.write": ("write_qrels", "write_run"),
     "judged.errors": ("InputError", "JudgedError", "JudgedWarning", "MeasureError", "MissingExtraError"),
     "judged.evaluation": ("Estimate", "Scores", "evaluate", "runs_of"),
-    "judged.judging": ("Judged", "Ranking", "by_aspect", "judge", "judge_list"),
+    "judged.judging": ("Judged", "Ranking", "judge", "judge_list"),
+    "judged.judging.split": ("by_aspect",),
     "judged.measures": ("Measure", "Parameter", "Properties", "measure", "param", "parse", "parse_many"),
     **{f"judged.measures.{module}": classes for module, classes in MODULES.items()},
 }

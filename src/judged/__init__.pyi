@@ -1,8 +1,8 @@
 # Written by tools/docs.py: what `judged` exports; it is imported at its first use.
 
-from judged.data.documents import Documents as Documents
 from judged.data.qrels import Qrels as Qrels
 from judged.data.run import Run as Run
+from judged.data.documents import Documents as Documents
 from judged.data.check import check_qrels as check_qrels
 from judged.data.check import check_run as check_run
 from judged.data.findings import Finding as Finding
@@ -20,9 +20,9 @@ from judged.evaluation.scoring import evaluate as evaluate
 from judged.evaluation.inputs import runs_of as runs_of
 from judged.judging.judged import Judged as Judged
 from judged.judging.policies import Ranking as Ranking
-from judged.judging.split import by_aspect as by_aspect
 from judged.judging.join import judge as judge
 from judged.judging.lists import judge_list as judge_list
+from judged.judging.split import by_aspect as by_aspect
 from judged.measures.base import Measure as Measure
 from judged.measures.parameters import Parameter as Parameter
 from judged.measures.base import Properties as Properties

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import trec_eval_c
 from judged import Judged, MeasureError, Qrels, judge, parse
-from judged.judging import preferences
+from judged.judging.pairs import preferences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -3,7 +3,6 @@
 from judged.data.aspects import Aspects
 from judged.data.atomic import replaced
 from judged.data.columns import Kind
-from judged.data.documents import Documents
 from judged.data.ids import hash_ids, id_text
 from judged.data.index import QrelsIndex
 from judged.data.objects import is_ids, rows_of_object
@@ -15,7 +14,6 @@ from judged.data.run import Run, split_runs
 __all__ = [
     "Aspects",
     "Digest",
-    "Documents",
     "Kind",
     "MappingRows",
     "Part",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.data import Documents, Qrels
+from judged.data import Qrels
 from judged.data.compute import distinct
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation.dialects import Dialect, dialect_of
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from judged._types import Bools, Floats
+    from judged.data.documents import Documents
 
 
 def evaluate(
@@ -99,7 +100,7 @@ def evaluate(
     judgments = rules.prepare_qrels(Qrels.of(qrels))
     facts_of_qrels = _qrels_facts(judgments)
     wanted = measures_of(rules.measures(measures, facts_of_qrels.grades))
-    facts_of = None if documents is None else Documents.of(documents)
+    facts_of = _documents(documents)
     lists: list[Judged] = []
     for run in runs_of(runs):
         tell = partial(progress, run.name) if progress else None
@@ -129,6 +130,14 @@ def evaluate(
         notes=notes,
         versions=_versions(),
     )
+
+
+def _documents(given: Any) -> Documents | None:
+    if given is None:
+        return None
+    from judged.data.documents import Documents  # few calls need it
+
+    return Documents.of(given)
 
 
 def _values(lists: Sequence[Judged], measures: Sequence[Measure]) -> tuple[tuple[str, ...], Floats, Bools]:

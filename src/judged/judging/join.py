@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.data import Documents, MappingRows, Qrels, Run, TableRows
+from judged.data import MappingRows, Qrels, Run, TableRows
 from judged.errors import InputError
 from judged.judging.judged import Judged
 from judged.judging.mapping import scan_mapping
@@ -106,7 +106,11 @@ def judge(
     except InputError as error:
         raise error if error.path else InputError(error.problem, fix=error.fix, path=run.where) from None
     judged = _judged(qrels, run, ranking, found, digest.hexdigest() if digest else None)
-    return judged if documents is None else replace(judged, documents=Documents.of(documents))
+    if documents is None:
+        return judged
+    from judged.data.documents import Documents  # few calls need it
+
+    return replace(judged, documents=Documents.of(documents))
 
 
 def _judged(qrels: Qrels, run: Run, ranking: Ranking, found: Found, sha256: str | None) -> Judged:

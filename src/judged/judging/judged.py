@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged._types import Bools, Floats, Ints
-    from judged.data import Documents, Qrels, Run
+    from judged.data import Qrels, Run
+    from judged.data.documents import Documents
 
 
 class Labels(NamedTuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judged.judging import by_aspect
+from judged.judging.split import by_aspect
 from judged.measures.ap import AP
 from judged.measures.base import Properties, measure
 from judged.measures.precision import P

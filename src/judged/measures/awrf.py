@@ -15,7 +15,7 @@ from judged.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter, real, 
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints, Strings
-    from judged.data import Documents
+    from judged.data.documents import Documents
     from judged.judging import Judged
 
 Target: TypeAlias = str | tuple[tuple[str, float], ...]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.judging import by_aspect
+from judged.judging.split import by_aspect
 from judged.measures.ap import AP
 from judged.measures.arithmetic import divide, relevant_known
 from judged.measures.base import Measure, Properties, measure, param

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.judging import preferences
+from judged.judging.pairs import preferences
 from judged.judging.segments import segment_sum
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
@@ -18,7 +18,8 @@ from judged.measures.parameters import Parameter, one_of
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats
-    from judged.judging import Judged, Preferences
+    from judged.judging import Judged
+    from judged.judging.pairs import Preferences
 
 _OVER_VALUES = ("all", "implied", "retrieved")
 OVER = Parameter(
