@@ -44,7 +44,7 @@ def main() -> None:
         sizes={name: Path(pair[1]).stat().st_size / 1e6 for name, pair in files.items()},
         start=_start_up(),
         small=_from_file("small", *files["small"], _Rounds(judged=11, ir_measures=11, ranx=2, ranx_first=1)),
-        large=_from_file("large", *files["large"], _Rounds(judged=5, ir_measures=3, ranx=3, ranx_first=2)),
+        large=_from_file("large", *files["large"], _Rounds(judged=5, ir_measures=3, ranx=2, ranx_first=1)),
         memory={
             "large": _in_memory("15", "five", *files["large"]),
             "small": _in_memory("25", "five", *files["small"]),

@@ -213,3 +213,37 @@ def test_calls_do_not_touch_one_another_or_their_input():
     evaluator.evaluate({topic: {doc: -score for doc, score in docs.items()} for topic, docs in run.items()})
     assert evaluator.evaluate(run) == first
     assert repr((qrels, run)) == before
+
+
+@pytest.mark.parametrize("measures", [{5}, None, {b"map"}, 5, ["map", None]])
+def test_names_that_are_no_text(measures):
+    with pytest.raises(MeasureError, match=r"is no name of a measure. Fix: give names as text, such as {'map', 'P_5'}"):
+        ours.RelevanceEvaluator({"q": {"a": 1}}, measures)
+
+
+@pytest.mark.parametrize("level", ["1", None, math.nan, -1, [1]])
+def test_levels_that_are_no_numbers(level):
+    with pytest.raises(InputError, match="Fix: give"):
+        ours.RelevanceEvaluator({"q": {"a": 1}}, {"map"}, level)
+
+
+@pytest.mark.parametrize("given", [None, [1], "q", 5])
+def test_what_is_no_dict(given):
+    with pytest.raises(InputError, match=r"is given, not a dict. Fix: give {query_id: {doc_id: relevance}}"):
+        ours.RelevanceEvaluator(given, {"map"})
+    with pytest.raises(InputError, match=r"is given, not a dict. Fix: give {query_id: {doc_id: score}}"):
+        ours.RelevanceEvaluator({"q": {"a": 1}}, {"map"}).evaluate(given)
+
+
+@pytest.mark.parametrize("digits", [30, 400, 5000])
+def test_a_cutoff_of_many_digits(digits):
+    with pytest.raises(MeasureError, match="Fix"):
+        ours.RelevanceEvaluator({"q": {"a": 1}}, {"P_" + digits * "9"})
+
+
+@pytest.mark.parametrize("weight", ["1", "4", "0.25", "2.25"])
+def test_weights_whose_root_is_a_double_give_the_same_bits(weight):
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    qrels, run = collection(3, 60)
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {f"set_F.{weight}"}).evaluate(run)
+    assert ours.RelevanceEvaluator(qrels, {f"set_F.{weight}"}).evaluate(run) == theirs

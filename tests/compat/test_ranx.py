@@ -160,3 +160,45 @@ def test_one_metric_or_several():
     assert isinstance(ranx.evaluate(qrels, run, "map@5", return_mean=False), np.ndarray)  # ranx: KeyError
     with pytest.raises(InputError, match="the run are list"):
         ranx.evaluate(qrels, [1], "map")
+
+
+def test_the_thin_objects():
+    """As ranx's own script has it: Qrels and Run of dicts, scores written into the run."""
+    qrels, run = ranx.Qrels({"q1": {"a": 1}, "q2": {"b": 1}}), ranx.Run({"q1": {"a": 1.0}, "q2": {"a": 1.0}}, name="x")
+    assert ranx.evaluate(qrels, run, ["map", "mrr"], return_std=True)["mrr"] == {"mean": 0.5, "std": 0.5}
+    assert run.mean_scores == run.std_scores == {"map": 0.5, "mrr": 0.5}
+    assert run.scores["map"] == {"q1": 1.0, "q2": 0.0}
+    assert (run.name, len(run), run.keys()) == ("x", 2, ["q1", "q2"])
+    assert ranx.Run.from_dict(run.to_dict(), name="y").name == "y"
+    with pytest.raises(InputError, match="the Qrels are list"):
+        ranx.Qrels([1])
+
+
+def test_the_thin_objects_read_files(tmp_path):
+    (tmp_path / "q.txt").write_text("1 0 a 2\n1 0 b 0\n2 0 c 1\n")
+    (tmp_path / "mine.run").write_text("1 Q0 b 1 0.75 t\n1 Q0 a 2 0.5 t\n2 Q0 c 1 3 t\n")
+    qrels, run = ranx.Qrels.from_file(str(tmp_path / "q.txt")), ranx.Run.from_file(str(tmp_path / "mine.run"), "trec")
+    assert qrels.to_dict() == {"1": {"a": 2, "b": 0}, "2": {"c": 1}}
+    assert {type(grade) for docs in qrels.to_dict().values() for grade in docs.values()} == {int}
+    assert run.to_dict() == {"1": {"b": 0.75, "a": 0.5}, "2": {"c": 3.0}}
+    assert run.name == "mine"
+    assert ranx.evaluate(qrels, run, "mrr") == 0.75
+    (tmp_path / "twice.run").write_text("1 Q0 b 1 0.75 t\n1 Q0 b 2 0.5 t\n")
+    with pytest.raises(InputError, match=r"document b comes twice for topic 1. Fix: keep one"):
+        ranx.Run.from_file(str(tmp_path / "twice.run"))
+
+
+def test_no_names_of_judged_leak():
+    assert ranx.__all__ == ["Qrels", "Run", "evaluate"]
+    assert ranx.Qrels.__module__ == ranx.Run.__module__ == "judged.compat.ranx"
+    assert not hasattr(ranx, "compare")
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [None, 5, ["map", 5], b"map", *(f"{name}{400 * '9'}" for name in ("precision@", "ndcg@", "map-l", "rbp."))],
+)
+def test_metrics_that_are_no_names(metrics):
+    with pytest.raises(MeasureError, match="Fix: ") as caught:
+        ranx.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, metrics)
+    assert len(str(caught.value)) < 100

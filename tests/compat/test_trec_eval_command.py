@@ -154,7 +154,7 @@ def test_only_judged_documents(command: Folder) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("how", [["-J", "-D0.1"], ["-M0", "-D0.1"], ["-M-1", "-D0.1"], ["-J", "-c", "-D0.1"]])
+@pytest.mark.parametrize("how", [["-J", "-D0.1"], ["-M0", "-D0.1"], ["-J", "-c", "-D0.1"]])
 def test_nothing_left_divides_0_by_0(command: Folder, how: list[str]) -> None:
     """R = 2: the recalls 0, 0.1 and 0.2 need no document, 0.3 needs one."""
     run = "1 Q0 x 1 4 t\n"
@@ -256,7 +256,12 @@ def test_files_that_are_refused(command: Folder, qrels: str | bytes, run: str | 
 def test_messages_name_the_line(command: Folder) -> None:
     assert f"{command.path / 'qrels'}:7: a blank line" in command("-c", qrels=QRELS + "\n").message
     assert f"{command.path / 'qrels'}:7: 5 fields" in command("-c", qrels=QRELS + "1 0 z 1 1\n").message
-    assert f"{command.path / 'run'}:5: 5 fields" in command("-c", run=RUN + "1 Q0 z 5 1\n").message
+    short = command("-c", run=RUN + "1 Q0 z 5 -1.5e-3\n")
+    assert short.code == 2
+    assert f"{command.path / 'run'}:5: the run tag is missing: 5 fields where 6 are needed" in short.message
+    assert short.message.endswith("Fix: add a sixth column, any word; 'judged evaluate' reads runs without it.")
+    assert "Fix: write topic, Q0, document, rank, score, tag." in command("-c", run=RUN + "1 Q0 z 1 t\n").message
+    assert "the run tag is missing" in command("-c", run="1\tQ0\ta\t1\t3\n").message
     missing = trec_eval(["nowhere", str(command.path / "run")])
     assert (missing.code, missing.message) == (2, "error: nowhere: there is no such file. Fix: check the path.")
 
@@ -333,13 +338,43 @@ def test_help_and_version() -> None:
     assert "--Max_retrieved_per_topic" in text
     assert "official: runid num_q num_ret" in text
     page = trec_eval(["-h", "-m", "set_F.2", "-m", "relstring", "-R", "prefs"]).output
-    assert "set_F: printed as set_F; here SetF" in page
+    assert "set_F: printed as set_F_2\nIn judged: SetF(beta=1.4142135623730951)\nIts parameters are the weight" in page
     assert "Weighted harmonic mean" in page
     assert "relstring: printed as relstring" in page
     assert "topic, user, group, document, level" in page
     version = trec_eval(["-qv", "q"])
     assert (version.output, version.code) == ("", 0)
     assert "by the rules of trec_eval-10" in version.message
+
+
+def test_pages_are_about_what_was_asked() -> None:
+    """trec_eval's parameters stand in place of ours, and no line is wider than a terminal."""
+    page = trec_eval(["-h", "-m", "ndcg_cut.5", "-m", "ndcg", "-m", "map"]).output
+    assert "ndcg_cut: printed as ndcg_cut_5\nIn judged: nDCG@5\nIts parameters are cutoffs: ndcg_cut.5,10\n" in page
+    assert "Its parameters are the gain of each grade: ndcg.1=3,2=9\n" in page
+    assert "map: printed as map\nIn judged: AP\nIt takes no parameters.\n" in page
+    assert "## Parameters" not in page
+    assert page.count("## When to use it") == 3
+    assert "In judged: nDCG@5, nDCG@10,\n" not in trec_eval(["-h", "-m", "P"]).output
+    assert trec_eval(["-h", "-m", "P.0"]).code == 2
+    assert max(map(len, trec_eval(["-h"]).output.splitlines())) <= 120
+    assert " rbp" not in trec_eval(["-h", "--dialect", "trec_eval-9"]).output
+
+
+@pytest.mark.parametrize("name", ["iprec_at_recall", "set_P"])
+def test_pages_keep_all_but_parameters(name: str) -> None:
+    page = trec_eval(["-h", "-m", name]).output
+    kept = ["## When to use it", "## When it misleads", "## Properties", "## Other names", "## Examples", "Source: "]
+    assert [part for part in kept if part not in page] == []
+    assert "It has no parameters" not in page
+
+
+def test_preferences_without_measures(command: Folder) -> None:
+    asked = command("-R", "prefs", qrels="1 u g a 1\n")
+    problem = "num_ret cannot be computed from judgments in the form prefs"
+    assert (asked.code, asked.message) == (4, f"error: {problem}. Fix: -m prefs")
+    assert command("-R", "qrels_jg", "-m", "map").message.endswith("qrels_jg. Fix: -m qrels_jg, or -R qrels")
+    assert command("-m", "map_avgjg").message.endswith("the form qrels. Fix: -R qrels_jg")
 
 
 def test_every_measure_has_a_page() -> None:
@@ -400,7 +435,7 @@ def test_the_process(command: Folder) -> None:
     for helps in ("-h", "--help"):
         shown = subprocess.run([*judged, helps], capture_output=True, check=False)
         assert (shown.returncode, shown.stderr) == (0, b"")
-        assert b"usage: trec_eval" in shown.stdout
+        assert b"usage: judged trec_eval" in shown.stdout
 
 
 def test_the_script_of_its_own(command: Folder) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
 from judged.peers.cnumbers import atof, atol
 from judged.peers.errors import TrecEvalError
+from judged.peers.suggestions import parameters_of
 from judged.peers.trec_eval import ALL, NICKNAMES, expand, roots
 
 PREFERENCES = {name for name in ALL if name.startswith("prefs_") or name.endswith("avgjg")}
@@ -111,6 +113,79 @@ def test_kinds_and_places() -> None:
 @pytest.mark.parametrize("spec", ["nDCG", "P_5", "P.", "official.", "", ".5", "MAP", "ndcg_p"])
 def test_no_such_measure(spec: str) -> None:
     assert code(spec) == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "fix"),
+    [
+        ("P_10", "write P.10"),
+        ("p_5,10", "write P.5,10"),
+        ("ndcg_cut_10", "write ndcg_cut.10"),
+        ("ndcg_10", "write ndcg_cut.10"),
+        ("NDCG@10", "write ndcg_cut.10"),
+        ("map_10", "write map_cut.10"),
+        ("recip_rank_10", "write recip_rank, which takes no parameters here"),
+        ("set_F_0.5", "write set_F.0.5"),
+        ("ndcg_1=3,2=9", "write ndcg.1=3,2=9"),
+        ("rbp_p=0.8", "write rbp.p=0.8"),
+        ("MAP", "did you mean map?"),
+        ("AP", "did you mean map?"),
+        ("MRR", "did you mean recip_rank?"),
+        ("precision", "did you mean P?"),
+        ("mpa", "did you mean map?"),
+        ("oficial", "did you mean official?"),
+        ("P@10", "write P.10"),
+        ("R@100", "write recall.100"),
+        ("RR@10", "'judged evaluate -m RR@10' computes it; trec_eval does not"),
+        ("ERR@10", "'judged evaluate -m \"ERR@10\"' computes it; trec_eval does not"),
+        ("P.", "write P, or name cutoffs: P.5,10"),
+        ("map.", "write map"),
+        ("official.", "write official"),
+    ],
+)
+def test_what_to_write_instead(spec: str, fix: str) -> None:
+    with pytest.raises(TrecEvalError) as caught:
+        roots(spec)
+    assert str(caught.value) == f"there is no measure {spec!r}. Fix: {fix}"
+
+
+def test_for_other_names_the_measures_are_listed_in_one_line() -> None:
+    with pytest.raises(TrecEvalError) as caught:
+        roots("xyzzyx")
+    message = str(caught.value)
+    assert message.startswith("there is no measure 'xyzzyx'. Fix: write one of num_ret num_rel num_rel_ret map gm_map ")
+    assert len(message) < 420
+    assert "\n" not in message
+    with pytest.raises(
+        TrecEvalError, match=r"'unj.5'. Fix: unj is not in trec_eval 9: leave out --dialect trec_eval-9"
+    ):
+        roots("unj.5", "trec_eval-9")
+
+
+@pytest.mark.parametrize("spec", [*ALL, *NICKNAMES])
+def test_what_is_written_instead_exists(spec: str) -> None:
+    """Whatever the case, a name is found again; and the form of its parameters is one that is read."""
+    turned = spec.swapcase()
+    with pytest.raises(TrecEvalError) as caught:
+        roots(turned)
+    assert str(caught.value).endswith(f"did you mean {spec}?")
+    for example in re.findall(rf"{spec}\.\S+", parameters_of(spec)):
+        assert [line.measure for line in expand(example)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("rbp.0.8", "rbp.0.8: no pairs. Fix: write rbp.p=0.8"),
+        ("rbp_resid..5", "rbp_resid..5: no pairs. Fix: write rbp_resid.p=.5"),
+        ("ndcg.10", "ndcg.10: no pairs. Fix: write ndcg.1=3,2=9, or ndcg_cut.10 for a cutoff"),
+        ("utility.1,-1", "utility takes 4 coefficients, not 2. Fix: write utility.1,-1,0,0"),
+    ],
+)
+def test_parameters_that_are_no_pairs(spec: str, message: str) -> None:
+    with pytest.raises(TrecEvalError) as caught:
+        expand(spec)
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ READ = {"qrels": "q", "run": "r"}
         (["-l2", *FILES], {"level": 2}),
         (["-l", "2", *FILES], {"level": 2}),
         (["-ql3", *FILES], {"per_topic": True, "level": 3}),
-        (["-l", "x", *FILES], {"level": 0}),
+        (["-l", "1.5", *FILES], {"level": 1}),  # as atol reads it
+        (["-l", "0", "-M0", "-N", " +07 ", *FILES], {"level": 0, "depth": 0, "collection": 7}),
         (["--level_for_rel=2", *FILES], {"level": 2}),
         (["--level_for_rel", "2", *FILES], {"level": 2}),
         (["--lev", "2", *FILES], {"level": 2}),
@@ -76,6 +77,24 @@ def test_wrong_usage(arguments: list[str]) -> None:
     with pytest.raises(TrecEvalError) as caught:
         read_options(arguments)
     assert caught.value.code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-l", "two"], "-l two: 'two' is no number. Fix: write digits, as in -l 10"),
+        (["-M", "abc"], "-M abc: 'abc' is no number. Fix: write digits, as in -M 10"),
+        (["-N", "5k"], "-N 5k: '5k' is no number. Fix: write digits, as in -N 10"),
+        (["--Max=1e3"], "-M 1e3: '1e3' is no number. Fix: write digits, as in -M 10"),
+        (["-l", ""], "-l : '' is no number. Fix: write digits, as in -l 10"),
+        (["-M", "-5"], "-M -5: a number of documents is not negative. Fix: give 0 or more"),
+    ],
+)
+def test_text_that_is_no_number(arguments: list[str], message: str) -> None:
+    """atol takes it for 0, or for what it starts with."""
+    with pytest.raises(TrecEvalError) as caught:
+        read_options([*arguments, *FILES])
+    assert (caught.value.code, str(caught.value)) == (1, message)
 
 
 def test_version_and_help_need_no_files() -> None:

@@ -188,7 +188,7 @@ GOOD = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
         ),
         pytest.param(TWO, GOOD, ["P(judged_only=true)@5"],
             [("P(judged_only=true)@5: grades 1, 2 all count as relevant; choose a level with rel=,"
-              " say P(judged_only=true,rel=2)@5")],
+              " say P(rel=2,judged_only=true)@5")],
             id="grades made binary, with a parameter"),
         pytest.param(TWO, GOOD, ["nDCG", "NumRel"], [], id="grades that count"),
         pytest.param({"q1": {"d1": 2, "d2": 2}}, GOOD, ["nDCG@5", "AP"],

@@ -83,6 +83,16 @@ def test_topics_are_apart() -> None:
     assert AWRF(target={"1": 0.5, "2": 0.5}, undefined="skip")(found)[:2].tolist() == [1.0, 1.0]  # type: ignore[arg-type]
 
 
+def test_groups_that_get_nothing_and_groups_that_are_due_nothing() -> None:
+    """Exposure a, b to 1/2 each; due to a 1/2 and to c, d 1/4 each: half of both has nothing in common."""
+    one = AWRF(target={"a": 0.5, "c": 0.25, "d": 0.25})
+    assert one.of_list([1, 1], facts={"group": ["a", "b"]}) == pytest.approx(1 - math.log(2) / 2, rel=1e-15)
+    relevant = {"q": {"x": 1, "v": 1, "w": 1, "z": 1, "y": 0}}
+    documents = {doc: {"group": group} for doc, group in zip("xvwzy", "aacdb", strict=True)}
+    found = judged.judge(relevant, {"q": {"x": 2.0, "y": 1.0}}, documents=documents)
+    assert AWRF()(found)[0] == pytest.approx(1 - math.log(2) / 2, rel=1e-15)
+
+
 def test_names_are_read_back() -> None:
     one = AWRF(target={"news": 0.25, "blogs": 0.75}, p=0.8, cutoff=20)
     assert str(one) == "AWRF(p=0.8,target={blogs:0.75,news:0.25})@20"

@@ -53,6 +53,17 @@ def test_gap_as_another_program_has_it() -> None:
     assert GAP().of_list([3, 1, 2, 2]) == pytest.approx(expected, rel=1e-15)
 
 
+@given(collections(grade=st.floats(0, 4)))
+def test_gap_with_as_many_grades_as_documents(pair: tuple[Qrels, Run]) -> None:
+    qrels, run = pair
+    found = judged.judge(qrels, run)
+    for at, topic in enumerate(found.query_ids):
+        grades, known = worths(qrels, run, topic)
+        total = sum(min(grades[n], grades[m]) / (n + 1) for n in range(len(grades)) for m in range(n + 1))
+        expected = total / sum(known) if sum(known) else 0.0
+        assert GAP()(found)[at] == pytest.approx(expected, rel=1e-13, abs=1e-300)
+
+
 def test_gap_by_hand() -> None:
     """g = (0.5, 0.3, 0.2): grades 1, 2, 3 are relevant to 0.5, 0.8 and 1 of the users.
 

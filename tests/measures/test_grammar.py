@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
 import pytest
 
 import judged
@@ -202,12 +205,12 @@ def test_a_class_and_a_measure_stand_for_themselves() -> None:
         ("nDCG(gain=exp2@10", "is no measure's name. Fix: write NAME"),
         ("ndgc@10", "there is no measure 'ndgc'. Fix: did you mean nDCG"),
         ("percision@10", "there is no measure 'percision'. Fix: did you mean P"),
-        ("xyzzy", "there is no measure 'xyzzy'. Fix: did you mean "),
+        ("xyzzy", "there is no measure 'xyzzy'. Fix: 'judged measures' lists all"),
         ("P", "P needs cutoff. Fix: write P@10"),
         ("Recall", "R needs cutoff. Fix: write R@10"),
         ("Accuracy", "Accuracy needs n. Fix: write Accuracy(n=...)"),
         ("Rprec@10", "Rprec takes no cutoff. Fix: write Rprec"),
-        ("set_F.4", "SetF takes no cutoff. Fix: write SetF"),
+        ("SetF@4", "SetF takes no cutoff. Fix: write SetF"),
         ("AP(level=2)", "AP has no parameter 'level'. Fix: use one of cutoff, judged_only, norm, rel, undefined"),
         ("NumQ(rel=2)", "NumQ has no parameter 'rel'. Fix: use one of none"),
         ("ndcg@10-l2", "nDCG has no parameter 'rel'. Fix: use one of"),
@@ -244,7 +247,7 @@ def test_a_class_and_a_measure_stand_for_themselves() -> None:
         ("nDCG(gain={1,2:3})", "cannot read {1,2:3}. Fix: write a table such as {1:1,2:3}"),
         ("nDCG(gain={1})", "nDCG: gain=['1'] is not allowed. Fix: linear, exp2, or a table of gains such as {1:1,2:3}"),
         ("nDCG(gain={12,34})", "nDCG: gain=['12', '34'] is not allowed. Fix: linear, exp2, or a table of gains"),
-        ("nDCG(gain={1:x})", "nDCG: gain={'1': 'x'} is not allowed. Fix: "),
+        ("nDCG(gain={1:x})", "nDCG: gain={1.0: 'x'} is not allowed. Fix: a table of finite gains"),
         ("nDCG(gain={1:inf})", "is not allowed. Fix: a table of finite gains such as {1:1,2:3}"),
         ("nDCG(discount=sqrt)", "nDCG: discount='sqrt' is not allowed. Fix: one of log2, ln, original"),
         ("nDCG(discount=original,base=1)", "nDCG: base='1' is not allowed. Fix: a number from 1"),
@@ -298,3 +301,36 @@ def test_no_two_measures_are_written_alike() -> None:
         for name in (entry.name, *entry.aliases):
             meant.setdefault(key(name), set()).add(entry.name)
     assert not {name: several for name, several in meant.items() if len(several) > 1}
+
+
+def test_the_number_behind_set_f_is_beta_squared_and_no_cutoff() -> None:
+    assert str(parse("set_F.0.25")) == "SetF(beta=0.5)"
+    assert str(parse("set_F_4")) == "SetF(beta=2)"
+    with pytest.raises(MeasureError, match="SetF takes no cutoff"):
+        parse("SetF@5")
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"P@5", ["P@5"], int, object])
+def test_what_is_no_name_is_refused(wrong: Any) -> None:
+    with pytest.raises(MeasureError, match=r"is no measure\. Fix: give a name"):
+        parse(wrong)
+
+
+def test_numbers_too_long_for_a_cutoff_are_refused() -> None:
+    for digits in (17, 400, 5000):
+        with pytest.raises(MeasureError, match=r"is no cutoff|whole number"):
+            parse("P@" + "9" * digits)
+    for name in ("AlphaDCG@10000000000", "INST(max=1,depth=10000000000)"):
+        with pytest.raises(MeasureError, match="a whole number from 1 to 1000000"):
+            parse(name)
+
+
+def test_a_grade_has_one_gain() -> None:
+    with pytest.raises(MeasureError, match="a grade stands twice in"):
+        parse("nDCG(gain={1:2,1.0:3})")
+
+
+def test_parameters_are_named_and_shown() -> None:
+    with pytest.raises(MeasureError, match=r"ERR: parameters are named\. Fix: use cutoff=, max="):
+        judged.ERR(4)
+    assert str(inspect.signature(judged.P)) == "(*, cutoff, rel=1.0, judged_only=False, undefined=0.0)"

@@ -259,6 +259,29 @@ def test_not_relevant_is_not_relevant_in_every_subgroup() -> None:
         parse("prefs_avgjg")(of_topic({"u 1": "a2 b1", "u 2": "b0 c0"}, "abc"))
 
 
+def test_more_pairs_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two users of three grades have six preferences, listed for mean=pairs only; the topic with one user has none."""
+    rows = [(topic, user, doc, level) for topic, user in [("1", "u"), ("2", "u"), ("2", "v")]
+            for level, doc in enumerate("abc")]  # fmt: skip
+    found = judge(qrels_of(rows), {"1": {"a": 1.0}, "2": {"a": 1.0}})
+    monkeypatch.setattr("judged.judging.pairs._MOST_PAIRS", 6)
+    assert parse("prefs_pair")(found).tolist() == [0.0, 0.0]
+    monkeypatch.setattr("judged.judging.pairs._MOST_PAIRS", 5)
+    with pytest.raises(MeasureError, match=r"topic 2 has 3 judged documents, and 6 pref.*\(5\)\. Fix: take mean="):
+        parse("prefs_pair")(found)
+    assert parse("prefs_num_prefs_poss")(found).tolist() == [3.0, 6.0]
+
+
+@pytest.mark.parametrize(("most", "limit"), [("_MOST_DOCS", 2), ("_MOST_PAIRS", 1), ("_MOST_PAIRS", 2)])
+def test_more_than_can_be_put_together_is_refused(monkeypatch: pytest.MonkeyPatch, most: str, limit: int) -> None:
+    """Two subgroups say one preference each, and a third follows."""
+    found = of_topic({"u 1": "a2 b1", "u 2": "b2 c1"}, "abc")
+    assert parse("prefs_num_prefs_poss")(found)[0] == 3.0
+    monkeypatch.setattr(f"judged.judging.pairs.{most}", limit)
+    with pytest.raises(MeasureError, match=r"topic q: user u has 3 documents and [23] pref.*Fix: give the user"):
+        parse("prefs_simp")(found)
+
+
 def test_only_the_order_of_levels_counts() -> None:
     near, far = of_topic({"u": "a3 b2 c0"}, "bac"), of_topic({"u": "a0.3 b0.2 c0"}, "bac")
     for name in trec_eval_c.PREFERENCES:

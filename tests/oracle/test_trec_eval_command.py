@@ -68,7 +68,7 @@ def test_every_byte_as_printed(expected: Path) -> None:
 @needs_shared
 def test_nothing_is_left_out() -> None:
     files = expected_files()
-    assert len(files) >= 170
+    assert len(files) >= 175
     assert {name for path in files for name in FLAGS if f".{name}." in path.name} == set(FLAGS)
 
 

@@ -45,7 +45,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data import Qrels, Run, id_text
-from judged.errors import MeasureError
+from judged.errors import MeasureError, MissingExtraError
 from judged.judging import Judged, judge
 from judged.measures import Measure, find
 from judged.measures.arithmetic import relevant_returned
@@ -53,7 +53,25 @@ from judged.measures.cwl import UserModel
 from judged.measures.pair_accuracy import PairAccuracy
 from judged.measures.spellings import translated
 
-_theirs: Any = importlib.import_module("ir_measures")  # it has no stubs, and is not there where it is not used
+
+class _NotInstalledError(MissingExtraError):
+    """ir_measures is not there; it is no extra of ours, as who imports this has chosen it already."""
+
+    def __init__(self) -> None:
+        ImportError.__init__(self, "ir_measures is not installed. Fix: pip install ir_measures.")
+
+
+def _library() -> Any:
+    """Import ir_measures; it has no stubs, and is not there where it is not used."""
+    try:
+        return importlib.import_module("ir_measures")
+    except ModuleNotFoundError as error:
+        if error.name != "ir_measures":
+            raise
+        raise _NotInstalledError from None
+
+
+_theirs: Any = _library()
 
 _NAMES = (
     *("P", "R", "Rprec", "AP", "RR", "Success", "nDCG", "ERR", "RBP", "Bpref", "infAP", "IPrec", "Judged", "Accuracy"),

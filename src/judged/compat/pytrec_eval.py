@@ -1,4 +1,4 @@
-"""A drop-in for pytrec_eval: the same names, the same numbers to the last bit, without its crashes.
+"""A drop-in for pytrec_eval: the same names, the same numbers to the last bit but for ``set_F``, without its crashes.
 
 >>> from judged.compat import pytrec_eval
 >>> evaluator = pytrec_eval.RelevanceEvaluator({"q1": {"d1": 1, "d2": 0}}, {"map", "P.5,10", "ndcg_cut_3"})
@@ -20,7 +20,8 @@ What differs, all on purpose (checked against pytrec_eval-terrier 0.5.11):
 - NaN as a score is refused; there it gives an order by chance.
 - Topics whose judgments are all negative, or empty, are scored like others, and nothing carries over from one call
   to the next.
-- ``set_F.0.5`` may differ in the last bit, as the square root of 0.5 is kept here.
+- ``set_F.0.5`` may differ in the last bit, and so may every weight that is no square of a double: its square root,
+  rounded, is kept here. Weights such as 1, 4 and 0.25 give the same bits.
 - Where nothing is left of a ranking, interpolated precision is 0 and not NaN.
 - ``relstring`` is text and ``runid`` no number: both are 0.0 here; there ``runid`` is whatever stood in memory.
 
@@ -67,6 +68,9 @@ _BY_GAIN = {"ndcg", "ndcg_rel", "Rndcg", "G"}
 _AT_ONCE = {"11pt_avg", "set_F", "utility", "relstring"}
 """Measures whose parameters make one number together, and do not show in its name."""
 
+_LONGEST = 300
+"""How many characters a parameter may have; Python reads no whole number beyond 4300."""
+
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
 _PARAMETERS = {
     **dict.fromkeys(_BY_CUTOFF, re.compile(r"[0-9]+(?:,[0-9]+)*")),
@@ -104,10 +108,8 @@ class RelevanceEvaluator:
         relevance_level: float = 1,
         judged_docs_only_flag: bool = False,
     ) -> None:
-        if relevance_level < 0:
-            raise InputError(f"the relevance level {relevance_level} is negative", fix="give 0 or more")
-        self._lines = _lines([measures] if isinstance(measures, str) else measures, relevance_level)
-        judgments = {query: docs for query, docs in query_relevance.items() if docs}
+        self._lines = _lines(_names(measures), _level(relevance_level))
+        judgments = {query: docs for query, docs in _topics(query_relevance, "relevance").items() if docs}
         self._qrels = Qrels.of(judgments) if judgments else None
         self._judged_only = bool(judged_docs_only_flag)
 
@@ -119,7 +121,7 @@ class RelevanceEvaluator:
         InputError
             If a score is not a number.
         """
-        if not scores or self._qrels is None:
+        if not _topics(scores, "score") or self._qrels is None:
             return {}
         judged = judge(self._qrels, scores, precision="single").over("both")
         if self._judged_only:
@@ -167,6 +169,30 @@ def compute_aggregated_measure(measure: str, values: list[float]) -> float:
     return float(np.mean(values))
 
 
+def _names(measures: object) -> list[str]:
+    """Take names of measures as they come: one, or several."""
+    names: list[Any] = [measures] if isinstance(measures, str) or not isinstance(measures, Iterable) else [*measures]
+    for name in names:
+        if not isinstance(name, str):
+            raise MeasureError(f"{name!r} is no name of a measure. Fix: give names as text, such as {{'map', 'P_5'}}")
+    return names
+
+
+def _level(given: object) -> float:
+    if not isinstance(given, (int, float, np.integer, np.floating)):
+        raise InputError(f"the relevance level {given!r} is no number", fix="give a number from 0, such as 1")
+    level = float(given)
+    if not level >= 0:
+        raise InputError(f"the relevance level {given} is negative or no number", fix="give 0 or more")
+    return level
+
+
+def _topics(given: object, value: str) -> Mapping[Any, Any]:
+    if not isinstance(given, Mapping):
+        raise InputError(f"{type(given).__name__} is given, not a dict", fix=f"give {{query_id: {{doc_id: {value}}}}}")
+    return given
+
+
 def _lines(measures: Iterable[str], level: float) -> list[Printed]:
     """Make the lines of trec_eval 9's table that the names ask for, each once, in its order."""
     wanted: dict[str, list[str]] = {}
@@ -180,11 +206,14 @@ def _lines(measures: Iterable[str], level: float) -> list[Printed]:
             raise MeasureError(f"unsupported measure {root}. Fix: one of {', '.join(sorted(supported_measures))}")
         if root in {"set_F", "relstring"} and len(set(parameters)) > 1:
             raise MeasureError(f"{root} takes one parameter, not {', '.join(parameters)}. Fix: ask for one at a time")
+        if any(len(one) > _LONGEST for one in parameters):
+            raise MeasureError(f"{root}.{parameters[0][:9]}... has too many digits. Fix: give at most {_LONGEST}")
         kept = {(int(one) if root in _BY_CUTOFF else one): None for one in parameters}  # each once
         written = ",".join(parameters if root == "utility" else map(str, kept))
         found.append(f"{root}.{written}" if parameters else root)
     try:
-        return expand(*found, level=level, dialect="trec_eval-9") if found else []
+        lines = expand(*found, level=level, dialect="trec_eval-9") if found else []
+        return [line for line in lines if line.measure or line.kind == "text"]  # which refuses parameters now
     except TrecEvalError as error:
         raise MeasureError(str(error)) from None
 

@@ -1,4 +1,4 @@
-"""ranx's `evaluate`: the same call and the same numbers, joined by key, with ties that are no chance.
+"""ranx's `evaluate`, `Qrels` and `Run`: the same call and numbers, joined by key, with ties that are no chance.
 
 >>> from judged.compat import ranx
 >>> qrels = {"q1": {"d1": 5, "d2": 3}, "q2": {"d3": 1}}
@@ -22,28 +22,101 @@ What differs, all on purpose (checked against ranx 0.3.21):
 - ``make_comparable`` works on dicts too, and never changes the caller's run.
 - Numbers may differ in the last digits, as sums run in another order.
 
-``nb.typed.List`` and arrays are not taken; `Qrels` and `Run` of ranx are, by their ``to_dict``.
+``nb.typed.List`` and arrays are not taken; `Qrels` and `Run` of ranx are, by their ``to_dict``, as are the thin ones
+here. ranx's `compare`, `fuse` and the rest are not there (yet).
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from judged.data import Qrels, id_text
+from judged import data
+from judged.data import id_text
 from judged.errors import InputError, MeasureError
 from judged.evaluation import DIALECTS
 from judged.judging import Judged, judge
 from judged.peers.names import ranx_rbp
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged._types import Floats, Table
 
-__all__ = ["evaluate"]
+__all__ = ["Qrels", "Run", "evaluate"]
 
 _RANX = DIALECTS["ranx"]
+_LONGEST = 60  # characters of a metric's name: no cutoff is longer
+
+
+class _Topics:
+    """What `Qrels` and `Run` have in common: a dict of dicts, and the files that it comes from."""
+
+    def __init__(self, given: Mapping[Any, Mapping[Any, Any]] | None = None, name: str | None = None) -> None:
+        self._topics = _dict({} if given is None else given, type(self).__name__)
+        self.name = name
+
+    @classmethod
+    def from_dict(cls, d: Mapping[Any, Mapping[Any, Any]], name: str | None = None) -> Self:
+        """Take ``{query_id: {doc_id: value}}``."""
+        return cls(d, name)
+
+    def to_dict(self) -> Mapping[Any, Mapping[Any, Any]]:
+        """Give ``{query_id: {doc_id: value}}``."""
+        return self._topics
+
+    def keys(self) -> list[Any]:
+        """Give the ids of the topics."""
+        return list(self._topics)
+
+    def __len__(self) -> int:
+        return len(self._topics)
+
+
+class Qrels(_Topics):
+    """Judgments, ``{query_id: {doc_id: grade}}``.
+
+    >>> evaluate(Qrels({"q": {"a": 1}}), Run({"q": {"b": 2.0, "a": 1.0}}, name="mine"), "mrr")
+    0.5
+    """
+
+    @classmethod
+    def from_file(cls, path: str, kind: str | None = None) -> Self:
+        """Read a file in any form that judged reads; `kind` is not needed."""
+        del kind
+        return cls(_nested(data.Qrels.read(path).table, "relevance", path))
+
+
+class Run(_Topics):
+    """Rankings, ``{query_id: {doc_id: score}}``, with the scores that `evaluate` writes into it."""
+
+    def __init__(self, run: Mapping[Any, Mapping[Any, Any]] | None = None, name: str | None = None) -> None:
+        super().__init__(run, name)
+        self.scores: defaultdict[str, dict[Any, float]] = defaultdict(dict)
+        self.mean_scores: dict[str, float] = {}
+        self.std_scores: dict[str, float] = {}
+
+    @classmethod
+    def from_file(cls, path: str, kind: str | None = None, name: str | None = None) -> Self:
+        """Read a file in any form that judged reads; `kind` is not needed."""
+        del kind
+        run = data.Run.read(path, name=name)
+        return cls(_nested(run.table, "score", path), run.name)
+
+
+def _nested(table: Table, value: str, path: str) -> dict[str, dict[str, float]]:
+    """Make a dict of dicts of a table; whole grades become whole numbers."""
+    if value not in table.column_names:
+        raise InputError(f"there is no column {value}", fix="give a file with one", path=str(path))
+    made: dict[str, dict[str, float]] = {}
+    values = table[value].to_pylist()
+    for query, doc, number in zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), values, strict=True):
+        docs = made.setdefault(query, {})
+        if doc in docs:
+            raise InputError(f"document {doc} comes twice for topic {query}", fix="keep one", path=str(path))
+        docs[doc] = int(number) if value == "relevance" and float(number).is_integer() else number
+    return made
 
 
 def evaluate(
@@ -61,7 +134,7 @@ def evaluate(
     Parameters
     ----------
     qrels, run
-        Dicts of dicts, or ranx's `Qrels` and `Run`.
+        Dicts of dicts, or `Qrels` and `Run`, ranx's or those here.
     metrics
         ranx's names: ``ndcg@10``, ``map@100``, ``mrr``, ``hits@5``, ``rbp.95``, ``precision-l2``.
     return_mean
@@ -71,7 +144,7 @@ def evaluate(
     threads
         Nothing.
     save_results_in_run
-        Write the scores into a `Run` of ranx, as ranx does.
+        Write the scores into a `Run`, as ranx does.
     make_comparable
         Leave out topics of the run that have no judgments, and let those that it lacks be empty rankings.
 
@@ -93,11 +166,11 @@ def evaluate(
     array([0.5])
     """
     del threads
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    names = _names(metrics)
     judgments, rankings = _dict(qrels, "qrels"), _dict(run, "run")
     if not make_comparable:
         _refuse_different(judgments, rankings)
-    judged = judge(_RANX.prepare_qrels(Qrels.of(judgments)), rankings)
+    judged = judge(_RANX.prepare_qrels(data.Qrels.of(judgments)), rankings)
     place = {query: at for at, query in enumerate(judged.query_ids)}
     order = [place.get(id_text(query, "query id"), -1) for query in judgments]
     scores = {name: np.append(_score(name, judged), 0.0)[order] for name in names}  # nothing judged scores 0
@@ -105,6 +178,16 @@ def evaluate(
         _save(run, scores, list(judgments), with_std=return_mean and return_std)
     results = {name: _result(values, return_mean, return_std) for name, values in scores.items()}
     return results[names[0]] if len(names) == 1 else results
+
+
+def _names(metrics: object) -> list[str]:
+    names: list[Any] = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Iterable) else [*metrics]
+    for name in names:
+        if not isinstance(name, str):
+            raise MeasureError(f"{name!r} is no name of a metric. Fix: give names as text, such as 'ndcg@10'")
+        if len(name) > _LONGEST:
+            raise MeasureError(f"ranx has no metric {name[:20]!r}... Fix: write fewer digits, as in ndcg@10")
+    return names
 
 
 def _score(name: str, judged: Judged) -> Floats:

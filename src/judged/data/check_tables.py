@@ -221,13 +221,22 @@ def against_qrels(rows: Rows, topics: Strings, docs: Strings) -> list[Finding]:
     missing = topics.filter(pc.invert(pc.is_in(topics, value_set=rows.topics)))
     if len(missing):
         problem = f"nothing returned for {plural(len(missing), 'topic')} of the qrels: {examples(missing.to_pylist())}"
-        found.append(rows.finding("warning", "missing-topics", problem, "they score 0",
+        found.append(rows.finding("warning", "missing-topics", problem, "return documents for them, or they score 0",
                                   count=len(missing)))  # fmt: skip
     extra = rows.topics.filter(pc.invert(pc.is_in(rows.topics, value_set=topics)))
     if len(extra):
         problem = f"no judgment for {plural(len(extra), 'topic')} of the run: {examples(extra.to_pylist())}"
         row = pc.index(rows.table["query_id"], extra[0]).as_py()
-        found.append(rows.finding("warning", "extra-topics", problem, "they are left out", count=len(extra), row=row))
+        found.append(
+            rows.finding(
+                "warning",
+                "extra-topics",
+                problem,
+                "they are left out; remove them or judge them",
+                count=len(extra),
+                row=row,
+            )
+        )
     return found
 
 

@@ -96,13 +96,13 @@ class Documents:
         if isinstance(data, (str, Path)):
             return cls.read(data)
         if isinstance(data, Mapping):
-            facts = cast("Mapping[Any, Mapping[str, Any]]", data)
-            rows = [{"doc_id": id_text(doc, "document id"), **known} for doc, known in facts.items()]
-            return cls(_named(pa.Table.from_pylist(rows)), "<dict>")
+            facts = cast("Mapping[Any, Any]", data)
+            rows = [{"doc_id": id_text(doc, "document id"), **_known(doc, known)} for doc, known in facts.items()]
+            return cls(_named(_table_of(rows)), "<dict>")
         if hasattr(data, "__arrow_c_stream__") or isinstance(data, (pa.Table, pa.RecordBatch)):
             return cls(_named(table_of(data)))
         if isinstance(data, Iterable):
-            return cls(_named(pa.Table.from_pylist(list(cast("Iterable[Any]", data)))), "<records>")
+            return cls(_named(_table_of([_known(None, known) for known in cast("Iterable[Any]", data)])), "<records>")
         raise InputError(f"a {type(data).__name__} tells nothing of documents", fix='give {"d1": {"length": 120}}')
 
     @property
@@ -131,6 +131,22 @@ class Documents:
 
     def __repr__(self) -> str:
         return f"Documents({self.table.num_rows} documents: {', '.join(self.facts) or 'nothing known'})"
+
+
+def _known(doc: Any, known: Any) -> Mapping[str, Any]:
+    if not isinstance(known, Mapping):
+        of = "" if doc is None else f" for document {doc}"
+        raise InputError(f"{known!r:.40} tells nothing{of}", fix='give {"d1": {"length": 120}}', path="<documents>")
+    return cast("Mapping[str, Any]", known)
+
+
+def _table_of(rows: list[Any]) -> Table:
+    try:
+        return pa.Table.from_pylist(rows)
+    except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
+        raise InputError(
+            f"facts about documents cannot be read ({error})", fix="give one kind of value a column", path="<documents>"
+        ) from None
 
 
 def _delimited(file: Path) -> Table:

@@ -114,9 +114,21 @@ def _mapping_rows(data: Mapping[Any, Any], kind: Kind) -> Rows:
     rows = MappingRows(data)
     if kind == "run":
         return rows
+    _refuse_odd_grades(data)
     batches = [part() for part in rows.parts(("query_id", "doc_id", "score"))]
     table = pa.Table.from_batches(batches, None if batches else _EMPTY)
     return TableRows(table.rename_columns(["query_id", "doc_id", "relevance"]), rows.where)
+
+
+def _refuse_odd_grades(data: Mapping[Any, Any]) -> None:
+    for topic, docs in data.items():
+        for doc, grade in docs.items():
+            if not isinstance(grade, (int, float, np.number)):
+                raise InputError(
+                    f"the grade {grade!r:.60} of topic {topic}, document {doc} is not a number",
+                    fix="grades are int or float",
+                    path="<dict>",
+                )
 
 
 def is_ids(data: Any) -> bool:

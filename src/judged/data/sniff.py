@@ -353,7 +353,9 @@ def _no_layout(sample: _Sample, width: int) -> InputError:
 def _looks_like(sample: _Sample, reason: str) -> InputError:
     is_qrels = sample.kind == "run"
     words = ("qrels", "a run") if is_qrels else ("a run", "qrels")
+    five = not is_qrels and len(sample.first(" ", strict=False)) == len(_PREFS)
+    known = (*FORMATS[:5], "prefs") if five else FORMATS[:5]
     return sample.error(
         f"this looks like {words[0]}, not like {words[1]} ({reason})",
-        f"swap the two files, or say what it is with a format ({', '.join(FORMATS[:5])})",
+        f"swap the two files, or say what it is with a format ({', '.join(known)})",
     )

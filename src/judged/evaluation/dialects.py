@@ -36,6 +36,8 @@ class Dialect:
         What the tool computes when no measure is named, in its own words; empty for ours.
     read
         Reads a name as the tool means it.
+    regrades
+        What the tool does to grades, for a warning where that changes some.
     prepare_qrels, prepare_run
         What the tool does to its input before it ranks.
     """
@@ -49,6 +51,7 @@ class Dialect:
     digits: int | None = None
     defaults: tuple[str, ...] = ()
     read: Reader = field(default=names.ours, repr=False)
+    regrades: str = ""
     prepare_qrels: Callable[[Qrels], Qrels] = field(default=dialect_inputs.as_given, repr=False)
     prepare_run: Callable[[Run], Run] = field(default=dialect_inputs.run_as_given, repr=False)
 
@@ -150,6 +153,7 @@ _ALL = (
         ties="rank",
         defaults=("MRR@10",),
         read=names.listed(names.MSMARCO),
+        regrades="every judged document counts as relevant, whatever its grade",
         prepare_qrels=dialect_inputs.all_relevant,
     ),
     Dialect(
@@ -168,6 +172,7 @@ _ALL = (
         "ranx with make_comparable: a level (-l2) takes the gain of lower grades away too, and a negative grade is a"
         " judged document that is not relevant.",
         read=names.ranx,
+        regrades="negative grades count as 0",
         prepare_qrels=dialect_inputs.no_negative,
     ),
 )

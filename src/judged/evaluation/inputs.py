@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judged.data import Run, is_ids, rows_of_object, split_runs
+from judged.data.sources import source_name
 from judged.errors import InputError
 from judged.measures import Measure, parse_many
 
@@ -80,17 +81,20 @@ def _named(data: Any, name: str) -> list[Run]:
 
 
 def _distinct(runs: list[Run]) -> list[Run]:
-    """Give every run a name of its own."""
+    """Give every run a name of its own; a name that was given stays, one that is a file's stem makes room."""
+    given = [run.name for run in runs if run.name != source_name(run.where)]
     names = [run.name for run in runs]
-    if len(set(names)) < len(names):
-        names = [
-            f"{Path(run.where).parent.name}/{run.name}" if names.count(run.name) > 1 and "/" in run.where else run.name
-            for run in runs
-        ]
-    taken, made = set(names), dict[str, Run]()
+    names = [
+        f"{Path(run.where).parent.name}/{run.name}"
+        if names.count(run.name) > 1 and run.name not in given and "/" in run.where
+        else run.name
+        for run in runs
+    ]
+    taken, made = {*names, *given}, dict[str, Run]()
     for run, name in zip(runs, names, strict=True):
-        numbered = (other for at in count(2) if (other := f"{name}#{at}") not in taken and other not in made)
-        own = next(numbered) if name in made else name
+        free = (other for at in count(2) if (other := f"{name}#{at}") not in taken and other not in made)
+        clash = name in made or (name in given and run.name == source_name(run.where))
+        own = next(free) if clash else name
         made[own] = Run(run.rows, own)
     return list(made.values())
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.data.compute import distinct
-from judged.measures import spell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Floats
     from judged.data import Qrels
+    from judged.evaluation.dialects import Dialect
     from judged.judging import Judged, TopicPolicy
     from judged.measures import Measure
 
@@ -22,6 +22,12 @@ _HUGE = 100.0
 _SHARE_DEPTH, _SHARE_GAP = 10, 0.1
 _FOREIGN = 0.1
 _MANY = 10  # documents: in shorter lists such scores may be chance, or typed by hand
+
+
+def dialect_notes(rules: Dialect, given: Qrels, read: Qrels) -> tuple[str, ...]:
+    """Say where a dialect reads grades as other numbers."""
+    changed = int(np.count_nonzero(given.grades != read.grades)) if read is not given else 0
+    return (f"{rules.name}: {rules.regrades}; this changes {changed} of {len(given)} judgments",) if changed else ()
 
 
 def qrels_notes(qrels: Qrels, measures: Sequence[Measure], *, level_chosen: bool) -> tuple[str, ...]:
@@ -157,19 +163,14 @@ def _judged_share(judged: Judged) -> float:
 
 def _level_note(positive: Floats, measures: Sequence[Measure]) -> str:
     """Say which grades count alike where a level was left at its default."""
-    binary = [str(m) for m in measures if getattr(m, "rel", None) == 1 and m.entry.family != "count"]
     alike = [grade for grade in positive.tolist() if grade >= 1]
+    binary = [m for m in measures if getattr(m, "rel", None) == 1 and m.entry.family != "count"]
+    binary = [m for m in binary if not m.properties.graded]
     if not binary or len(alike) < 2:
         return ""
-    levels = _some([f"{grade:g}" for grade in alike])
-    example = _with_level(binary[0], alike[1])
-    return f"{_some(binary)}: grades {levels} all count as relevant; choose a level with rel=, say {example}"
-
-
-def _with_level(name: str, grade: float) -> str:
-    head, at, cutoff = name.partition("@")
-    level = spell(grade)
-    return f"{head[:-1]},rel={level}){at}{cutoff}" if head.endswith(")") else f"{head}(rel={level}){at}{cutoff}"
+    levels, names = _some([f"{grade:g}" for grade in alike]), _some(list(map(str, binary)))
+    example = binary[0].replace(rel=alike[1])
+    return f"{names}: grades {levels} all count as relevant; choose a level with rel=, say {example}"
 
 
 def _some(names: Sequence[str]) -> str:

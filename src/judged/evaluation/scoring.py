@@ -15,7 +15,7 @@ from judged.errors import InputError, JudgedWarning
 from judged.evaluation.dialects import Dialect, dialect_of
 from judged.evaluation.facts import QrelsFacts, RunFacts
 from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, runs_of
-from judged.evaluation.notes import list_notes, qrels_notes, run_notes
+from judged.evaluation.notes import dialect_notes, list_notes, qrels_notes, run_notes
 from judged.evaluation.scores import Scores
 from judged.judging import Judged, Precision, TiePolicy, TopicPolicy, judge
 from judged.measures import Measure
@@ -97,7 +97,8 @@ def evaluate(
         measures = rules.defaults
     measures = measures if isinstance(measures, (str, Measure, type)) else list(measures)
     chosen = rules.policies(topics, ties, depth, precision)
-    judgments = rules.prepare_qrels(Qrels.of(qrels))
+    given = Qrels.of(qrels)
+    judgments = rules.prepare_qrels(given)
     facts_of_qrels = _qrels_facts(judgments)
     wanted = measures_of(rules.measures(measures, facts_of_qrels.grades))
     facts_of = _documents(documents)
@@ -117,7 +118,11 @@ def evaluate(
         lists.append(judged)
     facts = tuple(_run_facts(judged, chosen.topics) for judged in lists)
     _warn_missing(facts, len(judgments.topics))
-    notes = qrels_notes(judgments, wanted, level_chosen=chosen_levels(measures)) + list_notes(lists, chosen.topics)
+    notes = (
+        dialect_notes(rules, given, judgments)
+        + qrels_notes(judgments, wanted, level_chosen=chosen_levels(measures))
+        + list_notes(lists, chosen.topics)
+    )
     query_ids, values, counted = _values([judged.over(chosen.topics) for judged in lists], wanted)
     return Scores(
         runs=facts,

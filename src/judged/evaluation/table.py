@@ -62,7 +62,7 @@ def plain(value: float) -> str:
 
 
 def _cell(one: Estimate) -> str:
-    if one.aggregate != "mean" and not math.isnan(one.value):
+    if one.aggregate in {"sum", "count"} and not math.isnan(one.value):
         return f"{one.value:.0f}"
     return plain(one.value) if one.ci is None else f"{plain(one.value)} [{one.ci[0]:.3f}, {one.ci[1]:.3f}]"
 

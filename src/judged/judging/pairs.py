@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from judged.judging.judged import Judged
 
 _PART = 1 << 20  # pairs at a time: some ten megabytes a column
+_MOST_PAIRS = 25_000_000  # of one topic: some three gigabytes, with all that is made of them
+_MOST_DOCS = 10_000  # of a user with several subgroups: what follows is found in square matrices
 
 
 class Pairs(NamedTuple):
@@ -74,10 +76,9 @@ class Preferences:
         Kept is a preference whose better document was returned and stands above the worse.
         """
         kept, possible = self._counts_alone(np.flatnonzero(among & ~self.several[self.user]))
-        if self.several.any():
-            pairs = self._put_together
-            docs = len(self.row)
-            chosen = np.unique(self.user[among] * docs + self.doc[among])
+        docs = len(self.row)
+        chosen = np.unique(self.user[among] * docs + self.doc[among]) if self._put_together else self.doc[:0]
+        for pairs in self._put_together:
             inside = np.isin(pairs.user * docs + pairs.better, chosen) & np.isin(
                 pairs.user * docs + pairs.worse, chosen
             )
@@ -112,17 +113,39 @@ class Preferences:
         return (pairs.better < pairs.worse) & self.returned[pairs.better]
 
     def pairs(self, users: Bools) -> Iterator[Pairs]:
-        """Give all preferences of some users one by one, some topics at a time."""
+        """Give all preferences of some users one by one, some topics at a time.
+
+        Raises
+        ------
+        MeasureError
+            If those of one topic are too many to be listed.
+        """
         lower, end = _runs(self.group, self.grade)
         counts = end - lower  # the labels of lower grade stand behind those of the same grade
         counts[self.several[self.user] | ~users[self.user]] = 0
-        together = self._put_together
-        wanted = Pairs(*(column[users[together.user]] for column in together))
-        for some in _shares(counts, self.topic[self.user]):
+        together = [Pairs(*(column[users[part.user]] for column in part)) for part in self._put_together]
+        listed = counts.astype(np.float64)
+        for part in together:
+            who, size = np.unique(part.user, return_counts=True)
+            listed[np.searchsorted(self.user, who)] = size
+        self._check_pairs(listed)
+        for some in _shares(listed, self.topic[self.user]):
             said = self._said(lower, counts, np.arange(some.start, some.stop))
-            first, last = self.user[some.start], self.user[some.stop - 1]
-            own = slice(*np.searchsorted(wanted.user, [first, last + 1]).tolist())
-            yield Pairs(*(np.concatenate((x, y[own])) for x, y in zip(said, wanted, strict=True)))
+            first, last = int(self.user[some.start]), int(self.user[some.stop - 1])
+            own = [Pairs(*(column[_slice_of(part.user, first, last)] for column in part)) for part in together]
+            yield _joined([said, *own])
+
+    def _check_pairs(self, counts: Floats) -> None:
+        """Refuse more preferences of one topic, counted at its labels, than memory may hold."""
+        of_topic = segment_sum(counts, self.topic[self.user], len(self.judged))
+        if of_topic.max(initial=0) > _MOST_PAIRS:
+            topic = int(of_topic.argmax())
+            docs = np.count_nonzero(self.judged.label_topic == topic)
+            raise MeasureError(
+                f"topic {self.judged.query_ids[topic]} has {docs} judged documents, and {of_topic[topic]:.0f}"
+                f" preferences between them, more than can be put side by side ({_MOST_PAIRS})."
+                " Fix: take mean=preferences or mean=users, or judge fewer documents of a topic"
+            )
 
     def _said(self, lower: Ints, counts: Ints, labels: Ints) -> Pairs:
         """Pair labels with those of a lower grade in the same subgroup."""
@@ -131,17 +154,35 @@ class Preferences:
         return Pairs(self.user[first], self.doc[first], self.doc[lower[first] + offset])
 
     @cached_property
-    def _put_together(self) -> Pairs:
-        """All preferences of the users who have several subgroups."""
+    def _put_together(self) -> list[Pairs]:
+        """All preferences of the users who have several subgroups, some users at a time."""
         lower, end = _runs(self.group, self.grade)
-        said = self._said(lower, end - lower, np.flatnonzero(self.several[self.user]))
-        none = np.zeros(0, dtype=np.int64)
-        pieces = [Pairs(none, none, none)]
+        counts = end - lower
+        parts, pieces, size = list[Pairs](), list[Pairs](), 0
         for user in np.flatnonzero(self.several).tolist():
             self._check_zeros(user)
-            own = _slice_of(said.user, user)
-            pieces.append(self._closed(user, said.better[own], said.worse[own]))
-        return Pairs(*map(np.concatenate, zip(*pieces, strict=True)))
+            own = _slice_of(self.user, user)
+            self._check_size(user, int(counts[own].sum()))
+            said = self._said(lower, counts, np.arange(own.start, own.stop))
+            pieces.append(self._closed(user, said.better, said.worse))
+            size += len(pieces[-1].user)
+            if size > _PART:
+                parts.append(_joined(pieces))
+                pieces, size = [], 0
+        return [*parts, _joined(pieces)] if pieces else parts
+
+    def _check_size(self, user: int, pairs: int) -> None:
+        """Refuse more documents or preferences of one user than can be put together."""
+        labels = self.doc[_slice_of(self.user, user)]
+        if max(len(labels) - _MOST_DOCS, pairs - _MOST_PAIRS) <= 0:
+            return
+        docs = len(np.unique(labels))
+        if docs > _MOST_DOCS or pairs > _MOST_PAIRS:
+            raise MeasureError(
+                f"{self._who(user)} has {docs} documents and {pairs} preferences in several subgroups, more than can be"
+                f" put together ({_MOST_DOCS} and {_MOST_PAIRS})."
+                " Fix: give the user one subgroup, or judge fewer documents of a topic"
+            )
 
     def _closed(self, user: int, better: Ints, worse: Ints) -> Pairs:
         """Add what follows from one user's preferences."""
@@ -149,8 +190,9 @@ class Preferences:
         beats = np.zeros((len(docs), len(docs)), dtype=np.float32)
         beats[codes[: len(better)], codes[len(better) :]] = 1.0
         known = -1
-        while (found := np.count_nonzero(beats)) != known:
+        while (found := int(np.count_nonzero(beats))) != known:
             known = found
+            self._check_size(user, known)
             beats = np.minimum(beats + beats @ beats, 1.0)
         circle = docs[beats.diagonal() > 0]
         if len(circle):
@@ -241,7 +283,7 @@ def _ends(begins: Bools) -> Ints:
     return starts[np.cumsum(begins)]
 
 
-def _shares(counts: Ints, topic: Ints) -> Iterator[slice]:
+def _shares(counts: Floats, topic: Ints) -> Iterator[slice]:
     """Cut the labels between topics, so that each share makes a limited number of pairs if it has several topics."""
     stops = np.append(np.flatnonzero(np.diff(topic)) + 1, len(topic))
     total = np.append(0, np.cumsum(counts))
@@ -254,6 +296,10 @@ def _shares(counts: Ints, topic: Ints) -> Iterator[slice]:
         start = stop
 
 
-def _slice_of(column: Ints, value: int) -> slice:
-    low, high = np.searchsorted(column, [value, value + 1]).tolist()
+def _joined(pieces: list[Pairs]) -> Pairs:
+    return Pairs(*map(np.concatenate, zip(*pieces, strict=True)))
+
+
+def _slice_of(column: Ints, first: int, last: int | None = None) -> slice:
+    low, high = np.searchsorted(column, [first, (first if last is None else last) + 1]).tolist()
     return slice(low, high)

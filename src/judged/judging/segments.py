@@ -6,7 +6,6 @@ add; pairwise summation would differ in the last bit.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,12 +51,14 @@ def running_sum(values: Floats | Bools, starts: Ints) -> Floats:
     [1.0, 3.0, 4.0]
     """
     total = np.array(values, dtype=np.float64)
-    if len(starts) - 1 < int(np.diff(starts).max(initial=0)):  # few long segments: one after the other
-        for begin, end in pairwise(starts.tolist()):
-            np.cumsum(total[begin:end], out=total[begin:end])
-        return total
-    longest = np.argsort(starts[:-1] - starts[1:], kind="stable")
-    begin, length = starts[:-1][longest], np.diff(starts)[longest]
+    length = np.diff(starts)
+    long = length * length > len(total)  # at most the root of all values: each by itself, the short ones together
+    for at in np.flatnonzero(long).tolist():
+        part = total[starts[at] : starts[at + 1]]
+        np.cumsum(part, out=part)
+    short = np.flatnonzero(~long)
+    longest = short[np.argsort(-length[short], kind="stable")]
+    begin, length = starts[:-1][longest], length[longest]
     for place in range(1, int(length.max(initial=0))):
         at = begin[: np.searchsorted(-length, -place)] + place  # the segments that are longer than this
         total[at] += total[at - 1]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.diversity import ALPHA, MOST, best_possible, by_log, greedy_ideal, novelty, subtopics
-from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
+from judged.measures.parameters import BOUNDED_CUTOFF, JUDGED_ONLY, REL, UNDEFINED
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -47,7 +47,7 @@ class AlphaDCG(Measure):
     0.7398
     """
 
-    cutoff: int = param(NEEDED_CUTOFF)
+    cutoff: int = param(BOUNDED_CUTOFF)
     rel: float = param(REL)
     alpha: float = param(ALPHA)
     judged_only: bool = param(JUDGED_ONLY)
@@ -83,7 +83,7 @@ class AlphanDCG(Measure):
     0.8406
     """
 
-    cutoff: int = param(NEEDED_CUTOFF)
+    cutoff: int = param(BOUNDED_CUTOFF)
     rel: float = param(REL)
     alpha: float = param(ALPHA)
     judged_only: bool = param(JUDGED_ONLY)

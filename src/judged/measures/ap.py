@@ -61,8 +61,10 @@ class AP(Measure):
 
     @property
     def properties(self) -> Properties:
-        """Over the documents that were found, the average can fall when another is."""
-        return replace(self.entry.properties, monotone=self.norm != "returned")
+        """Over the documents that were found, the average can fall when another is; few places cannot hold all."""
+        full = self.cutoff is None or self.norm != "relevant"
+        known = self.entry.properties
+        return replace(known, monotone=self.norm != "returned", perfect=known.perfect if full else None)
 
     def score(self, judged: Judged) -> Floats:
         """Precision at each relevant rank, summed and divided."""
@@ -86,7 +88,7 @@ class AP(Measure):
     tools={"trec_eval": "gm_map"},
 )
 class GMAP(Measure):
-    r"""Average precision, of which topics are averaged geometrically.
+    r"""Average precision, with the geometric mean over the topics.
 
     .. math:: \mathrm{GMAP} = \exp\left(\frac{1}{T} \sum_t \ln \max(\mathrm{AP}_t, 0.00001)\right)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
+from judged.judging.segments import segment_sum
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.gain import discounts
@@ -96,11 +98,10 @@ class AWRF(Measure):
         """One minus the divergence of the attention from the target."""
         shown, seen = _text(judged.fact("group", self)), judged.everything
         groups = self._groups(judged)
-        attention = self._attention(seen.rank)
-        exposure = _shares(seen.topic, pc.index_in(shown, groups), attention, (len(judged), len(groups)))
-        target = self._due(judged, groups)
-        comparable = (exposure > 0).any(axis=1) & (target > 0).any(axis=1)
-        return np.where(comparable, 1.0 - _divergence(exposure, target), 0.0)
+        paid = _cells(seen.topic, pc.index_in(shown, groups), self._attention(seen.rank), len(judged), len(groups))
+        due = self._due(judged, groups)
+        comparable = (paid.total > 0) & (due.total > 0)
+        return np.where(comparable, 1.0 - _divergence(paid, due, len(groups)), 0.0)
 
     def _attention(self, rank: Ints) -> Floats:
         paid = 1.0 / discounts(rank, "original", 2.0) if self.p is None else np.power(self.p, rank - 1.0)
@@ -112,21 +113,22 @@ class AWRF(Measure):
         named = [] if isinstance(self.target, str) else [name for name, _ in self.target]
         return pc.unique(pa.concat_arrays([known, pa.array(named, pa.string())]))
 
-    def _due(self, judged: Judged, groups: Strings) -> Floats:
-        """Give the share that is due to each group: (T, groups), or (1, groups) where all topics have the same."""
+    def _due(self, judged: Judged, groups: Strings) -> _Cells:
+        """Give what is due to each group: of every topic, or of one where all topics have the same."""
         if self.target == "relevant":
             rows = np.flatnonzero(judged.relevant_labels(self.rel))
             names = judged.qrels.index.row_names
             docs = pa.array([names[row] for row in judged.label_row[rows].tolist()], pa.string())
             code = pc.index_in(_text(_documents(judged).column("group", docs)), groups)
-            return _shares(judged.label_topic[rows], code, np.ones(len(rows)), (len(judged), len(groups)))
+            return _cells(judged.label_topic[rows], code, np.ones(len(rows)), len(judged), len(groups))
         if isinstance(self.target, str):
             members = _known_groups(judged)
             weight = np.ones(len(members))
         else:
             members = pa.array([name for name, _ in self.target], pa.string())
             weight = np.array([share for _, share in self.target])
-        return _shares(np.zeros(len(members), dtype=np.int64), pc.index_in(members, groups), weight, (1, len(groups)))
+        none = np.zeros(len(members), dtype=np.int64)
+        return _cells(none, pc.index_in(members, groups), weight, 1, len(groups))
 
     def is_defined(self, judged: Judged) -> Any:
         """Mark the topics that have a target."""
@@ -147,15 +149,39 @@ def _text(groups: Any) -> Strings:
     return pc.cast(whole, pa.string())
 
 
-def _shares(topic: Ints, group: Any, weight: Floats, shape: tuple[int, int]) -> Floats:
-    """Add up the weights of each topic and group, as shares of the topic's; 0 where it has none."""
-    at = topic * shape[1] + group.to_numpy()
-    total = np.bincount(at, weights=weight, minlength=shape[0] * shape[1]).reshape(shape)
-    return divide(total, total.sum(axis=1)[:, None])
+class _Cells(NamedTuple):
+    """What the groups of each topic get, listed only where a group stands in a topic: there may be many of both.
+
+    The key is the topic times the number of groups plus the group, rising; the total is the topic's.
+    """
+
+    key: Ints
+    weight: Floats
+    total: Floats
 
 
-def _divergence(one: Floats, other: Floats) -> Floats:
-    """Give the divergence of Jensen and Shannon of each row, in natural units."""
-    middle = (one + other) / 2.0
-    parts = [side * np.log(np.where(side > 0, divide(side, middle), 1.0)) for side in np.broadcast_arrays(one, other)]
-    return (parts[0].sum(axis=1) + parts[1].sum(axis=1)) / 2.0
+def _cells(topic: Ints, group: Any, weight: Floats, topics: int, groups: int) -> _Cells:
+    """Add up the weights of each topic and group."""
+    key, cell = np.unique(topic * groups + group.to_numpy(), return_inverse=True)
+    added = segment_sum(weight, cell, len(key))
+    return _Cells(key, added, segment_sum(added, key // groups, topics))
+
+
+def _divergence(one: _Cells, other: _Cells, groups: int) -> Floats:
+    """Give the divergence of Jensen and Shannon of each topic's shares, in natural units: (T,).
+
+    The other may be of one topic, for all. Each of its groups that does not stand in the first adds its share
+    times ln 2.
+    """
+    topic, topics = one.key // groups, len(one.total)
+    whose = topic if len(other.total) == topics else np.zeros_like(topic)
+    key = whose * groups + one.key % groups
+    at = np.minimum(np.searchsorted(other.key, key), max(len(other.key) - 1, 0))
+    weight = np.where(other.key[at] == key, other.weight[at], 0.0) if len(other.key) else np.zeros(len(key))
+    shares = divide(one.weight, one.total[topic]), divide(weight, other.total[whose])
+    middle = (shares[0] + shares[1]) / 2.0
+    parts = [
+        segment_sum(side * np.log(np.where(side > 0, divide(side, middle), 1.0)), topic, topics) for side in shares
+    ]
+    unmet = divide(other.total - segment_sum(weight, topic, topics), other.total)  # added in one order: never below 0
+    return (parts[0] + (parts[1] + unmet * math.log(2.0))) / 2.0

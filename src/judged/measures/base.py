@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from inspect import get_annotations
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar
+from inspect import Parameter as InspectParameter
+from inspect import Signature, get_annotations
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast
 
 import numpy as np
 
@@ -92,6 +93,22 @@ class Entry:
 class MeasureType(type):
     """The type of measure classes. It lets a class stand for its defaults: ``nDCG @ 10`` is ``nDCG(cutoff=10)``."""
 
+    @property
+    def __signature__(cls) -> Signature:
+        """Show the parameters in `help`, and what they are when they are not given."""
+        entry: Entry | None = getattr(cls, "entry", None)
+        declared = entry.all_parameters if entry else ()
+        return Signature(
+            [
+                InspectParameter(
+                    one.name,
+                    InspectParameter.KEYWORD_ONLY,
+                    default=InspectParameter.empty if one.required else one.default,
+                )
+                for one in declared
+            ]
+        )
+
     def __matmul__(cls: type[M], cutoff: float) -> M:  # type: ignore[misc]
         return cls(**{cls.entry.at: cutoff})
 
@@ -105,7 +122,12 @@ class Measure(metaclass=MeasureType):
 
     entry: ClassVar[Entry]
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, *unnamed: Any, **given: Any) -> None:
+        if not hasattr(type(self), "entry"):
+            raise MeasureError(f"{type(self).__name__} is no registered measure. Fix: decorate it with @measure(...)")
+        if unnamed:
+            names = ", ".join(f"{parameter.name}=" for parameter in self.entry.all_parameters) or "none"
+            raise MeasureError(f"{self.entry.name}: parameters are named. Fix: use {names}")
         for parameter in self.entry.all_parameters:
             if parameter.name not in given and parameter.required:
                 how = parameter.example(self.entry.name, self.entry.at)
@@ -136,8 +158,16 @@ class Measure(metaclass=MeasureType):
 
     @property
     def properties(self) -> Properties:
-        """What is true of the scores with these parameters; where they change nothing, what the entry declares."""
-        return self.entry.properties
+        """What is true of the scores with these parameters: what the entry declares, unless they change it.
+
+        A table of gains may take gains away, or give a higher grade less.
+        """
+        known, table = self.entry.properties, getattr(self, "gain", None)
+        if not isinstance(table, tuple):
+            return known
+        worth = [gain for _, gain in cast("tuple[tuple[float, float], ...]", table)]
+        low = None if min(worth) < 0 else known.low
+        return replace(known, low=low, monotone=known.monotone and worth == sorted(worth), perfect=None)
 
     def score(self, judged: Judged) -> Floats:
         """Compute one score a topic: (T,)."""

@@ -50,7 +50,7 @@ MEDIUM = Parameter("The gain of a document that is neither good nor bad.", 0.5, 
     misleads="It is a step: a hair more gain, or one place more, and the user stops elsewhere.",
     aliases={"BPM-Static": {}, "BPMCWLMetric": {}},
     properties=ADAPTIVE,
-    tools={"ir_measures": "BPM(T=1,max_rel=3)@10", "cwl_eval": "BPM-Static-T=1-K=10"},
+    tools={"ir_measures": "BPM(T=1.0,max_rel=3)@10", "cwl_eval": "BPM-Static-T=1-K=10"},
 )
 class BPM(UserModel):
     r"""Bejeweled player model, static: the gain for each document read until T is gained or k is spent.
@@ -90,7 +90,7 @@ class BPM(UserModel):
     misleads="Five parameters of the user, and each changes the number; a good document early can lower it.",
     aliases={"BPM-Dynamic": {"hc": 0}, "BPMDCWLMetric": {"hc": 0}},
     properties=ADAPTIVE,
-    tools={"cwl_eval": "BPM-Dynamic-T=1-K=10-hb=1-hc=1 is BPMD(hc=0)@10"},
+    tools={"cwl_eval": "BPM-Dynamic-T=1-K=10-hb=1-hc=1 (here BPMD(hc=0)@10)"},
 )
 class BPMD(UserModel):
     r"""Bejeweled player model, dynamic: what is wanted and what is borne move with each document.

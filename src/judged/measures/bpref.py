@@ -62,7 +62,7 @@ class Bpref(Measure):
     tools={"trec_eval": "gm_bpref"},
 )
 class GMBpref(Measure):
-    r"""Binary preference, of which topics are averaged geometrically.
+    r"""Binary preference, with the geometric mean over the topics.
 
     .. math:: \mathrm{GMBpref} = \exp\left(\frac{1}{T} \sum_t \ln \max(\mathrm{Bpref}_t, 0.00001)\right)
 

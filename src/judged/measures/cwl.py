@@ -43,8 +43,8 @@ COSTS = Parameter(
 DEPTH = Parameter(
     "The ranking is cut, or filled up with documents that gain nothing, to this many.",
     1000,
-    whole(1),
-    values="whole number from 1",
+    whole(1, 10**6),
+    values="whole number from 1 to 1000000",
 )
 RESIDUAL = Parameter(
     "Give what unjudged documents could change: the number if each of them, and each place below the end of the"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,9 +23,15 @@ _MOST = 1000.0  # a double ends at 2^1024
 def product_above(judged: Judged, values: Floats, within: Bools) -> Floats:
     """Multiply the values of all hits above each hit: (H,), 1 for a topic's first. Only as far as ``within``."""
     product = np.ones(len(values))
-    begin, count = judged.starts[:-1], judged.sum(within)
-    for place in range(1, int(count.max(initial=0))):  # the hits of all topics at once: a topic has few
-        here = begin[count > place] + place
+    begin, count = judged.starts[:-1], judged.sum(within).astype(np.int64)
+    most = math.isqrt(len(values))  # so there are few long topics, and few places in the others
+    for topic in np.flatnonzero(count > most).tolist():
+        first, last = int(begin[topic]), int(begin[topic] + count[topic]) - 1
+        np.multiply.accumulate(values[first:last], out=product[first + 1 : last + 1])
+    begin, count = begin[count <= most], count[count <= most]
+    for place in range(1, int(count.max(initial=0))):  # the hits of all topics at once
+        begin, count = begin[count > place], count[count > place]
+        here = begin + place
         product[here] = product[here - 1] * values[here - 1]
     return product
 
@@ -37,7 +44,7 @@ def product_above(judged: Judged, values: Floats, within: Bools) -> Floats:
     misleads="The highest grade changes every number: 4 in gdeval, 3 elsewhere. Nearly all of it is decided at rank 1,"
     " so few topics decide a comparison.",
     properties=Properties(graded=True),
-    tools={"gdeval": "ERR(max=4,undefined=skip)@20", "ir_measures": "ERR@20 is ERR(max=4)@20"},
+    tools={"gdeval": "err@20 (here ERR(max=4,undefined=skip)@20)", "ir_measures": "ERR@20 (here ERR(max=4)@20)"},
 )
 class ERR(Measure):
     r"""Expected reciprocal rank: the mean of 1/rank of the document that satisfies the user.

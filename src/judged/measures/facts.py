@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from judged.errors import InputError
 from judged.judging.segments import running_sum, segment_starts
@@ -31,7 +32,7 @@ def amounts(judged: Judged, fact: str, measure: object, *, zero: bool) -> Floats
     fix = f"give {fact} as a number {'from' if zero else 'above'} 0 for every document"
     try:
         values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, pa.ArrowException):
         raise InputError(f"the column {fact} is not made of numbers", fix=fix, path=where) from None
     wrong = np.flatnonzero(~np.isfinite(values) | (values < 0) | ((values == 0) & (not zero)))
     if len(wrong):

@@ -27,7 +27,10 @@ def _gain(given: Any) -> Gain:
     pairs = list(given.items() if isinstance(given, Mapping) else given)
     if any(isinstance(pair, str) for pair in pairs):  # a word, or a list of numbers
         raise ValueError("linear, exp2, or a table of gains such as {1:1,2:3}")
-    table = {float(grade): float(gain) for grade, gain in pairs}
+    try:
+        table = {float(grade): float(gain) for grade, gain in pairs}
+    except (TypeError, ValueError):
+        table = {}
     if not table or not all(map(math.isfinite, (*table, *table.values()))):
         raise ValueError("a table of finite gains such as {1:1,2:3}")
     return tuple(sorted(table.items()))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from judged.data.compute import distinct
+from judged.judging.segments import running_count, running_sum
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import JUDGED_ONLY, UNDEFINED, Parameter, shares
@@ -74,11 +74,7 @@ class GAP(Measure):
     def score(self, judged: Judged) -> Floats:
         """Average the expected precision at each rank, over the expected number of relevant documents."""
         worth, known = self._probability(judged.grade), self._probability(judged.label_grade)
-        agreed, below = np.zeros(len(worth)), 0.0
-        for level in distinct(known[known > 0]).tolist():
-            agreed += (level - below) * judged.count_so_far(worth >= level) * (worth >= level)
-            below = level
-        return divide(judged.sum(agreed / judged.rank), judged.sum_labels(known))
+        return divide(judged.sum(_agreed(judged, worth) / judged.rank), judged.sum_labels(known))
 
     def _probability(self, grades: Floats) -> Floats:
         """Give the probability that each grade is relevant, up to a factor."""
@@ -92,3 +88,27 @@ class GAP(Measure):
     def is_defined(self, judged: Judged) -> Any:
         """Mark the topics in which some judged document may be relevant."""
         return judged.sum_labels(self._probability(judged.label_grade) > 0) > 0
+
+
+def _agreed(judged: Judged, worth: Floats) -> Floats:
+    """Add up the lesser of the two worths over each hit and all above it: (H,), 0 for a hit worth nothing.
+
+    Those above that are worth less count as themselves, all others as the hit. Two worths, numbered, differ in some
+    highest bit: for each bit, among hits whose higher bits are equal, those without it are worth less than those with
+    it. Grades may be as many as hits, so nothing here takes a step for each.
+    """
+    some = np.flatnonzero(worth > 0)
+    topic, value = judged.topic[some], worth[some]
+    level = np.unique(value, return_inverse=True)[1]
+    lesser, less = np.zeros(len(some)), np.zeros(len(some), dtype=np.int64)
+    for bit in range(int(level.max(initial=0)).bit_length()):
+        alike = topic * (len(some) + 1) + (level >> (bit + 1))
+        order = np.argsort(alike, kind="stable")  # and by rank
+        begins = np.diff(alike[order], prepend=-1) != 0
+        starts = np.append(np.flatnonzero(begins), len(some))
+        greater = (level[order] >> bit & 1).astype(np.bool_)
+        lesser[order] += running_sum(value[order] * ~greater, starts) * greater
+        less[order] += running_count(~greater, np.cumsum(begins) - 1, starts) * greater
+    agreed = np.zeros(len(worth))
+    agreed[some] = lesser + value * (judged.count_so_far(worth > 0)[some] - less)
+    return agreed

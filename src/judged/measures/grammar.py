@@ -7,6 +7,7 @@ A name is ``Name``, ``Name@k``, ``Name(parameter=value,...)@k``. Several at once
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +27,10 @@ _NAME = re.compile(
 _SUFFIX = re.compile(r"(?P<name>[A-Za-z][A-Za-z_]*?)[_.](?P<cutoffs>[0-9][0-9.,]*)")
 _PART = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\{[^}]*\}|[^,{}]+)\s*(?:,|$)")
 _MOST = 100_000
+_DIGITS = 16  # of a cutoff: a double holds no more
 
 
-def parse(text: str | Measure | type[Measure]) -> Measure:
+def parse(text: object) -> Measure:
     """Read one measure's name.
 
     >>> parse("nDCG@10"), parse("ndcg_cut_10"), parse("NDCG( gain = exp2 ) @10"), parse("mrr@10-l2")
@@ -49,7 +51,7 @@ def parse(text: str | Measure | type[Measure]) -> Measure:
     return measures[0]
 
 
-def parse_many(text: str | Measure | type[Measure]) -> tuple[Measure, ...]:
+def parse_many(text: object) -> tuple[Measure, ...]:
     """Read a name that may stand for a series.
 
     >>> parse_many("P@5,10"), parse_many("nDCG@1..3"), parse_many("recall.5,10")
@@ -62,8 +64,10 @@ def parse_many(text: str | Measure | type[Measure]) -> tuple[Measure, ...]:
     """
     if isinstance(text, Measure):
         return (text,)
-    if isinstance(text, type):
+    if isinstance(text, type) and issubclass(text, Measure):
         return (text(),)
+    if not isinstance(text, str):
+        raise MeasureError(f"{text!r:.80} is no measure. Fix: give a name such as 'nDCG@10', or a measure")
     entry, values, cutoffs = _read(text)
     if cutoffs is None:
         return (entry.cls(**values),)
@@ -91,8 +95,30 @@ def find(name: str) -> tuple[Entry, Mapping[str, Any]]:
     import difflib  # only wrong names need it
 
     close = difflib.get_close_matches(key(name), known, n=3, cutoff=0.5)
-    names = ", ".join(dict.fromkeys(known[one][0].name for one in close)) or ", ".join(REGISTRY)
-    raise MeasureError(f"there is no measure {name!r}. Fix: did you mean {names}? 'judged measures' lists all")
+    names = ", ".join(dict.fromkeys(known[one][0].name for one in close))
+    fix = f"did you mean {names}? 'judged measures' lists all" if names else "'judged measures' lists all"
+    raise MeasureError(f"there is no measure {name!r}. Fix: {fix}")
+
+
+def entry_of(text: str) -> Entry:
+    """Find the measure that a name means, whatever parameters and cutoff it has.
+
+    >>> entry_of("RBP(p=0.8)@10").name, entry_of("ERR").name, entry_of("ndcg_cut_10").name
+    ('RBP', 'ERR', 'nDCG')
+
+    Raises
+    ------
+    MeasureError
+        As `find`.
+    """
+    whole, suffixed = _NAME.fullmatch(text), _SUFFIX.fullmatch(text.strip())
+    name = whole["name"] if whole else text
+    try:
+        return find(name)[0]
+    except MeasureError:
+        if suffixed is None:
+            raise
+        return find(suffixed["name"])[0]
 
 
 def _names() -> dict[str, tuple[Entry, Mapping[str, Any]]]:
@@ -110,7 +136,7 @@ def _read(text: str) -> tuple[Entry, dict[str, Any], str | None]:
         if suffixed is None:
             raise MeasureError(f"{text!r} is no measure's name. Fix: write NAME, NAME@10 or NAME(parameter=value)@10")
         entry, values = find(suffixed["name"])
-        return entry, dict(values), suffixed["cutoffs"]
+        return _with_weight(entry, dict(values), suffixed["cutoffs"])
     name, cutoffs = whole["name"], whole["cutoffs"]
     suffixed = _SUFFIX.fullmatch(name)
     if suffixed and cutoffs is None and whole["inside"] is None and name not in REGISTRY:
@@ -120,7 +146,15 @@ def _read(text: str) -> tuple[Entry, dict[str, Any], str | None]:
     if whole["level"]:
         given["rel"] = whole["level"]
     refuse_implied(entry, given, cutoffs)
-    return REGISTRY[other], given, cutoffs
+    found = REGISTRY[other], given, cutoffs
+    return found if whole["cutoffs"] else _with_weight(*found)
+
+
+def _with_weight(entry: Entry, given: dict[str, Any], cutoffs: str | None) -> tuple[Entry, dict[str, Any], str | None]:
+    """Read trec_eval's ``set_F.2`` as it means it: the number is beta squared, and no cutoff."""
+    if entry.name != "SetF" or cutoffs is None or not re.fullmatch(r"[0-9]*\.?[0-9]+", cutoffs):
+        return entry, given, cutoffs
+    return entry, {**given, "beta": math.sqrt(float(cutoffs))}, None
 
 
 def _parts(inside: str, text: str) -> Iterator[tuple[str, Any]]:
@@ -144,14 +178,25 @@ def _value(written: str, text: str) -> Any:
         return [part[0] for part in parts]
     if kinds != {2}:
         raise MeasureError(f"{text!r}: cannot read {written}. Fix: write a table such as {{1:1,2:3}}")
-    return dict(parts)
+    table = {float_or_text(key): gain for key, gain in parts}
+    if len(table) < len(parts):
+        raise MeasureError(f"{text!r}: a grade stands twice in {written}. Fix: give each grade one gain")
+    return table
+
+
+def float_or_text(written: str) -> Any:
+    """Read a number where there is one, so that 1 and 1.0 are the same key."""
+    try:
+        return float(written)
+    except ValueError:
+        return written.strip()
 
 
 def _series(cutoffs: str, text: str) -> list[int]:
     found: list[int] = []
     for part in cutoffs.replace(" ", "").split(","):
         first, dots, last = part.partition("..")
-        if not first.isdecimal() or (dots and not last.isdecimal()):
+        if not first.isdecimal() or (dots and not last.isdecimal()) or max(len(first), len(last)) > _DIGITS:
             raise MeasureError(f"{text!r}: {part!r} is no cutoff. Fix: write @10, @5,10 or @1..10")
         if dots and int(last) < int(first):
             raise MeasureError(f"{text!r}: {part!r} does not count up. Fix: write the smaller cutoff first")

@@ -34,7 +34,7 @@ def patience(remaining: Floats) -> Floats:
     " order of systems.",
     aliases={"INSTCWLMetric": {}},
     properties=EXPECTED,
-    tools={"ir_measures": "INST(T=1,max_rel=3)", "cwl_eval": "INST-T=1"},
+    tools={"ir_measures": "INST(T=1.0,max_rel=3)", "cwl_eval": "INST-T=1"},
 )
 class INST(UserModel):
     r"""INST: the expected gain for each document read, of a user who wants T and adapts to what was found.
@@ -77,7 +77,7 @@ class INST(UserModel):
     misleads="Its weights fall slowly: much of the number depends on ranks that nobody judged. Look at its residual.",
     aliases={"INSQCWLMetric": {}},
     properties=EXPECTED,
-    tools={"ir_measures": "INSQ(T=1,max_rel=3)", "cwl_eval": "INSQ-T=1"},
+    tools={"ir_measures": "INSQ(T=1.0,max_rel=3)", "cwl_eval": "INSQ-T=1"},
 )
 class INSQ(UserModel):
     r"""INSQ: the gains of a ranking under weights that fall with the square of the rank.

@@ -55,7 +55,10 @@ def _documents(share: Floats, rounding: str) -> Floats:
     misleads="A recall of few relevant documents is no whole number of them, and tools round it in different ways.",
     aliases={"iprec_at_recall": {}},
     properties=Properties(perfect=1.0),
-    tools={"trec_eval": "iprec_at_recall_0.10", "ir_measures": "IPrec@0.1"},
+    tools={
+        "trec_eval": "iprec_at_recall_0.10 (in version 9 rounding=up)",
+        "ir_measures": "IPrec@0.1 (here IPrec(rounding=up)@0.1)",
+    },
     at="recall",
 )
 class IPrec(Measure):
@@ -96,7 +99,7 @@ class IPrec(Measure):
     misleads="It gives the first relevant document as much weight as a tenth of all of them.",
     aliases={"11pt_avg": {}},
     properties=Properties(perfect=1.0),
-    tools={"trec_eval": "11pt_avg"},
+    tools={"trec_eval": "11pt_avg (in version 9 rounding=up)"},
 )
 class AP11(Measure):
     r"""Eleven-point average precision: the mean of the interpolated precision at recall 0, 0.1, ..., 1.

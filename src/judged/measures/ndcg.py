@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         "trec_eval": "ndcg, ndcg_cut_10",
         "ir_measures": "nDCG@10",
         "ranx": "ndcg@10, ndcg_burges@10",
-        "gdeval": "nDCG(gain=exp2)@20",
+        "gdeval": "ndcg@20 (here nDCG(gain=exp2,undefined=skip)@20)",
     },
 )
 class nDCG(Measure):

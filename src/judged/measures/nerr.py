@@ -141,7 +141,7 @@ class NERR10(UserModel):
     misleads=f"{_MISLEADS} document read.",
     aliases={"NERR-EQ11": {}, "NERReq11CWLMetric": {}},
     properties=EXPECTED,
-    tools={"ir_measures": "NERR11(T=1,max_rel=3)", "cwl_eval": "NERR-EQ11@T=1"},
+    tools={"ir_measures": "NERR11(T=1.0,max_rel=3)", "cwl_eval": "NERR-EQ11@T=1"},
 )
 class NERR11(UserModel):
     r"""NERR of equation 11: the user of INSQ, who also stops when a document satisfies.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.errors import MeasureError
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.diversity import ALPHA, BETA, MOST, greedy_ideal, novelty, powers, subtopics
@@ -45,6 +46,17 @@ class NRBP(Measure):
     judged_only: bool = param(JUDGED_ONLY)
     undefined: float = param(UNDEFINED)
 
+    def verify(self) -> None:
+        """Refuse a user who never tires of repetition and never stops: every score would be 0.
+
+        Raises
+        ------
+        MeasureError
+            If alpha is 0 and beta is 1.
+        """
+        if self.alpha == 0 and self.beta == 1:
+            raise MeasureError(f"{self.entry.name}: alpha=0 and beta=1 make every score 0. Fix: change one of them")
+
     def score(self, judged: Judged) -> Floats:
         """Add up the novelty, each rank worth beta times the one before."""
         decay = powers(self.beta, int(judged.rank.max(initial=1)))[judged.rank - 1]
@@ -61,7 +73,7 @@ class NRBP(Measure):
     properties=Properties(every_label=True, high=MOST, monotone=False),
     tools={"ndeval": "nNRBP"},
 )
-class nNRBP(Measure):
+class nNRBP(NRBP):
     r"""Normalised NRBP: the NRBP of the ranking, divided by that of a greedy ideal ranking.
 
     .. math:: \mathrm{nNRBP} = \frac{\mathrm{NRBP}}{\mathrm{NRBP}\ \text{of the greedy ideal}}
@@ -74,12 +86,6 @@ class nNRBP(Measure):
     >>> round(nNRBP().of_list([(1, 0), (1, 1)]), 4)  # ideal: 2 + 0.5 / 2
     0.7778
     """
-
-    rel: float = param(REL)
-    alpha: float = param(ALPHA)
-    beta: float = param(BETA)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Divide the NRBP of the ranking by that of the ideal."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import doctest
 import inspect
+import re
 from typing import TYPE_CHECKING
 
 from judged.measures.base import Entry
-from judged.measures.grammar import find
+from judged.measures.grammar import entry_of
 from judged.measures.parameters import Parameter, spell
 from judged.measures.registry import REGISTRY
 
@@ -54,17 +57,18 @@ def page(name: str) -> str:
     MeasureError
         If there is no such measure.
     """
-    entry = find(name)[0]
+    entry = entry_of(name)
     definition, examples = _docstring(entry)
     parts = [
         f"# {written(entry)}",
         definition,
         "## Parameters\n\n" + _parameters(entry) if entry.all_parameters else "It has no parameters.",
+        *_inputs(entry),
         f"## When to use it\n\n{entry.use}",
         f"## When it misleads\n\n{entry.misleads}",
-        f"## Properties\n\n{_properties(entry)}",
+        f"## Properties\n\n{_when(entry)}{_properties(entry)}",
         "## Other names\n\n" + _names(entry),
-        f"## Examples\n\n```python\n{examples}\n```",
+        f"## Examples\n\n{_how_to_read(examples, entry.family)}{_blocks(examples)}",
         f"Source: {entry.cite}.",
     ]
     return "\n\n".join(parts)
@@ -88,7 +92,16 @@ def summary(entry: Entry) -> str:
 def _docstring(entry: Entry) -> tuple[str, str]:
     text = inspect.getdoc(entry.cls) or ""
     definition, _, examples = text.partition("Examples\n--------\n")
-    return _with_formula(definition.strip()), examples.strip()
+    return _markdown(_with_formula(definition.strip())), examples.strip()
+
+
+def _markdown(text: str) -> str:
+    """Turn the formulas and the code inside reStructuredText lines into those of Markdown.
+
+    >>> _markdown("where :math:`x_1` is ``max=4``")
+    'where $x_1$ is `max=4`'
+    """
+    return re.sub(r"``([^`]+)``", r"`\1`", re.sub(r":math:`([^`]+)`", r"$\1$", text))
 
 
 def _with_formula(definition: str) -> str:
@@ -110,14 +123,95 @@ def _with_formula(definition: str) -> str:
     return "\n".join(lines) + (" $$" if inside else "")
 
 
+_DOCUMENTS = (
+    "is a column of the table of documents: `--documents FILE`, in Python `documents=`; see"
+    " [facts about documents](formats.md#facts-about-documents)."
+)
+_INPUTS = {
+    "diversity": "The qrels must tell subtopics apart: see [subtopics](formats.md#subtopics).",
+    "preferences and assessors": "The qrels must tell users apart: see"
+    " [preferences and assessors](formats.md#preferences-and-assessors).",
+}
+
+
+def _inputs(entry: Entry) -> list[str]:
+    """Say what the measure reads beside grades and rankings."""
+    if entry.family == "facts about documents":
+        return [f"`{'group' if entry.name == 'AWRF' else 'length'}` {_DOCUMENTS}"]
+    if "costs" in {p.name for p in entry.parameters}:
+        return [f"With `costs=given`, `cost` {_DOCUMENTS}"]
+    return [_INPUTS[entry.family]] if entry.family in _INPUTS else []
+
+
+def _how_to_read(examples: str, family: str) -> str:
+    """Say what the lists of the examples are, as far as these need it."""
+    if ".of_list(" not in examples:
+        return ""
+    facts = ["`of_list` scores one topic: the grades from rank 1 down"]
+    if "None" in examples:
+        facts.append("`None` is a document without a judgment")
+    if "missing=" in examples:
+        facts.append("`missing` are the grades of judged documents that were not returned")
+    if "[(" in examples:
+        of = "subtopic" if family == "diversity" else "user"
+        facts.append(
+            f"a tuple is one document, with a grade for each {of}: (1, 0) is 1 for the first, 0 for the second"
+        )
+    return "; ".join(facts) + ".\n\n"
+
+
+def _blocks(examples: str) -> str:
+    r"""Put the code of a docstring's examples into blocks, the first with its import, and prose between them.
+
+    >>> _blocks("Half of two:\n\n>>> P(cutoff=2).of_list([1, 0])\n0.5").splitlines()[2:5]
+    ['```python', '>>> from judged import P', '>>> P(cutoff=2).of_list([1, 0])']
+    """
+    parts: list[str] = []
+    first = True
+    for paragraph in examples.split("\n\n"):
+        if not paragraph.startswith(">>>"):
+            parts.append(_markdown(paragraph))
+            continue
+        parts.append("```python\n" + (_imports(examples) if first else "") + paragraph + "\n```")
+        first = False
+    return "\n\n".join(parts)
+
+
+def _imports(examples: str) -> str:
+    """Write the line that imports the measures that the examples use; other names they import themselves."""
+    classes = {entry.cls.__name__ for entry in REGISTRY.values() if entry.cls.__module__.startswith("judged.")}
+    trees = [ast.parse(example.source) for example in doctest.DocTestParser().get_examples(examples)]
+    used = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)} & classes
+    return f">>> from judged import {', '.join(sorted(used))}\n" if used else ""
+
+
 def _parameters(entry: Entry) -> str:
-    return _list(f"`{p.name}` ({p.values}; {_default(p)}): {p.meaning}" for p in entry.all_parameters)
+    return _list(
+        f"`{p.name}` ({p.values}; {_default(p)}): {_markdown(p.meaning)}{_at(entry, p)}" for p in entry.all_parameters
+    )
+
+
+def _at(entry: Entry, parameter: Parameter) -> str:
+    """Say that the number after ``@`` is this parameter."""
+    if parameter.name != entry.at:
+        return ""
+    return f" In names and on the command line it is written `{written(entry).split(', ')[-1]}`."
 
 
 def _default(parameter: Parameter) -> str:
     if parameter.required:
         return "must be given"
     return "default none" if parameter.default is None else f"default {spell(parameter.default)}"
+
+
+def _when(entry: Entry) -> str:
+    """Say which parameters change the properties that are listed; the object knows its own."""
+    names = {parameter.name for parameter in entry.parameters}
+    changing = ["of", "costs", "residual"] if "residual" in names else ["gain"] if "gain" in names else []
+    if not changing:
+        return ""
+    which = " and ".join(filter(None, [", ".join(f"`{name}`" for name in changing[:-1]), f"`{changing[-1]}`"]))
+    return f"With the default parameters; {which} can change them (`judged.parse(NAME).properties` tells):\n\n"
 
 
 def _properties(entry: Entry) -> str:
@@ -127,7 +221,7 @@ def _properties(entry: Entry) -> str:
     better = {True: "higher is better", False: "lower is better", None: "neither high nor low is better"}
     facts = [
         f"range {low} to {high}",
-        "grades count" if known.graded else "relevant or not: grades count only through rel",
+        "grades count" if known.graded else _binary(entry),
         "needs a ranking" if known.needs_ranking else "needs no ranking: a set will do",
         "unjudged documents at the end change nothing" if known.ignores_unjudged_tail else
         "unjudged documents at the end change it",
@@ -137,11 +231,27 @@ def _properties(entry: Entry) -> str:
     return _list(facts)
 
 
+def _binary(entry: Entry) -> str:
+    if "rel" in {parameter.name for parameter in entry.parameters}:
+        return "relevant or not: grades count only through `rel`"
+    return "how high a grade is changes nothing"
+
+
 def _names(entry: Entry) -> str:
     aliases = [f"`{alias}`" + _meaning(values) for alias, values in entry.aliases.items()]
-    tools = [f"{tool}: `{name}`" for tool, name in entry.tools.items()]
+    tools = [f"{tool}: {_coded(names)}" for tool, names in entry.tools.items()]
     understood = [f"understood here: {', '.join(aliases)}"] if aliases else []
     return _list([*understood, *tools]) or "None."
+
+
+def _coded(names: str) -> str:
+    """Set names as code, and what is said of them in brackets as text.
+
+    >>> _coded("dcg@10, dcg_burges@10 (the gain differs)")
+    '`dcg@10`, `dcg_burges@10` (the gain differs)'
+    """
+    listed, bracket, remark = names.partition(" (")
+    return ", ".join(f"`{name}`" for name in listed.split(", ")) + bracket + remark
 
 
 def _meaning(values: object) -> str:

@@ -81,13 +81,13 @@ def spell(value: Any) -> str:
     return str(value)
 
 
-def whole(least: int) -> Callable[[Any], int]:
-    """Accept whole numbers from ``least``."""
+def whole(least: int, most: int = _LARGEST) -> Callable[[Any], int]:
+    """Accept whole numbers from ``least`` to ``most``."""
 
     def accept(given: Any) -> int:
         number = _number(given)
-        if not number.is_integer() or not least <= number <= _LARGEST:
-            raise ValueError(f"a whole number from {least}")
+        if not number.is_integer() or not least <= number <= most:
+            raise ValueError(f"a whole number from {least}" + ("" if most == _LARGEST else f" to {most}"))
         return int(number)
 
     return accept
@@ -169,13 +169,16 @@ def _number(given: Any) -> float:
         raise ValueError("a number")
     try:
         return float(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError("a number") from None
 
 
 CUTOFF = Parameter("Only the first k documents count.", None, whole(1), values="whole number from 1")
 NEEDED_CUTOFF = Parameter(
     "Only the first k documents count.", None, whole(1), required=True, values="whole number from 1"
+)
+BOUNDED_CUTOFF = Parameter(
+    "Only the first k documents count.", None, whole(1, 10**6), required=True, values="whole number from 1 to 1000000"
 )
 REL = Parameter("The lowest grade that counts as relevant.", 1.0, real(0), values="number from 0")
 JUDGED_ONLY = Parameter(
@@ -185,7 +188,7 @@ JUDGED_ONLY = Parameter(
     values="true or false",
 )
 UNDEFINED = Parameter(
-    "What a topic without relevant documents scores; skip leaves it out of the mean.",
+    "What a topic without relevant documents scores, be it inside the range or not; skip leaves it out of the mean.",
     0.0,
     undefined_value,
     values="number or skip",

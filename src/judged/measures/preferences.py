@@ -105,7 +105,7 @@ class NumPrefs(Measure):
         "prefs_avgjg_ret": {"mean": "users", "over": "retrieved"},
     },
     properties=Properties(every_label=True, graded=True, monotone=False),
-    tools={"trec_eval": "prefs_simp, prefs_pair, prefs_avgjg, each also with _ret and _imp"},
+    tools={"trec_eval": "prefs_simp, prefs_pair, prefs_avgjg (each also with _ret and _imp)"},
 )
 class PrefShare(Measure):
     r"""Share of the preferences that the ranking keeps.

@@ -13,12 +13,12 @@ from judged.measures.gain import GAIN, gains
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED, Parameter, real, spell
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged._types import Floats, Ints
     from judged.judging import Judged
     from judged.measures.gain import Gain
 
-_BLOCK = 256
-"""Topics whose whole rankings are looked at together: some megabytes at a depth of 1000."""
+_CELLS = 1 << 17
+"""Ranks that are looked at together: a megabyte, which stays in a processor's cache."""
 
 
 def _worth(given: Any) -> Gain:
@@ -74,7 +74,12 @@ def _chances(p: float, ranks: int) -> Floats:
     misleads="Tools differ in the persistence that they take without being told: .8, .85, .9; so it must be given here."
     " Graded gains are scaled in four ways.",
     properties=Properties(),
-    tools={"trec_eval": "rbp (its scale of gains is undefined)", "ir_measures": "RBP(p=0.8)", "ranx": "rbp.95"},
+    tools={
+        "trec_eval": "rbp (gain=graded, its scale of gains undefined; p is 0.9)",
+        "ir_measures": "RBP(rel=1) (p is 0.8)",
+        "ranx": "rbp.95",
+        "cwl_eval": "RBP@0.9",
+    },
 )
 class RBP(Measure):
     r"""Rank-biased precision: what a user of persistence p gains per document looked at.
@@ -120,7 +125,8 @@ class RBP(Measure):
     @property
     def properties(self) -> Properties:
         """Grades count if the gain is made of them; a higher one raises the highest of its topic too."""
-        return replace(self.entry.properties, graded=self.gain != "binary", monotone=self.max != "topic")
+        known = super().properties
+        return replace(known, graded=self.gain != "binary", monotone=known.monotone and self.max != "topic")
 
     def score(self, judged: Judged) -> Floats:
         """Weigh what each document is worth by the probability that it is seen."""
@@ -165,14 +171,15 @@ class RBPResidual(Measure):
 
     .. math:: \mathrm{RBPResidual} = p^{n} + (1 - p) \sum_{r \le n,\ \text{unjudged}} p^{r-1}
 
-    n is the number of documents returned; the first term stands for all behind them. Documents with a negative
-    grade count as unjudged.
+    n is the number of documents returned; the first term stands for all behind them. The formula holds where at
+    least one of the n is unjudged. Where all are judged, or nothing was returned, the residual is 0: this is
+    trec_eval 10's rule, though :math:`p^n` is open there too. Documents with a negative grade count as unjudged.
 
     Examples
     --------
     >>> RBPResidual(p=0.5).of_list([1, None, 0])  # 1/8 + 1/2 * 1/2
     0.375
-    >>> RBPResidual(p=0.5).of_list([1, 0])
+    >>> RBPResidual(p=0.5).of_list([1, 0])  # all judged: 0, not 1/4
     0.0
     """
 
@@ -182,17 +189,25 @@ class RBPResidual(Measure):
         """Weigh the open places by the probability that they are seen."""
         chances = _chances(self.p, int(judged.returned.max(initial=0)))
         seen = judged.sum(judged.grade >= 0)
-        open_places = np.concatenate(
-            [self._open(judged, first, chances) for first in range(0, len(judged), _BLOCK)] or [np.zeros(0)]
-        )
-        return np.where(seen < judged.returned, chances[judged.returned] + (1.0 - self.p) * open_places, 0.0)
+        left = chances[judged.returned] + (1.0 - self.p) * self._open(judged, chances)
+        return np.where(seen < judged.returned, left, 0.0)
 
-    def _open(self, judged: Judged, first: int, chances: Floats) -> Floats:
-        """Add up the weights of the unjudged ranks of a block of topics, rank after rank."""
-        returned = judged.returned[first : first + _BLOCK]
-        ranks = np.arange(max(int(returned.max()), 1))
-        weight = np.where(ranks < returned[:, None], chances[ranks], 0.0)
-        hits = slice(judged.starts[first], judged.starts[min(first + _BLOCK, len(judged))])
-        known = judged.grade[hits] >= 0
-        weight[judged.topic[hits][known] - first, judged.rank[hits][known] - 1] = 0.0
-        return np.cumsum(weight, axis=1)[:, -1]
+    def _open(self, judged: Judged, chances: Floats) -> Floats:
+        """Add up the weights of the unjudged ranks, rank after rank: rankings of a like length together."""
+        total = np.zeros(len(judged))
+        by_length = np.argsort(-judged.returned, kind="stable")
+        first = 0
+        while first < len(by_length) and (longest := int(judged.returned[by_length[first]])):
+            some = by_length[first : first + max(1, _CELLS // longest)]
+            total[some] = _open_weight(judged, some, chances[:longest])
+            first += len(some)
+        return total
+
+
+def _open_weight(judged: Judged, topics: Ints, chances: Floats) -> Floats:
+    weight = np.where(np.arange(len(chances)) < judged.returned[topics, np.newaxis], chances, 0.0)
+    row = np.full(len(judged), -1)
+    row[topics] = np.arange(len(topics))
+    known = np.flatnonzero((row[judged.topic] >= 0) & (judged.grade >= 0))
+    weight[row[judged.topic[known]], judged.rank[known] - 1] = 0.0
+    return np.cumsum(weight, axis=1)[:, -1]

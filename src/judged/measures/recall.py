@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     use="How much a first stage leaves for the reranker or the reader: R@100, R@1000.",
     misleads="Only judged documents can be relevant here: with a shallow pool, recall of a new system is too low.",
     aliases={"Recall": {}},
-    properties=Properties(perfect=1.0),
+    properties=Properties(),
     tools={"trec_eval": "recall_100", "ir_measures": "R@100", "ranx": "recall@100"},
 )
 class R(Measure):

@@ -39,7 +39,7 @@ DOCUMENT = Parameter("Seconds that any document takes beside its length.", 7.8, 
     misleads="Its constants come from one study of newspaper search in 2012, and length must be counted as there, in"
     " words. Documents seen before cost no time in the paper; here every document is new.",
     properties=Properties(high=None, monotone=False),
-    tools={"cwl_eval": "TBG is another number: see CwlTBG"},
+    tools={"cwl_eval": "TBG-H@224 (another number: see CwlTBG)"},
 )
 class TBG(Measure):
     r"""Time-biased gain: each relevant document counts by the share of users who still search when they reach it.

@@ -32,7 +32,7 @@ READ = Parameter(
     " only under one scale of grades.",
     aliases={"U-measure": {}},
     properties=Properties(high=None, graded=True),
-    tools={"cwl_eval": "U is another number: see CwlU"},
+    tools={"cwl_eval": "U-L@1000 (another number: see CwlU)"},
 )
 class UMeasure(Measure):
     r"""U-measure: each gain, discounted by how much text has been read where its document ends.
@@ -41,8 +41,8 @@ class UMeasure(Measure):
         \mathrm{pos}(r) = \sum_{m \le r} l_m
 
     The text of the paper's user, the trailtext, is here everything that was returned: ``length`` in the table of
-    documents is how much of each is read, in the unit of L. The paper's factor 1/N is 1, as in the paper.
-    cwl_eval prints another number under this name: `CwlU`.
+    documents is how much of each is read, in the unit of L. The paper has a factor 1/N before the sum and sets
+    N = 1, so that nothing is divided; nor is it here. cwl_eval prints another number under this name: `CwlU`.
 
     Examples
     --------

@@ -32,6 +32,7 @@ FACTORS = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 
 _PAIRS = re.compile(r"[^=,]*=[^=,]*(?:,[^=,]*=[^=,]*)*")
 _LEVEL = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ def _gains(row: _Row, written: str | None, asked: Asked) -> list[Printed]:
 
 def _persistence(row: _Row, written: str | None, asked: Asked) -> list[Printed]:
     """Pairs, of which ``p`` is the persistence and the others are levels with their gains."""
-    pairs = {} if written is None else _pairs(row, written)
+    pairs = {} if written is None else _pairs(row, written, "p=0.8")
     given: dict[str, Any] = {"p": pairs.get("p", 0.9)}
     levels = {atol(name): gain for name, gain in pairs.items() if _LEVEL.fullmatch(name)}
     if row.name == "rbp":
@@ -182,9 +183,11 @@ def _persistence(row: _Row, written: str | None, asked: Asked) -> list[Printed]:
     return [row.line(_suffixed(row.name, written), given, asked)]
 
 
-def _pairs(row: _Row, written: str) -> dict[str, float]:
+def _pairs(row: _Row, written: str, example: str = "1=3,2=9") -> dict[str, float]:
     if not _PAIRS.fullmatch(written):
-        raise TrecEvalError(f"{row.name}.{written}: write pairs such as 1=3,2=9", INPUT)
+        pair = f"p={written}" if example.startswith("p") and _NUMBER.fullmatch(written) else example
+        cut = f", or {row.name}_cut.{written} for a cutoff" if row.name == "ndcg" and written.isdecimal() else ""
+        raise TrecEvalError(f"{row.name}.{written}: no pairs. Fix: write {row.name}.{pair}{cut}", INPUT)
     found = [pair.split("=") for pair in written.split(",")]
     return {name: atof(value) for name, value in reversed(found)}  # of two equal names the first counts
 
@@ -201,7 +204,8 @@ def _refuse_repeated(values: Iterable[float], row: _Row, written: str | None) ->
 
 def _of_utility(values: tuple[float, ...], asked: Asked) -> dict[str, Any]:
     if len(values) != 4:
-        raise TrecEvalError(f"utility takes 4 coefficients, not {len(values)}", CALCULATION)
+        problem = f"utility takes 4 coefficients, not {len(values)}"
+        raise TrecEvalError(f"{problem}. Fix: write utility.1,-1,0,0", CALCULATION)
     return {**dict(zip("abcd", values, strict=True)), "n": asked.collection}
 
 
@@ -336,6 +340,11 @@ def expand(*specs: str, level: float = 1.0, collection: int = 0, dialect: Dialec
     return [line for row in _ROWS if row.name in marked for line in row.read(row, written.get(row.name), asked)]
 
 
+def names(dialect: Dialect) -> tuple[str, ...]:
+    """Give the measures that a version of trec_eval has, in its order."""
+    return tuple(row.name for row in _ROWS if dialect == "trec_eval-10" or not row.new)
+
+
 def split(spec: str) -> tuple[str, str | None]:
     """Cut ``name.parameters`` at the first point."""
     name, point, parameters = spec.partition(".")
@@ -354,8 +363,11 @@ def roots(spec: str, dialect: Dialect = "trec_eval-10") -> tuple[str, ...]:
         If there is no such measure.
     """
     name, parameters = split(spec)
-    names = NICKNAMES.get(name, (name,))
-    known = [one for one in names if one in _TABLE and (dialect == "trec_eval-10" or not _TABLE[one].new)]
+    there = names(dialect)
+    known = [one for one in NICKNAMES.get(name, (name,)) if one in there]
     if parameters == "" or not known:
-        raise TrecEvalError(f"there is no measure {spec!r}. Fix: 'judged trec_eval -h -m all_trec' lists them", USAGE)
+        from judged.peers.suggestions import instead
+
+        fix = instead(spec, {one: _TABLE[one].ours for one in there}, NICKNAMES, set(_TABLE) - set(there))
+        raise TrecEvalError(f"there is no measure {spec!r}. Fix: {fix}", USAGE)
     return tuple(known)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import judged
 from judged.compat.trec_eval.options import read_options
 from judged.compat.trec_eval.output import ALL, by_topic, number, start
-from judged.errors import JudgedError
+from judged.errors import InputError, JudgedError
 from judged.peers.errors import CALCULATION, INPUT, TrecEvalError
 from judged.peers.trec_eval import expand
 
@@ -58,6 +58,10 @@ def trec_eval(arguments: Sequence[str]) -> Outcome:
 
             return Outcome(manual(options))
         return _evaluated(options)
+    except InputError as error:
+        from judged.compat.trec_eval.reading import in_words
+
+        return Outcome("", INPUT, f"error: {in_words(error)}")
     except JudgedError as error:
         return Outcome("", error.code if isinstance(error, TrecEvalError) else INPUT, f"error: {error}")
 
@@ -82,7 +86,11 @@ def _evaluated(options: Options) -> Outcome:
     found = walk(qrels, run, options, ranked=any(line.format != "any" for line in lines))
     alien = next((line for line in lines if line.format not in {"any", FORMS[options.form]}), None)
     if alien:
-        problem = f"{alien.root} cannot be computed from {options.form}. Fix: -R {alien.format}"
+        group = FORMS[options.form]
+        own = "" if group == "qrels" else f"-m {group}"  # the nickname of the measures that go with this form
+        other = f"-R {alien.format}" if options.measures or not own else ""
+        fix = ", or ".join(filter(None, (own, other)))
+        problem = f"{alien.root} cannot be computed from judgments in the form {options.form}. Fix: {fix}"
         raise TrecEvalError(problem, CALCULATION)
     scorer = Scorer(found, options, means)
     if found.stopped:

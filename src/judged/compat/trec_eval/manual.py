@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from typing import TYPE_CHECKING
 
 from judged.compat.trec_eval.options import USAGE_LINE
 from judged.measures.pages import page
-from judged.peers.trec_eval import ALL, NICKNAMES, expand, roots
+from judged.peers.suggestions import parameters_of
+from judged.peers.trec_eval import NICKNAMES, expand, names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from judged.compat.trec_eval.options import Options
     from judged.peers.trec_eval import Printed
 
@@ -34,7 +39,8 @@ RUN may be - for standard input; both may be compressed.
   -o                                   does nothing
 
 Exit code: 0 fine; 1 wrong options or no such measure; 2 a file that cannot be read, or senseless parameters;
-4 a document twice in a topic, or a topic that RUN lacks without -c; 7 no topic; 255 FILE of -Z cannot be read."""
+4 a document twice in a topic, a topic that RUN lacks without -c, a measure that does not go with the form of QRELS,
+or utility without 4 coefficients; 7 no topic; 255 FILE of -Z cannot be read."""
 
 _FORMS = {
     "qrels": "Lines of QRELS: topic, a word that is ignored, document, grade. Grades are cut to whole numbers; a\n"
@@ -51,8 +57,11 @@ ordered by falling score, and those of equal score by falling document id, in by
 _TEXTS = {
     "runid": "The tag in the last line of RUN.",
     "relstring": "The grades of the first documents, a character each: 0 to 9, > above, - without a judgment, . for a\n"
-    "negative grade. Only for topics. Its parameter is how many documents; default 10.",
+    "negative grade. Only for topics; without a parameter 10 documents.",
 }
+
+
+_PARAMETERS = re.compile(r"^(?:## Parameters\n.*?(?=^## )|It has no parameters\.\n\n)", re.MULTILINE | re.DOTALL)
 
 
 def manual(options: Options) -> str:
@@ -60,26 +69,37 @@ def manual(options: Options) -> str:
     parts = [USAGE_LINE, _OPTIONS]
     parts += [_FORMS[options.form]] if options.form in _FORMS else []
     parts += [_RUNS] if options.results_form == "trec_results" else []
-    named = {root for spec in options.measures for root in roots(spec, options.dialect)}
-    if named:
-        parts += [_page(lines) for lines in _by_root(named, options)]
+    if options.measures:
+        parts += [_page(lines) for lines in _by_root(options)]
     else:
-        nicknames = [f"  {nickname}: {' '.join(names)}" for nickname, names in NICKNAMES.items()]
-        parts.append("\n".join(["Nicknames of measures:", *nicknames]))
-        parts.append(f"Measures: {' '.join(ALL)}\n'trec_eval -h -m MEASURE' shows the page of one.")
+        there = names(options.dialect)
+        groups = {group: [name for name in several if name in there] for group, several in NICKNAMES.items()}
+        parts.append("\n".join(["Nicknames of measures:", *(_listed(f"  {name}:", groups[name]) for name in groups)]))
+        parts.append(f"{_listed('Measures:', there)}\n'judged trec_eval -h -m MEASURE' shows the page of one.")
     return "\n\n".join(parts) + "\n"
 
 
-def _by_root(named: set[str], options: Options) -> list[list[Printed]]:
+def _listed(start: str, words: Iterable[str], between: str = " ") -> str:
+    """Write words behind a start, in lines of the terminal's width."""
+    text = f"{start} {between.join(words)}"
+    return textwrap.fill(text, 116, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+
+
+def _by_root(options: Options) -> list[list[Printed]]:
     found: dict[str, list[Printed]] = {}
-    for line in expand(*(name for name in ALL if name in named), dialect=options.dialect):
+    asked = {"level": options.level, "collection": options.collection}
+    for line in expand(*options.measures, **asked, dialect=options.dialect):
         found.setdefault(line.root, []).append(line)
     return list(found.values())
 
 
 def _page(lines: list[Printed]) -> str:
+    """Write our page of a measure, with trec_eval's parameters in place of ours."""
     first = lines[0]
-    printed = ", ".join(line.name for line in lines)
+    parts = [_listed(f"{first.root}: printed as", [line.name for line in lines], ", ")]
+    form = parameters_of(first.root)
+    parts.append(f"Its parameters are {form}" if form else "It takes no parameters.")
     if first.kind == "text":
-        return f"{first.root}: printed as {printed}\n\n{_TEXTS[first.root]}"
-    return f"{first.root}: printed as {printed}; here {first.measure}\n\n{page(first.ours)}"
+        return "\n\n".join([parts[0], _TEXTS[first.root], parts[1]])
+    parts.insert(1, _listed("In judged:", [str(line.measure) for line in lines], ", "))
+    return "\n\n".join(["\n".join(parts), _PARAMETERS.sub("", page(first.ours))])

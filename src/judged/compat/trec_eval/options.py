@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getopt
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, get_args
 
@@ -13,7 +14,7 @@ from judged.peers.trec_eval import Dialect, roots
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-USAGE_LINE = "usage: trec_eval [-h] [-q] [-c] [-n] [-l LEVEL] [-m MEASURE[.PARAMETERS]]... QRELS RUN"
+USAGE_LINE = "usage: judged trec_eval [-h] [-q] [-c] [-n] [-l LEVEL] [-m MEASURE[.PARAMETERS]]... QRELS RUN"
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ _LONG = {
     "Zscore=": "Z",
     "dialect=": "dialect",
 }
+_NUMBER = re.compile(r"\s*[+-]?[0-9]+(?:\.[0-9]*)?\s*")
 _SHORT = "hvqm:cl:nD:JN:M:R:T:oZ:"
 
 
@@ -89,8 +91,22 @@ def _measure(options: Options, text: str) -> Options:
     return replace(options, measures=(*options.measures, text))
 
 
+def _whole(option: str, text: str) -> int:
+    """Read a number as ``atol`` does, which cuts decimals off; but refuse what it would take for 0 or half of it."""
+    if not _NUMBER.fullmatch(text):
+        raise TrecEvalError(f"-{option} {text}: {text!r} is no number. Fix: write digits, as in -{option} 10", USAGE)
+    return atol(text)
+
+
+def _depth(options: Options, text: str) -> Options:
+    depth = _whole("M", text)
+    if depth < 0:
+        raise TrecEvalError(f"-M {text}: a number of documents is not negative. Fix: give 0 or more", USAGE)
+    return replace(options, depth=depth)
+
+
 def _level(options: Options, text: str) -> Options:
-    level = atol(text)
+    level = _whole("l", text)
     if level < 0:
         raise TrecEvalError(f"-l {text}: negative grades mean unjudged. Fix: give a level of 0 or more", USAGE)
     return replace(options, level=level)
@@ -111,8 +127,8 @@ _MEANING: dict[str, Callable[[Options, str], Options]] = {
     "n": lambda options, _: replace(options, summary=False),
     "D": _topic,
     "J": lambda options, _: replace(options, judged_only=True),
-    "N": lambda options, text: replace(options, collection=atol(text)),
-    "M": lambda options, text: replace(options, depth=atol(text)),
+    "N": lambda options, text: replace(options, collection=_whole("N", text)),
+    "M": _depth,
     "R": lambda options, text: replace(options, form=text),
     "T": lambda options, text: replace(options, results_form=text),
     "o": lambda options, _: options,

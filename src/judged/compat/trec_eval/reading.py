@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 _QRELS = ("query_id", "iteration", "doc_id", "relevance")
 _PREFS = ("query_id", "user", "subgroup", "doc_id", "relevance")
+_SHORT_LINE = re.compile(
+    r"(?P<count>[0-9]+) fields where 6 are needed(?:: '(?:.*(?: |\\t))?(?P<last>.*?)')?", re.DOTALL
+)
+_SCORE = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 _BLANK = rb"[ \t\v\f\r]"
 _WORDS = {"iteration": "user (or 0)", "user": "user", "doc_id": "document", "relevance": "grade"}
 
@@ -67,6 +71,18 @@ def run_tag(run: Run) -> str:
     for block in files.blocks(run.rows.path):
         last = next(filter(is_data, _backwards(block)), last)
     return last.split()[5].decode(errors="replace")
+
+
+def in_words(error: InputError) -> InputError:
+    """Say what a line of a run lacks in trec_eval's words, in place of the names of our columns."""
+    found = _SHORT_LINE.fullmatch(error.problem)
+    if not found:
+        return error
+    problem, fix = error.problem, "write topic, Q0, document, rank, score, tag"
+    if found["count"] == "5" and _SCORE.fullmatch(found["last"] or ""):
+        problem = f"the run tag is missing: {problem}"
+        fix = "add a sixth column, any word; 'judged evaluate' reads runs without it"
+    return InputError(problem, fix=fix, path=error.path, line=error.line)
 
 
 def _backwards(block: bytes) -> Iterator[bytes]:
