@@ -398,3 +398,13 @@ def test_runs_of_one_document_and_of_none() -> None:
     assert judge({"q": {"a": 1}}, {"q": {}}).returned.tolist() == [0]
     for name in ("AP", "AP11", "RBPResidual(p=0.9)", "G", "nDCGrel", "RnDCG", "InfAP", "Yaap"):
         assert np.isfinite(parse(name)(judge({"q": {"a": 1}}, {}))).all(), name
+
+
+def test_a_million_topics(tmp_path: Path) -> None:
+    """4.14, item 12: every other topic returns its relevant document, and the ids sort as bytes."""
+    topics = range(1_000_000)
+    (tmp_path / "m.qrels").write_text("".join(f"{at} 0 d{at} 1\n" for at in topics))
+    (tmp_path / "m.run").write_text("".join(f"{at} Q0 d{at if at % 2 else 'x'} 1 1.0 t\n" for at in topics))
+    scores = judged.evaluate(tmp_path / "m.qrels", tmp_path / "m.run", ["AP", "NumQ"])
+    assert scores.aggregate() == {"m": {"AP": 0.5, "NumQ": 1e6}}
+    assert scores.query_ids[:3] == ("0", "1", "10")

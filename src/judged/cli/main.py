@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import judged
-from judged.cli import check, demo, evaluate, measures, trec_eval
 from judged.errors import JudgedError
 
 if TYPE_CHECKING:
@@ -35,14 +35,26 @@ class _WithoutPandas:
             raise ModuleNotFoundError(name=name)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Commands(click.Group):
+    """The subcommands, of which only the one that is run is imported."""
+
+    NAMES = ("evaluate", "measures", "check", "demo", "trec_eval")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name them in the order of the help."""
+        del ctx
+        return list(self.NAMES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one."""
+        del ctx
+        return importlib.import_module(f"judged.cli.{cmd_name}").command if cmd_name in self.NAMES else None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(judged.__version__, message="%(version)s", help="Print the version.")
 def app() -> None:
     """Evaluate search, recommendation and RAG retrieval: right numbers, with intervals and warnings."""
-
-
-for module in (evaluate, measures, check, demo, trec_eval):
-    app.add_command(module.command)
 
 
 def main() -> None:
@@ -62,7 +74,7 @@ def main() -> None:
 
 def trec_eval_script() -> NoReturn:
     """Run ``judged trec_eval`` under a name of its own, for scripts that take a path to trec_eval."""
-    sys.argv.insert(1, trec_eval.command.name or "")
+    sys.argv.insert(1, "trec_eval")
     script()
 
 
