@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from judged import InputError, JudgedWarning, MeasureError, Run, Scores, evaluate, judge, parse
+from judged.cli.evaluate import command
 from judged.cli.main import app
 from judged.evaluation import DIALECTS, Dialect
 
@@ -290,7 +291,7 @@ def test_the_command(tmp_path: Path):
 
 
 def test_the_commands_choices_are_the_dialects():
-    option = next(one for one in app.commands["evaluate"].params if one.name == "dialect")
+    option = next(one for one in command.params if one.name == "dialect")
     assert set(option.type.choices) == set(DIALECTS) - {"judged"}
 
 
