@@ -11,3 +11,8 @@ settings.register_profile(
     "ci", derandomize=True, deadline=None, max_examples=100, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ci")
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name bytes by their kind alone: packed ones carry the time, and parallel workers must name tests alike."""
+    return "bytes" if isinstance(val, bytes) else None
