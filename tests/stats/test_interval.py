@@ -205,3 +205,12 @@ def test_a_small_t_of_one_degree_of_freedom() -> None:
     """With one degree of freedom it is 1/2 + arctan(t) / pi; scipy is off in the ninth place here."""
     for t in (1e-8, -1e-8, 1e-3, 7.0):
         assert student_cdf(t, 1) == pytest.approx(0.5 + math.atan(t) / math.pi, rel=1e-15)
+
+
+@pytest.mark.parametrize("topics", [5, 43, 50, 199])
+def test_limits_do_not_depend_on_the_rows_beside_them(topics: int) -> None:
+    """Many resampled means of so coarse scores equal the observed one, but for a last bit."""
+    values = np.random.default_rng(topics).integers(0, 4, size=(40, topics)) / 40.0
+    together = mean_intervals(values, BOOTSTRAP)
+    for row in range(len(values)):
+        assert mean_intervals(values[row : row + 1], BOOTSTRAP)[0] == pytest.approx(together[row], rel=1e-12)

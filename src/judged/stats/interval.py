@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 IntervalName: TypeAlias = Literal["bootstrap", "t", "none"]
 _CHUNK = 128  # resamples held at a time
+_ROUNDING = 1e-12  # of the largest mean: the last bits of a product of matrices depend on their shapes
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ def _bca(means: Floats, observed: float, acceleration: float, level: float) -> F
     from statistics import NormalDist  # its fractions take a while to import
 
     normal = NormalDist()
-    below = (np.count_nonzero(means < observed) + 0.5 * np.count_nonzero(means == observed)) / len(means)
+    equal = np.abs(means - observed) <= _ROUNDING * np.abs(means).max()
+    below = (np.count_nonzero((means < observed) & ~equal) + 0.5 * np.count_nonzero(equal)) / len(means)
     edge = 0.5 / len(means)
     bias = normal.inv_cdf(min(max(below, edge), 1 - edge))
     edge_z = -normal.inv_cdf((1 - level) / 2)
