@@ -114,6 +114,7 @@ def test_warnings_of_qrels(text: str, code: str, line: int | None, count: int, t
     ("text", "code", "line", "count"),
     [
         (RUN + "2 Q0 d 3 0.5 t\n2 Q0 e 4 0.5 t\n", "ties", 4, 3),
+        (RUN + "1 Q0 x 4 3.5 t\n", "ties-matter", 1, 1),
         (RUN + "3 Q0 a 1 1 t\n3 Q0 b 2 1 t\n4 Q0 a 1 1 t\n", "constant-scores", 5, 1),
         (RUN + "3 Q0 a 2 9 t\n3 Q0 b 1 1 t\n4 Q0 b 1 1 t\n", "rank-order", 5, 1),
         (RUN + "3 Q0 a 1 1 t\n4 Q0 a 1 1 t\n", "extra-topics", 5, 2),

@@ -81,7 +81,7 @@ def check_run(
     found = list(content.findings)
     if rows := _filled(content):
         found += tables.duplicate_pairs(rows, "run_id")
-        found += [*tables.score_order(rows), *tables.forms(rows)]
+        found += [*tables.score_order(rows, qrels.index if qrels is not None else None), *tables.forms(rows)]
         if qrels is not None:
             index = qrels.index
             found += tables.against_qrels(rows, index.topic_ids, index.docs)

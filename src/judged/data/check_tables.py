@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.data.check_ties import ties
 from judged.data.compute import pc
 from judged.data.findings import Finding, Level, examples, plural
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged._types import Bools, Floats, Ints, Strings, Table
+    from judged.data.index import QrelsIndex
 
 _HUGE = 100
 _INVISIBLE = r"[\x{feff}\x{200b}-\x{200d}\x{00a0}\x{00ad}]|[\x00-\x1f\x7f]"
@@ -136,34 +138,12 @@ def grades(rows: Rows) -> list[Finding]:
     return found
 
 
-def score_order(rows: Rows) -> list[Finding]:
+def score_order(rows: Rows, index: QrelsIndex | None = None) -> list[Finding]:
     """Find equal scores, topics with one score only, and ranks that disagree with the scores."""
     if not rows.has("score"):
         return [rows.finding("info", "no-scores", "there are no scores: this is a set, and has no ranking")]
     scores = rows.column("score")
-    order = np.lexsort((-scores, rows.topic))
-    topics, sorted_scores = rows.topic[order], scores[order]
-    same = topics[1:] == topics[:-1]
-    alike = same & (sorted_scores[1:] == sorted_scores[:-1])
-    tied = np.r_[alike, False] | np.r_[False, alike]
-    found: list[Finding] = []
-    if count := int(tied.sum()):
-        in_topics = len(np.unique(topics[tied]))
-        problem = (
-            f"{plural(count, 'document')} ({count / len(scores):.1%}) share their score with another one, "
-            f"in {plural(in_topics, 'topic')}: their order is a matter of convention"
-        )
-        found.append(rows.finding("warning", "ties", problem, "write scores with more digits",
-                                  count=count, row=int(order[tied].min())))  # fmt: skip
-    constant = np.bincount(topics[1:][same], minlength=len(rows.topics))
-    constant = np.flatnonzero((constant > 0) & (constant == np.bincount(topics[1:][alike], minlength=len(constant))))
-    if len(constant):
-        names = examples(rows.topics[int(at)].as_py() for at in constant)
-        row = int(np.flatnonzero(rows.topic == constant[0])[0])
-        problem = f"{plural(len(constant), 'topic')} with one score for all documents: {names}"
-        found.append(rows.finding("warning", "constant-scores", problem, "write the scores of the system",
-                                  count=len(constant), row=row))  # fmt: skip
-    return found + _rank_order(rows, scores)
+    return ties(rows, scores, index) + _rank_order(rows, scores)
 
 
 def _rank_order(rows: Rows, scores: Floats) -> list[Finding]:
