@@ -9,14 +9,13 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import judged
-from judged.cli.main import main
+from command_line import Ended, process
 from judged.measures import REGISTRY
 
 if TYPE_CHECKING:
@@ -28,17 +27,6 @@ WORSE = "q1 Q0 d2 1 2.5 indri\nq1 Q0 d1 2 1.5 indri\nq2 Q0 d1 1 1.5 indri\n"
 AP = {"good": (1 + 1 + 1) / 3, "worse": (1 / 2 + 1 + 0) / 3}
 
 
-@dataclass
-class Ended:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def lines(self) -> list[str]:
-        return self.out.splitlines()
-
-
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in {"qrels.txt": QRELS, "good.run": GOOD, "worse.run": WORSE}.items():
@@ -48,32 +36,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
     return tmp_path
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
-    """Give the command as a function of this process, which starts in no time."""
-
-    def command(*arguments: str) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["judged", *arguments])
-        monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            main()
-        code = caught.value.code
-        return Ended(code if isinstance(code, int) else 0 if code is None else 1, *capsys.readouterr())
-
-    return command
-
-
-def process(*arguments: str, stdin: str = "", env: dict[str, str] | None = None) -> Ended:
-    """Run the command as its users do."""
-    done = subprocess.run(
-        [sys.executable, "-m", "judged", *arguments],
-        input=stdin, capture_output=True, text=True, encoding="utf-8", check=False, timeout=60,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **(env or {})},
-    )  # fmt: skip
-    return Ended(done.returncode, done.stdout, done.stderr)
 
 
 def python(code: str) -> str:

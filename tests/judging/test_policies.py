@@ -17,7 +17,7 @@ from judged import InputError, judge
 from judged.judging import Precision, TiePolicy
 from strategies import Qrels, Run, collections
 
-TIES: list[TiePolicy] = ["docid", "docid-rising", "given"]
+TIES: list[TiePolicy] = ["docid", "docid-rising", "stable"]
 
 
 def single(score: float) -> float:
@@ -31,7 +31,7 @@ def single(score: float) -> float:
 def plain(docs: dict[str, float], ties: TiePolicy, precision: Precision) -> list[str]:
     """Rank one topic with nothing but `sorted`."""
     ids = list(docs)
-    if ties != "given":
+    if ties != "stable":
         ids.sort(key=lambda doc: doc.encode(), reverse=ties == "docid")
     return sorted(ids, key=lambda doc: -(single(docs[doc]) if precision == "single" else docs[doc]))
 
@@ -113,8 +113,8 @@ def test_topics_that_do_not_count_are_left_out_of_everything() -> None:
 
 
 def test_a_policy_travels_with_the_result() -> None:
-    scores = judged.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RR", ties="given", precision="single", depth=3)
-    assert scores.to_dict()["policies"]["ties"] == "given"
+    scores = judged.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RR", ties="stable", precision="single", depth=3)
+    assert scores.to_dict()["policies"]["ties"] == "stable"
     assert scores.to_dict()["policies"]["precision"] == "single"
     assert np.array_equal(scores.values, [[[1.0]]])
 

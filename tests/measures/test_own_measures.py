@@ -18,7 +18,7 @@ ABOUT: dict[str, Any] = {"family": "own", "cite": "here", "use": "never", "misle
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
     """Let each test have a registry of its own."""
-    known = dict(REGISTRY._entries)
+    known = {name: REGISTRY[name] for name in list(REGISTRY)}  # of a registry that has all been imported
     yield
     REGISTRY._entries.clear()
     REGISTRY._entries.update(known)

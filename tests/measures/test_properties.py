@@ -9,7 +9,6 @@ import math
 import pickle
 import pkgutil
 import random
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,43 +18,13 @@ from hypothesis import strategies as st
 
 import judged
 import judged.measures
-from families import NEEDED, ORACLE, SETS, VALUES, VARIED, WITH, lookup
-from judged import Documents, InputError, Judged, Measure, MeasureError, judge_list, parse, parse_many
+from families import NEEDED, ORACLE, SETS, VALUES, lookup
+from judged import InputError, Measure, MeasureError, judge_list, parse, parse_many
 from judged.measures import REGISTRY, Properties, measure
 from judged.measures.gain import discounts
 from judged.measures.pages import _FAMILIES, catalogue, page
 from strategies import Qrels, Run, collections, facts, ranked, untied, without_ties
-
-
-def judge(qrels: Any, run: Any, **policies: Any) -> Judged:
-    """Judge with documents of which everything is known that some measure asks for."""
-    return judged.judge(qrels, run, **{"documents": facts(qrels, run), **policies})
-
-
-def listed(grades: Any, missing: Any = ()) -> Judged:
-    """Judge a list of grades, with documents of which everything is known."""
-    return replace(judge_list(grades, missing=missing), documents=Documents.of(facts()))
-
-
-def default(name: str) -> Measure:
-    entry = REGISTRY[name]
-    return entry.cls(**{p.name: lookup(NEEDED, name, p.name) for p in entry.all_parameters if p.required})
-
-
-def variants(name: str) -> list[Measure]:
-    """Give the measure with its defaults, and with each of its parameters varied."""
-    base = default(name)
-    varied = [
-        base.replace(**{p.name: value}, **WITH.get(f"{name}.{p.name}", WITH.get(p.name, {})))
-        for p in base.entry.all_parameters
-        for value in lookup(VARIED, name, p.name)
-    ]
-    return [base, *varied]
-
-
-ALL = [one for name in REGISTRY for one in variants(name)]
-SCORED = [one for one in ALL if getattr(one, "undefined", 0.0) == 0.0]
-"""Those whose topics without a relevant document score 0, as the declared range has it."""
+from variants import ALL, SCORED, default, judge, listed
 
 LEVELS = (0.0, 5e-324, 1.0, 1.5, 2.0)
 """The levels of relevance among the variants; any grade above 0 is relevant to graded measures."""

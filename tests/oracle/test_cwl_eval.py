@@ -65,7 +65,7 @@ def collection(data: str) -> Judged:
     run: dict[str, dict[str, float]] = {}
     for topic, doc, _, score in found:
         run.setdefault(topic, {})[doc] = float(score)
-    return judged.judge(qrels, run, documents={doc: {"cost": COSTS[kind]} for _, doc, kind, _ in found}, ties="given")
+    return judged.judge(qrels, run, documents={doc: {"cost": COSTS[kind]} for _, doc, kind, _ in found}, ties="stable")
 
 
 @pytest.mark.parametrize("data", ["made", pytest.param("fixture", marks=needs_shared)])

@@ -14,6 +14,7 @@ from judged.peers import names
 
 if TYPE_CHECKING:
     from judged.data import Qrels, Run
+    from judged.evaluation.facts import TieTreatment
     from judged.judging import Precision, TiePolicy, TopicPolicy
     from judged.peers.names import Reader
 
@@ -38,6 +39,8 @@ class Dialect:
         Reads a name as the tool means it.
     regrades
         What the tool does to grades, for a warning where that changes some.
+    omits
+        What of a run the tool leaves out.
     prepare_qrels, prepare_run
         What the tool does to its input before it ranks.
     """
@@ -52,6 +55,7 @@ class Dialect:
     defaults: tuple[str, ...] = ()
     read: Reader = field(default=names.ours, repr=False)
     regrades: str = ""
+    omits: str = ""
     prepare_qrels: Callable[[Qrels], Qrels] = field(default=dialect_inputs.as_given, repr=False)
     prepare_run: Callable[[Run], Run] = field(default=dialect_inputs.run_as_given, repr=False)
 
@@ -85,7 +89,7 @@ class Dialect:
     def policies(
         self,
         topics: TopicPolicy | None = None,
-        ties: TiePolicy | None = None,
+        ties: TieTreatment | None = None,
         depth: int | None = None,
         precision: Precision | None = None,
     ) -> Policies:
@@ -165,6 +169,7 @@ _ALL = (
         digits=5,
         defaults=tuple(f"{name}@{_CUTS}" for name in ("NDCG", "MAP", "Recall", "P")),
         read=names.listed(names.BEIR),
+        omits="a document with the id of the topic is left out",
         prepare_run=dialect_inputs.without_query_itself,
     ),
     Dialect(

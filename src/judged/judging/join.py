@@ -62,7 +62,7 @@ def judge(
         A `Run`, or anything that `Run.of` takes.
     ties
         How documents with equal scores are ordered: ``docid``, falling byte order of their ids;
-        ``docid-rising``; ``given``, as the run lists them; or ``rank``: the rank column orders all.
+        ``docid-rising``; ``stable``, as the run lists them; or ``rank``: the rank column orders all.
     depth
         How many documents of each topic count; None for all.
     precision

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
@@ -12,13 +12,17 @@ from judged.errors import InputError, MeasureError
 from judged.judging.dense import Returned, all_returned
 from judged.judging.policies import Ranking, TopicPolicy
 from judged.judging.segments import running_count, running_sum, segment_starts, segment_sum
+from judged.judging.working import Rows, Step, Working
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from judged._types import Bools, Floats, Ints
     from judged.data import Qrels, Run
     from judged.data.documents import Documents
+    from judged.judging.working import Part
+
+    Values = TypeVar("Values", Floats, Ints, Bools)
 
 
 class Labels(NamedTuple):
@@ -75,6 +79,12 @@ class Judged:
         What is known of documents, for the measures that ask for it.
     reordered : bool
         Whether this is another ranking than the run's own: an ideal one, or one without unjudged documents.
+    title : str
+        What ranking this is, in words.
+    shown : Returned or None
+        Every returned document, where that is known already.
+    working : Working or None
+        The sheet on which measures write how their numbers come about, where someone asked for it.
 
     Examples
     --------
@@ -110,6 +120,9 @@ class Judged:
     run_sha256: str | None = field(default=None, repr=False)
     documents: Documents | None = field(default=None, repr=False)
     reordered: bool = field(default=False, repr=False)
+    title: str = field(default="ranking", repr=False)
+    shown: Returned | None = field(default=None, repr=False)
+    working: Working | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for column in vars(self).values():
@@ -137,6 +150,64 @@ class Judged:
     def sum_labels(self, values: Floats | Bools) -> Floats:
         """Add up one value a judged pair over each topic: (L,) to (T,)."""
         return segment_sum(values, self.label_topic, len(self))
+
+    def total(
+        self, name: object, values: Floats | Bools, how: str = "", *, where: Bools | None = None, **parts: Part
+    ) -> Floats:
+        """Add up one value a hit over each topic, as `sum` does, and show how: (H,) to (T,).
+
+        Parameters
+        ----------
+        name
+            What the total is called.
+        values
+            What each hit adds; (H,).
+        how
+            The formula of one such value, in the names of its parts and of ``rank`` and ``grade``.
+        where
+            Which hits count; all for None. (H,).
+        parts
+            What the formula is made of: (H,), or a number for all.
+        """
+        total = self.sum(values if where is None else values * where)
+        if self.working is not None:
+            self.working.total(self, str(name), values, total, how, parts, where)
+        return total
+
+    def step(self, name: object, values: Values, how: str = "", **parts: Part) -> Values:
+        """Show how one number a topic comes about, and give it back: (T,).
+
+        Parameters
+        ----------
+        name
+            What the number is called; a measure gives itself for the last one.
+        values
+            (T,).
+        how
+            The formula, in the names of its parts, such as ``"dcg / ideal"``.
+        parts
+            What the formula is made of: (T,), or a number for all.
+        """
+        if self.working is not None:
+            self.working.entries.append(Step(str(name), np.asarray(values, dtype=np.float64), how, parts, self))
+        return values
+
+    def column(self, name: str, values: Values, how: str = "", *, where: Bools | None = None, **parts: Part) -> Values:
+        """Show one number a hit, and give it back: (H,)."""
+        if self.working is not None:
+            self.working.column(self, name, values, how, parts, where)
+        return values
+
+    def by_rank(self, name: str, values: Values, how: str = "", **parts: Part) -> Values:
+        """Show one number for each rank from 1, judged or not, of the only topic, and give it back: (N,)."""
+        if self.working is not None:
+            self.working.column(self, name, values, how, parts, rank=np.arange(1, len(values) + 1))
+        return values
+
+    def rows(self, title: str, columns: Mapping[str, Sequence[object] | np.ndarray], **how: str) -> None:
+        """Show a table of its own: recall points, subtopics, pairs; and how columns come from others, by name."""
+        if self.working is not None:
+            self.working.entries.append(Rows(title, columns, how, self))
 
     def count_so_far(self, mask: Bools) -> Ints:
         """Count the marked hits of the topic down to and including each hit: (H,) to (H,)."""
@@ -205,6 +276,8 @@ class Judged:
         MeasureError
             If this is not the run's own ranking.
         """
+        if self.shown is not None:
+            return self.shown
         if self.reordered:
             raise MeasureError("an ideal or condensed ranking has no unjudged documents. Fix: leave out judged_only")
         return all_returned(self.run, self.query_ids, self.ranking)
@@ -231,19 +304,20 @@ class Judged:
         """The best ranking of the judged documents: grades falling. Negative grades are left out."""
         return self.ideal_by(np.where(self.label_grade >= 0, self.label_grade, -np.inf))
 
-    def ideal_by(self, value: Floats) -> Judged:
+    def ideal_by(self, value: Floats, title: str = "ideal ranking") -> Judged:
         """Rank the judged pairs by one value each, falling; those of minus infinity are left out. (L,)."""
         kept = np.flatnonzero(value > -np.inf)
         order = kept[np.lexsort((-value[kept], self.label_topic[kept]))]
-        return self._with_hits(order, self.label_topic[order], self.label_grade[order])
+        return self._with_hits(title, order, self.label_topic[order], self.label_grade[order])
 
     @cached_property
     def condensed(self) -> Judged:
         """The same ranking without the documents that are unjudged or have a negative grade."""
         kept = np.flatnonzero(self.grade >= 0)
-        return self._with_hits(self.row[kept], self.topic[kept], self.grade[kept], self.score[kept])
+        title = f"{self.title} without unjudged documents"
+        return self._with_hits(title, self.row[kept], self.topic[kept], self.grade[kept], self.score[kept])
 
-    def _with_hits(self, row: Ints, topic: Ints, grade: Floats, score: Floats | None = None) -> Judged:
+    def _with_hits(self, title: str, row: Ints, topic: Ints, grade: Floats, score: Floats | None = None) -> Judged:
         """Make a list that consists of these hits and nothing else."""
         rank = np.arange(len(row)) - segment_starts(topic, len(self))[topic] + 1
         return replace(
@@ -257,7 +331,23 @@ class Judged:
             tie_first=rank,
             tie_last=rank,
             reordered=True,
+            title=title,
+            shown=None,
         )
+
+    def only(self, query_id: str) -> Judged:
+        """Leave one topic.
+
+        Raises
+        ------
+        InputError
+            If the qrels do not have it.
+        """
+        if query_id not in self.query_ids:
+            some = ", ".join(self.query_ids[:5]) + (", ..." if len(self.query_ids) > 5 else "")
+            fix = f"one of {some}" if query_id not in self.extra else "choose a topic that has judgments"
+            raise InputError(f"the qrels have no topic {query_id!r}", fix=fix, path=self.qrels.where)
+        return self._recoded(np.array([self.query_ids.index(query_id)]), ())
 
     def over(self, topics: TopicPolicy) -> Judged:
         """Choose the topics that count.
@@ -289,7 +379,7 @@ class Judged:
             self,
             query_ids=tuple(names[at] for at in order.tolist()),
             returned=np.concatenate((self.returned[kept], added))[order],
-            present=np.ones(len(names), dtype=np.bool_),
+            present=np.concatenate((self.present[kept], np.ones(len(extra), dtype=np.bool_)))[order],
             topic=new_code[self.topic[hits]],
             rank=self.rank[hits],
             grade=self.grade[hits],
@@ -300,6 +390,7 @@ class Judged:
             label_topic=new_code[self.label_topic[labels]],
             label_grade=self.label_grade[labels],
             label_row=self.label_row[labels],
+            shown=None,
             extra=self.extra[len(extra) :],
             extra_returned=self.extra_returned[len(extra) :],
         )

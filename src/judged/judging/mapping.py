@@ -213,7 +213,7 @@ def _tie_offsets(
         for doc, value in zip(docs, compared, strict=True):
             if (group := equals.get(value)) is not None:
                 group.append(id_text(doc, "document id"))
-        if ranking.ties != "given":
+        if ranking.ties != "stable":
             for group in equals.values():
                 group.sort(reverse=ranking.ties == "docid")
         places = {value: {doc: at for at, doc in enumerate(group)} for value, group in equals.items()}

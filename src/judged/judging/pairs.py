@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -197,7 +197,7 @@ class Preferences:
         circle = docs[beats.diagonal() > 0]
         if len(circle):
             raise MeasureError(
-                f"{self._who(user)} prefers documents in a circle: {', '.join(self._ids(circle[:3]))}."
+                f"{self._who(user)} prefers documents in a circle: {', '.join(self.ids(circle[:3]))}."
                 " Fix: correct the grades, or give what disagrees to another user"
             )
         rows, columns = np.nonzero(beats)
@@ -210,18 +210,37 @@ class Preferences:
         both = np.intersect1d(self.doc[own][relevant], self.doc[own][~relevant])
         if len(both):
             raise MeasureError(
-                f"{self._who(user)} gives {self._ids(both[:1])[0]} grade 0 in one subgroup and more in another."
+                f"{self._who(user)} gives {self.ids(both[:1])[0]} grade 0 in one subgroup and more in another."
                 " Fix: grade 0 means not relevant, in every subgroup of a user"
             )
 
-    def _ids(self, docs: Ints) -> list[str]:
+    def named(self, pairs: Pairs) -> dict[str, list[Any]]:
+        """Write preferences out, by the columns of a table: who, which documents at which ranks, whether kept."""
+        columns: dict[str, list[Any]] = {} if len(self.users) == 1 else {"user": [self.users[at] for at in pairs.user]}
+        for name, docs in (("better", pairs.better), ("worse", pairs.worse)):
+            columns |= {name: self.ids(docs), f"rank of {name}": self.ranks(docs)}
+        return {**columns, "kept": self.keeps(pairs).tolist()}
+
+    def ranks(self, docs: Ints) -> list[int | None]:
+        """Give the rank of each document, None where it was not returned."""
+        rank = np.zeros(len(self.row), dtype=np.int64)
+        rank[self.judged.row] = self.judged.rank
+        return [one or None for one in rank[self.row[docs]].tolist()]
+
+    @cached_property
+    def users(self) -> list[str]:
+        """The name of each user; U of them."""
+        aspects = self.judged.qrels.aspects
+        name_of = dict(zip(aspects.user.tolist(), (name.partition(" ")[0] for name in aspects.names), strict=True))
+        return [name_of[code] for code in self.code.tolist()]
+
+    def ids(self, docs: Ints) -> list[str]:
+        """Give the id of each document."""
         names = self.judged.qrels.index.row_names
         return [names[row] for row in self.judged.label_row[self.row[docs]].tolist()]
 
     def _who(self, user: int) -> str:
-        aspects = self.judged.qrels.aspects
-        name = aspects.names[int(np.flatnonzero(aspects.user == self.code[user])[0])]
-        return f"topic {self.judged.query_ids[self.topic[user]]}: user {name.partition(' ')[0]}"
+        return f"topic {self.judged.query_ids[self.topic[user]]}: user {self.users[user]}"
 
 
 def preferences(judged: Judged) -> Preferences:

@@ -10,7 +10,7 @@ import numpy as np
 from judged.errors import InputError
 
 TopicPolicy: TypeAlias = Literal["qrels", "run", "both"]
-TiePolicy: TypeAlias = Literal["docid", "docid-rising", "given", "rank"]
+TiePolicy: TypeAlias = Literal["docid", "docid-rising", "stable", "rank"]
 Precision: TypeAlias = Literal["double", "single"]
 
 
@@ -22,7 +22,7 @@ class Ranking:
     ----------
     ties
         ``docid``: documents with the same score stand in falling byte order of their ids (trec_eval's rule);
-        ``docid-rising``: in rising order; ``given``: in the order in which the run lists them. ``rank``: the
+        ``docid-rising``: in rising order; ``stable``: in the order in which the run lists them. ``rank``: the
         rank column orders the documents, and the scores are not looked at.
     depth
         How many documents of each topic count; None for all.

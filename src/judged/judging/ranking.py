@@ -88,7 +88,7 @@ def rank_topics(index: QrelsIndex, batch: Batch, ranking: Ranking, runs: TopicRu
         place = place[rows]
     start = starts[topic]
     first, behind = _equals(falling, place, start, ends[topic])
-    if ranking.ties != "given":
+    if ranking.ties != "stable":
         direction = "ascending" if ranking.ties == "docid-rising" else "descending"
         taken = lambda at: docs.take(int_array(at if order is None else order[at]))  # noqa: E731
         place = _break_ties(place, first, behind, taken, direction)

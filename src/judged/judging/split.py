@@ -40,15 +40,45 @@ class ByAspect:
 
     def mean(self, scores: Floats, counted: Bools | None = None) -> Floats:
         """Average one score a topic and aspect over the aspects that count; 0 for a topic without: (S,) to (T,)."""
+        total, count = self._summed(scores, counted)
+        return total / np.maximum(count, 1.0)
+
+    def show_mean(
+        self, whole: Judged, name: object, each: str, what: str, scores: Floats, counted: Bools | None = None
+    ) -> Floats:
+        """Average as `mean` does, and show how: (S,) to (T,).
+
+        Parameters
+        ----------
+        whole
+            The list that was split; T topics.
+        name
+            What the mean is called: the measure.
+        each, what
+            What is averaged, and over what: ``"AP"``, ``"subtopic"``.
+        scores, counted
+            (S,).
+        """
+        mean = self.mean(scores, counted)
+        if whole.working is None:
+            return mean
+        kept = np.flatnonzero(counted) if counted is not None else np.arange(len(scores))
+        names = [whole.qrels.aspects.names[code] for code in self.aspect[kept].tolist()]
+        if names:
+            whole.rows(f"{each} of each {what}", {what: names, each: scores[kept]})
+        total, count = self._summed(scores, counted)
+        parts = {f"sum_of_{each}": total, f"{what}s": count}
+        return whole.step(name, mean, f"sum_of_{each} / {what}s", **parts)
+
+    def _summed(self, scores: Floats, counted: Bools | None) -> tuple[Floats, Floats]:
         counted = np.ones(len(scores), dtype=np.bool_) if counted is None else counted
-        total = segment_sum(scores * counted, self.topic, self.count)
-        return total / np.maximum(segment_sum(counted, self.topic, self.count), 1.0)
+        return segment_sum(scores * counted, self.topic, self.count), segment_sum(counted, self.topic, self.count)
 
 
-def by_aspect(judged: Judged) -> ByAspect:
+def by_aspect(judged: Judged, what: str = "aspect") -> ByAspect:
     """Split a judged list by subtopic or assessor.
 
-    A document that an aspect does not label is an unjudged one there.
+    A document that an aspect does not label is an unjudged one there. `what` says in a working what the aspects are.
 
     Examples
     --------
@@ -87,6 +117,7 @@ def by_aspect(judged: Judged) -> ByAspect:
         label_topic=of_label[label_order],
         label_grade=labels.grade[label_order],
         label_row=judged.label_row[labels.of[label_order]],
+        title=f"{judged.title} for {what}" + (f" {names[aspect[0]]}".rstrip() if len(aspect) == 1 else ""),
         reordered=True,  # its topics are none that the run could be asked for again
     )
     return ByAspect(split, topic, aspect, len(judged))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.errors import MeasureError
-from judged.measures.arithmetic import relevant_known, relevant_returned, returned_within
+from judged.measures.arithmetic import all_relevant, relevant_returned, returned_within
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import CUTOFF, REL, Parameter, whole
 
@@ -34,7 +34,7 @@ def check_size(one: Measure, n: int, seen: Floats | Ints) -> None:
     use="Only to show why it is not used in search.",
     misleads="Almost every document is not relevant, so returning nothing scores near 1: the number says how large"
     " the collection is.",
-    properties=Properties(needs_ranking=False, ignores_unjudged_tail=False),
+    properties=Properties(needs_ranking=False, ignores_unjudged_tail=False, additive=True, better_first=True),
 )
 class Accuracy(Measure):
     r"""Share of the collection that is treated rightly: relevant and returned, or neither.
@@ -60,7 +60,11 @@ class Accuracy(Measure):
     def score(self, judged: Judged) -> Floats:
         """Divide true positives and true negatives by N."""
         true_positives = relevant_returned(judged, self.rel, self.cutoff)
-        returned = returned_within(judged, self.cutoff)
-        check_size(self, self.n, returned + relevant_known(judged, self.rel) - true_positives)
-        true_negatives = self.n - returned - relevant_known(judged, self.rel) + true_positives
-        return (true_positives + true_negatives) / self.n
+        returned, known = returned_within(judged, self.cutoff), all_relevant(judged, self.rel)
+        check_size(self, self.n, returned + known - true_positives)
+        true_negatives = self.n - returned - known + true_positives
+        judged.step("TP", true_positives, "relevant_found", relevant_found=true_positives)
+        how = "N - returned - R + TP"
+        judged.step("TN", true_negatives, how, N=self.n, returned=returned, R=known, TP=true_positives)
+        value = (true_positives + true_negatives) / self.n
+        return judged.step(self, value, "(TP + TN) / N", TP=true_positives, TN=true_negatives, N=self.n)

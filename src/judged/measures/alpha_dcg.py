@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.diversity import ALPHA, MOST, best_possible, by_log, greedy_ideal, novelty, subtopics
+from judged.measures.diversity import ALPHA, BY_LOG, MOST, greedy_ideal, share_of_possible
 from judged.measures.parameters import BOUNDED_CUTOFF, JUDGED_ONLY, REL, UNDEFINED
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ class AlphaDCG(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Discount the novelty of the first k, and divide by the most that is possible."""
-        gain = by_log(novelty(judged, self.rel, self.alpha), judged.rank) * judged.within(self.cutoff)
-        return divide(judged.sum(gain), best_possible(subtopics(judged, self.rel), self.alpha, self.cutoff, by_log))
+        return share_of_possible(self, judged, BY_LOG)
 
 
 @measure(
@@ -92,4 +91,6 @@ class AlphanDCG(Measure):
     def score(self, judged: Judged) -> Floats:
         """Divide the alpha-DCG of the ranking by that of the ideal."""
         dcg = AlphaDCG(cutoff=self.cutoff, rel=self.rel, alpha=self.alpha, judged_only=False, undefined=0.0)
-        return divide(dcg.score(judged), dcg.score(greedy_ideal(judged, self.rel, self.alpha, self.cutoff)))
+        ideal = greedy_ideal(judged, self.rel, self.alpha, self.cutoff)
+        found, most = (share_of_possible(dcg, ranked, BY_LOG, in_full=False) for ranked in (judged, ideal))
+        return judged.step(self, divide(found, most), "AlphaDCG / ideal_AlphaDCG", AlphaDCG=found, ideal_AlphaDCG=most)

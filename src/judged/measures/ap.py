@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.measures.arithmetic import divide, relevant_known, relevant_returned, summed_precision
+from judged.measures.arithmetic import all_relevant, divide, relevant_returned, summed_precision
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED, Parameter, one_of
 
@@ -30,7 +30,7 @@ NORM = Parameter(
     use="Many documents are relevant and all of them are wanted: one stable number for the whole ranking.",
     misleads="It says little about the first page, and unjudged documents count as not relevant.",
     aliases={"MAP": {}, "map_cut": {}},
-    properties=Properties(perfect=1.0),
+    properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
     tools={"trec_eval": "map, map_cut_100", "ir_measures": "AP", "ranx": "map"},
 )
 class AP(Measure):
@@ -63,18 +63,24 @@ class AP(Measure):
     def properties(self) -> Properties:
         """Over the documents that were found, the average can fall when another is; few places cannot hold all."""
         full = self.cutoff is None or self.norm != "relevant"
-        known = self.entry.properties
-        return replace(known, monotone=self.norm != "returned", perfect=known.perfect if full else None)
+        known = super().properties
+        all_known = self.norm != "returned"
+        better_first = known.better_first and (all_known or self.cutoff is None)  # one more found may lower the mean
+        known = replace(known, better_first=better_first, perfect=known.perfect if full else None)
+        return replace(known, monotone=all_known, against_ideal=all_known)
 
     def score(self, judged: Judged) -> Floats:
         """Precision at each relevant rank, summed and divided."""
-        return divide(summed_precision(judged, self.rel, self.cutoff), self._divisor(judged))
-
-    def _divisor(self, judged: Judged) -> Floats:
+        total = summed_precision(judged, self.rel, self.cutoff)
         if self.norm == "returned":
-            return relevant_returned(judged, self.rel, self.cutoff)
-        known = relevant_known(judged, self.rel)
-        return np.minimum(known, self.cutoff) if self.norm == "cutoff" and self.cutoff else known
+            found = judged.sum(judged.relevant(self.rel) & judged.within(self.cutoff))
+            how = "sum_of_precision / relevant_found"
+            return judged.step(self, divide(total, found), how, sum_of_precision=total, relevant_found=found)
+        known = all_relevant(judged, self.rel)
+        if self.norm == "cutoff" and self.cutoff:
+            value, how = divide(total, np.minimum(known, self.cutoff)), "sum_of_precision / min(R, k)"
+            return judged.step(self, value, how, sum_of_precision=total, R=known, k=self.cutoff)
+        return judged.step(self, divide(total, known), "sum_of_precision / R", sum_of_precision=total, R=known)
 
 
 @measure(
@@ -84,7 +90,7 @@ class AP(Measure):
     misleads="One topic that scores 0 pulls the mean down like a score of 0.00001, the floor that trec_eval set.",
     aliases={"gm_map": {}},
     aggregate="geometric mean",
-    properties=Properties(perfect=1.0),
+    properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
     tools={"trec_eval": "gm_map"},
 )
 class GMAP(Measure):
@@ -110,7 +116,8 @@ class GMAP(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """AP of each topic."""
-        return AP(rel=self.rel, cutoff=None, norm="relevant", judged_only=False, undefined=0.0).score(judged)
+        ap = AP(rel=self.rel, cutoff=None, norm="relevant", judged_only=False, undefined=0.0).score(judged)
+        return judged.step(self, ap, "AP", AP=ap)
 
 
 @measure(
@@ -119,7 +126,9 @@ class GMAP(Measure):
     use="For results that have no order, where AP would have been taken for a ranking.",
     misleads="It falls with the square of what is missing; SetF punishes a one-sided result less.",
     aliases={"set_map": {}},
-    properties=Properties(needs_ranking=False, ignores_unjudged_tail=False, perfect=1.0),
+    properties=Properties(
+        needs_ranking=False, ignores_unjudged_tail=False, perfect=1.0, against_ideal=True, better_first=True
+    ),
     tools={"trec_eval": "set_map"},
 )
 class SetAP(Measure):
@@ -142,5 +151,6 @@ class SetAP(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Square of the relevant returned, divided by returned times relevant."""
-        hits = relevant_returned(judged, self.rel)
-        return divide(hits * hits, judged.returned * relevant_known(judged, self.rel))
+        found, known, returned = relevant_returned(judged, self.rel), all_relevant(judged, self.rel), judged.returned
+        value, how = divide(found * found, returned * known), "relevant_found^2 / (returned * R)"
+        return judged.step(self, value, how, relevant_found=found, returned=returned, R=known)

@@ -37,7 +37,13 @@ def log2(values: Floats) -> Floats:
 
 def relevant_returned(judged: Judged, rel: float, cutoff: int | None = None) -> Floats:
     """Count the relevant documents among the first k: (T,)."""
-    return judged.sum(judged.relevant(rel) & judged.within(cutoff))
+    return relevant_among(judged, rel, judged.within(cutoff))
+
+
+def relevant_among(judged: Judged, rel: float, counted: Bools) -> Floats:
+    """Count the relevant documents among these hits: (H,) to (T,)."""
+    relevant = judged.column("relevant", judged.relevant(rel), where=counted)
+    return judged.step("relevant found", judged.sum(relevant & counted), "sum of relevant")
 
 
 def relevant_known(judged: Judged, rel: float) -> Floats:
@@ -45,18 +51,35 @@ def relevant_known(judged: Judged, rel: float) -> Floats:
     return judged.num_relevant(rel)
 
 
-def precision_of_first(judged: Judged, rel: float, places: Floats) -> Floats:
-    """Divide the relevant documents in the first places of each topic by the number of places: (T,) to (T,)."""
-    found = judged.relevant(rel) & (judged.rank <= places[judged.topic])
-    return divide(judged.sum(found), places)
+def all_relevant(judged: Judged, rel: float) -> Floats:
+    """Count the relevant documents that the qrels know, and call the number R in the working: (T,)."""
+    least = "" if rel == 1 else f", of grade {rel:g} or more"
+    return judged.step("R", relevant_known(judged, rel), f"relevant documents in the qrels{least}")
 
 
 def summed_precision(judged: Judged, rel: float, cutoff: int | None = None) -> Floats:
     """Add up the precision at each relevant document among the first k: (T,)."""
     found = judged.relevant(rel)
-    return judged.sum(judged.count_so_far(found) / judged.rank * (found & judged.within(cutoff)))
+    so_far, counted = judged.count_so_far(found), found & judged.within(cutoff)
+    precision = so_far / judged.rank
+    judged.column("precision", precision, "relevant_so_far / rank", where=counted, relevant_so_far=so_far)
+    return judged.total("sum of precision", precision, "precision", where=counted)
 
 
 def returned_within(judged: Judged, cutoff: int | None) -> Ints:
     """Count the returned documents among the first k: (T,)."""
-    return judged.returned if cutoff is None else np.minimum(judged.returned, cutoff)
+    if cutoff is None:
+        return judged.returned
+    returned = np.minimum(judged.returned, cutoff)
+    judged.step("returned", returned.astype(np.float64), f"documents in the first {cutoff}")
+    return returned
+
+
+def for_each_hit(judged: Judged, values: Floats) -> Floats | float:
+    """Give each hit the number of its topic: (T,) to (H,); for a single topic that number alone, no column of it.
+
+    >>> from judged import judge_list
+    >>> for_each_hit(judge_list([1, 0]), np.array([5.0]))
+    5.0
+    """
+    return float(values[0]) if len(judged) == 1 else values[judged.topic]

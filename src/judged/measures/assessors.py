@@ -27,8 +27,9 @@ _MISLEADS = (
 
 def _mean_over_assessors(base: type[Measure], one: Measure, judged: Judged) -> Floats:
     """Score a topic by another measure with the same parameters for each of its assessors, and average: (T,)."""
-    split = by_aspect(judged)
-    return split.mean(base(**{**vars(one), "undefined": 0.0})(split.judged))
+    split = by_aspect(judged, "assessor")
+    scores = base(**{**vars(one), "undefined": 0.0})(split.judged)
+    return split.show_mean(judged, one, base.entry.name, "assessor", scores)
 
 
 @measure(
@@ -65,7 +66,7 @@ class APjg(AP):
     use=_USE,
     misleads=_MISLEADS,
     aliases={"P_avgjg": {}},
-    properties=Properties(every_label=True),
+    properties=Properties(every_label=True, additive=True),
     tools={"trec_eval": "P_avgjg_10"},
 )
 class Pjg(P):
@@ -90,7 +91,7 @@ class Pjg(P):
     use=_USE,
     misleads=_MISLEADS,
     aliases={"Rprec_mult_avgjg": {}},
-    properties=Properties(every_label=True),
+    properties=Properties(every_label=True, additive=True),
     tools={"trec_eval": "Rprec_mult_avgjg_0.20"},
     at="factor",
 )

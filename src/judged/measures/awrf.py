@@ -14,6 +14,7 @@ from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.gain import discounts
 from judged.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter, real, shares, spell
+from judged.measures.top_ranks import MOST_SHOWN, TopRanks
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints, Strings
@@ -98,10 +99,30 @@ class AWRF(Measure):
         """One minus the divergence of the attention from the target."""
         shown, seen = _text(judged.fact("group", self)), judged.everything
         groups = self._groups(judged)
-        paid = _cells(seen.topic, pc.index_in(shown, groups), self._attention(seen.rank), len(judged), len(groups))
+        attention = self._attention(seen.rank)
+        paid = _cells(seen.topic, pc.index_in(shown, groups), attention, len(judged), len(groups))
         due = self._due(judged, groups)
+        comparison = _compared(paid, due, len(groups))
         comparable = (paid.total > 0) & (due.total > 0)
-        return np.where(comparable, 1.0 - _divergence(paid, due, len(groups)), 0.0)
+        fairness = np.where(comparable, 1.0 - comparison.divergence, 0.0)
+        if judged.working is not None:
+            self._write_attention(judged, shown, attention, paid)
+            _write_groups(judged, groups, comparison, paid, due)
+            how, parts = comparison.formula()
+            if not comparable[0]:
+                how = "nothing is due to any group" if paid.total[0] else "nothing was returned"
+            judged.step(self, fairness, how, **parts)
+        return fairness
+
+    def _write_attention(self, judged: Judged, shown: Strings, attention: Floats, paid: _Cells) -> None:
+        """Write down the group of each document, and the attention to its rank."""
+        count = min(len(attention), self.cutoff or len(attention), MOST_SHOWN)
+        if count:
+            top = TopRanks(judged, count)
+            top.column("group", np.array(shown.to_pylist()))
+            how = "1 / max(1, log2(rank))" if self.p is None else f"{spell(self.p)}^(rank - 1)"
+            top.column("attention", attention, how)
+            top.add_up("total attention", attention, paid.total, "attention")
 
     def _attention(self, rank: Ints) -> Floats:
         paid = 1.0 / discounts(rank, "original", 2.0) if self.p is None else np.power(self.p, rank - 1.0)
@@ -167,8 +188,34 @@ def _cells(topic: Ints, group: Any, weight: Floats, topics: int, groups: int) ->
     return _Cells(key, added, segment_sum(added, key // groups, topics))
 
 
-def _divergence(one: _Cells, other: _Cells, groups: int) -> Floats:
-    """Give the divergence of Jensen and Shannon of each topic's shares, in natural units: (T,).
+class _Comparison(NamedTuple):
+    """The shares of attention and target, cell by cell of the attention, and what follows for each topic.
+
+    The target weights are those of the cells; the parts are what each share adds to twice the divergence, and their
+    totals are of (T,), as is unmet: the share of the target that is due to groups without attention.
+    """
+
+    due: Floats
+    shares: tuple[Floats, Floats]
+    parts: tuple[Floats, Floats]
+    part_totals: tuple[Floats, Floats]
+    unmet: Floats
+
+    @property
+    def divergence(self) -> Floats:
+        """The divergence of Jensen and Shannon, in natural units: (T,)."""
+        return (self.part_totals[0] + (self.part_totals[1] + self.unmet * math.log(2.0))) / 2.0
+
+    def formula(self) -> tuple[str, dict[str, Floats]]:
+        """Give one minus the divergence of the only topic as a formula, and its parts."""
+        parts = {"e_parts": self.part_totals[0], "t_parts": self.part_totals[1]}
+        if not self.unmet[0]:
+            return "1 - (e_parts + t_parts) / 2", parts
+        return "1 - (e_parts + t_parts + unmet * ln(2)) / 2", {**parts, "unmet": self.unmet}
+
+
+def _compared(one: _Cells, other: _Cells, groups: int) -> _Comparison:
+    """Compare each topic's shares.
 
     The other may be of one topic, for all. Each of its groups that does not stand in the first adds its share
     times ln 2.
@@ -180,8 +227,31 @@ def _divergence(one: _Cells, other: _Cells, groups: int) -> Floats:
     weight = np.where(other.key[at] == key, other.weight[at], 0.0) if len(other.key) else np.zeros(len(key))
     shares = divide(one.weight, one.total[topic]), divide(weight, other.total[whose])
     middle = (shares[0] + shares[1]) / 2.0
-    parts = [
-        segment_sum(side * np.log(np.where(side > 0, divide(side, middle), 1.0)), topic, topics) for side in shares
-    ]
+    e, t = (side * np.log(np.where(side > 0, divide(side, middle), 1.0)) for side in shares)
+    totals = segment_sum(e, topic, topics), segment_sum(t, topic, topics)
     unmet = divide(other.total - segment_sum(weight, topic, topics), other.total)  # added in one order: never below 0
-    return (parts[0] + (parts[1] + unmet * math.log(2.0))) / 2.0
+    return _Comparison(weight, shares, (e, t), totals, unmet)
+
+
+def _write_groups(judged: Judged, groups: Strings, made: _Comparison, paid: _Cells, due: _Cells) -> None:
+    """Write down what each group of the only topic gets and what is due to it; the groups that get nothing last."""
+    left = np.setdiff1d(due.key, paid.key)[:MOST_SHOWN]
+    weight = due.weight[np.searchsorted(due.key, left)]
+    none, zero = [None] * len(left), np.zeros(len(left))
+    columns = {
+        "group": groups.take(pa.array(np.concatenate((paid.key, left)))).to_pylist(),
+        "attention": [*paid.weight, *zero],
+        "due": [*made.due, *weight],
+        "e": [*made.shares[0], *zero],
+        "t": [*made.shares[1], *divide(weight, due.total[0])],
+        "e part": [*made.parts[0], *none],
+        "t part": [*made.parts[1], *none],
+    }
+    how = {"e": "attention / total attention", "t": "due / total due"}
+    how |= {f"{side} part": f"{side} * ln(2 * {side} / (e + t))" for side in "et"}
+    judged.rows("groups", columns, **how)
+    judged.step("total due", due.total, "due to all groups, added up")
+    for side, total in zip("et", made.part_totals, strict=True):
+        judged.step(f"{side} parts", total, f"{side} part of all groups, added up")
+    if made.unmet[0]:
+        judged.step("unmet", made.unmet, "t of all groups without attention, added up")

@@ -48,6 +48,20 @@ class Properties:
         Whether each label of a document counts (subtopics, assessors), where others take the highest grade.
     topics_apart
         Whether the score of a topic depends on that topic alone.
+    additive
+        Whether each returned document adds its share to the score by itself: what it is worth at its rank does not
+        depend on what stands at other ranks.
+    better_first
+        Whether exchanging two returned documents, so that the better one comes to stand above, never lowers the
+        score. The better one has the higher grade; an unjudged document is as good as one of grade 0.
+    judged_better_first
+        Whether the same holds where every returned document is judged, of two with grades from 0.
+    missing_matter
+        Whether judged documents that were not returned may change the score: it has an ideal, or R, in it.
+    against_ideal
+        Whether the ranking is set against such an ideal: a higher grade in the ranking never lowers the score while
+        the judgments stay as they are, and a higher grade in the judgments never raises it while the ranking stays,
+        given that something is relevant.
     """
 
     low: float | None = 0.0
@@ -60,6 +74,11 @@ class Properties:
     higher_is_better: bool | None = True
     every_label: bool = False
     topics_apart: bool = True
+    additive: bool = False
+    better_first: bool = False
+    judged_better_first: bool = False
+    missing_matter: bool = True
+    against_ideal: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,12 +181,19 @@ class Measure(metaclass=MeasureType):
 
         A table of gains may take gains away, or give a higher grade less.
         """
-        known, table = self.entry.properties, getattr(self, "gain", None)
+        known, table = self._in_order(self.entry.properties), getattr(self, "gain", None)
         if not isinstance(table, tuple):
             return known
+        known = replace(known, better_first=False)
         worth = [gain for _, gain in cast("tuple[tuple[float, float], ...]", table)]
         low = None if min(worth) < 0 else known.low
         return replace(known, low=low, monotone=known.monotone and worth == sorted(worth), perfect=None)
+
+    def _in_order(self, known: Properties) -> Properties:
+        """Take back what does not hold of the order: where the unjudged are left out, or are less than grade 0."""
+        if getattr(self, "judged_only", False):
+            return replace(known, additive=False, better_first=False)
+        return replace(known, better_first=False) if getattr(self, "rel", None) == 0 else known
 
     def score(self, judged: Judged) -> Floats:
         """Compute one score a topic: (T,)."""
@@ -197,8 +223,9 @@ class Measure(metaclass=MeasureType):
         if np.shape(scores) != (len(judged),):
             raise MeasureError(f"{self} gave {np.shape(scores)} scores for {len(judged)} topics. Fix: one a topic")
         undefined = getattr(self, "undefined", 0.0)
-        if undefined != 0.0:
-            scores = np.where(self.is_defined(judged), scores, undefined)
+        if undefined != 0.0 and not (defined := self.is_defined(judged)).all():
+            how = f"undefined={spell(undefined)}, as nothing is relevant"
+            scores = judged.step(self, np.where(defined, scores, undefined), how)
         return scores
 
     def of_list(

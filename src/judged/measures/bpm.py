@@ -8,7 +8,7 @@ import numpy as np
 
 from judged.measures.base import measure, param
 from judged.measures.cwl import ADAPTIVE, COSTS, DEPTH, OF, RESIDUAL, Reading, UserModel
-from judged.measures.parameters import Parameter, real, whole
+from judged.measures.parameters import Parameter, real, spell, whole
 from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
@@ -80,7 +80,9 @@ class BPM(UserModel):
 
     def continuation(self, reading: Reading) -> Floats:
         """Neither enough gained nor enough spent."""
-        return ((reading.gained < self.T) & (reading.spent < self.cutoff)).astype(np.float64)
+        going_on = ((reading.gained < self.T) & (reading.spent < self.cutoff)).astype(np.float64)
+        how = f"1 while gained < {spell(self.T)} and {reading.spent_word} < {self.cutoff}, then 0"
+        return reading.note("C", going_on, how, gained=reading.gained, spent=reading.spent)
 
 
 @measure(
@@ -132,7 +134,16 @@ class BPMD(UserModel):
         """Neither what is wanted gained nor what is borne spent; reading ends for good where one is."""
         wanted = self._moved(reading.gain, self.T, self.hb)
         borne = self._moved(reading.gain, self.cutoff, self.hc)
-        return ((reading.gained < wanted) & (reading.spent < borne)).astype(np.float64)
+        reading.note("wanted", wanted, self._move_in_words(self.T, self.hb), gain=reading.gain)
+        reading.note("borne", borne, self._move_in_words(self.cutoff, self.hc), gain=reading.gain)
+        going_on = ((reading.gained < wanted) & (reading.spent < borne)).astype(np.float64)
+        how = f"1 while gained < wanted and {reading.spent_word} < borne, then 0"
+        parts = {"gained": reading.gained, "wanted": wanted, "spent": reading.spent, "borne": borne}
+        return reading.note("C", going_on, how, **parts)
+
+    def _move_in_words(self, start: float, step: float) -> str:
+        moved = f", and {spell(step)} * (gain - {spell(self.medium)}) more for each rank above" if step else " always"
+        return spell(start) + moved
 
     def _moved(self, gain: Floats, start: float, step: float) -> Floats:
         """Give what a limit has become when each document is read."""

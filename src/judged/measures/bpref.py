@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.measures.arithmetic import divide, relevant_known
+from judged.measures.arithmetic import all_relevant, divide, for_each_hit
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import REL, UNDEFINED
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     cite="Buckley and Voorhees 2004, as corrected in trec_eval 8",
     use="The pool is shallow or old, and unjudged documents must not count as not relevant.",
     misleads="It sees only judged documents, so a run full of unjudged ones can score well; look at Judged@k.",
-    properties=Properties(perfect=1.0),
+    properties=Properties(perfect=1.0, judged_better_first=True),
     tools={"trec_eval": "bpref", "ir_measures": "Bpref", "ranx": "bpref"},
 )
 class Bpref(Measure):
@@ -43,12 +43,17 @@ class Bpref(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Sum the preferences that hold over the relevant documents, and divide by R."""
-        relevant, known = judged.relevant(self.rel), relevant_known(judged, self.rel)
+        relevant, known = judged.relevant(self.rel), all_relevant(judged, self.rel)
         not_relevant = (judged.grade >= 0) & ~relevant
         all_not_relevant = judged.sum_labels(judged.label_grade >= 0) - known
-        above = np.minimum(judged.count_so_far(not_relevant), known[judged.topic])
-        most = np.minimum(all_not_relevant, known)[judged.topic]
-        return divide(judged.sum(relevant * (1.0 - divide(above, most))), known)
+        judged.step("N", all_not_relevant, "documents judged not relevant in the qrels")
+        most, others = for_each_hit(judged, known), for_each_hit(judged, all_not_relevant)
+        above = judged.count_so_far(not_relevant)
+        judged.column("n", above, "judged not relevant above", where=relevant)
+        preference = 1.0 - divide(np.minimum(above, most), np.minimum(others, most))
+        judged.column("preference", preference, "1 - min(n, R) / min(N, R)", where=relevant, n=above, R=most, N=others)
+        total = judged.total("sum of preference", preference, "preference", where=relevant)
+        return judged.step(self, divide(total, known), "sum_of_preference / R", sum_of_preference=total, R=known)
 
 
 @measure(
@@ -58,7 +63,7 @@ class Bpref(Measure):
     misleads="One topic that scores 0 pulls the mean down like a score of 0.00001, the floor that trec_eval set.",
     aliases={"gm_bpref": {}},
     aggregate="geometric mean",
-    properties=Properties(perfect=1.0),
+    properties=Properties(perfect=1.0, judged_better_first=True),
     tools={"trec_eval": "gm_bpref"},
 )
 class GMBpref(Measure):
@@ -79,4 +84,5 @@ class GMBpref(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Bpref of each topic."""
-        return Bpref(rel=self.rel, undefined=0.0).score(judged)
+        bpref = Bpref(rel=self.rel, undefined=0.0).score(judged)
+        return judged.step(self, bpref, "Bpref", Bpref=bpref)

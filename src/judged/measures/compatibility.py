@@ -20,6 +20,8 @@ DEPTH = 1000
 
 _BLOCK = 256  # topics at a time: each needs a row as long as the depth
 
+_SHOWN = 20  # depths of a working: below, the sum is given
+
 PERSISTENCE = Parameter(
     "The weight of each depth as a share of that of the depth above.", 0.95, real(0, 1), values="number from 0 to 1"
 )
@@ -37,7 +39,7 @@ NORMALIZE = Parameter(
     use="Preferences or many fine grades, where only the order of the documents is known and no gain can be given.",
     misleads="It compares with the ideal that is nearest to the ranking itself, so two runs are held against two"
     " ideals. Only the order of the grades counts: how far apart they are does not.",
-    properties=Properties(graded=True, monotone=False),
+    properties=Properties(graded=True, monotone=False, better_first=True),
     tools={"compatibility.py": "compatibility", "ir_measures": "Compat (not so deep; see the definition)"},
 )
 class Compat(Measure):
@@ -81,18 +83,50 @@ class Compat(Measure):
         best = best[np.lexsort((rank[best], -judged.label_grade[best], judged.label_topic[best]))]
         topic = judged.label_topic[best]
         place = np.arange(len(best)) - segment_starts(topic, len(judged))[topic] + 1
-        overlap = self._overlap(topic, np.maximum(place, rank[best]), len(judged))
-        return divide(overlap, self._overlap(topic, place, len(judged))) if self.normalize else overlap
+        since = np.maximum(place, rank[best])
+        ideal = _ideal(judged, best, place, rank[best], since)
+        overlap = self._overlap(judged, "RBO", topic, since)
+        if not self.normalize:
+            return judged.step(self, overlap, "RBO", RBO=overlap)
+        own = self._overlap(ideal, "ideal RBO", topic, place)
+        return judged.step(self, divide(overlap, own), "RBO / ideal_RBO", RBO=overlap, ideal_RBO=own)
 
-    def _overlap(self, topic: Ints, since: Ints, count: int) -> Floats:
+    def _overlap(self, on: Judged, name: str, topic: Ints, since: Ints) -> Floats:
         """Give the rank-biased overlap of each topic, where `since` is the depth from which a document is shared."""
-        topic, since = topic[since <= DEPTH], since[since <= DEPTH]
-        weights = np.cumprod(np.concatenate(([1.0], np.full(DEPTH - 1, self.p))))
+        topic, since, count = topic[since <= DEPTH], since[since <= DEPTH], len(on)
+        weights = np.cumprod(np.concatenate(([1.0], np.full(DEPTH - 1, self.p))), dtype=np.float64)
         total = np.empty(count)
         for first in range(0, count, _BLOCK):
             size = min(_BLOCK, count - first)
             one = slice(*np.searchsorted(topic, (first, first + size)))
             new = np.bincount((topic[one] - first) * DEPTH + since[one] - 1, minlength=size * DEPTH)
             shared = np.cumsum(new.reshape(size, DEPTH), axis=1)
-            total[first : first + size] = np.cumsum(weights * shared / np.arange(1, DEPTH + 1), axis=1)[:, -1]
-        return total / np.cumsum(weights)[-1]
+            added = weights * shared / np.arange(1, DEPTH + 1)
+            total[first : first + size] = np.cumsum(added, axis=1)[:, -1]
+            if on.working is not None:
+                self._write(on, weights, shared[0].astype(np.float64), added[0])
+        all_weights = np.cumsum(weights)[-1]
+        on.step("sum", total, f"the same to depth {DEPTH}")
+        on.step("weights", np.full(count, all_weights), f"all weights to depth {DEPTH}")
+        return on.step(name, total / all_weights, "sum / weights", sum=total, weights=all_weights)
+
+    def _write(self, on: Judged, weights: Floats, shared: Floats, added: Floats) -> None:
+        """Show what the overlap at each depth adds, down to where nothing new is shared."""
+        shown = min(int(np.argmax(shared == shared[-1])) + 1, _SHOWN)
+        on.by_rank("weight", weights[:shown], "p^(rank - 1)", p=self.p)
+        on.by_rank("shared", shared[:shown], "in both rankings down to this rank")
+        how = "weight * shared / rank"
+        on.by_rank(how, added[:shown], how, weight=weights[:shown], shared=shared[:shown])
+        on.step(f"sum to depth {shown}", added[:shown].sum(keepdims=True), f"sum of {how}")
+
+
+def _ideal(judged: Judged, best: Ints, place: Ints, rank: Ints, since: Ints) -> Judged:
+    """Make the ideal ranking, and show from which depth on each document is shared; only where there is a working."""
+    if judged.working is None:
+        return judged
+    value = np.full(len(judged.label_grade), -np.inf)
+    value[best] = -place
+    ideal = judged.ideal_by(value, title="nearest ideal ranking")
+    how, returned = "max(rank, rank_in_the_run)", rank <= DEPTH
+    ideal.column("shared from depth", since, how, where=returned, rank_in_the_run=rank)
+    return ideal

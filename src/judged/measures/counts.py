@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.measures.arithmetic import relevant_known, relevant_returned
+from judged.measures.arithmetic import all_relevant, relevant_returned
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import CUTOFF, REL
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
 
-_COUNT = Properties(high=None, needs_ranking=False, higher_is_better=None)
+_COUNT = Properties(high=None, needs_ranking=False, higher_is_better=None, additive=True, better_first=True)
 
 
 @measure(
@@ -24,7 +24,15 @@ _COUNT = Properties(high=None, needs_ranking=False, higher_is_better=None)
     misleads="It says nothing of quality.",
     aliases={"num_ret": {}},
     aggregate="sum",
-    properties=Properties(high=None, needs_ranking=False, ignores_unjudged_tail=False, higher_is_better=None),
+    properties=Properties(
+        high=None,
+        needs_ranking=False,
+        ignores_unjudged_tail=False,
+        higher_is_better=None,
+        missing_matter=False,
+        additive=True,
+        better_first=True,
+    ),
     tools={"trec_eval": "num_ret", "ir_measures": "NumRet"},
 )
 class NumRet(Measure):
@@ -38,7 +46,7 @@ class NumRet(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Take the length of each ranking."""
-        return judged.returned.astype(np.float64)
+        return judged.step(self, judged.returned.astype(np.float64), "documents returned")
 
 
 @measure(
@@ -64,7 +72,8 @@ class NumRel(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Relevant judged documents."""
-        return relevant_known(judged, self.rel)
+        known = all_relevant(judged, self.rel)
+        return judged.step(self, known, "R", R=known)
 
 
 @measure(
@@ -74,7 +83,7 @@ class NumRel(Measure):
     misleads="Topics with many relevant documents dominate the sum.",
     aliases={"num_rel_ret": {}, "hits": {}},
     aggregate="sum",
-    properties=Properties(high=None, needs_ranking=False),
+    properties=Properties(high=None, needs_ranking=False, missing_matter=False, additive=True, better_first=True),
     tools={"trec_eval": "num_rel_ret", "ir_measures": "NumRelRet", "ranx": "hits@10 (averaged over topics)"},
 )
 class NumRelRet(Measure):
@@ -93,7 +102,8 @@ class NumRelRet(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Relevant returned documents."""
-        return relevant_returned(judged, self.rel, self.cutoff)
+        found = relevant_returned(judged, self.rel, self.cutoff)
+        return judged.step(self, found, "relevant_found", relevant_found=found)
 
 
 @measure(
@@ -103,7 +113,9 @@ class NumRelRet(Measure):
     misleads="It grows with the pool as well as with the errors of the run.",
     aliases={"num_nonrel_judged_ret": {}},
     aggregate="sum",
-    properties=Properties(high=None, needs_ranking=False, monotone=False, higher_is_better=False),
+    properties=Properties(
+        high=None, needs_ranking=False, monotone=False, higher_is_better=False, missing_matter=False, additive=True
+    ),
     tools={"trec_eval": "num_nonrel_judged_ret"},
 )
 class NumNonrelRet(Measure):
@@ -121,7 +133,8 @@ class NumNonrelRet(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Returned documents with a grade from 0 that is below the level."""
-        return judged.sum((judged.grade >= 0) & ~judged.relevant(self.rel))
+        counted = judged.column("judged not relevant", (judged.grade >= 0) & ~judged.relevant(self.rel))
+        return judged.step(self, judged.sum(counted), "sum of judged not relevant")
 
 
 @measure(
@@ -145,4 +158,4 @@ class NumQ(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """One a topic."""
-        return np.ones(len(judged))
+        return judged.step(self, np.ones(len(judged)), "1 for each topic")

@@ -10,6 +10,7 @@ a topic, one column a rank, a block of topics at a time.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,13 +19,15 @@ import numpy as np
 
 from judged.judging.segments import segment_starts
 from judged.measures.base import Measure, Properties
+from judged.measures.cwl_sheet import Note, Sheet
 from judged.measures.facts import amounts, blocks
 from judged.measures.parameters import Parameter, one_of, whole, yes_no
-from judged.measures.scale import check_order, check_scale, share_of_scale
+from judged.measures.scale import check_order, check_scale, share_in_words, share_of_scale
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
     from judged.judging import Judged
+    from judged.judging.working import Part
 
 OF = Parameter(
     "What is expected of the user: EU, the gain for each document read; ETU, the gain of all that is read; EC and ETC,"
@@ -53,10 +56,14 @@ RESIDUAL = Parameter(
     yes_no,
     values="true or false",
 )
-EXPECTED = Properties(graded=True)
+EXPECTED = Properties(graded=True, missing_matter=False)
 """What is true of EU without residual: the other expectations have no upper bound, and a residual may be negative."""
-ADAPTIVE = Properties(graded=True, monotone=False)
+ADAPTIVE = Properties(graded=True, monotone=False, missing_matter=False)
 """The same where more gain can make the user stop, or read on, and so lower the gain for each document read."""
+FIXED = replace(EXPECTED, additive=True, better_first=True)
+"""The same where users read on alike whatever they read."""
+
+_FACTORS = {"EU": ("W", "gain"), "ETU": ("L", "gained"), "EC": ("W", "cost"), "ETC": ("L", "spent")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +76,26 @@ class Reading:
         What each document gives, from 0 to 1, and what it takes.
     relevant : (B, 1) float64
         How many documents of the topic gain something, returned or not.
+    notes : list of Note or None
+        What continuations write down, where someone asked for it; there is one topic then.
     """
 
     gain: Floats
     cost: Floats
     relevant: Floats
+    notes: list[Note] | None = None
+
+    def note(self, name: str, values: Floats, how: str, **parts: Part) -> Floats:
+        """Write down one number a rank, and give it back: (B, n). Parts that the formula does not name are left."""
+        if self.notes is not None:
+            named = set(re.findall(r"\w+", how))
+            self.notes.append(Note(name, values, how, {key: part for key, part in parts.items() if key in named}))
+        return values
+
+    @cached_property
+    def spent_word(self) -> str:
+        """What a formula calls the cost so far: the rank, where each document costs 1."""
+        return "rank" if self.notes is None or bool((self.cost == 1).all()) else "spent"
 
     @cached_property
     def rank(self) -> Floats:
@@ -127,30 +149,69 @@ class Expected:
         """The probability that each rank is the last one read."""
         return self.reached * (1.0 - self.continuation)
 
+    def added(self, of: str) -> Floats:
+        """Give what each rank adds to an expectation."""
+        weight, amount = _FACTORS[of]
+        return getattr(self, weight) * getattr(self.reading, amount)
+
     @property
     def EU(self) -> Floats:
         """The expected gain for each document read."""
-        return _total(self.W * self.reading.gain)
+        return _total(self.added("EU"))
 
     @property
     def ETU(self) -> Floats:
         """The expected gain of all that is read."""
-        return _total(self.L * self.reading.gained)
+        return _total(self.added("ETU"))
 
     @property
     def EC(self) -> Floats:
         """The expected cost of each document read."""
-        return _total(self.W * self.reading.cost)
+        return _total(self.added("EC"))
 
     @property
     def ETC(self) -> Floats:
         """The expected cost of all that is read."""
-        return _total(self.L * self.reading.spent)
+        return _total(self.added("ETC"))
 
     @cached_property
     def ED(self) -> Floats:
         """The expected number of documents read."""
         return _total(self.reached)
+
+    def write(self, sheet: Sheet, of: str, name: object) -> None:
+        """Write down how an expectation comes about."""
+        if of == "ED":
+            self.write_ED(sheet, name)
+            return
+        weight, amount = _FACTORS[of]
+        how, parts = f"{weight} * {amount}", {weight: getattr(self, weight), amount: getattr(self.reading, amount)}
+        sheet = self.write_L(sheet) if weight == "L" else self.write_W(sheet, amount)
+        sheet.column(how, self.added(of), how, **parts)
+        sheet.total(name, self.added(of), getattr(self, of), how)
+
+    def write_ED(self, sheet: Sheet, name: object) -> None:
+        """Write down how many documents are read."""
+        self.write_reached(sheet)
+        sheet.total(name, self.reached, self.ED, "reached")
+
+    def write_W(self, sheet: Sheet, amount: str) -> Sheet:
+        """Write down each rank's share of all reading, and say where to go on."""
+        self.write_ED(sheet, "ED")
+        sheet = sheet.by_hit() if amount == "gain" else sheet
+        sheet.column("W", self.W, "reached / ED", reached=self.reached, ED=float(self.ED[0]))
+        return sheet
+
+    def write_L(self, sheet: Sheet) -> Sheet:
+        """Write down how likely each rank is the last, and say where to go on."""
+        self.write_reached(sheet)
+        sheet.column("L", self.L, "reached * (1 - C)", reached=self.reached, C=self.continuation)
+        return sheet
+
+    def write_reached(self, sheet: Sheet) -> None:
+        """Write down how likely users read on, and how likely they come to each rank."""
+        sheet.notes()
+        sheet.column("reached", self.reached, "C of all ranks above, multiplied", C=self.continuation)
 
 
 class UserModel(Measure):
@@ -168,8 +229,9 @@ class UserModel(Measure):
         """What is true of these scores: more than one document's gain has no bound, a cost is neither good nor bad."""
         known = self.entry.properties
         if self.costs == "given":  # an unjudged document has a cost too
-            known = replace(known, ignores_unjudged_tail=False)
+            known = replace(known, ignores_unjudged_tail=False, additive=False, better_first=False)
         if self.residual:
+            known = replace(known, better_first=False)
             return replace(known, low=None, high=None, monotone=False, higher_is_better=False)
         if self.of == "EU":
             return known
@@ -198,11 +260,25 @@ class UserModel(Measure):
         ranks = _Ranks(judged, self)
         scores = np.empty(len(judged))
         for first, behind in blocks(len(judged), ranks.columns):
-            value = getattr(self.expected(ranks.reading(first, behind, 0.0)), self.of)
+            block = ranks, first, behind
             if self.residual:
-                value = getattr(self.expected(ranks.reading(first, behind, 1.0)), self.of) - value
+                least = self._expect(*block, 0.0, f"{self.of} as it is")
+                most = self._expect(*block, 1.0, f"{self.of} with the most gain")
+                parts = {f"{self.of}_with_the_most_gain": most, f"{self.of}_as_it_is": least}
+                value = judged.step(self, most - least, " - ".join(parts), **parts)
+            else:
+                value = self._expect(*block, 0.0, self)
             scores[first:behind] = value
         return scores
+
+    def _expect(self, ranks: _Ranks, first: int, behind: int, unjudged: float, name: object) -> Floats:
+        """Compute the expectation for some topics, where unjudged documents gain what is said."""
+        reading = ranks.reading(first, behind, unjudged)
+        user = self.expected(reading)
+        if reading.notes is not None:
+            how = share_in_words(ranks.judged.grade, self.min, self.max)
+            user.write(Sheet.of(ranks.judged, user, None if unjudged else ranks.gain, how), self.of, name)
+        return getattr(user, self.of)
 
 
 class _Ranks:
@@ -225,15 +301,15 @@ class _Ranks:
         gain = np.full(shape, unjudged)
         part = slice(judged.starts[first], judged.starts[behind])
         _lay_out(gain, judged.topic[part] - first, judged.rank[part], self.gain[part])
-        relevant = self.relevant[first:behind]
+        relevant, notes = self.relevant[first:behind], None if judged.working is None else list[Note]()
         if unjudged:
             relevant = np.maximum(relevant, np.count_nonzero(gain, axis=1)[:, np.newaxis])
         if self.cost is None:
-            return Reading(gain, np.ones((1, self.columns)), relevant)
+            return Reading(gain, np.ones((1, self.columns)), relevant, notes)
         cost, every = np.ones(shape), judged.everything
         part = slice(self.cost_starts[first], self.cost_starts[behind])
         _lay_out(cost, every.topic[part] - first, every.rank[part], self.cost[part])
-        return Reading(gain, cost, relevant)
+        return Reading(gain, cost, relevant, notes)
 
 
 def _lay_out(dense: Floats, row: Ints, rank: Ints, values: Floats) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.base import measure, param
-from judged.measures.cwl import COSTS, DEPTH, EXPECTED, OF, RESIDUAL, Reading, UserModel
-from judged.measures.parameters import Parameter, real
+from judged.measures.cwl import COSTS, DEPTH, FIXED, OF, RESIDUAL, Reading, UserModel
+from judged.measures.parameters import Parameter, real, spell
 from judged.measures.scale import HIGHEST, LOWEST
 from judged.measures.trap import falling_to
 
@@ -28,7 +28,7 @@ PATIENCE = Parameter(
     misleads="It is not TBG: the weights are scaled to add up to 1, and every gain counts in full. Without costs=given"
     " it is RBP with p = 2^(-1/h).",
     aliases={"TBGCWLMetric": {}},
-    properties=EXPECTED,
+    properties=FIXED,
     tools={"cwl_eval": "TBG-H@224"},
 )
 class CwlTBG(UserModel):
@@ -59,7 +59,8 @@ class CwlTBG(UserModel):
         """What is left after the document's cost; nobody reads on after the last."""
         left = np.exp2(-reading.cost / self.halflife)
         left[:, -1] = 0.0
-        return left
+        cost = "1" if reading.spent_word == "rank" else "cost"
+        return reading.note("C", left, f"2^(-{cost} / {spell(self.halflife)}), 0 at the last rank", cost=reading.cost)
 
 
 @measure(
@@ -69,7 +70,7 @@ class CwlTBG(UserModel):
     misleads="It is not U-measure: the weight is that of the place where a document begins, not where it ends, and"
     " weights are scaled to add up to 1.",
     aliases={"UMeasureCWLMetric": {}},
-    properties=EXPECTED,
+    properties=FIXED,
     tools={"cwl_eval": "U-L@1000"},
 )
 class CwlU(UserModel):
@@ -98,4 +99,7 @@ class CwlU(UserModel):
         weights = np.ones_like(reading.spent)
         weights[:, 1:] = np.maximum(0.0, 1.0 - reading.spent[:, :-1] / self.L)
         weights[:, -1] = 0.0
-        return falling_to(weights)
+        above = "(rank - 1)" if reading.spent_word == "rank" else "spent of the rank above"
+        how = f"max(0, 1 - {above} / {spell(self.L)}), 0 at the last rank"
+        reading.note("weight", weights, how, spent=reading.spent)
+        return reading.note("C", falling_to(weights), "weight of the next rank / weight", weight=weights)

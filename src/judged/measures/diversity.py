@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from judged.judging.segments import segment_sum
+from judged.measures.arithmetic import divide
 from judged.measures.gain import discounts
+from judged.measures.gained import down_to_last
 from judged.measures.parameters import Parameter, real
 
 if TYPE_CHECKING:
@@ -28,17 +30,47 @@ BETA = Parameter(
 MOST = math.e / (math.e - 1)
 """What a share of the greedy ideal cannot exceed: greedy reaches 1 - 1/e of the true ideal at every rank."""
 
-Weigh: TypeAlias = "Callable[[Floats, Ints], Floats]"
+_MOST_COLUMNS = 8  # of subtopics, side by side
+_MOST_ROWS = 20
+_POSSIBLE = "documents that all cover every subtopic"
 
 
-def by_log(values: Floats, ranks: Ints) -> Floats:
-    """Discount by log2(rank + 1), as ndeval writes it: a product, which rounds differently from a quotient."""
+class Weigh(NamedTuple):
+    """What a gain is worth at its rank, and the formula of that."""
+
+    weigh: Callable[[Floats, Ints], Floats]
+    how: str
+
+
+def _by_log(values: Floats, ranks: Ints) -> Floats:
+    """Discount as ndeval writes it: by a product, which rounds differently from a quotient."""
     return values * (math.log(2.0) / discounts(ranks, "ln", 2.0))
 
 
-def by_rank(values: Floats, ranks: Ints) -> Floats:
-    """Divide by the rank."""
+def _by_rank(values: Floats, ranks: Ints) -> Floats:
     return values / ranks
+
+
+BY_LOG, BY_RANK = Weigh(_by_log, "G / log2(rank + 1)"), Weigh(_by_rank, "G / rank")
+
+
+class Novel(Protocol):
+    """A measure that weighs novelty."""
+
+    @property
+    def cutoff(self) -> int:
+        """How many documents count."""
+        ...
+
+    @property
+    def rel(self) -> float:
+        """The least relevant grade."""
+        ...
+
+    @property
+    def alpha(self) -> float:
+        """How much a subtopic loses with each document that covers it."""
+        ...
 
 
 def powers(base: float, count: int, first: float = 1.0) -> Floats:
@@ -73,29 +105,84 @@ def subtopics(judged: Judged, rel: float) -> Ints:
 def covered(judged: Judged, rel: float, cutoff: int) -> tuple[Ints, Ints]:
     """Give topic and subtopic of each label for which one of the first k documents is relevant."""
     labels = judged.aspects
-    found = relevant_to(labels, rel) & judged.within(cutoff)[labels.of]
-    return judged.topic[labels.of[found]], labels.aspect[found]
+    within = judged.within(cutoff)
+    found = relevant_to(labels, rel) & within[labels.of]
+    of, aspect = labels.of[found], labels.aspect[found]
+    if judged.working is not None:
+        _show_subtopics(judged, of, aspect, np.ones(len(of)), within)
+    return judged.topic[of], aspect
 
 
-def novelty(judged: Judged, rel: float, alpha: float) -> Floats:
-    """Give each hit its gain: for each of its subtopics (1 - alpha) to the number of earlier hits on it. (H,)."""
+def show_coverage(judged: Judged, rel: float, aspect: Ints) -> None:
+    """Show how many of the documents looked at are relevant to each subtopic of the only topic."""
+    labels, names = judged.label_aspects, judged.qrels.aspects.names
+    known = np.unique(labels.aspect[relevant_to(labels, rel)])
+    count = np.bincount(aspect, minlength=len(names))[known]
+    if len(known):
+        judged.rows("subtopics", {"subtopic": [names[one] for one in known.tolist()], "documents": count})
+    judged.step("n", np.array([len(known)]), "subtopics with a relevant document in the qrels")
+
+
+def novelty(judged: Judged, rel: float, alpha: float, cutoff: int | None = None) -> tuple[Floats, Bools]:
+    """Give each hit its gain: for each of its subtopics (1 - alpha) to the number of earlier hits on it. (H,).
+
+    And mark the hits that are added up: (H,).
+    """
     labels = judged.aspects
-    counted = relevant_to(labels, rel)
-    of, aspect = labels.of[counted], labels.aspect[counted]
+    relevant = relevant_to(labels, rel)
+    of, aspect = labels.of[relevant], labels.aspect[relevant]
     subtopic = judged.topic[of] * len(judged.qrels.aspects.names) + aspect
     order = np.argsort(subtopic, kind="stable")  # hits are in rank order already
     found = subtopic[order]
     before = np.empty(len(order), dtype=np.int64)
     before[order] = np.arange(len(order)) - np.searchsorted(found, found)
-    return segment_sum(powers(1.0 - alpha, int(before.max(initial=0)) + 1)[before], of, len(judged.rank))
+    worth = powers(1.0 - alpha, int(before.max(initial=0)) + 1)[before]
+    gain = segment_sum(worth, of, len(judged.rank))
+    counted = down_to_last(judged, gain, cutoff)
+    if judged.working is not None:
+        _show_subtopics(judged, of, aspect, worth, counted)
+        how = f"{1.0 - alpha:g}^(documents above that cover it), for each subtopic that it covers, added up"
+        judged.column("G", gain, how, where=counted)
+    return gain, counted
 
 
-def best_possible(count: Ints, alpha: float, cutoff: int, weigh: Weigh) -> Floats:
-    """Give what documents that all cover every subtopic would gain down to a rank, for topics of so many subtopics."""
+def _show_subtopics(judged: Judged, of: Ints, aspect: Ints, worth: Floats, counted: Bools) -> None:
+    """Show what each subtopic of each hit is worth, a column a subtopic, unless these are many."""
+    shown = np.unique(aspect)
+    for one in shown.tolist() if len(shown) <= _MOST_COLUMNS else ():
+        column = np.zeros(len(judged.rank))
+        column[of[aspect == one]] = worth[aspect == one]
+        judged.column(f"subtopic {judged.qrels.aspects.names[one]}", column, where=counted)
+
+
+def share_of_possible(measure: Novel, judged: Judged, by: Weigh, *, in_full: bool = True) -> Floats:
+    """Divide the novelty of the first k, weighed by rank, by the most that is possible: (T,).
+
+    Without `in_full`, the most is shown as one number.
+    """
+    gain, counted = novelty(judged, measure.rel, measure.alpha, measure.cutoff)
+    found = judged.total("gains", by.weigh(gain, judged.rank), by.how, where=counted, G=gain)
+    most = _best_possible(judged, measure, by, in_full=in_full)
+    return judged.step(measure, divide(found, most), "gains / possible", gains=found, possible=most)
+
+
+def _best_possible(judged: Judged, measure: Novel, by: Weigh, *, in_full: bool) -> Floats:
+    """Give what documents that all cover every subtopic would gain down to the cutoff: (T,)."""
+    count = subtopics(judged, measure.rel)
     distinct, which = np.unique(count, return_inverse=True)
-    ranks = np.arange(1, cutoff + 1)
-    most = [np.cumsum(weigh(powers(1.0 - alpha, cutoff, float(each)), ranks))[-1] for each in distinct.tolist()]
-    return np.array(most)[which]
+    ranks, most = np.arange(1, measure.cutoff + 1), list[float]()
+    for each in distinct.tolist():
+        gain = powers(1.0 - measure.alpha, measure.cutoff, float(each))
+        weighed = by.weigh(gain, ranks)
+        so_far = np.cumsum(weighed)
+        most.append(so_far[-1])
+        if in_full and judged.working is not None:
+            columns = {"rank": ranks, "G": gain, by.how: weighed, "so far": so_far}
+            first = {name: column[:_MOST_ROWS] for name, column in columns.items()}
+            title = _POSSIBLE + (f", the first {_MOST_ROWS}" if measure.cutoff > _MOST_ROWS else "")
+            judged.rows(title, first, G=f"{each} * {1.0 - measure.alpha:g}^(rank - 1)")
+    possible = np.array(most)[which]
+    return judged.step("possible", possible, f"gains of {_POSSIBLE} down to rank {measure.cutoff}")
 
 
 def greedy_ideal(judged: Judged, rel: float, alpha: float, depth: int | None = None) -> Judged:
@@ -118,7 +205,7 @@ def greedy_ideal(judged: Judged, rel: float, alpha: float, depth: int | None = N
         if rank == depth:
             break
         value[pair[chosen]] = -rank
-    return judged.ideal_by(value)
+    return judged.ideal_by(value, title="greedy ideal ranking")
 
 
 def _greedily(topic: Ints, doc: Ints, subtopic: Ints, fading: float) -> Iterator[Ints]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.gain import gains
+from judged.measures.gained import gained
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY, UNDEFINED, spell
 from judged.measures.scale import HIGHEST, check_scale
 
@@ -43,7 +43,7 @@ def product_above(judged: Judged, values: Floats, within: Bools) -> Floats:
     " matters.",
     misleads="The highest grade changes every number: 4 in gdeval, 3 elsewhere. Nearly all of it is decided at rank 1,"
     " so few topics decide a comparison.",
-    properties=Properties(graded=True),
+    properties=Properties(graded=True, missing_matter=False, better_first=True),
     tools={"gdeval": "err@20 (here ERR(max=4,undefined=skip)@20)", "ir_measures": "ERR@20 (here ERR(max=4)@20)"},
 )
 class ERR(Measure):
@@ -85,5 +85,10 @@ class ERR(Measure):
         """The chance that each document is the one, divided by its rank."""
         check_scale(judged, self.max, self)
         within = judged.within(self.cutoff)
-        satisfied = gains(judged.grade, "exp2") / 2.0**self.max
-        return judged.sum(satisfied * product_above(judged, 1.0 - satisfied, within) / judged.rank * within)
+        gain, counted = gained(judged, "exp2", self.cutoff)
+        satisfied = gain / 2.0**self.max
+        judged.column("R", satisfied, f"gain / 2^{spell(self.max)}", where=counted, gain=gain)
+        seen = product_above(judged, 1.0 - satisfied, within)
+        judged.column("seen", seen, "product of (1 - R) above", where=counted)
+        expected = satisfied * seen / judged.rank
+        return judged.total(self, expected, "R * seen / rank", where=counted, R=satisfied, seen=seen)

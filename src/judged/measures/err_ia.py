@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.diversity import ALPHA, MOST, best_possible, by_rank, greedy_ideal, novelty, subtopics
+from judged.measures.diversity import ALPHA, BY_RANK, MOST, greedy_ideal, share_of_possible
 from judged.measures.parameters import BOUNDED_CUTOFF, JUDGED_ONLY, REL, UNDEFINED
 
 if TYPE_CHECKING:
@@ -45,8 +45,7 @@ class ERRIA(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Divide the novelty of the first k by the rank, and the sum by the most that is possible."""
-        gain = by_rank(novelty(judged, self.rel, self.alpha), judged.rank) * judged.within(self.cutoff)
-        return divide(judged.sum(gain), best_possible(subtopics(judged, self.rel), self.alpha, self.cutoff, by_rank))
+        return share_of_possible(self, judged, BY_RANK)
 
 
 @measure(
@@ -81,4 +80,6 @@ class nERRIA(Measure):
     def score(self, judged: Judged) -> Floats:
         """Divide the ERR-IA of the ranking by that of the ideal."""
         err = ERRIA(cutoff=self.cutoff, rel=self.rel, alpha=self.alpha, judged_only=False, undefined=0.0)
-        return divide(err.score(judged), err.score(greedy_ideal(judged, self.rel, self.alpha, self.cutoff)))
+        ideal = greedy_ideal(judged, self.rel, self.alpha, self.cutoff)
+        found, most = (share_of_possible(err, ranked, BY_RANK, in_full=False) for ranked in (judged, ideal))
+        return judged.step(self, divide(found, most), "ERRIA / ideal_ERRIA", ERRIA=found, ideal_ERRIA=most)

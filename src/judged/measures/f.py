@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judged.measures.arithmetic import divide, relevant_known, relevant_returned
+from judged.measures.arithmetic import all_relevant, divide, relevant_returned
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED, Parameter, real
 
@@ -30,13 +30,22 @@ def f_measure(precision: Floats, recall: Floats, beta: float) -> Floats:
     return divide((weight + 1.0) * precision * recall, recall + weight * precision)
 
 
+def _of_both(measure: F | SetF, judged: Judged, precision: Floats, recall: Floats) -> Floats:
+    """Weigh precision and recall together, and show how."""
+    how = "(1 + beta^2) * precision * recall / (beta^2 * precision + recall)"
+    if measure.beta == 1:
+        how = "2 * precision * recall / (precision + recall)"
+    value = f_measure(precision, recall, measure.beta)
+    return judged.step(measure, value, how, precision=precision, recall=recall, beta=measure.beta)
+
+
 @measure(
     family="set at a cutoff",
     cite="van Rijsbergen 1979",
     use="When the first page should be clean and complete, and one number is wanted.",
     misleads="It hides which of the two is bad; report P@k and R@k with it.",
     aliases={"F1": {"beta": 1}},
-    properties=Properties(),
+    properties=Properties(against_ideal=True, additive=True, better_first=True),
     tools={"ranx": "f1@10"},
 )
 class F(Measure):
@@ -60,8 +69,12 @@ class F(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """F of P@k and R@k."""
-        hits = relevant_returned(judged, self.rel, self.cutoff)
-        return f_measure(hits / self.cutoff, divide(hits, relevant_known(judged, self.rel)), self.beta)
+        found, known = relevant_returned(judged, self.rel, self.cutoff), all_relevant(judged, self.rel)
+        precision = judged.step(
+            "precision", found / self.cutoff, "relevant_found / k", relevant_found=found, k=self.cutoff
+        )
+        recall = judged.step("recall", divide(found, known), "relevant_found / R", relevant_found=found, R=known)
+        return _of_both(self, judged, precision, recall)
 
 
 @measure(
@@ -70,7 +83,14 @@ class F(Measure):
     use="For Boolean results and classifiers of documents, where there is a set and no ranking.",
     misleads="trec_eval's set_F takes a weight that is not squared: its set_F.4 is SetF(beta=2).",
     aliases={"set_F": {}},
-    properties=Properties(needs_ranking=False, ignores_unjudged_tail=False, perfect=1.0),
+    properties=Properties(
+        needs_ranking=False,
+        ignores_unjudged_tail=False,
+        perfect=1.0,
+        against_ideal=True,
+        additive=True,
+        better_first=True,
+    ),
     tools={"trec_eval": "set_F", "ir_measures": "SetF (its beta is not squared)"},
 )
 class SetF(Measure):
@@ -96,5 +116,8 @@ class SetF(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """F of SetP and SetR."""
-        hits = relevant_returned(judged, self.rel)
-        return f_measure(divide(hits, judged.returned), divide(hits, relevant_known(judged, self.rel)), self.beta)
+        found, known = relevant_returned(judged, self.rel), all_relevant(judged, self.rel)
+        how, returned = "relevant_found / returned", judged.returned
+        precision = judged.step("precision", divide(found, returned), how, relevant_found=found, returned=returned)
+        recall = judged.step("recall", divide(found, known), "relevant_found / R", relevant_found=found, R=known)
+        return _of_both(self, judged, precision, recall)

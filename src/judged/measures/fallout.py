@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.accuracy import SIZE, check_size
-from judged.measures.arithmetic import divide, relevant_known, relevant_returned, returned_within
+from judged.measures.arithmetic import all_relevant, divide, relevant_returned, returned_within
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import CUTOFF, REL
 
@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     use="To draw ROC curves, or to say how much of the rest of the collection a filter lets through.",
     misleads="Almost everything is not relevant, so it is tiny for any short list, and it rewards returning nothing.",
     properties=Properties(
-        needs_ranking=False, ignores_unjudged_tail=False, monotone=False, perfect=0.0, higher_is_better=False
+        needs_ranking=False,
+        ignores_unjudged_tail=False,
+        monotone=False,
+        perfect=0.0,
+        higher_is_better=False,
+        additive=True,
     ),
     tools={"torchmetrics": "RetrievalFallOut (n is the number of documents scored)"},
 )
@@ -45,10 +50,15 @@ class Fallout(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Not relevant and returned, divided by not relevant."""
-        relevant = relevant_known(judged, self.rel)
-        wrong = returned_within(judged, self.cutoff) - relevant_returned(judged, self.rel, self.cutoff)
-        check_size(self, self.n, relevant + wrong)
-        return divide(wrong, self.n - relevant)
+        found, known = relevant_returned(judged, self.rel, self.cutoff), all_relevant(judged, self.rel)
+        returned = returned_within(judged, self.cutoff)
+        wrong = judged.step(
+            "not relevant", returned - found, "returned - relevant_found", returned=returned, relevant_found=found
+        )
+        check_size(self, self.n, known + wrong)
+        return judged.step(
+            self, divide(wrong, self.n - known), "not_relevant / (N - R)", not_relevant=wrong, N=self.n, R=known
+        )
 
 
 @measure(
@@ -56,7 +66,7 @@ class Fallout(Measure):
     cite="Cleverdon, Mills and Keen 1966",
     use="To see how rare relevant documents are: what precision a random ranking would have.",
     misleads="It is a property of topics and collection, not of the run.",
-    properties=Properties(needs_ranking=False, higher_is_better=None),
+    properties=Properties(needs_ranking=False, higher_is_better=None, additive=True, better_first=True),
 )
 class Generality(Measure):
     r"""Generality: the share of the collection that is relevant.
@@ -76,6 +86,6 @@ class Generality(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Relevant, divided by all."""
-        relevant = relevant_known(judged, self.rel)
-        check_size(self, self.n, relevant)
-        return relevant / self.n
+        known = all_relevant(judged, self.rel)
+        check_size(self, self.n, known)
+        return judged.step(self, known / self.n, "R / N", R=known, N=self.n)

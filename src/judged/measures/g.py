@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.measures.arithmetic import divide, log2, relevant_known
+from judged.measures.arithmetic import all_relevant, divide, log2
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.gain import GAIN, Gain, discounts, gaining, gains, ideal_by_gain
+from judged.measures.gain import GAIN, Gain, discounts, gaining, ideal_by_gain
+from judged.measures.gained import gained
 from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     cite="trec_eval (Buckley 2008)",
     use="Between AP and nDCG: a relevant document is not punished for standing below other relevant ones.",
     misleads="Unjudged documents count as not relevant. Seldom reported, so there is little to compare with.",
-    properties=Properties(perfect=1.0),
+    properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
     tools={"trec_eval": "binG"},
 )
 class BinG(Measure):
@@ -44,8 +45,14 @@ class BinG(Measure):
     def score(self, judged: Judged) -> Floats:
         """Add up the discounted relevant documents, and divide by R."""
         relevant = judged.relevant(self.rel)
-        wasted = judged.rank - judged.count_so_far(relevant)
-        return divide(judged.sum(relevant / discounts(wasted + 1, "log2", 2.0)), relevant_known(judged, self.rel))
+        so_far = judged.count_so_far(relevant)
+        wasted = judged.rank - so_far
+        judged.column("m", wasted, "rank - relevant", where=relevant, relevant=so_far)
+        discount = discounts(wasted + 1, "log2", 2.0)
+        judged.column("discount", discount, "log2(2 + m)", where=relevant, m=wasted)
+        worth = judged.total("worth", 1.0 / discount, "1 / discount", where=relevant, discount=discount)
+        known = all_relevant(judged, self.rel)
+        return judged.step(self, divide(worth, known), "worth / R", worth=worth, R=known)
 
 
 @measure(
@@ -81,12 +88,20 @@ class G(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Add up the discounted gains, and divide by the sum of the ideal ones."""
-        worth, ideal = gains(judged.grade, self.gain), ideal_by_gain(judged, self.gain)
-        best = gains(ideal.grade, self.gain)
-        cost = ideal.so_far_at(judged.topic, judged.rank, ideal.sum_so_far(np.maximum(best, 1.0)))
+        ideal = ideal_by_gain(judged, self.gain)
+        best, shown = gained(ideal, self.gain)
+        ideal_cost = ideal.sum_so_far(np.maximum(best, 1.0))
+        ideal.column("C", ideal_cost, "sum of max(gain, 1) so far", where=shown)
+        most = ideal.step("ideal_gain", ideal.sum(best), "sum of gain")
+        cost = ideal.so_far_at(judged.topic, judged.rank, ideal_cost)
         cost = _plus_ones(cost, np.maximum(judged.rank - ideal.returned[judged.topic], 0))
-        behind = 2.0 + cost - judged.sum_so_far(worth)
-        return divide(judged.sum(worth / log2(behind)), ideal.sum(best))
+        worth, shown = gained(judged, self.gain)
+        so_far = judged.column("CG", judged.sum_so_far(worth), "sum of gain so far", where=shown)
+        judged.column("C", cost, "that of the ideal ranking, and 1 for each rank behind its end", where=shown)
+        discount = log2(2.0 + cost - so_far)
+        judged.column("discount", discount, "log2(2 + C - CG)", where=shown, C=cost, CG=so_far)
+        total = judged.total("gains", worth / discount, "gain / discount", where=shown, gain=worth, discount=discount)
+        return judged.step(self, divide(total, most), "gains / ideal_gain", gains=total, ideal_gain=most)
 
     def is_defined(self, judged: Judged) -> Any:
         """Mark the topics in which some judged document gains something."""

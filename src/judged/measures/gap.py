@@ -9,7 +9,7 @@ import numpy as np
 from judged.judging.segments import running_count, running_sum
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.parameters import JUDGED_ONLY, UNDEFINED, Parameter, shares
+from judged.measures.parameters import JUDGED_ONLY, UNDEFINED, Parameter, shares, spell
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -43,7 +43,7 @@ THRESHOLDS = Parameter(
     cite="Robertson, Kanoulas and Yilmaz 2010",
     use="Graded judgments where AP would be taken if they were binary: users differ in where they draw the line.",
     misleads="Seldom reported, so there is little to compare with; and as AP it says little about the first page.",
-    properties=Properties(graded=True, monotone=False, perfect=1.0),
+    properties=Properties(graded=True, monotone=False, perfect=1.0, against_ideal=True, better_first=True),
     tools={"TREC Session 2011 script": "GAP (equal thresholds)", "MATTERS": "gradedAveragePrecision"},
 )
 class GAP(Measure):
@@ -74,7 +74,32 @@ class GAP(Measure):
     def score(self, judged: Judged) -> Floats:
         """Average the expected precision at each rank, over the expected number of relevant documents."""
         worth, known = self._probability(judged.grade), self._probability(judged.label_grade)
-        return divide(judged.sum(_agreed(judged, worth) / judged.rank), judged.sum_labels(known))
+        agreed, found = _agreed(judged, worth), worth > 0
+        judged.column("G", worth, self._rule(), where=found)
+        judged.column("agreed", agreed, "sum of min(G, own G) down to this rank", where=found)
+        precisions = judged.total("precisions", agreed / judged.rank, "agreed / rank", where=found, agreed=agreed)
+        relevant = judged.sum_labels(known)
+        if judged.working is not None:
+            self._show_judged(judged, known)
+        judged.step("expected relevant", relevant, "G of all judged documents, added up")
+        return judged.step(
+            self,
+            divide(precisions, relevant),
+            "precisions / expected_relevant",
+            precisions=precisions,
+            expected_relevant=relevant,
+        )
+
+    def _rule(self) -> str:
+        if isinstance(self.g, str):
+            return "grade"
+        return "sum of " + ", ".join(f"{spell(share)} if grade >= {spell(grade)}" for grade, share in self.g)
+
+    def _show_judged(self, judged: Judged, known: Floats) -> None:
+        """Show how many judged documents have each grade, and what each of them adds."""
+        kept = known > 0
+        grades, first, count = np.unique(-judged.label_grade[kept], return_index=True, return_counts=True)
+        judged.rows("judged documents by grade", {"grade": -grades, "G": known[kept][first], "documents": count})
 
     def _probability(self, grades: Floats) -> Floats:
         """Give the probability that each grade is relevant, up to a factor."""

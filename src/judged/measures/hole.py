@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
 
+_SHOWN = 50  # ranks of a working: below, the sum is given
+
 
 @measure(
     family="incomplete judgments",
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
         perfect=0.0,
         higher_is_better=None,
         topics_apart=False,
+        additive=True,
     ),
     tools={"BEIR": "Hole@10"},
 )
@@ -56,5 +59,16 @@ class Hole(Measure):
         """Documents without any judgment in the first k, divided by k."""
         every = judged.everything
         known = pc.is_in(every.doc, value_set=pa.array(judged.qrels.index.row_names, pa.string()))
-        unknown = ~np.asarray(known, dtype=np.bool_) & (every.rank <= self.cutoff)
-        return np.bincount(every.topic[unknown], minlength=len(judged)) / self.cutoff
+        hole, first = ~np.asarray(known, dtype=np.bool_), every.rank <= self.cutoff
+        holes = np.bincount(every.topic[hole & first], minlength=len(judged)).astype(np.float64)
+        if judged.working is not None:
+            self._write(judged, hole[first].astype(np.float64), holes)
+        return judged.step(self, holes / self.cutoff, "holes / k", holes=holes, k=self.cutoff)
+
+    def _write(self, judged: Judged, hole: Floats, holes: Floats) -> None:
+        """Show the holes of a page; of a long one, where it begins."""
+        shown = hole[:_SHOWN]
+        judged.by_rank("hole", shown, "judged for no topic")
+        if len(hole) > _SHOWN:
+            judged.step(f"holes to rank {_SHOWN}", shown.sum(keepdims=True), "sum of hole")
+        judged.step("holes", holes, "sum of hole" if len(hole) <= _SHOWN else f"the same to rank {self.cutoff}")

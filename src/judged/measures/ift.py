@@ -8,7 +8,7 @@ import numpy as np
 
 from judged.measures.base import measure, param
 from judged.measures.cwl import ADAPTIVE, COSTS, DEPTH, OF, RESIDUAL, Reading, UserModel
-from judged.measures.parameters import Parameter, real
+from judged.measures.parameters import Parameter, real, spell
 from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
@@ -28,14 +28,19 @@ R1 = Parameter("How sharply the user stops once the goal is reached.", 10.0, rea
 R2 = Parameter("How sharply the user stops below the expected rate.", 10.0, real(0), values="number from 0")
 
 
-def after_goal(reading: Reading, goal: float, b: float, sharpness: float) -> Floats:
+def after_goal(reading: Reading, goal: float, b: float, sharpness: float, name: str = "C") -> Floats:
     """Give the probability of reading on that falls as the goal comes nearer."""
-    return 1.0 - _logistic(goal - reading.gained, b, sharpness)
+    going_on = 1.0 - _logistic(goal - reading.gained, b, sharpness)
+    how = f"1 - 1 / (1 + {spell(b)} * exp(({spell(goal)} - gained) * {spell(sharpness)}))"
+    return reading.note(name, going_on, how, gained=reading.gained)
 
 
-def above_rate(reading: Reading, rate: float, b: float, sharpness: float) -> Floats:
+def above_rate(reading: Reading, rate: float, b: float, sharpness: float, name: str = "C") -> Floats:
     """Give the probability of reading on that is low below the expected rate."""
-    return _logistic(rate - reading.gained / reading.spent, b, sharpness)
+    found = reading.gained / reading.spent
+    reading.note("rate", found, f"gained / {reading.spent_word}", gained=reading.gained, spent=reading.spent)
+    how = f"1 / (1 + {spell(b)} * exp(({spell(rate)} - rate) * {spell(sharpness)}))"
+    return reading.note(name, _logistic(rate - found, b, sharpness), how, rate=found)
 
 
 def _logistic(lacking: Floats, b: float, sharpness: float) -> Floats:
@@ -155,4 +160,6 @@ class IFT12(UserModel):
 
     def continuation(self, reading: Reading) -> Floats:
         """Go on while the goal is far and the rate is high."""
-        return after_goal(reading, self.T, self.b1, self.R1) * above_rate(reading, self.A, self.b2, self.R2)
+        wanting = after_goal(reading, self.T, self.b1, self.R1, "C1")
+        getting = above_rate(reading, self.A, self.b2, self.R2, "C2")
+        return reading.note("C", wanting * getting, "C1 * C2", C1=wanting, C2=getting)

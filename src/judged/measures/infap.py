@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judged.measures.arithmetic import divide, relevant_known
+from judged.measures.arithmetic import all_relevant, divide
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import REL, UNDEFINED
 
@@ -21,7 +21,7 @@ _LEAST = 0.00001  # trec_eval's smoothing: neither share can be 0/0
     use="Only a random sample of the pool was judged: it estimates the AP that full judgments would give.",
     misleads="What was in the pool without being judged must be in the qrels with a negative grade; without such rows"
     " it is close to AP, and no estimate.",
-    properties=Properties(),
+    properties=Properties(judged_better_first=True, against_ideal=True),
     tools={"trec_eval": "infAP", "ir_measures": "infAP"},
 )
 class InfAP(Measure):
@@ -57,4 +57,12 @@ class InfAP(Measure):
         above = judged.rank - 1
         likely = (found + _LEAST) / (found + not_relevant + 2 * _LEAST)
         expected = 1.0 / judged.rank + above / judged.rank * divide(pooled, above) * likely
-        return divide(judged.sum(expected * relevant), relevant_known(judged, self.rel))
+        judged.column("r", found, "relevant above", where=relevant)
+        judged.column("n", not_relevant, "judged not relevant above", where=relevant)
+        judged.column("p", pooled, "r, n and what else above is from the pool", where=relevant)
+        how = f"1 / rank + (rank - 1) / rank * (p / (rank - 1)) * (r + {_LEAST:.5f}) / (r + n + {2 * _LEAST:.5f})"
+        judged.column("expected precision", expected, how, where=relevant, r=found, n=not_relevant, p=pooled)
+        total = judged.total("sum of expected precision", expected, "expected precision", where=relevant)
+        known = all_relevant(judged, self.rel)
+        how = "sum_of_expected_precision / R"
+        return judged.step(self, divide(total, known), how, sum_of_expected_precision=total, R=known)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.base import measure, param
-from judged.measures.cwl import COSTS, DEPTH, EXPECTED, OF, RESIDUAL, Reading, UserModel
-from judged.measures.parameters import Parameter, real
+from judged.measures.cwl import COSTS, DEPTH, EXPECTED, FIXED, OF, RESIDUAL, Reading, UserModel
+from judged.measures.parameters import Parameter, real, spell
 from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ _LEAST_WANTED = 0.5  # below it x = i + 2T - gained can be less than 1, where mo
 def patience(remaining: Floats) -> Floats:
     """Give the probability of reading on where it grows with a number from 1: ((x - 1) / x)^2."""
     return ((remaining - 1.0) / remaining) ** 2
+
+
+PATIENCE = "((x - 1) / x)^2"
+"""The same as a formula."""
 
 
 @measure(
@@ -67,7 +71,9 @@ class INST(UserModel):
 
     def continuation(self, reading: Reading) -> Floats:
         """Patience with what is still missing from the goal."""
-        return patience(reading.rank + 2.0 * self.T - reading.gained)
+        x = reading.rank + 2.0 * self.T - reading.gained
+        reading.note("x", x, f"rank + 2 * {spell(self.T)} - gained", gained=reading.gained)
+        return reading.note("C", patience(x), PATIENCE, x=x)
 
 
 @measure(
@@ -76,7 +82,7 @@ class INST(UserModel):
     use="A discount with a goal of T useful documents that does not look at what was found.",
     misleads="Its weights fall slowly: much of the number depends on ranks that nobody judged. Look at its residual.",
     aliases={"INSQCWLMetric": {}},
-    properties=EXPECTED,
+    properties=FIXED,
     tools={"ir_measures": "INSQ(T=1.0,max_rel=3)", "cwl_eval": "INSQ-T=1"},
 )
 class INSQ(UserModel):
@@ -102,4 +108,5 @@ class INSQ(UserModel):
 
     def continuation(self, reading: Reading) -> Floats:
         """Patience that grows with the rank."""
-        return patience(reading.rank + 2.0 * self.T)[None, :]
+        x = (reading.rank + 2.0 * self.T)[None, :]
+        return reading.note("C", patience(x), PATIENCE, x=reading.note("x", x, f"rank + 2 * {spell(self.T)}"))

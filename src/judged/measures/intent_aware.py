@@ -10,7 +10,7 @@ from judged.judging.split import by_aspect
 from judged.measures.ap import AP
 from judged.measures.arithmetic import divide, relevant_known
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.diversity import covered, distinct_subtopics, subtopics
+from judged.measures.diversity import covered, distinct_subtopics, show_coverage, subtopics
 from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
 
 if TYPE_CHECKING:
@@ -47,9 +47,10 @@ class APIA(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Average the AP of the subtopics that have relevant documents."""
-        split = by_aspect(judged)
+        split = by_aspect(judged, "subtopic")
         ap = AP(cutoff=None, rel=self.rel, norm="relevant", judged_only=False, undefined=0.0)
-        return split.mean(ap.score(split.judged), relevant_known(split.judged, self.rel) > 0)
+        counted = relevant_known(split.judged, self.rel) > 0
+        return split.show_mean(judged, self, "AP", "subtopic", ap.score(split.judged), counted)
 
 
 @measure(
@@ -58,7 +59,7 @@ class APIA(Measure):
     use="The share of a page that serves an intent, averaged over the intents.",
     misleads="One document that serves every intent is as good as one for each, and repetition is not punished.",
     aliases={"P_IA": {}},
-    properties=Properties(every_label=True),
+    properties=Properties(every_label=True, additive=True),
     tools={"ndeval": "P-IA@20", "ir_measures": "P_IA@20"},
 )
 class PIA(Measure):
@@ -83,8 +84,13 @@ class PIA(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Labels covered by the first k, divided by k and by the number of subtopics."""
-        found = np.bincount(covered(judged, self.rel, self.cutoff)[0], minlength=len(judged))
-        return divide(found, self.cutoff * subtopics(judged, self.rel))
+        topic, aspect = covered(judged, self.rel, self.cutoff)
+        found, count = np.bincount(topic, minlength=len(judged)), subtopics(judged, self.rel)
+        if judged.working is not None:
+            show_coverage(judged, self.rel, aspect)
+        judged.step("relevant", found.astype(np.float64), "documents of each subtopic, added up")
+        share = divide(found, self.cutoff * count)
+        return judged.step(self, share, "relevant / (k * n)", relevant=found, k=self.cutoff, n=count)
 
 
 @measure(
@@ -116,5 +122,9 @@ class StRecall(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Subtopics covered by the first k, divided by all."""
-        found = distinct_subtopics(judged, *covered(judged, self.rel, self.cutoff))
-        return divide(found, subtopics(judged, self.rel))
+        topic, aspect = covered(judged, self.rel, self.cutoff)
+        found, count = distinct_subtopics(judged, topic, aspect), subtopics(judged, self.rel)
+        if judged.working is not None:
+            show_coverage(judged, self.rel, aspect)
+        judged.step("covered", found.astype(np.float64), "subtopics with a document")
+        return judged.step(self, divide(found, count), "covered / n", covered=found, n=count)

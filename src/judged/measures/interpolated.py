@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.measures.arithmetic import relevant_known
+from judged.measures.arithmetic import all_relevant
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED, Parameter, one_of, real, several
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from collections.abc import Sequence
+
+    from judged._types import Bools, Floats
     from judged.judging import Judged
 
 RECALL = Parameter("The recall that must be reached.", None, real(0, 1), required=True, values="number from 0 to 1")
@@ -30,13 +32,14 @@ POINTS = Parameter(
 )
 
 
-def interpolated_precision(judged: Judged, recall: float, rel: float, rounding: str) -> Floats:
-    """Give the highest precision at or below the rank where the recall is reached; 0 where it never is: (T,)."""
-    found = judged.relevant(rel)
-    reached = judged.count_so_far(found)
-    above = found & (reached >= _documents(recall * relevant_known(judged, rel), rounding)[judged.topic])
+_HOW_MANY = {"nearest": "recall * R, rounded half up", "up": "the whole part of recall * R + 0.9"}
+"""How many relevant documents a recall stands for, in words."""
+
+
+def highest_from(judged: Judged, counted: Bools, precision: Floats) -> Floats:
+    """Give the highest precision at the hits that count, 0 where there are none: (H,) to (T,)."""
     highest = np.zeros(len(judged))
-    np.maximum.at(highest, judged.topic[above], (reached / judged.rank)[above])
+    np.maximum.at(highest, judged.topic[counted], precision[counted])
     return highest
 
 
@@ -54,7 +57,7 @@ def _documents(share: Floats, rounding: str) -> Floats:
     use="To draw the curve of precision over recall, averaged over topics.",
     misleads="A recall of few relevant documents is no whole number of them, and tools round it in different ways.",
     aliases={"iprec_at_recall": {}},
-    properties=Properties(perfect=1.0),
+    properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
     tools={
         "trec_eval": "iprec_at_recall_0.10 (in version 9 rounding=up)",
         "ir_measures": "IPrec@0.1 (here IPrec(rounding=up)@0.1)",
@@ -89,7 +92,15 @@ class IPrec(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Highest precision from this recall on."""
-        return interpolated_precision(judged, self.recall, self.rel, self.rounding)
+        found, known = judged.relevant(self.rel), all_relevant(judged, self.rel)
+        so_far, needed = judged.count_so_far(found), _documents(self.recall * known, self.rounding)
+        judged.step("n", needed, _HOW_MANY[self.rounding], recall=self.recall, R=known)
+        counted, precision = found & (so_far >= needed[judged.topic]), so_far / judged.rank
+        judged.column("relevant_so_far", so_far, where=found)
+        judged.column("precision", precision, "relevant_so_far / rank", where=counted, relevant_so_far=so_far)
+        highest = highest_from(judged, counted, precision)
+        judged.step("highest precision", highest, "where n or more are relevant so far")
+        return judged.step(self, highest, "highest_precision", highest_precision=highest)
 
 
 @measure(
@@ -98,7 +109,7 @@ class IPrec(Measure):
     use="To compare with results from before 1994; AP has taken its place.",
     misleads="It gives the first relevant document as much weight as a tenth of all of them.",
     aliases={"11pt_avg": {}},
-    properties=Properties(perfect=1.0),
+    properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
     tools={"trec_eval": "11pt_avg (in version 9 rounding=up)"},
 )
 class AP11(Measure):
@@ -127,7 +138,26 @@ class AP11(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Add up the interpolated precision from the highest recall down, and divide by the number of recalls."""
+        found, known = judged.relevant(self.rel), all_relevant(judged, self.rel)
+        so_far = judged.count_so_far(found)
+        precision = so_far / judged.rank
+        judged.column("precision", precision, "relevant_so_far / rank", where=found, relevant_so_far=so_far)
+        needed = [_documents(recall * known, self.rounding) for recall in self.points]
+        highest = [highest_from(judged, found & (so_far >= n[judged.topic]), precision) for n in needed]
         total = np.zeros(len(judged))
-        for recall in reversed(self.points):  # this order gives trec_eval's last bit
-            total += interpolated_precision(judged, recall, self.rel, self.rounding)
-        return total / len(self.points)
+        for one in reversed(highest):  # this order gives trec_eval's last bit
+            total += one
+        self._write(judged, needed, highest)
+        judged.step("sum", total, "highest precisions added up")
+        return judged.step(self, total / len(self.points), f"sum / {len(self.points)}", sum=total)
+
+    def _write(self, judged: Judged, needed: Sequence[Floats], highest: Sequence[Floats]) -> None:
+        """Show the point of each recall."""
+        for at, name in enumerate(judged.query_ids) if judged.working is not None else ():
+            columns = {
+                "recall": self.points,
+                "n": [one[at] for one in needed],
+                "highest precision": [one[at] for one in highest],
+            }
+            how = {"n": _HOW_MANY[self.rounding], "highest precision": "where n or more are relevant so far"}
+            judged.rows("recall points" if len(judged) == 1 else f"recall points: {name}", columns, **how)

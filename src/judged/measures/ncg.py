@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     use="The first stage of a pipeline with graded judgments: how much of the possible gain reaches the reranker.",
     misleads="The order within the first k does not matter. With k below the number of relevant documents it is no"
     " recall: the ideal is cut at k too.",
-    properties=Properties(graded=True, monotone=False, perfect=1.0),
+    properties=Properties(
+        graded=True, monotone=False, perfect=1.0, against_ideal=True, additive=True, better_first=True
+    ),
     tools={"TREC Deep Learning overview": "NCG@100"},
 )
 class NCG(Measure):
@@ -45,7 +47,8 @@ class NCG(Measure):
     def score(self, judged: Judged) -> Floats:
         """Divide the CG of the ranking by the CG of the ideal."""
         cg = CG(cutoff=self.cutoff, gain=self.gain, judged_only=False)
-        return divide(cg.score(judged), cg.score(ideal_by_gain(judged, self.gain)))
+        found, most = cg.score(judged), cg.score(ideal_by_gain(judged, self.gain))
+        return judged.step(self, divide(found, most), "CG / ideal_CG", CG=found, ideal_CG=most)
 
     def is_defined(self, judged: Judged) -> Any:
         """Mark the topics in which some judged document gains something."""

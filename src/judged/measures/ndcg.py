@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     misleads="One name, many numbers: gain, discount and the cutoff of the ideal differ between tools. A topic with"
     " one weak relevant document scores 1 for returning it.",
     aliases={"ndcg_cut": {}, "ndcg_burges": {"gain": "exp2"}},
-    properties=Properties(graded=True, monotone=False, perfect=1.0),
+    properties=Properties(
+        graded=True, monotone=False, perfect=1.0, against_ideal=True, additive=True, better_first=True
+    ),
     tools={
         "trec_eval": "ndcg, ndcg_cut_10",
         "ir_measures": "nDCG@10",
@@ -63,7 +65,8 @@ class nDCG(Measure):
     def score(self, judged: Judged) -> Floats:
         """Divide the DCG of the ranking by the DCG of the ideal."""
         how: dict[str, Any] = {name: getattr(self, name) for name in ("cutoff", "gain", "discount", "base")}
-        return divide(DCG(**how).score(judged), IdealDCG(**how).score(judged))
+        dcg, ideal = DCG(**how).score(judged), IdealDCG(**how).score(judged)
+        return judged.step(self, divide(dcg, ideal), "DCG / IdealDCG", DCG=dcg, IdealDCG=ideal)
 
     def is_defined(self, judged: Judged) -> Any:
         """Mark the topics in which some judged document gains something."""

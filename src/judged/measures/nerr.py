@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from judged.measures.base import measure, param
 from judged.measures.cwl import COSTS, DEPTH, EXPECTED, OF, RESIDUAL, Reading, UserModel
-from judged.measures.inst import WANTED, patience
-from judged.measures.parameters import NEEDED_CUTOFF, Parameter, real
+from judged.measures.inst import PATIENCE, WANTED, patience
+from judged.measures.parameters import NEEDED_CUTOFF, Parameter, real, spell
 from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ class NERR8(UserModel):
 
     def continuation(self, reading: Reading) -> Floats:
         """Not satisfied, and not at rank k."""
-        return (1.0 - reading.gain) * (reading.rank < self.cutoff)
+        going_on = (1.0 - reading.gain) * (reading.rank < self.cutoff)
+        return reading.note("C", going_on, f"1 - gain, 0 at rank {self.cutoff}", gain=reading.gain)
 
     def columns(self) -> int:
         """Nobody reads below rank k."""
@@ -92,7 +93,9 @@ class NERR9(UserModel):
     def continuation(self, reading: Reading) -> Floats:
         """Not satisfied, not tired, and not at rank k."""
         discount = reading.rank / (reading.rank + 1.0)
-        return discount * (1.0 - reading.gain) * (reading.rank < self.cutoff)
+        going_on = discount * (1.0 - reading.gain) * (reading.rank < self.cutoff)
+        how = f"rank / (rank + 1) * (1 - gain), 0 at rank {self.cutoff}"
+        return reading.note("C", going_on, how, gain=reading.gain)
 
     def columns(self) -> int:
         """Nobody reads below rank k."""
@@ -131,7 +134,7 @@ class NERR10(UserModel):
 
     def continuation(self, reading: Reading) -> Floats:
         """Not satisfied, and persistent."""
-        return self.p * (1.0 - reading.gain)
+        return reading.note("C", self.p * (1.0 - reading.gain), f"{spell(self.p)} * (1 - gain)", gain=reading.gain)
 
 
 @measure(
@@ -166,4 +169,7 @@ class NERR11(UserModel):
 
     def continuation(self, reading: Reading) -> Floats:
         """Not satisfied, and patient."""
-        return patience(reading.rank + 2.0 * self.T) * (1.0 - reading.gain)
+        x = reading.rank + 2.0 * self.T
+        reading.note("x", x, f"rank + 2 * {spell(self.T)}")
+        going_on = patience(x) * (1.0 - reading.gain)
+        return reading.note("C", going_on, f"{PATIENCE} * (1 - gain)", x=x, gain=reading.gain)

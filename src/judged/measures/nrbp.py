@@ -10,7 +10,7 @@ from judged.errors import MeasureError
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.diversity import ALPHA, BETA, MOST, greedy_ideal, novelty, powers, subtopics
-from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED
+from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED, spell
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -59,10 +59,22 @@ class NRBP(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Add up the novelty, each rank worth beta times the one before."""
+        gain, counted = novelty(judged, self.rel, self.alpha)
         decay = powers(self.beta, int(judged.rank.max(initial=1)))[judged.rank - 1]
-        total = judged.sum(novelty(judged, self.rel, self.alpha) * decay)
+        judged.column("weight", decay, f"{spell(self.beta)}^(rank - 1)", where=counted)
+        total = judged.total("gains", gain * decay, "G * weight", where=counted, G=gain, weight=decay)
         scale = np.full(len(judged), 1.0 - (1.0 - self.alpha) * self.beta)
-        return total * divide(scale, subtopics(judged, self.rel))
+        count = subtopics(judged, self.rel).astype(np.float64)
+        judged.step("n", count, "subtopics with a relevant document in the qrels")
+        return judged.step(
+            self,
+            total * divide(scale, count),
+            "gains * (1 - (1 - alpha) * beta) / n",
+            gains=total,
+            alpha=self.alpha,
+            beta=self.beta,
+            n=count,
+        )
 
 
 @measure(
@@ -90,7 +102,9 @@ class nNRBP(NRBP):
     def score(self, judged: Judged) -> Floats:
         """Divide the NRBP of the ranking by that of the ideal."""
         nrbp = NRBP(rel=self.rel, alpha=self.alpha, beta=self.beta, judged_only=False, undefined=0.0)
-        return divide(nrbp.score(judged), nrbp.score(greedy_ideal(judged, self.rel, self.alpha, self._depth(judged))))
+        ideal = greedy_ideal(judged, self.rel, self.alpha, self._depth(judged))
+        found, most = nrbp.score(judged), nrbp.score(ideal)
+        return judged.step(self, divide(found, most), "NRBP / ideal_NRBP", NRBP=found, ideal_NRBP=most)
 
     def _depth(self, judged: Judged) -> int | None:
         """Find the rank from which on the ideal, whose first rank gains at least 1, cannot grow in double precision."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.measures.arithmetic import divide, relevant_returned, returned_within
+from judged.measures.arithmetic import divide, returned_within
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED
 
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     misleads="It looks at the returned documents only, so returning less can raise it, and a pair at the bottom counts"
     " as much as one at the top. It is no share of the collection: that is Accuracy.",
     aliases={"PairwiseAccuracy": {}},
-    properties=Properties(ignores_unjudged_tail=False, monotone=False, perfect=1.0),
+    properties=Properties(
+        ignores_unjudged_tail=False, monotone=False, perfect=1.0, missing_matter=False, better_first=True
+    ),
     tools={"ir_measures": "Accuracy"},
 )
 class PairAccuracy(Measure):
@@ -51,10 +54,24 @@ class PairAccuracy(Measure):
     judged_only: bool = param(JUDGED_ONLY)
     undefined: float = param(UNDEFINED)
 
+    @property
+    def properties(self) -> Properties:
+        """A relevant document that comes above the cutoff makes new pairs."""
+        known = super().properties
+        return replace(known, better_first=known.better_first and self.cutoff is None)
+
     def score(self, judged: Judged) -> Floats:
         """One minus the share of pairs in the wrong order."""
         found = judged.relevant(self.rel) & judged.within(self.cutoff)
-        relevant = relevant_returned(judged, self.rel, self.cutoff)
-        wrong = judged.sum(np.where(found, judged.rank - judged.count_so_far(found), 0.0))
-        others = returned_within(judged, self.cutoff) - relevant
-        return np.where(relevant > 0, 1.0 - divide(wrong, others * relevant), 0.0)
+        so_far = judged.count_so_far(found)
+        above = (judged.rank - so_far).astype(np.float64)
+        judged.column("others above", above, "rank - relevant_so_far", where=found, relevant_so_far=so_far)
+        wrong = judged.total("wrong pairs", above, "others above", where=found)
+        relevant, returned = judged.sum(found), returned_within(judged, self.cutoff)
+        judged.step("relevant found", relevant)
+        others = judged.step(
+            "others", returned - relevant, "returned - relevant_found", returned=returned, relevant_found=relevant
+        )
+        value = np.where(relevant > 0, 1.0 - divide(wrong, others * relevant), 0.0)
+        how = "1 - wrong_pairs / (relevant_found * others)" if relevant.all() else "no relevant document"
+        return judged.step(self, value, how, wrong_pairs=wrong, relevant_found=relevant, others=others)

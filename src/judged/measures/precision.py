@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     use="The share of useful results on the first page, when every place on it counts alike.",
     misleads="It cannot reach 1 where fewer than k documents are relevant, and does not see order within the k.",
     aliases={"Precision": {}, "prec": {}},
-    properties=Properties(),
+    properties=Properties(missing_matter=False, additive=True, better_first=True),
     tools={"trec_eval": "P_10", "ir_measures": "P@10", "ranx": "precision@10"},
 )
 class P(Measure):
@@ -44,7 +44,8 @@ class P(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Relevant in the first k, divided by k."""
-        return relevant_returned(judged, self.rel, self.cutoff) / self.cutoff
+        found = relevant_returned(judged, self.rel, self.cutoff)
+        return judged.step(self, found / self.cutoff, "relevant_found / k", relevant_found=found, k=self.cutoff)
 
 
 @measure(
@@ -53,7 +54,14 @@ class P(Measure):
     use="For results that have no order: a Boolean search, a filter, a candidate set.",
     misleads="It rewards returning little: one relevant document alone scores 1.",
     aliases={"set_P": {}},
-    properties=Properties(needs_ranking=False, ignores_unjudged_tail=False, perfect=1.0),
+    properties=Properties(
+        needs_ranking=False,
+        ignores_unjudged_tail=False,
+        perfect=1.0,
+        missing_matter=False,
+        additive=True,
+        better_first=True,
+    ),
     tools={"trec_eval": "set_P", "ir_measures": "SetP"},
 )
 class SetP(Measure):
@@ -75,4 +83,6 @@ class SetP(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Relevant returned, divided by returned."""
-        return divide(relevant_returned(judged, self.rel), judged.returned)
+        found, returned = relevant_returned(judged, self.rel), judged.returned
+        how = "relevant_found / returned"
+        return judged.step(self, divide(found, returned), how, relevant_found=found, returned=returned)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.judging.pairs import preferences
+from judged.judging.pairs import Pairs, preferences
 from judged.judging.segments import segment_sum
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import Parameter, one_of
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats
+    from judged._types import Bools, Floats, Ints
     from judged.judging import Judged
     from judged.judging.pairs import Preferences
 
@@ -48,6 +48,7 @@ BALANCED_OVER = Parameter(
     one_of("all", "retrieved"),
     values="all, retrieved",
 )
+_FEW = 20  # preferences that are shown one by one
 _LEAST_RETURNED = {"all": 0, "implied": 1, "retrieved": 2}
 
 
@@ -84,8 +85,13 @@ class NumPrefs(Measure):
     def score(self, judged: Judged) -> Floats:
         """Add up what each user prefers."""
         found = preferences(judged)
-        kept, possible = _tally(found, self.over)
-        return segment_sum(kept if self.of == "kept" else possible, found.topic, len(judged))
+        kept, possible = _shown_tally(found, self.over)
+        if len(found.code) > 1:
+            _show_users(found, {"kept": kept, "possible": possible})
+        kept, possible = (segment_sum(column, found.topic, len(judged)) for column in (kept, possible))
+        if self.of == "possible":
+            return judged.step(self, possible, "possible", possible=possible)
+        return judged.step(self, kept, "kept", kept=kept)
 
 
 @measure(
@@ -142,11 +148,16 @@ class PrefShare(Measure):
         """Average over preferences, pairs or users."""
         found = preferences(judged)
         if self.mean == "pairs":
-            return _share_by_pair(found, self.over)
-        kept, possible = _tally(found, self.over)
+            return _share_by_pair(self, found)
+        kept, possible = _shown_tally(found, self.over)
         if self.mean == "users":
-            return _mean_of_users(found, divide(kept, possible))
-        return divide(*(segment_sum(column, found.topic, len(judged)) for column in (kept, possible)))
+            shares = divide(kept, possible)
+            _show_users(found, {"kept": kept, "possible": possible, "share": shares}, share="kept / possible")
+            return _mean_of_users(self, found, shares)
+        if len(found.code) > 1:
+            _show_users(found, {"kept": kept, "possible": possible})
+        kept, possible = (segment_sum(column, found.topic, len(judged)) for column in (kept, possible))
+        return judged.step(self, divide(kept, possible), "kept / possible", kept=kept, possible=possible)
 
 
 @measure(
@@ -189,14 +200,38 @@ class BalancedPrefShare(Measure):
     def score(self, judged: Judged) -> Floats:
         """Average over users."""
         found = preferences(judged)
-        kept, possible = _balanced(found, self.over)
         with np.errstate(invalid="ignore"):
-            return np.nan_to_num(_mean_of_users(found, kept / possible))  # 0/0 of one user: 0, as in C
+            return _mean_of_users(self, found, _balanced(found, self.over))
 
 
-def _mean_of_users(found: Preferences, shares: Floats) -> Floats:
+def _mean_of_users(measure: Measure, found: Preferences, shares: Floats) -> Floats:
+    """Average one share a user; 0 where a user's is 0/0, as in C: (U,) to (T,)."""
     topics = len(found.judged)
-    return divide(segment_sum(shares, found.topic, topics), np.bincount(found.topic, minlength=topics))
+    total, users = segment_sum(shares, found.topic, topics), np.bincount(found.topic, minlength=topics)
+    mean = np.nan_to_num(divide(total, users))
+    return found.judged.step(measure, mean, "shares / users", shares=np.nan_to_num(total), users=users)
+
+
+def _show_users(found: Preferences, columns: dict[str, Floats], **how: str) -> None:
+    if found.judged.working is not None:
+        names = {"user": found.users} if len(found.code) > 1 else {}
+        found.judged.rows("preferences of each user" if names else "", {**names, **columns}, **how)
+
+
+def _shown_tally(found: Preferences, over: str) -> tuple[Floats, Floats]:
+    """Count as `_tally` does, and show each preference where they are few: (U,) each."""
+    kept, possible = _tally(found, over)
+    if found.judged.working is not None and 0 < possible.sum() <= _FEW:
+        for pairs in found.pairs(np.ones(len(found.topic), dtype=np.bool_)):
+            counted = np.flatnonzero(_returned(found, pairs) >= _LEAST_RETURNED[over])
+            order = counted[np.lexsort((pairs.worse[counted], pairs.better[counted], pairs.user[counted]))]
+            found.judged.rows("preferences", found.named(Pairs(*(column[order] for column in pairs))))
+    return kept, possible
+
+
+def _returned(found: Preferences, pairs: Pairs) -> Ints:
+    """Count how many of the two documents of each preference were returned."""
+    return found.returned[pairs.better].astype(np.int64) + found.returned[pairs.worse]
 
 
 def _tally(found: Preferences, over: str, among: Bools | None = None) -> tuple[Floats, Floats]:
@@ -209,8 +244,8 @@ def _tally(found: Preferences, over: str, among: Bools | None = None) -> tuple[F
     return kept, possible - (found.counts(among & ~returned)[1] if over == "implied" else 0.0)
 
 
-def _balanced(found: Preferences, over: str) -> tuple[Floats, Floats]:
-    """Count each user's preferences over as many documents of grade 0 as relevant ones: (U,) each."""
+def _balanced(found: Preferences, over: str) -> Floats:
+    """Give each user's share of the preferences over as many documents of grade 0 as relevant ones: (U,)."""
     users, docs = len(found.topic), len(found.row)
     labelled, at = np.unique(found.user * docs + found.doc, return_index=True)
     user, returned, zero = labelled // docs, found.returned[labelled % docs], found.grade[at] <= 0
@@ -226,22 +261,46 @@ def _balanced(found: Preferences, over: str) -> tuple[Floats, Floats]:
     among_zeros = (zeros > relevant) & ~found.several
     above = np.minimum(relevant, zero_returned)
     kept_among_zeros = above * (above - 1) / 2 + zero_returned * (relevant - above)
-    return (
-        kept + relevant_returned * added + kept_among_zeros * among_zeros,
-        possible + all_relevant * added + zeros * relevant * among_zeros,
+    more_kept, more_possible = kept_among_zeros * among_zeros, zeros * relevant * among_zeros
+    all_kept = kept + relevant_returned * added + more_kept
+    all_possible = possible + all_relevant * added + more_possible
+    columns = {
+        "R": all_relevant,
+        "N": all_zero,
+        "r": relevant_returned,
+        "added": added,
+        "stated_kept": kept,
+        "stated": possible,
+        "among_zeros_kept": more_kept,
+        "among_zeros": more_possible,
+        "kept": all_kept,
+        "possible": all_possible,
+        "share": all_kept / all_possible,
+    }
+    _show_users(
+        found,
+        columns,
+        R="documents with a grade above 0",
+        N="documents of grade 0",
+        r="returned documents with a grade above 0",
+        added="max(0, R - N)" + ("" if over == "all" else " of returned documents"),
+        kept="stated_kept + r * added + among_zeros_kept",
+        possible="stated + R * added + among_zeros",
+        share="kept / possible",
     )
+    return columns["share"]
 
 
-def _share_by_pair(found: Preferences, over: str) -> Floats:
+def _share_by_pair(measure: PrefShare, found: Preferences) -> Floats:
     """Average over pairs of documents the share of the users with a preference who agree with the ranking: (T,)."""
     topics, docs = len(found.judged), len(found.row)
     # where there is one user, each preference is a pair of its own
-    kept, possible = (segment_sum(column, found.topic, topics) for column in _tally(found, over))
+    kept, possible = (segment_sum(column, found.topic, topics) for column in _shown_tally(found, measure.over))
     shared = np.bincount(found.topic, minlength=topics) > 1
     kept[shared], possible[shared] = 0.0, 0.0
     for pairs in found.pairs(shared[found.topic]):
-        returned = found.returned[pairs.better].astype(np.int64) + found.returned[pairs.worse]
-        counted = returned >= _LEAST_RETURNED[over]
+        returned = _returned(found, pairs)
+        counted = returned >= _LEAST_RETURNED[measure.over]
         upper, lower = np.minimum(pairs.better, pairs.worse), np.maximum(pairs.better, pairs.worse)
         keys = ((2 - returned) * docs + upper) * docs + lower  # trec_eval adds up pairs of two returned documents first
         distinct, which = np.unique(keys[counted], return_inverse=True)
@@ -249,4 +308,17 @@ def _share_by_pair(found: Preferences, over: str) -> Floats:
         topic = found.judged.label_topic[found.row[distinct // docs % docs]]
         kept += segment_sum(agree, topic, topics)
         possible += np.bincount(topic, minlength=topics)
-    return divide(kept, possible)
+        if found.judged.working is not None and 0 < len(distinct) <= _FEW:
+            _show_pairs(found, distinct // docs % docs, distinct % docs, np.bincount(which), agree)
+    share = divide(kept, possible)
+    return found.judged.step(measure, share, "agreement / pairs", agreement=kept, pairs=possible)
+
+
+def _show_pairs(found: Preferences, upper: Ints, lower: Ints, users: Ints, agree: Floats) -> None:
+    columns = {
+        "document": found.ids(upper),
+        "other": found.ids(lower),
+        "users with a preference": users,
+        "share that agrees": agree,
+    }
+    found.judged.rows("pairs of documents", columns)

@@ -9,11 +9,12 @@ import numpy as np
 from judged.judging.segments import running_sum
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.gain import GAIN, Gain, gaining, gains, ideal_by_gain
-from judged.measures.parameters import CUTOFF, JUDGED_ONLY, UNDEFINED, Parameter, real
+from judged.measures.gain import GAIN, Gain, gaining, ideal_by_gain
+from judged.measures.gained import gained
+from judged.measures.parameters import CUTOFF, JUDGED_ONLY, UNDEFINED, Parameter, real, spell
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged._types import Bools, Floats
     from judged.judging import Judged
 
 BETA = Parameter(
@@ -31,7 +32,7 @@ BETA = Parameter(
     misleads="With a cutoff it divides by min(R, k), where AP@k divides by R: Q(beta=0)@k is AP(norm=cutoff)@k."
     " It depends on how the gains are scaled against beta.",
     aliases={"QMeasure": {}, "Q-measure": {}},
-    properties=Properties(graded=True, monotone=False, perfect=1.0),
+    properties=Properties(graded=True, monotone=False, perfect=1.0, against_ideal=True),
     tools={"NTCIREVAL": "Q-measure, Q@0010"},
 )
 class Q(Measure):
@@ -61,15 +62,38 @@ class Q(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Average the blended ratio over the relevant documents."""
-        worth, ideal = gains(judged.grade, self.gain), ideal_by_gain(judged, self.gain)
-        found = worth > 0
-        best = np.append(running_sum(gains(ideal.grade, self.gain), ideal.starts), 0.0)
+        ideal = ideal_by_gain(judged, self.gain)
+        best = np.append(_gain_so_far(ideal, *gained(ideal, self.gain, self.cutoff)), 0.0)
         best = best[ideal.starts[judged.topic] + np.minimum(judged.rank, ideal.returned[judged.topic]) - 1]
-        above = judged.count_so_far(found) + self.beta * running_sum(worth, judged.starts)
-        total = judged.sum(above / (judged.rank + self.beta * best) * (found & judged.within(self.cutoff)))
-        known = gaining(judged, self.gain)
-        return divide(total, known if self.cutoff is None else np.minimum(known, self.cutoff))
+        worth, counted = gained(judged, self.gain, self.cutoff)
+        found = worth > 0
+        total = self._ratios(judged, found, _gain_so_far(judged, worth, counted), best, found & counted)
+        known = judged.step("R", gaining(judged, self.gain), "judged documents that gain something")
+        if self.cutoff is None:
+            return judged.step(self, divide(total, known), "ratios / R", ratios=total, R=known)
+        averaged = divide(total, np.minimum(known, self.cutoff))
+        return judged.step(self, averaged, "ratios / min(R, k)", ratios=total, R=known, k=self.cutoff)
+
+    def _ratios(self, judged: Judged, found: Bools, gain: Floats, best: Floats, counted: Bools) -> Floats:
+        """Add up the blended ratio at each relevant document: (T,)."""
+        relevant = judged.count_so_far(found)
+        ratio = (relevant + self.beta * gain) / (judged.rank + self.beta * best)
+        times = "" if self.beta == 1 else f"{spell(self.beta)} * "
+        judged.column(
+            "ratio",
+            ratio,
+            f"(relevant + {times}CG) / (rank + {times}ideal_CG)",
+            where=counted,
+            relevant=relevant,
+            CG=gain,
+            ideal_CG=best,
+        )
+        return judged.total("ratios", ratio, "ratio", where=counted)
 
     def is_defined(self, judged: Judged) -> Any:
         """Mark the topics in which some judged document gains something."""
         return gaining(judged, self.gain) > 0
+
+
+def _gain_so_far(judged: Judged, worth: Floats, shown: Bools) -> Floats:
+    return judged.column("CG", running_sum(worth, judged.starts), "sum of gain so far", where=shown)

@@ -9,16 +9,22 @@ import numpy as np
 from judged.judging.segments import segment_sum
 from judged.measures.arithmetic import divide, relevant_known
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.gain import GAIN, Gain, discounts, gaining, gains, ideal_by_gain
-from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED
+from judged.measures.gain import GAIN, Gain, gaining, gains, ideal_by_gain
+from judged.measures.gained import discounted_by, gained
+from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED, spell
 
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
 
 
-def _discounted(judged: Judged, gain: Gain) -> Floats:
-    return gains(judged.grade, gain) / discounts(judged.rank, "log2", 2.0)
+def _dcg_so_far(judged: Judged, gain: Gain) -> tuple[Floats, Floats]:
+    """Give the DCG at the rank of each hit, and that of the whole ranking: (H,) and (T,)."""
+    worth, shown = gained(judged, gain)
+    discount = discounted_by(judged, "log2", 2.0, shown)
+    added = worth / discount
+    so_far = judged.column("DCG", judged.sum_so_far(added), "sum of gain / discount so far", where=shown)
+    return so_far, judged.sum(added)
 
 
 @measure(
@@ -55,12 +61,23 @@ class nDCGrel(Measure):
     def score(self, judged: Judged) -> Floats:
         """Average nDCG over the documents that gain something."""
         ideal, found = ideal_by_gain(judged, self.gain), gains(judged.grade, self.gain) > 0
-        dcg, best = _discounted(judged, self.gain), _discounted(ideal, self.gain)
-        ideal_so_far = ideal.so_far_at(judged.topic, judged.rank, ideal.sum_so_far(best))
-        total = judged.sum(found * divide(judged.sum_so_far(dcg), ideal_so_far))
-        known = gaining(judged, self.gain)
-        total += divide((known - judged.sum(found)) * judged.sum(dcg), ideal.sum(best))
-        return divide(np.maximum(total, 0.0), known)
+        best, most = _dcg_so_far(ideal, self.gain)
+        dcg, whole = _dcg_so_far(judged, self.gain)
+        ideal_dcg = ideal.so_far_at(judged.topic, judged.rank, best)
+        ratio = divide(dcg, ideal_dcg)
+        at_found = judged.total("at returned", ratio, "DCG / ideal_DCG", where=found, DCG=dcg, ideal_DCG=ideal_dcg)
+        known = judged.step("n", gaining(judged, self.gain), "judged documents that gain something")
+        missed = known - judged.sum(found)
+        at_missed = divide(missed * whole, most)
+        judged.step("at missed", at_missed, "missed * DCG / ideal_DCG", missed=missed, DCG=whole, ideal_DCG=most)
+        return judged.step(
+            self,
+            divide(np.maximum(at_found + at_missed, 0.0), known),
+            "max(at_returned + at_missed, 0) / n",
+            at_returned=at_found,
+            at_missed=at_missed,
+            n=known,
+        )
 
     def is_defined(self, judged: Judged) -> Any:
         """Mark the topics in which some judged document gains something."""
@@ -72,7 +89,7 @@ class nDCGrel(Measure):
     cite="trec_eval (Buckley 2008)",
     use="An nDCG at cutoffs that suit each topic: the sizes of its grades.",
     misleads="Seldom reported. A topic with one grade has one or two points, one with four grades up to five.",
-    properties=Properties(graded=True, monotone=False, ignores_unjudged_tail=False),
+    properties=Properties(graded=True, monotone=False, ignores_unjudged_tail=False, additive=True, better_first=True),
     tools={"trec_eval": "Rndcg"},
 )
 class RnDCG(Measure):
@@ -104,12 +121,28 @@ class RnDCG(Measure):
     def score(self, judged: Judged) -> Floats:
         """Average nDCG over the ranks where the ideal gain changes."""
         ideal = ideal_by_gain(judged, self.gain)
-        worth, dcg, best = gains(ideal.grade, self.gain), _discounted(judged, self.gain), _discounted(ideal, self.gain)
+        worth, (best, most) = gains(ideal.grade, self.gain), _dcg_so_far(ideal, self.gain)
+        dcg, whole = _dcg_so_far(judged, self.gain)
         same = np.append((ideal.topic[1:] == ideal.topic[:-1]) & (worth[1:] == worth[:-1]), False)  # as the next
         last = np.flatnonzero((worth > 0) & ~same[: len(worth)])
         topic, rank = ideal.topic[last], ideal.rank[last]
-        ratio = judged.so_far_at(topic, rank, judged.sum_so_far(dcg)) / ideal.sum_so_far(best)[last]
+        dcg_there, best_there = judged.so_far_at(topic, rank, dcg), best[last]
+        ratio = dcg_there / best_there
         beyond = judged.returned > gaining(judged, self.gain) + 1
-        total = segment_sum(ratio, topic, len(judged)) + beyond * divide(judged.sum(dcg), ideal.sum(best))
+        at_end = divide(whole, most)
+        total = segment_sum(ratio, topic, len(judged)) + beyond * at_end
         points = np.bincount(topic, minlength=len(judged)) + beyond
-        return divide(total, points) * (relevant_known(judged, self.rel) > 0)
+        if judged.working is not None:
+            there = {"rank": rank, "DCG": dcg_there, "ideal_DCG": best_there, "nDCG": ratio}
+            at_ends = {"rank": judged.returned, "DCG": whole, "ideal_DCG": most, "nDCG": at_end}
+            end = ", and the end of the ranking" if beyond.any() else ""
+            columns = {name: np.append(there[name], at_ends[name][beyond]) for name in there}
+            if len(columns["rank"]):
+                judged.rows(f"ranks where the ideal gain falls{end}", columns, nDCG="DCG / ideal_DCG")
+        judged.step("ratios", total, "nDCG at these ranks, added up")
+        known = (relevant_known(judged, self.rel) > 0).astype(np.float64)
+        how = "ratios / ranks"
+        if not known.all():
+            judged.step("known", known, f"1 if some document has a grade of {spell(self.rel)} or more, else 0")
+            how = "known * ratios / ranks"
+        return judged.step(self, divide(total, points) * known, how, known=known, ratios=total, ranks=points)

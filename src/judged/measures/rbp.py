@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.errors import MeasureError
+from judged.measures.arithmetic import for_each_hit
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.gain import GAIN, gains
+from judged.measures.gained import gained
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED, Parameter, real, spell
 
 if TYPE_CHECKING:
-    from judged._types import Floats, Ints
+    from judged._types import Bools, Floats, Ints
     from judged.judging import Judged
     from judged.measures.gain import Gain
 
 _CELLS = 1 << 17
 """Ranks that are looked at together: a megabyte, which stays in a processor's cache."""
+
+_NEGLIGIBLE = 5e-5
+"""A weight below this does not show in four decimals."""
 
 
 def _worth(given: Any) -> Gain:
@@ -73,7 +78,7 @@ def _chances(p: float, ranks: int) -> Floats:
     use="A user who may leave after every document. What the judgments leave open is known: see RBPResidual.",
     misleads="Tools differ in the persistence that they take without being told: .8, .85, .9; so it must be given here."
     " Graded gains are scaled in four ways.",
-    properties=Properties(),
+    properties=Properties(missing_matter=False, against_ideal=True, additive=True, better_first=True),
     tools={
         "trec_eval": "rbp (gain=graded, its scale of gains undefined; p is 0.9)",
         "ir_measures": "RBP(rel=1) (p is 0.8)",
@@ -126,34 +131,51 @@ class RBP(Measure):
     def properties(self) -> Properties:
         """Grades count if the gain is made of them; a higher one raises the highest of its topic too."""
         known = super().properties
-        return replace(known, graded=self.gain != "binary", monotone=known.monotone and self.max != "topic")
+        apart = self.max != "topic"
+        graded, monotone = self.gain != "binary", known.monotone and apart
+        return replace(known, graded=graded, monotone=monotone, missing_matter=not apart)
 
     def score(self, judged: Judged) -> Floats:
         """Weigh what each document is worth by the probability that it is seen."""
         weight = _chances(self.p, int(judged.rank.max(initial=1)))[judged.rank - 1]
-        worth = judged.relevant(self.rel) if self.gain == "binary" else self._graded(judged)
-        return (1.0 - self.p) * judged.sum(worth * weight * judged.within(self.cutoff))
+        how = f"{spell(self.p)}^(rank - 1)"
+        if self.gain == "binary":
+            counted = judged.relevant(self.rel) & judged.within(self.cutoff)
+            judged.column("weight", weight, how, where=counted)
+            seen = judged.total("weights", weight, "weight", where=counted)
+        else:
+            worth, counted = self._graded(judged)
+            judged.column("weight", weight, how, where=counted)
+            seen = judged.total("weights", worth * weight, "worth * weight", where=counted, worth=worth, weight=weight)
+        return judged.step(self, (1.0 - self.p) * seen, "(1 - p) * weights", p=self.p, weights=seen)
 
-    def _graded(self, judged: Judged) -> Floats:
-        """Give what each hit is worth on the scale from 0 to 1."""
-        worth, known = self._gains(judged.grade), self._gains(judged.label_grade)
+    def _graded(self, judged: Judged) -> tuple[Floats, Bools]:
+        """Give what each hit is worth on the scale from 0 to 1, and mark the hits that are added up."""
+        top, how = self._highest(judged, gains(judged.label_grade, self._gain))
+        gain, counted = gained(judged, self._gain, self.cutoff)
+        return judged.column("worth", gain / top, how, where=counted, gain=gain, highest=top), counted
+
+    def _highest(self, judged: Judged, known: Floats) -> tuple[Floats | float, str]:
+        """Give what each hit's gain is divided by, and how to write the quotient."""
         if self.max == "topic":
             highest = np.ones(len(judged))
             np.maximum.at(highest, judged.label_topic, known)
-            return worth / highest[judged.topic]
+            judged.step("highest", highest, "highest gain in the qrels, at least 1")
+            return for_each_hit(judged, highest), "gain / highest"
         top = float(self.max or 1.0)
         if known.max(initial=0.0) > top:
             raise MeasureError(f"{self}: a document gains {known.max():g}. Fix: max is the highest of the scale")
-        return worth / top
+        return top, f"gain / {spell(top)}"
 
-    def _gains(self, grades: Floats) -> Floats:
-        return gains(grades, "linear" if self.gain == "graded" else self.gain)
+    @property
+    def _gain(self) -> Gain:
+        return "linear" if self.gain == "graded" else self.gain
 
     def is_defined(self, judged: Judged) -> Any:
         """Mark the topics that have something to find."""
         if self.gain == "binary":
             return super().is_defined(judged)
-        return judged.sum_labels(self._gains(judged.label_grade) > 0) > 0
+        return judged.sum_labels(gains(judged.label_grade, self._gain) > 0) > 0
 
 
 @measure(
@@ -163,7 +185,7 @@ class RBP(Measure):
     misleads="As in trec_eval 10, a ranking whose documents are all judged has none, though what lies behind its end"
     " is open too.",
     aliases={"rbp_resid": {"p": 0.9}},
-    properties=Properties(ignores_unjudged_tail=False, monotone=False, higher_is_better=False),
+    properties=Properties(ignores_unjudged_tail=False, monotone=False, higher_is_better=False, missing_matter=False),
     tools={"trec_eval": "rbp_resid (p is 0.9)"},
 )
 class RBPResidual(Measure):
@@ -189,8 +211,36 @@ class RBPResidual(Measure):
         """Weigh the open places by the probability that they are seen."""
         chances = _chances(self.p, int(judged.returned.max(initial=0)))
         seen = judged.sum(judged.grade >= 0)
-        left = chances[judged.returned] + (1.0 - self.p) * self._open(judged, chances)
-        return np.where(seen < judged.returned, left, 0.0)
+        weights = self._open(judged, chances)
+        if judged.working is not None:
+            self._show_open(judged, chances)
+        what = "documents without a judgment, or with a negative grade"
+        unjudged = judged.step("unjudged", judged.returned - seen, what)
+        judged.step("weights", weights, "weights of the unjudged ranks, added up")
+        left = chances[judged.returned] + (1.0 - self.p) * weights
+        return judged.step(
+            self,
+            np.where(unjudged > 0, left, 0.0),
+            "p^n + (1 - p) * weights" if unjudged.any() else "0 * (p^n + (1 - p) * weights)",
+            p=self.p,
+            n=judged.returned,
+            weights=weights,
+        )
+
+    def _show_open(self, judged: Judged, chances: Floats) -> None:
+        """Show the weight of each unjudged rank, as far as it can be seen in the result."""
+        if judged.working is None or len(judged) != 1:
+            return
+        ranks = np.setdiff1d(np.arange(1, int(judged.returned[0]) + 1), judged.rank[judged.grade >= 0])
+        weight = chances[ranks - 1]
+        seen = weight >= _NEGLIGIBLE
+        how = f"{spell(self.p)}^(rank - 1)"
+        if seen.any():
+            judged.working.column(judged, "weight", weight[seen], how, {}, rank=ranks[seen])
+        if (rest := weight[~seen]).any():
+            judged.step(
+                "rest", np.array([rest.sum()]), f"weights of the {len(rest)} unjudged ranks not shown, added up"
+            )
 
     def _open(self, judged: Judged, chances: Floats) -> Floats:
         """Add up the weights of the unjudged ranks, rank after rank: rankings of a like length together."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judged.measures.arithmetic import divide, relevant_known, relevant_returned
+from judged.measures.arithmetic import all_relevant, divide, relevant_returned
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     use="How much a first stage leaves for the reranker or the reader: R@100, R@1000.",
     misleads="Only judged documents can be relevant here: with a shallow pool, recall of a new system is too low.",
     aliases={"Recall": {}},
-    properties=Properties(),
+    properties=Properties(against_ideal=True, additive=True, better_first=True),
     tools={"trec_eval": "recall_100", "ir_measures": "R@100", "ranx": "recall@100"},
 )
 class R(Measure):
@@ -42,7 +42,8 @@ class R(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Relevant in the first k, divided by all relevant."""
-        return divide(relevant_returned(judged, self.rel, self.cutoff), relevant_known(judged, self.rel))
+        found, known = relevant_returned(judged, self.rel, self.cutoff), all_relevant(judged, self.rel)
+        return judged.step(self, divide(found, known), "relevant_found / R", relevant_found=found, R=known)
 
 
 @measure(
@@ -51,7 +52,7 @@ class R(Measure):
     use="Whether a candidate set, of whatever size, holds what is relevant.",
     misleads="It rewards returning everything: report the number returned beside it.",
     aliases={"set_recall": {}},
-    properties=Properties(needs_ranking=False, perfect=1.0),
+    properties=Properties(needs_ranking=False, perfect=1.0, against_ideal=True, additive=True, better_first=True),
     tools={"trec_eval": "set_recall", "ir_measures": "SetR"},
 )
 class SetR(Measure):
@@ -71,4 +72,5 @@ class SetR(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Relevant returned, divided by all relevant."""
-        return divide(relevant_returned(judged, self.rel), relevant_known(judged, self.rel))
+        found, known = relevant_returned(judged, self.rel), all_relevant(judged, self.rel)
+        return judged.step(self, divide(found, known), "relevant_found / R", relevant_found=found, R=known)

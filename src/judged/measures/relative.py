@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.measures.arithmetic import divide, relevant_known, relevant_returned
+from judged.measures.arithmetic import all_relevant, divide, relevant_returned
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     use="Topics with fewer and with more than k relevant documents stand in one mean: each can reach 1.",
     misleads="Called capped recall in places, but it is precision where more than k documents are relevant.",
     aliases={"relative_P": {}, "R_cap": {}, "RCap": {}},
-    properties=Properties(perfect=1.0),
+    properties=Properties(perfect=1.0, against_ideal=True, additive=True, better_first=True),
     tools={"trec_eval": "relative_P_10", "BEIR": "R_cap@10"},
 )
 class RelP(Measure):
@@ -46,8 +46,9 @@ class RelP(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Relevant in the first k, divided by what k places can hold of R."""
-        most = np.minimum(relevant_known(judged, self.rel), self.cutoff)
-        return divide(relevant_returned(judged, self.rel, self.cutoff), most)
+        found, known = relevant_returned(judged, self.rel, self.cutoff), all_relevant(judged, self.rel)
+        value = divide(found, np.minimum(known, self.cutoff))
+        return judged.step(self, value, "relevant_found / min(k, R)", relevant_found=found, k=self.cutoff, R=known)
 
 
 @measure(
@@ -56,7 +57,14 @@ class RelP(Measure):
     use="For results that have no order and differ in size: a small one can reach 1 too.",
     misleads="One relevant document alone scores 1, and so does everything at once.",
     aliases={"set_relative_P": {}},
-    properties=Properties(needs_ranking=False, ignores_unjudged_tail=False, perfect=1.0),
+    properties=Properties(
+        needs_ranking=False,
+        ignores_unjudged_tail=False,
+        perfect=1.0,
+        against_ideal=True,
+        additive=True,
+        better_first=True,
+    ),
     tools={"trec_eval": "set_relative_P"},
 )
 class SetRelP(Measure):
@@ -78,5 +86,6 @@ class SetRelP(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Relevant returned, divided by what the result can hold of R."""
-        most = np.minimum(relevant_known(judged, self.rel), judged.returned)
-        return divide(relevant_returned(judged, self.rel), most)
+        found, known, returned = relevant_returned(judged, self.rel), all_relevant(judged, self.rel), judged.returned
+        value, how = divide(found, np.minimum(known, returned)), "relevant_found / min(returned, R)"
+        return judged.step(self, value, how, relevant_found=found, returned=returned, R=known)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.measures.arithmetic import precision_of_first, relevant_known
+from judged.measures.arithmetic import all_relevant, divide, relevant_among
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED, Parameter, real
 
@@ -26,7 +26,7 @@ FACTOR = Parameter(
     use="A cutoff that suits each topic, where topics differ much in how many documents are relevant.",
     misleads="The cutoff differs from topic to topic, so it is not what a user with one page sees.",
     aliases={"r-precision": {}, "R-Prec": {}},
-    properties=Properties(perfect=1.0),
+    properties=Properties(perfect=1.0, additive=True, better_first=True),
     tools={"trec_eval": "Rprec", "ir_measures": "Rprec", "ranx": "r-precision"},
 )
 class Rprec(Measure):
@@ -46,7 +46,9 @@ class Rprec(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Relevant in the first R, divided by R."""
-        return precision_of_first(judged, self.rel, relevant_known(judged, self.rel))
+        known = all_relevant(judged, self.rel)
+        found = relevant_among(judged, self.rel, judged.rank <= known[judged.topic])
+        return judged.step(self, divide(found, known), "relevant_found / R", relevant_found=found, R=known)
 
 
 @measure(
@@ -55,7 +57,7 @@ class Rprec(Measure):
     use="To see whether a system leans to precision (good at small factors) or to recall (good at large ones).",
     misleads="The places round up to a whole number by a rule of their own: trec_eval's, see below.",
     aliases={"Rprec_mult": {}},
-    properties=Properties(),
+    properties=Properties(additive=True, better_first=True),
     tools={"trec_eval": "Rprec_mult_0.20"},
     at="factor",
 )
@@ -81,4 +83,8 @@ class RprecMult(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Relevant in the first k, divided by k."""
-        return precision_of_first(judged, self.rel, np.floor(self.factor * relevant_known(judged, self.rel) + 0.9))
+        known = all_relevant(judged, self.rel)
+        how, places = "the whole part of factor * R + 0.9", np.floor(self.factor * known + 0.9)
+        judged.step("k", places, how, factor=self.factor, R=known)
+        found = relevant_among(judged, self.rel, judged.rank <= places[judged.topic])
+        return judged.step(self, divide(found, places), "relevant_found / k", relevant_found=found, k=places)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED, Parameter, one_of
@@ -25,7 +27,7 @@ WHICH = Parameter(
     misleads="It sees only the first relevant document, so it hides coverage; a step from rank 1 to 2 costs as much"
     " as from 2 to infinity.",
     aliases={"MRR": {}, "recip_rank": {}},
-    properties=Properties(perfect=1.0),
+    properties=Properties(perfect=1.0, missing_matter=False, better_first=True),
     tools={"trec_eval": "recip_rank", "ir_measures": "RR", "ranx": "mrr", "MS MARCO": "RR@10"},
 )
 class RR(Measure):
@@ -56,14 +58,23 @@ class RR(Measure):
 
     @property
     def properties(self) -> Properties:
-        """The last relevant document comes the later, the more there are."""
-        first = self.which == "first"
-        return replace(self.entry.properties, monotone=first, perfect=1.0 if first else None)
+        """The last relevant document comes the later, the more there are, and the more come above the cutoff."""
+        first, known = self.which == "first", super().properties
+        known = replace(known, better_first=known.better_first and (first or self.cutoff is None))
+        return replace(known, monotone=first, perfect=1.0 if first else None)
 
     def score(self, judged: Judged) -> Floats:
         """One divided by the first or last relevant rank."""
-        found = judged.relevant(self.rel) & judged.within(self.cutoff)
+        relevant, within = judged.relevant(self.rel), judged.within(self.cutoff)
+        found = relevant & within
         if self.which == "last":
             found &= judged.count_so_far(found) == judged.sum(found)[judged.topic]
         rank = judged.first_rank(found)
-        return divide(rank > 0, rank)
+        if judged.working is not None:
+            read = (judged.rank <= rank[judged.topic]) | (rank == 0)[judged.topic]
+            judged.column("relevant", relevant, where=within & read)
+        if rank.all():
+            judged.step("rank", rank.astype(np.float64), f"rank of the {self.which} relevant document")
+            return judged.step(self, divide(rank > 0, rank), "1 / rank", rank=rank)
+        how = "no relevant document " + (f"in the first {self.cutoff}" if self.cutoff else "returned")
+        return judged.step(self, divide(rank > 0, rank), how)

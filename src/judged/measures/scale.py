@@ -76,3 +76,17 @@ def share_of_scale(grades: Floats, low: float, high: float) -> Floats:
     [0.0, 0.5, 1.0]
     """
     return np.maximum(grades - low, 0.0) / (high - low)
+
+
+def share_in_words(grades: Floats, low: float, high: float) -> str:
+    """Write how `share_of_scale` comes about for these grades, as a formula of ``grade``.
+
+    >>> share_in_words(np.array([-1.0, 3.0]), 0.0, 4.0), share_in_words(np.array([1.0, 3.0]), 1.0, 3.0)
+    ('max(grade, 0) / 4', '(grade - 1) / 2')
+    """
+    above = "grade" if low == 0 else f"grade - {spell(low)}"
+    if (grades < low).any():
+        above = f"max({above}, 0)"
+    elif low != 0 and high - low != 1:
+        above = f"({above})"
+    return above if high - low == 1 else f"{above} / {spell(high - low)}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.base import measure, param
-from judged.measures.cwl import COSTS, DEPTH, EXPECTED, OF, RESIDUAL, Reading, UserModel
+from judged.measures.cwl import COSTS, DEPTH, FIXED, OF, RESIDUAL, Reading, UserModel
 from judged.measures.gain import discounts
 from judged.measures.parameters import NEEDED_CUTOFF
 from judged.measures.scale import HIGHEST, LOWEST
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     use="DCG on a scale that is the same for every topic, whatever is judged: no ideal that depends on the qrels.",
     misleads="A topic with fewer than k documents of the highest grade cannot reach 1, however good the ranking.",
     aliases={"SDCG-k": {}, "NDCGCWLMetric": {}},
-    properties=EXPECTED,
+    properties=FIXED,
     tools={"ir_measures": "SDCG(max_rel=3)@10", "cwl_eval": "NDCG-k@10"},
 )
 class SDCG(UserModel):
@@ -51,7 +51,8 @@ class SDCG(UserModel):
         """The discount of the next rank, divided by that of this one, as far as rank k."""
         ranks = reading.rank.astype(np.int64)
         here, after = (discounts(ranks + step, "log2", 2.0) for step in (0, 1))
-        return (here / after * (reading.rank < self.cutoff))[None, :]
+        going_on = (here / after * (reading.rank < self.cutoff))[None, :]
+        return reading.note("C", going_on, f"log2(rank + 1) / log2(rank + 2), 0 at rank {self.cutoff}")
 
     def columns(self) -> int:
         """Nobody reads below rank k."""

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     use="Beside every other measure: how far the numbers of this run can be trusted.",
     misleads="A high share is no quality: a run can return judged documents that are all bad.",
     properties=Properties(
-        needs_ranking=True, ignores_unjudged_tail=False, monotone=False, perfect=1.0, higher_is_better=None
+        needs_ranking=True,
+        ignores_unjudged_tail=False,
+        monotone=False,
+        perfect=1.0,
+        higher_is_better=None,
+        missing_matter=False,
+        additive=True,
     ),
     aliases={"JudgedShare": {}},
     tools={"ir_measures": "Judged@10"},
@@ -43,7 +49,12 @@ class JudgedShare(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Judged in the first k, divided by returned in the first k."""
-        return divide(judged.sum(judged.within(self.cutoff)), returned_within(judged, self.cutoff))
+        counted = judged.within(self.cutoff)
+        judged.column("judged", counted, where=counted)
+        known = judged.step("judged found", judged.sum(counted), "sum of judged")
+        returned = returned_within(judged, self.cutoff)
+        how = "judged_found / returned"
+        return judged.step(self, divide(known, returned), how, judged_found=known, returned=returned)
 
 
 @measure(
@@ -54,7 +65,14 @@ class JudgedShare(Measure):
     misleads="The divisor is k even for a short list, and a negative grade counts as unjudged: then it is not"
     " 1 - Judged@k.",
     aliases={"unj": {}, "UnjudgedShare": {}},
-    properties=Properties(ignores_unjudged_tail=False, monotone=False, perfect=0.0, higher_is_better=None),
+    properties=Properties(
+        ignores_unjudged_tail=False,
+        monotone=False,
+        perfect=0.0,
+        higher_is_better=None,
+        missing_matter=False,
+        additive=True,
+    ),
     tools={"trec_eval": "unj_10"},
 )
 class UnjudgedShare(Measure):
@@ -75,6 +93,14 @@ class UnjudgedShare(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Unjudged in the first k, divided by k."""
-        known = judged.sum((judged.grade >= 0) & judged.within(self.cutoff))
-        unjudged = returned_within(judged, self.cutoff) - known
-        return divide(unjudged, judged.returned if self.cutoff is None else self.cutoff)
+        counted = judged.within(self.cutoff)
+        is_known = judged.column("judged", judged.grade >= 0, where=counted)
+        known = judged.step("judged found", judged.sum(is_known & counted), "sum of judged")
+        returned = returned_within(judged, self.cutoff)
+        unjudged = judged.step(
+            "unjudged", returned - known, "returned - judged_found", returned=returned, judged_found=known
+        )
+        if self.cutoff is None:
+            value = divide(unjudged, returned)
+            return judged.step(self, value, "unjudged / returned", unjudged=unjudged, returned=returned)
+        return judged.step(self, divide(unjudged, self.cutoff), "unjudged / k", unjudged=unjudged, k=self.cutoff)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     use="One good document is enough: known items, question answering, a RAG context that must hold the evidence.",
     misleads="It does not see whether there is one relevant document or ten, or at which of the k ranks.",
     aliases={"HitRate": {}, "hit_rate": {}},
-    properties=Properties(perfect=1.0),
+    properties=Properties(perfect=1.0, missing_matter=False, better_first=True),
     tools={"trec_eval": "success_5", "ir_measures": "Success@5", "ranx": "hit_rate@5"},
 )
 class Success(Measure):
@@ -42,4 +42,5 @@ class Success(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Whether anything relevant is in the first k."""
-        return (relevant_returned(judged, self.rel, self.cutoff) > 0).astype(np.float64)
+        found = relevant_returned(judged, self.rel, self.cutoff)
+        return judged.step(self, (found > 0).astype(np.float64), "min(relevant_found, 1)", relevant_found=found)

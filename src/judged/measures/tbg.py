@@ -8,7 +8,8 @@ import numpy as np
 
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.facts import amounts, hit_places, used_up
-from judged.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter, real
+from judged.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter, real, spell
+from judged.measures.top_ranks import TopRanks
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -38,7 +39,7 @@ DOCUMENT = Parameter("Seconds that any document takes beside its length.", 7.8, 
     use="Effort matters and documents differ in length: ranks are turned into seconds of a measured user population.",
     misleads="Its constants come from one study of newspaper search in 2012, and length must be counted as there, in"
     " words. Documents seen before cost no time in the paper; here every document is new.",
-    properties=Properties(high=None, monotone=False),
+    properties=Properties(high=None, monotone=False, missing_matter=False),
     tools={"cwl_eval": "TBG-H@224 (another number: see CwlTBG)"},
 )
 class TBG(Measure):
@@ -77,6 +78,16 @@ class TBG(Measure):
         length, relevant = amounts(judged, "length", self, zero=True), judged.relevant(self.rel)
         clicked = np.full(len(length), self.click_other)
         clicked[hit_places(judged)[relevant]] = self.click
-        before, _ = used_up(judged, self.summary + clicked * (self.word * length + self.document))
-        gain = self.click * self.save * np.exp2(-before / self.halflife)
-        return judged.sum(gain * (relevant & judged.within(self.cutoff)))
+        seconds = self.summary + clicked * (self.word * length + self.document)
+        before, _ = used_up(judged, seconds)
+        gain, decay = self.click * self.save, np.exp2(-before / self.halflife)
+        counted = relevant & judged.within(self.cutoff)
+        judged.step("gain", np.full(len(judged), gain), "click * save", click=self.click, save=self.save)
+        if judged.working is not None:
+            top = TopRanks.down_to(judged, counted)
+            top.column("clicked", clicked, f"{spell(self.click)} if relevant, else {spell(self.click_other)}")
+            how = f"{spell(self.summary)} + clicked * ({spell(self.word)} * length + {spell(self.document)})"
+            top.column("seconds", seconds, how, length=length, clicked=clicked)
+        judged.column("time", before, "seconds of all ranks above", where=counted)
+        judged.column("decay", decay, f"2^(-time / {spell(self.halflife)})", where=counted, time=before)
+        return judged.total(self, gain * decay, "gain * decay", where=counted, gain=gain, decay=decay)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
     from judged._types import Floats
+    from judged.measures.cwl_sheet import Sheet
 
 
 def falling_to(weights: Floats) -> Floats:
@@ -42,6 +43,24 @@ class _Weighted(Expected):
     def ED(self) -> Floats:
         return 1.0 / self.weights[:, 0]
 
+    def write_ED(self, sheet: Sheet, name: object) -> None:
+        self._write_weights(sheet)
+        sheet.top.judged.step(name, self.ED, "1 / W_of_rank_1", W_of_rank_1=self.weights[:, 0])
+
+    def write_W(self, sheet: Sheet, amount: str) -> Sheet:  # noqa: ARG002
+        self._write_weights(sheet)
+        return sheet
+
+    def write_reached(self, sheet: Sheet) -> None:
+        self._write_weights(sheet)
+        sheet.column("C", self.continuation, "W of the next rank / W", W=self.weights)
+        sheet.column("reached", self.reached, "C of all ranks above, multiplied", C=self.continuation)
+
+    def _write_weights(self, sheet: Sheet) -> None:
+        relevant = np.maximum(self.reading.relevant[:, 0], 1.0)
+        sheet.top.judged.step("R", relevant, "documents that gain something, returned or not, at least 1")
+        sheet.notes()
+
 
 @measure(
     family="user model",
@@ -50,7 +69,7 @@ class _Weighted(Expected):
     misleads="It is no user: the weights depend on what comes next, do not add up to 1, and can grow with the rank, so"
     " ETU and ETC may be negative. For AP itself take AP.",
     aliases={"TrAPCWLMetric": {}},
-    properties=ADAPTIVE,
+    properties=replace(ADAPTIVE, missing_matter=True),
     tools={"cwl_eval": "TrAP"},
 )
 class TrAP(UserModel):
@@ -84,7 +103,10 @@ class TrAP(UserModel):
         """Gain for each cost so far, divided by the number of relevant documents."""
         gained = np.where(reading.gained == 0, 1.0, reading.gained)
         gained[:, -1] = reading.gained[:, -1]
-        return gained / reading.spent / np.maximum(reading.relevant, 1.0)
+        relevant = np.maximum(reading.relevant, 1.0)
+        reading.note("G", gained, "gained, or 1 until something is gained", gained=reading.gained)
+        how, parts = f"G / {reading.spent_word} / R", {"G": gained, "spent": reading.spent, "R": float(relevant[0, 0])}
+        return reading.note("W", gained / reading.spent / relevant, how, **parts)
 
     def expected(self, reading: Reading) -> Expected:
         """Take the weights as they are."""

@@ -8,8 +8,10 @@ import numpy as np
 
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.facts import amounts, used_up
-from judged.measures.gain import GAIN, Gain, gains
-from judged.measures.parameters import CUTOFF, Parameter, real
+from judged.measures.gain import GAIN, Gain
+from judged.measures.gained import gained
+from judged.measures.parameters import CUTOFF, Parameter, real, spell
+from judged.measures.top_ranks import TopRanks
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -31,7 +33,7 @@ READ = Parameter(
     misleads="L decides it: the paper takes 132000 characters, cwl_eval 1000. Gains are not scaled, so numbers compare"
     " only under one scale of grades.",
     aliases={"U-measure": {}},
-    properties=Properties(high=None, graded=True),
+    properties=Properties(high=None, graded=True, missing_matter=False),
     tools={"cwl_eval": "U-L@1000 (another number: see CwlU)"},
 )
 class UMeasure(Measure):
@@ -58,6 +60,12 @@ class UMeasure(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Add up the gains, each discounted by where its document ends."""
-        _, end = used_up(judged, amounts(judged, "length", self, zero=True))
-        worth = gains(judged.grade, self.gain) * np.maximum(0.0, 1.0 - end / self.L)
-        return judged.sum(worth * judged.within(self.cutoff))
+        length = amounts(judged, "length", self, zero=True)
+        _, end = used_up(judged, length)
+        gain, counted = gained(judged, self.gain, self.cutoff)
+        decay = np.maximum(0.0, 1.0 - end / self.L)
+        if judged.working is not None:
+            TopRanks.down_to(judged, counted).column("length", length)
+        judged.column("end", end, "length of all ranks down to this one", where=counted)
+        judged.column("decay", decay, f"max(0, 1 - end / {spell(self.L)})", where=counted, end=end)
+        return judged.total(self, gain * decay, "gain * decay", where=counted, gain=gain, decay=decay)

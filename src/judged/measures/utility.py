@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from judged.measures.arithmetic import relevant_known, relevant_returned
+from judged.measures.arithmetic import all_relevant, relevant_known, relevant_returned
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import REL, Parameter, real, whole
 
@@ -30,7 +30,7 @@ N = Parameter("Number of documents in the collection; only d needs it.", 0, whol
     cite="Lewis 1995 (TREC-4 filtering); trec_eval",
     use="Filtering: the user sees everything that is returned, and every document costs or gains something.",
     misleads="It has no scale: topics with many relevant documents, and long results, rule the mean.",
-    properties=Properties(low=None, high=None, needs_ranking=False, ignores_unjudged_tail=False),
+    properties=Properties(low=None, high=None, needs_ranking=False, ignores_unjudged_tail=False, additive=True),
     tools={"trec_eval": "utility"},
 )
 class Utility(Measure):
@@ -55,6 +55,19 @@ class Utility(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Add up what the four kinds of documents are worth."""
-        hits, known = relevant_returned(judged, self.rel), relevant_known(judged, self.rel)
-        seen = self.a * hits + self.b * (judged.returned - hits)
-        return seen + self.c * (known - hits) + self.d * (self.n + hits - judged.returned - known)
+        found, returned = relevant_returned(judged, self.rel), judged.returned
+        known = (all_relevant if self.c != 0 or self.d != 0 else relevant_known)(judged, self.rel)
+        weights = {"a": self.a, "b": self.b, "c": self.c, "d": self.d}
+        kinds = {
+            "TP": judged.step("TP", found, "relevant_found", relevant_found=found),
+            "FP": judged.step("FP", returned - found, "returned - TP", returned=returned, TP=found),
+            "FN": known - found,
+            "TN": self.n + found - returned - known,
+        }
+        if self.c != 0:
+            judged.step("FN", kinds["FN"], "R - TP", R=known, TP=found)
+        if self.d != 0:
+            judged.step("TN", kinds["TN"], "N - returned - R + TP", N=self.n, returned=returned, R=known, TP=found)
+        terms = [f"{weight} * {kind}" for weight, kind in zip(weights, kinds, strict=True) if weights[weight] != 0]
+        value = self.a * found + self.b * kinds["FP"] + self.c * kinds["FN"] + self.d * kinds["TN"]
+        return judged.step(self, value, " + ".join(terms) or "a * TP", **weights, **kinds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judged.measures.arithmetic import log, relevant_known, summed_precision
+from judged.measures.arithmetic import all_relevant, log, summed_precision
 from judged.measures.base import Measure, Properties, measure, param
 from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     use="AP whose mean is not ruled by easy topics: a scale without ends, on which every improvement counts alike.",
     misleads="It is no share: an empty result scores -ln(1 + R), less the more documents are relevant, and 0 is AP"
     " of one half.",
-    properties=Properties(low=None, high=None),
+    properties=Properties(low=None, high=None, better_first=True),
     tools={"trec_eval": "yaap"},
 )
 class Yaap(Measure):
@@ -43,5 +43,9 @@ class Yaap(Measure):
 
     def score(self, judged: Judged) -> Floats:
         """Logarithm of what was gained over what was lost, one document added to both."""
-        gained = summed_precision(judged, self.rel)
-        return log((1.0 + gained) / (1.0 + relevant_known(judged, self.rel) - gained))
+        gained, known = summed_precision(judged, self.rel), all_relevant(judged, self.rel)
+        value, how = (
+            log((1.0 + gained) / (1.0 + known - gained)),
+            "ln((1 + sum_of_precision) / (1 + R - sum_of_precision))",
+        )
+        return judged.step(self, value, how, sum_of_precision=gained, R=known)

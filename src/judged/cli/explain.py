@@ -1,0 +1,151 @@
+"""`judged explain`: how the score of one topic comes about, step by step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.cli import output
+
+if TYPE_CHECKING:
+    from judged.judging import Judged, TiePolicy
+
+_FORMS = ("table", "markdown", "json")
+
+
+@click.command("explain")
+@click.argument("qrels", required=False)
+@click.argument("run", required=False)
+@click.option(
+    "--grades",
+    metavar="LIST",
+    help="In place of QRELS and RUN: the grades of one ranking, such as '3 0 - 1'; - is a document without a judgment.",
+)
+@click.option(
+    "--missing", metavar="LIST", default="", help="With --grades: grades of documents that were not returned."
+)
+@click.option("-t", "--topic", metavar="ID", help="The topic. It may be left out where the qrels have only one.")
+@click.option(
+    "-m", "--measure", multiple=True, metavar="NAME", help="A measure, such as nDCG@10. Repeat for more.", required=True
+)
+@click.option(
+    "--as",
+    "tools",
+    metavar="TOOLS",
+    help="Show what these tools report, and which of their rules makes the difference: trec_eval-10, trec_eval-9,"
+    " gdeval, ranx, ir_measures, ...; several with commas, or all.",
+)
+@click.option(
+    "--level",
+    type=float,
+    metavar="N",
+    help="With --as: the relevance level that the tools are given, as trec_eval's -l.",
+)
+@click.option("--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents.")
+@click.option(
+    "--ties",
+    type=click.Choice(["docid", "docid-rising", "stable", "rank"]),
+    default="docid",
+    show_default=True,
+    help="Order of equal scores: by falling or rising document id, or as the run lists them; or the rank column orders"
+    " all.",
+)
+@click.option("--documents", metavar="FILE", help="Table of documents (lengths, groups, costs) for measures that ask.")
+@click.option("--queries", metavar="FILE", help="Topics with their text.")
+@click.option("--format", "form", type=click.Choice(_FORMS), default="table", show_default=True, help="Form.")
+@click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
+@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
+@click.option("--run-format", metavar="FORMAT", help="Format of RUN, if it is not found by itself.")
+def command(
+    qrels: str | None,
+    run: str | None,
+    grades: str | None,
+    missing: str,
+    topic: str | None,
+    measure: tuple[str, ...],
+    tools: str | None,
+    level: float | None,
+    depth: int | None,
+    ties: TiePolicy,
+    documents: str | None,
+    queries: str | None,
+    form: str,
+    out: Path | None,
+    qrels_format: str | None,
+    run_format: str | None,
+) -> None:
+    """Show how the score of one topic of RUN comes about, step by step.
+
+    The measure itself writes down its intermediate numbers: what is shown is what was computed. With --as, show
+    what other tools report for the topic, and why.
+    """
+    from judged.errors import InputError
+    from judged.explanation import compare_tools, explain
+    from judged.measures import parse_many
+    from judged.peers.readings import TOOLS
+
+    if grades is None:
+        judged = _read(qrels, run, qrels_format, run_format, {"ties": ties, "depth": depth, "documents": documents})
+    else:
+        judged = _typed(grades, missing, [qrels, run])
+    wanted = [one for name in measure for one in parse_many(name)]
+    if topic is None and len(judged) != 1:
+        raise InputError(f"there are {len(judged)} topics", fix=f"add --topic, such as --topic {judged.query_ids[0]}")
+    chosen = judged.query_ids[0] if topic is None else topic
+    if tools is None:
+        made: list[Any] = [explain(judged, chosen, one) for one in wanted]
+    else:
+        names = list(TOOLS) if tools == "all" else tools.split(",")
+        made = [compare_tools(judged.qrels, judged.run, chosen, one, names, level=level) for one in wanted]
+    output.write(_written(made, form, _query(queries, chosen)), out)
+
+
+def _read(
+    qrels: str | None, run: str | None, qrels_format: str | None, run_format: str | None, how: dict[str, Any]
+) -> Judged:
+    from judged.data import Qrels, Run
+    from judged.errors import InputError
+    from judged.judging import judge
+
+    if qrels is None or run is None:
+        raise InputError("QRELS and RUN are needed", fix="name both files, or give a list with --grades '3 0 - 1'")
+    return judge(Qrels.read(qrels, format=qrels_format), Run.scan(run, format=run_format), **how)
+
+
+def _typed(grades: str, missing: str, files: list[str | None]) -> Judged:
+    """Judge a ranking that was typed as grades."""
+    from judged.errors import InputError
+    from judged.judging import judge_list
+
+    if any(files):
+        raise InputError("--grades stands in place of QRELS and RUN", fix="leave out the files, or --grades")
+    found: list[list[float | None]] = []
+    for text in (grades, missing):
+        try:
+            found.append([None if grade == "-" else float(grade) for grade in text.replace(",", " ").split()])
+        except ValueError:
+            raise InputError(f"{text!r} is no list of grades", fix="write numbers, and - for no judgment") from None
+    return judge_list(found[0], missing=[grade for grade in found[1] if grade is not None])
+
+
+def _query(queries: str | None, topic: str) -> str:
+    if queries is None:
+        return ""
+    from judged.data.topics import Topics
+
+    return Topics.read(queries).text(topic)
+
+
+def _written(made: list[Any], form: str, query: str) -> str:
+    if form == "json":
+        import json
+
+        with_query = {"query": query} if query else {}
+        parts = [one.to_dict() | with_query for one in made]
+        return json.dumps(parts[0] if len(parts) == 1 else parts, indent=2, ensure_ascii=False)
+    said = [f"query: {query}"] if query else []
+    if form == "markdown":
+        return "\n\n".join([*said, *(one.markdown() for one in made)])
+    return "\n\n".join([*said, *(one.text() for one in made)])

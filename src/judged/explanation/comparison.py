@@ -1,0 +1,320 @@
+"""One topic's score as other tools print it, and which of their rules makes the difference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.data import Qrels, Run
+from judged.data.compute import distinct
+from judged.errors import MeasureError
+from judged.evaluation.dialects import DIALECTS
+from judged.judging import judge
+from judged.measures import parse
+from judged.measures.parameters import spell
+from judged.peers.readings import tool_of
+from judged.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from judged.evaluation.dialects import Dialect
+    from judged.judging import Precision, TiePolicy
+    from judged.measures import Measure
+    from judged.peers.readings import Reading, Tool
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule of a tool that is not ours, and the score once it is applied to all before it.
+
+    Attributes
+    ----------
+    rule : str
+    score : float
+        NaN where the topic does not count any more.
+    matters : bool
+        Whether it changed the score.
+    """
+
+    rule: str
+    score: float
+    matters: bool
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What one tool reports.
+
+    Attributes
+    ----------
+    tool, called : str
+        The tool, and what the measure is called there; empty where it has none of this name.
+    measure : str
+        Our name for its number.
+    score : float
+        NaN where the topic does not count for it, or it has no such measure.
+    printed : str
+        The score in as many digits as the tool prints.
+    rules : tuple of Rule
+        Its rules that differ from ours, one applied after the other: the last gives its score.
+    remark : str
+        What is special about its measure.
+    """
+
+    tool: str
+    called: str
+    measure: str
+    score: float
+    printed: str
+    rules: tuple[Rule, ...] = ()
+    remark: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """One topic's score, ours and other tools'."""
+
+    query_id: str
+    run: str
+    measure: str
+    score: float
+    opinions: tuple[Opinion, ...]
+
+    def table(self) -> Table:
+        """Lay out a row for each tool that has such a measure."""
+        rows = [("judged", self.measure, self.measure, repr(self.score), "")]
+        rows += [(one.tool, one.called, one.measure, one.printed, _why(one)) for one in self.opinions if one.called]
+        return Table(("tool", "its name", "our name", "score", "what makes the difference"), tuple(rows), labels=5)
+
+    def text(self) -> str:
+        """Write for a terminal."""
+        return "\n\n".join([self._title(), self.table().text(), *self._without()])
+
+    def markdown(self) -> str:
+        """Write as Markdown."""
+        return "\n\n".join([f"### {self._title()}", self.table().markdown(), *self._without()])
+
+    def _title(self) -> str:
+        return f"{self.measure} of topic {self.query_id}, run {self.run}, as other tools report it"
+
+    def _without(self) -> list[str]:
+        names = [one.tool for one in self.opinions if not one.called]
+        return [f"No measure of this name: {', '.join(names)}."] if names else []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values; NaN becomes None."""
+        return {
+            "measure": self.measure,
+            "query_id": self.query_id,
+            "run": self.run,
+            "score": self.score,
+            "tools": [
+                {
+                    "tool": one.tool,
+                    "called": one.called,
+                    "measure": one.measure,
+                    "score": None if np.isnan(one.score) else one.score,
+                    "printed": one.printed,
+                    "remark": one.remark,
+                    "rules": [
+                        {"rule": r.rule, "score": None if np.isnan(r.score) else r.score, "matters": r.matters}
+                        for r in one.rules
+                    ],
+                }
+                for one in self.opinions
+            ],
+        }
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown()
+
+
+def compare_tools(
+    qrels: Any, run: Any, topic: str, measure: str | Measure, tools: str | Sequence[str], *, level: float | None = None
+) -> Comparison:
+    """Show what other tools report for one topic, and which of their rules makes the difference.
+
+    Their rules are applied one after the other to our own: how judgments and runs are read, order and ties, the
+    formula parameter by parameter, and whether the topic counts at all. A rule that changes the number is named.
+
+    Parameters
+    ----------
+    qrels, run
+        As `evaluate` takes them.
+    topic
+        The query id.
+    measure
+        A measure or its name. A tool is asked for its measure of that name, with its own defaults.
+    tools
+        Names of tools: ``trec_eval-10``, ``trec_eval-9``, ``pytrec_eval``, ``gdeval``, ``ndeval``, ``msmarco``,
+        ``beir``, ``ranx``, ``ir_measures``, ``trectools``, ``scikit-learn``, ``torchmetrics``, ``cwl_eval``,
+        ``lenskit``; one or several, or one text with commas.
+    level
+        The relevance level that the tools are given (trec_eval's ``-l``); None for that of the measure, or 1.
+
+    Raises
+    ------
+    InputError
+        If there is no such tool or topic.
+
+    Examples
+    --------
+    >>> found = compare_tools({"q": {"a": 3, "b": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "q", "nDCG@5", "trec_eval-9,gdeval")
+    >>> [(one.tool, one.called, one.printed) for one in found.opinions]
+    [('trec_eval-9', 'ndcg_cut.5', '0.7967'), ('gdeval', 'ndcg@5', '0.70980')]
+    >>> [rule.rule for rule in found.opinions[1].rules if rule.matters]
+    ['gain=exp2 in place of linear']
+    """
+    names = tools.split(",") if isinstance(tools, str) else list(tools)
+    qrels, run, ours = Qrels.of(qrels), Run.of(run), parse(measure)
+    score = float(ours(judge(qrels, run).only(topic))[0])
+    chosen = float(getattr(ours, "rel", 1.0) if level is None else level)
+    asked = [_Asking(qrels, run, topic, ours, score, tool_of(name.strip()), chosen) for name in names]
+    opinions = tuple(one.opinion() for one in asked)
+    return Comparison(topic, run.name, str(ours), score, opinions)
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """One tool, and what it is asked."""
+
+    qrels: Qrels
+    run: Run
+    topic: str
+    ours: Measure
+    score: float
+    tool: Tool
+    level: float
+
+    @property
+    def dialect(self) -> Dialect:
+        return DIALECTS[self.tool.dialect]
+
+    def opinion(self) -> Opinion:
+        """Apply the tool's rules one after the other."""
+        reading = self.tool.reading(self.ours)
+        if reading is None:
+            return Opinion(self.tool.name, "", "", np.nan, "-")
+        measure, factor = self._measure(reading)
+        rules = tuple(self._rules(measure, factor))
+        score = rules[-1].score if rules else self.score
+        printed = "does not count" if np.isnan(score) else self.dialect.shown(score)
+        return Opinion(self.tool.name, self._called(reading), str(measure), score, printed, rules, reading.rule)
+
+    def _measure(self, reading: Reading) -> tuple[Measure, float]:
+        """Find our measure for the tool's number, and what it is multiplied by."""
+        grades = tuple(distinct(self.qrels.grades).tolist())
+        if not reading.measure:
+            return self._at_level(self.dialect.measures(self._called(reading), grades)[0]), 1.0
+        highest = float(max((1.0, *grades)))
+        named = parse(reading.measure.replace("{highest}", f"{highest:g}"))
+        return self._at_level(named), highest if reading.factor == "highest" else 1.0
+
+    def _called(self, reading: Reading) -> str:
+        """Write the name as the tool is asked for it; ranx takes the level in it."""
+        return reading.called + (f"-l{self.level:g}" if self.tool.name == "ranx" and self.level != 1 else "")
+
+    def _at_level(self, measure: Measure) -> Measure:
+        takes = getattr(measure, "rel", None) == 1.0 and getattr(measure, "gain", "binary") == "binary"
+        return measure.replace(rel=self.level) if takes and self.level != 1 else measure
+
+    def _rules(self, theirs: Measure, factor: float) -> Iterator[Rule]:
+        """Give each rule that is not ours with the score that it leads to, the measure's rules last but the topics'."""
+        last = self.score
+        state = _State(self.qrels, self.run)
+        for rule, change in [*self._reading_rules(), *self._order_rules()]:
+            state = change(state)
+            score = state.score(self.topic, self.ours)
+            yield Rule(rule, score, _differ(score, last))
+            last = score
+        for rule, measure in _on_the_way(self.ours, theirs):
+            score = state.score(self.topic, measure)
+            yield Rule(rule, score, _differ(score, last))
+            last = score
+        if factor != 1.0:
+            yield Rule(f"the grades are not scaled: times {factor:g}", last * factor, matters=last != 0)
+        chosen = self.dialect.policies(topics=self.tool.topics)
+        if chosen.topics != "qrels" and not state.counts(self.topic):
+            yield Rule("a topic that the run lacks does not count", np.nan, matters=True)
+
+    def _reading_rules(self) -> Iterator[tuple[str, Callable[[_State], _State]]]:
+        prepared = self.dialect.prepare_qrels(self.qrels)
+        if prepared is not self.qrels:
+            yield self.dialect.regrades, lambda state: replace(state, qrels=prepared)
+        if self.dialect.omits:
+            yield self.dialect.omits, lambda state: replace(state, run=self.dialect.prepare_run(state.run))
+        if self.tool.returned_only:
+            yield "judgments of documents that were not returned are not seen", lambda state: state.cut(self.topic)
+
+    def _order_rules(self) -> Iterator[tuple[str, Callable[[_State], _State]]]:
+        chosen = self.dialect.policies(precision=self.tool.precision)
+        if chosen.precision == "single":
+            yield "scores are compared as 32-bit numbers", lambda state: replace(state, precision="single")
+        if chosen.ties == "rank" and self.run.has_ranks:
+            yield "documents stand in the order of the rank column", lambda state: replace(state, ties="rank")
+
+
+@dataclass(frozen=True)
+class _State:
+    """Judgments, run and order after some rules."""
+
+    qrels: Qrels
+    run: Run
+    ties: TiePolicy = "docid"
+    precision: Precision = "double"
+
+    def score(self, topic: str, measure: Measure) -> float:
+        judged = judge(self.qrels, self.run, ties=self.ties, precision=self.precision)
+        return float(measure(judged.only(topic))[0])
+
+    def counts(self, topic: str) -> bool:
+        return bool(judge(self.qrels, self.run).only(topic).present[0])
+
+    def cut(self, topic: str) -> _State:
+        """Leave the judgments of the documents that were returned."""
+        one = judge(self.qrels, self.run).only(topic)
+        grades = dict(zip(one.doc, one.grade.tolist(), strict=True))
+        return replace(self, qrels=Qrels.of({topic: grades or {"none": 0}}))
+
+
+def _on_the_way(ours: Measure, theirs: Measure) -> Iterator[tuple[str, Measure]]:
+    """Change our measure into theirs, one parameter after the other where it is the same measure."""
+    if ours.entry.name != theirs.entry.name:
+        if ours != theirs:
+            yield f"it is another measure: {theirs}", theirs
+        return
+    changed = [one.name for one in ours.entry.all_parameters if getattr(ours, one.name) != getattr(theirs, one.name)]
+    steps = _stepwise(ours, theirs, changed)
+    yield from steps or ([(f"{theirs} in place of {ours}", theirs)] if changed else [])
+
+
+def _stepwise(ours: Measure, theirs: Measure, changed: Sequence[str]) -> list[tuple[str, Measure]]:
+    """Change one parameter after the other; nothing where some do not go without the others."""
+    measure, steps = ours, list[tuple[str, "Measure"]]()
+    for name in changed:
+        try:
+            measure = measure.replace(**{name: getattr(theirs, name)})
+        except MeasureError:
+            return []
+        was = getattr(ours, name)
+        put = f"{name}={spell(getattr(theirs, name))}"
+        steps.append((f"{put} in place of {spell(was)}" if was is not None else put, measure))
+    return steps
+
+
+def _differ(one: float, other: float) -> bool:
+    return one != other and not (np.isnan(one) and np.isnan(other))
+
+
+def _why(one: Opinion) -> str:
+    """Name the rules that matter; the score after each, where there are several."""
+    decisive = [rule for rule in one.rules if rule.matters]
+    if len(decisive) == 1:
+        return decisive[0].rule
+    return "; ".join(f"{rule.rule} ({rule.score:.6g})" for rule in decisive) or "nothing here"

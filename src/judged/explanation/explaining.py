@@ -1,0 +1,75 @@
+"""`explain`: how the score of one topic comes about, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.errors import InputError
+from judged.explanation.explanation import Explanation
+from judged.explanation.sheets import bare, sheets
+from judged.judging.working import Step, Working
+from judged.measures import Measure, parse
+
+if TYPE_CHECKING:
+    from judged.judging import Judged
+
+
+def explain(judged: Judged, topic: str | None, measure: str | Measure) -> Explanation:
+    """Show how a measure comes to its score for one topic.
+
+    The measure itself writes down its intermediate numbers while it computes: what is shown is what was computed,
+    and the last number is the score, to the last bit.
+
+    Parameters
+    ----------
+    judged
+        What `judge` or `judge_list` gave.
+    topic
+        The query id; None where there is only one topic.
+    measure
+        A measure or its name.
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    InputError
+        If there is no such topic, or several and none was named.
+    MeasureError
+        If there is no such measure, or it needs a ranking where the run is a set.
+
+    Examples
+    --------
+    >>> from judged import judge_list
+    >>> print(explain(judge_list([3, 0, 2, 1, 0]), None, "nDCG(gain=exp2)@5"))
+    """
+    if topic is None and len(judged) != 1:
+        some = ", ".join(judged.query_ids[:5])
+        raise InputError(f"there are {len(judged)} topics", fix=f"name one of {some}, and so on")
+    one = judged.only(judged.query_ids[0] if topic is None else topic)
+    wanted = parse(measure)
+    working = Working()
+    score = float(wanted(replace(one, working=working))[0])
+    written = bool(working.entries)
+    last = working.entries[-1] if written else None
+    if not (isinstance(last, Step) and last.name == str(wanted)):  # a measure that writes nothing down, or not all
+        working.entries.append(Step(str(wanted), np.array([score]), "", {}, one))
+    shown = sheets(working, _cutoff(wanted))
+    return Explanation(
+        measure=wanted,
+        query_id=one.query_ids[0],
+        run=one.run.name,
+        ranking=one.ranking,
+        sheets=shown if written else (bare(one), *shown),
+        score=score,
+    )
+
+
+def _cutoff(measure: Measure) -> int | None:
+    cutoff = getattr(measure, "cutoff", None)
+    return cutoff if isinstance(cutoff, int) else None

@@ -1,0 +1,171 @@
+"""The explanation of a score, and the forms in which it can be had."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from judged.explanation.formula import number, readable
+from judged.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from judged.explanation.sheets import Cell, Line, Sheet
+    from judged.judging import Ranking
+    from judged.measures import Measure
+
+_FEW = 2  # unjudged documents in a row that are still shown one by one
+_MANY = 10  # documents at the end that change no digit shown, and are still shown one by one
+_LABELS = {"rank", "document"}
+_NOTHING = "(no document counts)"
+_BY_ZERO = re.compile(r"/ 0(?![.\d])")
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """How a score came about.
+
+    Attributes
+    ----------
+    measure : Measure
+    query_id, run : str
+    ranking : Ranking
+        How the documents were ranked.
+    sheets : tuple of Sheet
+        Tables with the lines below them, in the order of the calculation.
+    score : float
+        The score, which is also the last number of the last sheet.
+    """
+
+    measure: Measure
+    query_id: str
+    run: str
+    ranking: Ranking
+    sheets: tuple[Sheet, ...]
+    score: float
+
+    def text(self, *, width: int | None = None) -> str:
+        """Write for a terminal."""
+        head = f"{self.measure} of topic {self.query_id}, run {self.run}"
+        return "\n\n".join([head, *(_sheet_text(sheet, width) for sheet in self.sheets)])
+
+    def markdown(self) -> str:
+        """Write as Markdown."""
+        head = f"### {self.measure} of topic {self.query_id}, run {self.run}"
+        return "\n\n".join([head, *(_sheet_markdown(sheet) for sheet in self.sheets)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, ready for JSON; numbers in full precision."""
+        return {
+            "measure": str(self.measure),
+            "query_id": self.query_id,
+            "run": self.run,
+            "ranking": {name: getattr(self.ranking, name) for name in ("ties", "depth", "precision")},
+            "score": self.score,
+            "sheets": [_sheet_dict(sheet) for sheet in self.sheets],
+        }
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown()
+
+
+def _sheet_text(sheet: Sheet, width: int | None) -> str:
+    parts = [sheet.title] if sheet.title else []
+    if sheet.header:
+        parts.append(_table(sheet).text(width=width) if sheet.rows else _NOTHING)
+    parts += [*_legend(sheet), *map(_line_text, sheet.lines)]
+    return "\n".join(parts)
+
+
+def _sheet_markdown(sheet: Sheet) -> str:
+    parts = [f"**{sheet.title}**"] if sheet.title else []
+    if sheet.header:
+        parts.append(_table(sheet).markdown() if sheet.rows else _NOTHING)
+    listed = [*_legend(sheet), *map(_line_text, sheet.lines)]
+    if listed:
+        parts.append("\n".join(f"- {text}" for text in listed))
+    return "\n\n".join(parts)
+
+
+def _sheet_dict(sheet: Sheet) -> dict[str, Any]:
+    return {
+        "title": sheet.title,
+        "columns": list(sheet.header),
+        "rows": [list(row) for row in sheet.rows],
+        "how": dict(sheet.how),
+        "lines": [
+            {"name": one.name, "how": one.how, "numbers": one.numbers, "value": one.value} for one in sheet.lines
+        ],
+    }
+
+
+def _legend(sheet: Sheet) -> list[str]:
+    return [f"{readable(name)} = {readable(how)}" for name, how in sheet.how.items()]
+
+
+def _line_text(line: Line) -> str:
+    """Write one line of the calculation; a formula that is a number already is not said twice."""
+    bits = [line.name]
+    for bit in (readable(line.how), line.numbers, number(line.value)):
+        if bit and bit != bits[-1]:
+            bits.append(bit)
+    return " = ".join(bits) + (" (a division by 0 counts as 0)" if _BY_ZERO.search(line.numbers) else "")
+
+
+def _table(sheet: Sheet) -> Table:
+    header = tuple(map(readable, sheet.header))
+    named = [name in _LABELS or _is_text(row[at] for row in sheet.rows) for at, name in enumerate(sheet.header)]
+    labels = named.index(False) if False in named else len(named)
+    return Table(header, tuple(_rows(sheet)), labels=labels)
+
+
+def _is_text(cells: Iterable[Cell]) -> bool:
+    return all(isinstance(cell, str) for cell in cells)
+
+
+def _rows(sheet: Sheet) -> Iterator[tuple[str, ...]]:
+    """Write the rows; of many in a row that are unjudged and count nowhere, only how many; and so of a long tail."""
+    behind = _behind(sheet)
+    for empty, group in groupby(sheet.rows[:behind], _is_empty):
+        rows = list(group)
+        if empty and len(rows) > _FEW:
+            yield _folded(rows, f"({len(rows)} without a judgment)", len(sheet.header))
+        else:
+            yield from (tuple(_cell(cell, name) for cell, name in zip(row, sheet.header, strict=True)) for row in rows)
+    if tail := list(sheet.rows[behind:]):
+        yield _folded(tail, f"({len(tail)} that change no digit shown)", len(sheet.header))
+
+
+def _behind(sheet: Sheet) -> int:
+    """Find the row from which on the running sum stays as it is shown, if there are many of them."""
+    if "so far" not in sheet.header:
+        return len(sheet.rows)
+    at = sheet.header.index("so far")
+    sums = [_cell(row[at], "so far") for row in sheet.rows]
+    last = next((text for text in reversed(sums) if text), "")
+    first = next((place for place, text in enumerate(sums) if text == last), 0) + 1
+    return first if len(sums) - first > _MANY else len(sums)
+
+
+def _folded(rows: list[tuple[Cell, ...]], text: str, width: int) -> tuple[str, ...]:
+    span = f"{_cell(rows[0][0], 'rank')}-{_cell(rows[-1][0], 'rank')}"
+    return (span, text, *("",) * (width - 2))
+
+
+def _is_empty(row: tuple[Cell, ...]) -> bool:
+    return len(row) > 2 and all(cell is None for cell in row[2:])  # a table of two columns is no ranking
+
+
+def _cell(cell: Cell, name: str) -> str:
+    if cell is None:
+        return "-" if name == "grade" else ""
+    return cell if isinstance(cell, str) else number(cell)

@@ -1,0 +1,136 @@
+"""The working: what a measure writes down while it computes, as one does in a calculation by hand.
+
+Nothing is written, and nothing costs time, unless someone asked for it: `judged.explain` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from judged._types import Bools, Floats, Ints
+    from judged.judging.judged import Judged
+
+Part: TypeAlias = "Floats | Ints | Bools | float | str"
+"""What a formula is made of: a number for each hit or topic, or one for all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One number a topic, and how it came about.
+
+    Attributes
+    ----------
+    name : str
+        What the number is called.
+    values : (T,)
+        One a topic of ``on``.
+    how : str
+        The formula, in the names of its parts: ``"dcg / ideal"``.
+    parts : dict
+        What stands for each name: (T,) or a number.
+    on : Judged
+        The list that it was computed from.
+    """
+
+    name: str
+    values: Floats
+    how: str
+    parts: Mapping[str, Part]
+    on: Judged
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One number a rank of a list, and how it came about.
+
+    Attributes
+    ----------
+    name, how, parts, on
+        As in `Step`; the parts are (N,) or a number.
+    values : (N,)
+    topic, rank : (N,) int64
+        Where each value stands.
+    """
+
+    name: str
+    values: np.ndarray[Any, Any]
+    how: str
+    parts: Mapping[str, Part]
+    on: Judged
+    topic: Ints
+    rank: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A table of its own: recall points, subtopics, pairs of documents.
+
+    Attributes
+    ----------
+    title : str
+    columns : dict of sequences, all of one length
+    how : dict of str
+        How a column comes from the others, by its name.
+    on : Judged
+    """
+
+    title: str
+    columns: Mapping[str, Sequence[object] | np.ndarray]
+    how: Mapping[str, str]
+    on: Judged
+
+
+@dataclass(frozen=True)
+class Working:
+    """A sheet that measures write on, in the order in which they compute."""
+
+    entries: list[Step | Column | Rows] = field(default_factory=list["Step | Column | Rows"])
+
+    def column(
+        self,
+        on: Judged,
+        name: str,
+        values: Floats | Ints | Bools,
+        how: str,
+        parts: Mapping[str, Part],
+        where: Bools | None = None,
+        rank: Ints | None = None,
+    ) -> None:
+        """Write a column down, and before it those of its parts that are columns too.
+
+        Without `rank`, there is one value a hit, of which those ``where`` says count; with it, one for each of
+        these ranks of the only topic.
+        """
+        kept = np.flatnonzero(where) if where is not None else slice(None)
+        at = on.rank[kept] if rank is None else rank
+        topic = on.topic[kept] if rank is None else np.zeros(len(at), dtype=np.int64)
+        cut = {key: np.asarray(part)[kept] if np.ndim(part) else part for key, part in parts.items()}
+        for key, part in cut.items():
+            if isinstance(part, np.ndarray) and not self._has(on, key):
+                self.entries.append(Column(key, part, "", {}, on, topic, at))
+        self.entries.append(Column(name, np.asarray(values)[kept], how, cut, on, topic, at))
+
+    def _has(self, on: Judged, name: str) -> bool:
+        return any(isinstance(one, Column) and one.on is on and one.name == name for one in self.entries)
+
+    def total(
+        self,
+        on: Judged,
+        name: str,
+        values: Floats | Bools,
+        total: Floats,
+        how: str,
+        parts: Mapping[str, Part],
+        where: Bools | None,
+    ) -> None:
+        """Write down what each hit adds, what it has come to at each, and the total."""
+        summand = how or name
+        self.column(on, summand, values, how, parts, where)
+        so_far = on.sum_so_far(values if where is None else values * where)
+        self.column(on, f"{name} so far" if self._has(on, "so far") else "so far", so_far, "", {}, where)
+        self.entries.append(Step(name, total, f"sum of {summand}", {}, on))

@@ -1,0 +1,128 @@
+"""The working of a user model: columns by rank, in tables that end with a total."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from judged.measures.gained import down_to_last
+from judged.measures.top_ranks import MOST_SHOWN, TopRanks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from judged._types import Bools, Floats
+    from judged.judging import Judged
+    from judged.judging.working import Part
+    from judged.measures.cwl import Expected, Reading
+
+_LEAST_SHOWN = 0.001  # ranks that fewer users reach are shown as one number
+_ADDED_UP = {"gained": "gain", "spent": "cost"}
+
+
+class Note(NamedTuple):
+    """One column of a working: the arguments of `Sheet.column`."""
+
+    name: str
+    values: Floats
+    how: str
+    parts: Mapping[str, Part]
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """The tables of a working: columns by rank, each behind those that it is made of, and totals below them.
+
+    Attributes
+    ----------
+    top : TopRanks
+        Which ranks are shown.
+    far : int
+        The last rank that noticeably many users reach.
+    reading : Reading
+    gain : (H,) float64 or None
+        What each hit gains; None where unjudged documents gain as well.
+    how_gain : str
+    hits : (H,) bool or None
+        In a table of hits, those that have a row; None in a table of ranks.
+    written : set of str
+        The columns of the present table.
+    """
+
+    top: TopRanks
+    far: int
+    reading: Reading
+    gain: Floats | None
+    how_gain: str
+    hits: Bools | None = None
+    written: set[str] = field(default_factory=set[str])
+
+    @classmethod
+    def of(cls, judged: Judged, user: Expected, gain: Floats | None, how_gain: str) -> Sheet:
+        """Choose the ranks that are shown: those returned that noticeably many users reach, and not too many."""
+        far = int(np.flatnonzero(user.reached[0] >= _LEAST_SHOWN).max(initial=0)) + 1
+        count = max(1, min(far, int(judged.returned[0]), MOST_SHOWN))
+        if gain is None:
+            title = f"{judged.title}, where documents without a judgment gain the most"
+            judged = replace(judged, title=title, shown=judged.shown if judged.reordered else judged.everything)
+            how_gain += ", 1 without a judgment"
+        return cls(TopRanks(judged, count), far, user.reading, gain, how_gain)
+
+    def by_hit(self) -> Sheet:
+        """Go on with a table of the hits, where nothing else gains."""
+        if self.gain is None:
+            return self
+        judged = self.top.judged
+        return replace(self, hits=down_to_last(judged, self.gain, None) & (judged.rank <= self.far))
+
+    def column(self, name: str, values: Floats, how: str = "", **parts: Part) -> None:
+        """Write a column down: (1, n), or (n,) for all; parts that stand in no column of this table go before it."""
+        width = self.reading.gain.shape
+        wide: dict[str, Any] = {
+            key: np.broadcast_to(part, width)[0] if np.ndim(part) else part for key, part in parts.items()
+        }
+        for key, part in wide.items():
+            if key not in self.written and isinstance(part, np.ndarray):
+                self._given(key, part)
+        self.written.add(name)
+        row = np.broadcast_to(values, width)[0]
+        if self.hits is None:
+            self.top.column(name, row, how, **wide)
+        else:
+            at_hits = {key: self._at_hits(part) if isinstance(part, np.ndarray) else part for key, part in wide.items()}
+            self.top.judged.column(name, self._at_hits(row), how, where=self.hits, **at_hits)
+
+    def _at_hits(self, row: Floats) -> Floats:
+        return row[np.minimum(self.top.judged.rank, len(row)) - 1]
+
+    def _given(self, name: str, values: Floats) -> None:
+        """Write down what the calculation begins with, or what an earlier table has."""
+        if name == "gain" and self.gain is not None:
+            judged = self.top.judged
+            where = judged.rank <= self.top.count if self.hits is None else self.hits
+            self.written.add(name)
+            judged.column(name, self.gain, self.how_gain, where=where)
+        elif name == "gain":
+            self.column(name, values, self.how_gain)
+        elif summand := _ADDED_UP.get(name):
+            self.column(name, values, f"{summand} so far", **{summand: getattr(self.reading, summand)})
+        else:
+            self.column(name, values)
+
+    def notes(self) -> None:
+        """Write down what the continuation noted."""
+        for name, values, how, parts in self.reading.notes or ():
+            self.column(name, values, how, **parts)
+
+    def total(self, name: object, values: Floats, total: Floats, summand: str) -> None:
+        """Write down the total of a column, and begin the next table."""
+        row = np.broadcast_to(values, self.reading.gain.shape)[0]
+        if self.hits is None:
+            self.top.total(name, row, total, summand)
+        else:
+            judged = self.top.judged
+            judged.column("so far", judged.sum_so_far(self._at_hits(row) * self.hits), where=self.hits)
+            TopRanks(judged, self.far).add_up(name, row, total, summand)
+        self.written.clear()

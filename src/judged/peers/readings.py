@@ -1,0 +1,305 @@
+"""What each tool computes when it is asked for a well-known measure: its own name for it, and ours for its number.
+
+Under one name tools print different numbers. These tables say which number each would print; `judged.compare_tools`
+and ``judged explain --as`` show them side by side. What a tool is asked for is the measure of that name with the
+tool's own defaults. Sources and numbers: docs/same-name.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from judged.errors import InputError
+from judged.measures.parameters import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from judged.judging import Precision, TopicPolicy
+    from judged.measures import Measure
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one tool makes of a measure's name.
+
+    Attributes
+    ----------
+    called : str
+        The tool's own name; ``{k}`` stands for what follows the ``@``.
+    measure : str
+        The canonical name of its number, with ``{k}``; empty where the tool's dialect reads ``called`` itself.
+    rule : str
+        What is special about it, in a clause.
+    factor : str
+        ``highest``: the tool's number is ours times the highest grade.
+    """
+
+    called: str
+    measure: str = ""
+    rule: str = ""
+    factor: str = ""
+
+    def at(self, cutoff: float | None) -> Reading:
+        """Put what follows the ``@`` in."""
+        k = "" if cutoff is None else spell(cutoff)
+        return Reading(self.called.replace("{k}", k), self.measure.replace("{k}", k), self.rule, self.factor)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool's readings.
+
+    Attributes
+    ----------
+    name : str
+    about : str
+        Which versions were compared.
+    dialect : str
+        The dialect whose ranking and topics it has.
+    readings : dict of Reading
+        By our name without parameters, with ``@k`` where there is a cutoff.
+    returned_only : bool
+        Whether it sees no judgment of a document that was not returned.
+    topics, precision
+        Policies that go before those of the dialect.
+    """
+
+    name: str
+    about: str
+    dialect: str
+    readings: Mapping[str, Reading] = field(repr=False)
+    returned_only: bool = False
+    topics: TopicPolicy | None = None
+    precision: Precision | None = None
+
+    def reading(self, measure: Measure) -> Reading | None:
+        """Find what the tool computes under this measure's name; None where it has none."""
+        cutoff = getattr(measure, measure.entry.at, None)
+        name = measure.entry.name
+        if cutoff is not None and (found := self.readings.get(f"{name}@k")):
+            return found.at(cutoff)
+        found = self.readings.get(name)
+        return None if found is None else found.at(None)
+
+
+_TREC_EVAL = {
+    "nDCG@k": Reading("ndcg_cut.{k}", rule="no gains can be given to a cut nDCG, and -l does not change it"),
+    "nDCG": Reading("ndcg", rule="the ideal is the whole list of judged documents"),
+    "AP": Reading("map"),
+    "AP@k": Reading("map_cut.{k}", rule="divided by all relevant documents, not by k"),
+    "GMAP": Reading("gm_map"),
+    "P@k": Reading("P.{k}", rule="divided by k, however few documents were returned"),
+    "R@k": Reading("recall.{k}"),
+    "RelP@k": Reading("relative_P.{k}"),
+    "RR": Reading("recip_rank"),
+    "RR@k": Reading("recip_rank", rule="it knows no cutoff"),
+    "Success@k": Reading("success.{k}"),
+    "Rprec": Reading("Rprec"),
+    "Bpref": Reading("bpref"),
+    "InfAP": Reading("infAP"),
+    "AP11": Reading("11pt_avg"),
+    "SetP": Reading("set_P"),
+    "SetR": Reading("set_recall"),
+    "SetF": Reading("set_F.2", rule="the parameter of F is the square of beta; here it is 2"),
+    "SetAP": Reading("set_map"),
+}
+_TREC_EVAL_10 = {
+    "DCG": Reading("dcg"),
+    "IdealDCG": Reading("ideal_dcg"),
+    "RBP": Reading(
+        "rbp",
+        "RBP(p=0.9,gain=graded,max=topic)",
+        "its own persistence is 0.9, and gains are divided by the topic's highest (as it is meant: its code compares"
+        " with memory that was never set)",
+    ),
+    "Judged@k": Reading("unj.{k}", rule="the share that is not judged, of k places"),
+    "Unjudged@k": Reading("unj.{k}"),
+}
+
+TOOLS: dict[str, Tool] = {
+    tool.name: tool
+    for tool in (
+        Tool("trec_eval-10", "trec_eval 10.0 -c", "trec_eval-10", {**_TREC_EVAL, **_TREC_EVAL_10}),
+        Tool("trec_eval-9", "trec_eval 9.0.8", "trec_eval-9", _TREC_EVAL),
+        Tool("pytrec_eval", "pytrec_eval-terrier 0.5.11", "trec_eval-9", _TREC_EVAL),
+        Tool(
+            "gdeval",
+            "gdeval.pl of the TREC Web tracks",
+            "gdeval",
+            {
+                "nDCG@k": Reading("ndcg@{k}", rule="exponential gain; topics without a positive grade do not count"),
+                "nDCG": Reading("ndcg@20", rule="exponential gain, and always a cutoff: 20"),
+                "ERR@k": Reading("err@{k}", rule="the highest grade is 4, whatever the judgments are"),
+                "ERR": Reading("err@20", rule="the highest grade is 4, and the cutoff 20"),
+            },
+        ),
+        Tool(
+            "ndeval",
+            "ndeval of the TREC Web tracks",
+            "ndeval",
+            {
+                f"{ours}{at}": Reading(f"{theirs}{at.replace('@k', '@{k}')}")
+                for ours, theirs, at in (
+                    ("AlphaDCG", "alpha-DCG", "@k"),
+                    ("AlphanDCG", "alpha-nDCG", "@k"),
+                    ("ERRIA", "ERR-IA", "@k"),
+                    ("nERRIA", "nERR-IA", "@k"),
+                    ("NRBP", "NRBP", ""),
+                    ("nNRBP", "nNRBP", ""),
+                    ("APIA", "MAP-IA", ""),
+                    ("PIA", "P-IA", "@k"),
+                    ("StRecall", "strec", "@k"),
+                )
+            },
+        ),
+        Tool(
+            "msmarco",
+            "msmarco_passage_eval.py",
+            "msmarco",
+            {"RR": Reading("MRR @10", rule="it stops at rank 10"), "RR@k": Reading("MRR @{k}")},
+        ),
+        Tool(
+            "beir",
+            "BEIR, which runs pytrec_eval",
+            "beir",
+            {
+                "nDCG@k": Reading("NDCG@{k}"),
+                "AP@k": Reading("MAP@{k}"),
+                "R@k": Reading("Recall@{k}"),
+                "P@k": Reading("P@{k}"),
+                "RR@k": Reading("MRR@{k}"),
+                "RelP@k": Reading("R_cap@{k}"),
+                "Hole@k": Reading("Hole@{k}"),
+                "Judged@k": Reading("Hole@{k}", rule="the share of places whose document no topic judges"),
+                "Success@k": Reading("Accuracy@{k}"),
+                "Accuracy": Reading("Accuracy@10", rule="whether there is a relevant document among the first k"),
+            },
+        ),
+        Tool(
+            "ranx",
+            "ranx 0.3.21, make_comparable",
+            "ranx",
+            {
+                "nDCG@k": Reading("ndcg@{k}"),
+                "nDCG": Reading("ndcg"),
+                "DCG@k": Reading("dcg@{k}"),
+                "AP": Reading("map"),
+                "AP@k": Reading("map@{k}"),
+                "P@k": Reading("precision@{k}"),
+                "R@k": Reading("recall@{k}"),
+                "RR": Reading("mrr"),
+                "RR@k": Reading("mrr@{k}"),
+                "Rprec": Reading("r-precision"),
+                "Bpref": Reading("bpref", rule="0/0 where no judged document is not relevant"),
+                "Success@k": Reading("hit_rate@{k}"),
+                "SetP": Reading("precision"),
+                "SetR": Reading("recall"),
+                "SetF": Reading("f1", rule="F1 of all that was returned"),
+                "F@k": Reading("f1@{k}"),
+                "RBP": Reading(
+                    "rbp.80",
+                    "RBP(p=0.8,gain=graded,max={highest})",
+                    "the persistence must be given (here 0.8), and grades are added up as they are",
+                    factor="highest",
+                ),
+            },
+        ),
+        Tool(
+            "ir_measures",
+            "ir_measures 0.4.3",
+            "judged",
+            {
+                **{
+                    name: Reading(name.replace("@k", "@{k}"), name.replace("@k", "@{k}"))
+                    for name in ("nDCG", "nDCG@k", "AP", "AP@k", "P@k", "R@k", "RR", "RR@k", "Success@k", "Rprec")
+                },
+                **{name: Reading(name, name) for name in ("Bpref", "InfAP", "SetP", "SetR", "SetAP")},
+                "RBP": Reading("RBP", "RBP(p=0.8)", "its own persistence is 0.8, and a document is relevant or not"),
+                "ERR@k": Reading("ERR@{k}", "ERR(max=4,undefined=skip)@{k}", "gdeval's: the highest grade is 4"),
+                "SetF": Reading(
+                    "SetF(beta=2.0)", "SetF(beta=1.4142135623730951)", "beta goes into the formula unsquared; here 2"
+                ),
+                "Judged@k": Reading("Judged@{k}", "Judged@{k}", "of min(k, returned) documents"),
+                "Accuracy": Reading("Accuracy", "PairAccuracy", "a share of pairs of documents"),
+            },
+            precision="single",
+        ),
+        Tool(
+            "trectools",
+            "trectools 0.0.50",
+            "judged",
+            {
+                "nDCG@k": Reading("get_ndcg(depth={k})", "nDCG@{k}"),
+                "RBP": Reading(
+                    "get_rbp()", "RBP(p=0.8)", "its own persistence is 0.8, and a document is relevant or not"
+                ),
+                "AP": Reading("get_map()", "AP"),
+                "P@k": Reading("get_precision(depth={k})", "P@{k}"),
+            },
+            topics="both",
+        ),
+        Tool(
+            "scikit-learn",
+            "scikit-learn 1.9.1, given the returned documents",
+            "judged",
+            {
+                "nDCG@k": Reading("ndcg_score(k={k})", "nDCG@{k}", "the ideal is made of the returned documents only"),
+                "nDCG": Reading("ndcg_score", "nDCG", "the ideal is made of the returned documents only"),
+            },
+            returned_only=True,
+        ),
+        Tool(
+            "torchmetrics",
+            "torchmetrics, given the returned documents",
+            "judged",
+            {
+                "nDCG@k": Reading(
+                    "retrieval_normalized_dcg(top_k={k})",
+                    "nDCG@{k}",
+                    "the ideal is made of the returned documents only",
+                ),
+                "nDCG": Reading("retrieval_normalized_dcg", "nDCG", "the ideal is made of the returned documents only"),
+                "AP": Reading(
+                    "retrieval_average_precision", "AP(norm=returned)", "divided by the relevant documents returned"
+                ),
+                "P@k": Reading("retrieval_precision(top_k={k})", "P@{k}"),
+                "RR": Reading("retrieval_reciprocal_rank", "RR"),
+            },
+            returned_only=True,
+        ),
+        Tool(
+            "cwl_eval",
+            "cwl-eval 1.0.12",
+            "judged",
+            {
+                "RBP": Reading("RBP@0.9", "RBP(p=0.9,gain=graded,max={highest})", "its own persistence is 0.9"),
+                "nDCG@k": Reading(
+                    "NDCG-k@{k}", "SDCG(max={highest})@{k}", "the ideal is k documents of the highest grade"
+                ),
+                "AP": Reading("AP", "AP(norm=returned)", "divided by the relevant documents returned"),
+            },
+        ),
+        Tool(
+            "lenskit",
+            "LensKit",
+            "judged",
+            {"RBP": Reading("RBP", "RBP(p=0.85)", "its own persistence is 0.85, and a document is relevant or not")},
+        ),
+    )
+}
+"""Every tool by its name."""
+
+
+def tool_of(name: str) -> Tool:
+    """Find a tool by its name.
+
+    Raises
+    ------
+    InputError
+        If there is none of this name.
+    """
+    if (found := TOOLS.get(name)) is None:
+        raise InputError(f"no tool {name!r}", fix=f"one of {', '.join(TOOLS)}")
+    return found

@@ -1,0 +1,55 @@
+"""A range: how far the score of each topic could move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+
+Exactness: TypeAlias = Literal["exact", "outer", "sampled"]
+
+
+@dataclass(frozen=True, eq=False)
+class Range:
+    """The least and the greatest score that each topic could have.
+
+    Attributes
+    ----------
+    low, high : (T,) float64
+        NaN for a topic that the measure leaves out.
+    kind : (T,) of str
+        ``exact``: some arrangement reaches each end. ``outer``: no arrangement lies outside, though the ends may
+        not be reached. ``sampled``: found by trying; the true range may be wider.
+    """
+
+    low: Floats
+    high: Floats
+    kind: np.ndarray[Any, Any]
+
+    def __post_init__(self) -> None:
+        for column in (self.low, self.high, self.kind):
+            column.flags.writeable = False
+
+    @property
+    def width(self) -> Floats:
+        """How far apart the ends are: (T,)."""
+        return self.high - self.low
+
+
+def certain(scores: Floats) -> Range:
+    """Give the range of scores that cannot move."""
+    return Range(scores.copy(), scores.copy(), np.full(len(scores), "exact", dtype="<U7"))
+
+
+def weakest(kinds: np.ndarray[Any, Any]) -> Exactness:
+    """Say what holds of several ranges together.
+
+    >>> weakest(np.array(["exact", "outer"])), weakest(np.array(["outer", "sampled"])), weakest(np.array([], dtype=str))
+    ('outer', 'sampled', 'exact')
+    """
+    found = set(kinds.tolist())
+    return "sampled" if "sampled" in found else "outer" if "outer" in found else "exact"

@@ -1,0 +1,114 @@
+"""`judged explain`: what it prints, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from command_line import Ended
+
+QRELS = "q1 0 a 3\nq1 0 b 0\nq1 0 c 1\nq2 0 a 1\n"
+RUN = "q1 Q0 b 1 3 t\nq1 Q0 x 2 2 t\nq1 Q0 a 3 1 t\nq2 Q0 a 1 1 t\n"
+
+NDCG = """\
+nDCG@3 of topic q1, run a
+
+ranking
+rank  document  grade  gain  discount  gain / discount  so far
+1     b             0     0         1                0       0
+2     x             -
+3     a             3     3         2           1.5000  1.5000
+DCG@3 = sum of gain / discount = 1.5000
+
+ideal ranking
+rank  document  grade  gain  discount  gain / discount  so far
+1     a             3     3         1                3       3
+2     c             1     1    1.5850           0.6309  3.6309
+3     b             0     0         2                0  3.6309
+DCG@3 = sum of gain / discount = 3.6309
+"""
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in {"qrels.txt": QRELS, "a.run": RUN, "queries.tsv": "q1\tlist of cats\nq2\tmore\n"}.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_whole_of_one_explanation(run: Callable[..., Ended]) -> None:
+    done = run("explain", "qrels.txt", "a.run", "--topic", "q1", "-m", "nDCG@3")
+    assert done.code == 0
+    assert done.out.startswith(NDCG)
+    assert done.out.splitlines()[-1] == "nDCG@3 = DCG / IdealDCG = 1.5000 / 3.6309 = 0.4131"
+
+
+def test_several_measures_and_the_query(run: Callable[..., Ended]) -> None:
+    done = run("explain", "qrels.txt", "a.run", "-t", "q2", "-m", "RR", "-m", "P@1,2", "--queries", "queries.tsv")
+    assert done.out.startswith("query: more\n\nRR of topic q2, run a\n")
+    assert [line for line in done.lines if " of topic " in line] == [
+        "RR of topic q2, run a", "P@1 of topic q2, run a", "P@2 of topic q2, run a",
+    ]  # fmt: skip
+    assert done.lines[-1].endswith("= 0.5000")
+
+
+def test_forms(run: Callable[..., Ended]) -> None:
+    made = json.loads(run("explain", "qrels.txt", "a.run", "-t", "q1", "-m", "nDCG@3", "--format", "json").out)
+    assert (made["measure"], made["query_id"], made["run"]) == ("nDCG@3", "q1", "a")
+    assert made["sheets"][0]["rows"][1] == [2.0, "x", None, None, None, None, None]
+    assert made["sheets"][-1]["lines"][-1]["value"] == made["score"] == pytest.approx(1.5 / 3.6309297535714573)
+    several = json.loads(
+        run("explain", "qrels.txt", "a.run", "-t", "q1", "-m", "RR", "-m", "AP", "--format", "json").out
+    )
+    assert [one["measure"] for one in several] == ["RR", "AP"]
+    page = run("explain", "qrels.txt", "a.run", "-t", "q1", "-m", "nDCG@3", "--format", "markdown").lines
+    assert page[0] == "### nDCG@3 of topic q1, run a"
+    assert "| 3 | a | 3 | 3 | 2 | 1.5000 | 1.5000 |" in page
+    assert run("explain", "qrels.txt", "a.run", "-t", "q1", "-m", "RR", "-o", "rr.txt").out == ""
+
+
+def test_a_list_that_is_typed(run: Callable[..., Ended]) -> None:
+    done = run("explain", "--grades", "3, 0 - 2", "--missing", "1", "-m", "R@3")
+    assert done.lines[-1].endswith("= 1 / 3 = 0.3333")
+    assert "3     d3            -" in done.out
+
+
+def test_other_tools(run: Callable[..., Ended]) -> None:
+    done = run("explain", "qrels.txt", "a.run", "-t", "q1", "-m", "nDCG@3", "--as", "trec_eval-9,gdeval,lenskit")
+    assert [line.split()[0] for line in done.lines[3:6]] == ["judged", "trec_eval-9", "gdeval"]
+    assert done.lines[5].split()[1:4] == ["ndcg@3", "nDCG(gain=exp2,undefined=skip)@3", "0.45866"]  # 3.5 / 7.63093
+    assert done.lines[5].endswith("gain=exp2 in place of linear")
+    assert done.lines[-1] == "No measure of this name: lenskit."
+    every = run(
+        "explain", "qrels.txt", "a.run", "-t", "q1", "-m", "AP", "--as", "all", "--level", "2", "--format", "json"
+    )
+    scores = {one["tool"]: one["score"] for one in json.loads(every.out)["tools"]}
+    assert scores["pytrec_eval"] == scores["ranx"] == pytest.approx(1 / 3)
+    assert scores["gdeval"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["qrels.txt", "a.run", "-m", "AP"], "there are 2 topics. Fix: add --topic, such as --topic q1."),
+        (["qrels.txt", "a.run", "-m", "AP", "-t", "q9"], "the qrels have no topic 'q9'. Fix: one of q1, q2."),
+        (["qrels.txt", "-m", "AP"], "QRELS and RUN are needed"),
+        (["-m", "AP"], "QRELS and RUN are needed"),
+        (["--grades", "1 x", "-m", "AP"], "'1 x' is no list of grades"),
+        (["qrels.txt", "a.run", "--grades", "1", "-m", "AP"], "--grades stands in place of QRELS and RUN"),
+        (["--grades", "1", "-m", "Nothing"], "no measure"),
+        (["--grades", "1", "-m", "AP", "--as", "quepid"], "no tool 'quepid'. Fix: one of trec_eval-10"),
+    ],
+)
+def test_what_is_refused(run: Callable[..., Ended], arguments: list[str], message: str) -> None:
+    done = run("explain", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert done.err.startswith("error: ")
+    assert done.err.count("\n") == 1

@@ -1,0 +1,46 @@
+"""Every measure with its defaults and with each of its parameters varied, and lists on which all of them work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import judged
+from families import NEEDED, VARIED, WITH, lookup
+from judged import Documents, Judged, judge_list
+from judged.measures import REGISTRY
+from strategies import facts
+
+if TYPE_CHECKING:
+    from judged import Measure
+
+
+def judge(qrels: Any, run: Any, **policies: Any) -> Judged:
+    """Judge with documents of which everything is known that some measure asks for."""
+    return judged.judge(qrels, run, **{"documents": facts(qrels, run), **policies})
+
+
+def listed(grades: Any, missing: Any = ()) -> Judged:
+    """Judge a list of grades, with documents of which everything is known."""
+    return replace(judge_list(grades, missing=missing), documents=Documents.of(facts()))
+
+
+def default(name: str) -> Measure:
+    entry = REGISTRY[name]
+    return entry.cls(**{p.name: lookup(NEEDED, name, p.name) for p in entry.all_parameters if p.required})
+
+
+def variants(name: str) -> list[Measure]:
+    """Give the measure with its defaults, and with each of its parameters varied."""
+    base = default(name)
+    varied = [
+        base.replace(**{p.name: value}, **WITH.get(f"{name}.{p.name}", WITH.get(p.name, {})))
+        for p in base.entry.all_parameters
+        for value in lookup(VARIED, name, p.name)
+    ]
+    return [base, *varied]
+
+
+ALL = [one for name in REGISTRY for one in variants(name)]
+SCORED = [one for one in ALL if getattr(one, "undefined", 0.0) == 0.0]
+"""Those whose topics without a relevant document score 0, as the declared range has it."""
