@@ -1,0 +1,60 @@
+"""What commands read: runs as they are named on the command line, and how far reading has come."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from judged.data import Run
+
+_LONG_WORK = 50_000_000  # bytes: what takes long enough to look at a progress bar
+
+
+def runs_at(texts: Sequence[str], run_format: str | None) -> list[Run]:
+    """Give the runs of FILE and NAME=FILE; they are read when they are used."""
+    return [run for text in texts for run in _runs(text, run_format)]
+
+
+def _runs(text: str, run_format: str | None) -> list[Run]:
+    from judged.data import Run, split_runs
+
+    name, equals, path = text.partition("=")
+    if not equals or Path(text).exists():
+        name, path = "", text
+    run = Run.scan(path, format=run_format, name=name or None)
+    return split_runs(run.rows, run.name)
+
+
+def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
+    """Refuse to write the result over a file that it is made of.
+
+    Raises
+    ------
+    InputError
+        If it is one of the inputs.
+    """
+    for path in inputs:
+        if out is not None and out.is_file() and Path(path).is_file() and out.samefile(path):
+            raise InputError("this file is an input", fix="write the result to another file", path=str(out))
+
+
+@contextmanager
+def progress_bar(runs: Sequence[Run]) -> Generator[Callable[[str, int], None] | None]:
+    """Show a progress bar on a terminal, where there is much to read."""
+    sizes = [Path(run.where).stat().st_size for run in runs if Path(run.where).is_file()]
+    if not sys.stderr.isatty() or sum(sizes) < _LONG_WORK:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=sum(sizes))
+        yield lambda name, count: bar.update(task, advance=count, description=name)

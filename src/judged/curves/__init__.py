@@ -1,0 +1,6 @@
+"""Curves: a measure by its cutoff, and precision by recall, as numbers, text and charts."""
+
+from judged.curves.curves import Curves, Kind
+from judged.curves.making import curve, precision_recall
+
+__all__ = ["Curves", "Kind", "curve", "precision_recall"]

@@ -1,0 +1,111 @@
+"""Curves in files."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judged.curves import forms
+from judged.curves.chart import altair
+from judged.data import replaced
+from judged.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from judged.curves.curves import Curves
+
+PICTURES = ("png", "svg", "pdf", "html")
+TEXTS = ("plot", "table", "csv", "json", "markdown", "latex")
+FORMS = (*TEXTS, "parquet", *PICTURES)
+_SUFFIX = {".txt": "plot", ".md": "markdown", ".tex": "latex"} | {
+    f".{form}": form for form in ("csv", "json", "parquet", *PICTURES)
+}
+_MENU = ("source", "compiled", "editor")  # what the menu of a page would offer beside pictures
+_SHARP = 3  # pixels of a PNG file for one of the chart: it stays sharp in print
+
+
+def save(curves: Curves, path: str | Path, form: str | None) -> None:
+    """Write curves; an existing file is replaced only when the new one is complete."""
+    form = form or form_of(path)
+    if form not in FORMS:
+        raise InputError(f"no form {form!r} of a curve is known", fix=f"one of {', '.join(FORMS)}", path=str(path))
+    if form == "parquet":
+        from pyarrow import parquet  # it takes a while, and few calls need it
+
+        facts = curves.to_dict()
+        del facts["curves"]
+        table = curves.to_arrow().replace_schema_metadata({b"judged": json.dumps(facts)})
+        with replaced(path) as temporary:
+            parquet.write_table(table, temporary)
+        return
+    made = picture(curves, form) if form in PICTURES else f"{written(curves, form)}\n".encode()
+    with replaced(path) as temporary:
+        temporary.write_bytes(made)
+
+
+def form_of(path: str | Path) -> str:
+    """Tell what a file is to become by the end of its name.
+
+    Raises
+    ------
+    InputError
+        If nothing is known by this end.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix in _SUFFIX:
+        return _SUFFIX[suffix]
+    raise InputError(
+        f"no form of a curve is known by {suffix!r}",
+        fix=f"give a form, or a name that ends in {', '.join(_SUFFIX)}",
+        path=str(path),
+    )
+
+
+def written(curves: Curves, form: str) -> str:
+    """Give a form that is text.
+
+    Raises
+    ------
+    InputError
+        If the form is none of text.
+    """
+    if form == "plot":
+        return f"{curves.text()}\n\n{curves.basis()}"
+    if form == "json":
+        return json.dumps(curves.to_dict(), indent=2, ensure_ascii=False)
+    if form == "csv":
+        return forms.csv_table(curves).csv()
+    if form == "html":
+        return picture(curves, form).decode()
+    table = curves.table()
+    made = {"table": table.text, "markdown": table.markdown, "latex": table.latex}
+    if form not in made:
+        raise InputError(f"the form {form!r} is no text", fix=f"one of {', '.join(TEXTS)}, or save to a file")
+    return made[form]()
+
+
+def picture(curves: Curves, form: str) -> bytes:
+    """Give a chart as a PNG, SVG or PDF picture, or as an HTML page that holds all that it needs.
+
+    Raises
+    ------
+    MissingExtraError
+        If altair or vl-convert is not installed.
+    """
+    spec = curves.chart().to_dict()
+    try:
+        import vl_convert
+    except ImportError:
+        raise MissingExtraError("vl-convert-python", "plots") from None
+    convert: Any = vl_convert
+    version = ".".join(altair().SCHEMA_VERSION.split(".")[:2])
+    if form == "png":
+        return convert.vegalite_to_png(spec, vl_version=version, scale=_SHARP)
+    if form == "svg":
+        return convert.vegalite_to_svg(spec, vl_version=version).encode()
+    if form == "pdf":
+        return convert.vegalite_to_pdf(spec, vl_version=version)
+    spec["usermeta"] = {"embedOptions": {"actions": {"export": True, **dict.fromkeys(_MENU, False)}}}
+    page: str = convert.vegalite_to_html(spec, vl_version=version, bundle=True)
+    return page.replace("<title>Chart</title>", f"<title>{escape(curves.title)}</title>", 1).encode()
