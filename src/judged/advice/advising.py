@@ -1,0 +1,227 @@
+"""`advise`: from judgments, runs and a task to measures, pairs, warnings and the next command."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from judged.advice import layout
+from judged.advice.facts import fact
+from judged.advice.profile import profile_of
+from judged.advice.rule import written
+from judged.advice.rules import RULES
+from judged.advice.tasks import alternatives, checked, inferred
+from judged.data import Qrels
+from judged.data.sources import source_name
+from judged.evaluation import runs_of
+from judged.measures import Measure, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from judged.advice.profile import Profile
+    from judged.advice.rule import Kind, Rule
+    from judged.advice.tasks import Task
+
+_FURTHEST = 100  # cutoffs up to here are taken back to the end of the lists; R@1000 of shorter ones is recall of all
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """One rule that holds, with the numbers of the data.
+
+    Parameters
+    ----------
+    rule, kind
+        The rule's id, and whether it says recommend, pair, avoid or note.
+    measures
+        The measures, at the relevance level, the highest grade and the list length of the data.
+    reason
+        Why, with the numbers of the data.
+    facts
+        The facts that it rests on, as sentences; none for one that rests on the task alone.
+    sources
+        The papers it goes back to, as keys of `judged.advice.sources.SOURCES`.
+    disputed
+        Who sees it otherwise.
+    """
+
+    rule: str
+    kind: Kind
+    measures: tuple[Measure, ...]
+    reason: str
+    facts: tuple[str, ...]
+    sources: tuple[str, ...]
+    disputed: str = ""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to measure here, what not, and why.
+
+    Parameters
+    ----------
+    profile
+        The facts about judgments and runs.
+    task
+        What the system is for.
+    given
+        Whether the caller said so; else it was taken from the data.
+    others
+        The other tasks that the data do not speak against.
+    entries
+        Every rule that holds, in the order of the advice.
+    inputs
+        The qrels and runs as they are written on a command line.
+    options
+        Further options of the command that reads them.
+    """
+
+    profile: Profile
+    task: Task
+    given: bool
+    others: tuple[Task, ...]
+    entries: tuple[Recommendation, ...]
+    inputs: tuple[str, ...]
+    options: tuple[str, ...] = ()
+
+    def of(self, *kinds: Kind) -> tuple[Recommendation, ...]:
+        """Give the entries of some kinds."""
+        return tuple(entry for entry in self.entries if entry.kind in kinds)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures to report, each once; first those that matter most."""
+        return tuple(dict.fromkeys(one for entry in self.of("recommend", "pair") for one in entry.measures))
+
+    @property
+    def avoid(self) -> tuple[Measure, ...]:
+        """The measures that do not suit these data, each once."""
+        return tuple(dict.fromkeys(one for entry in self.of("avoid") for one in entry.measures))
+
+    @property
+    def command(self) -> str:
+        """The command that computes the measures."""
+        named = [text for one in self.measures for text in ("-m", str(one))]
+        return shlex.join(["judged", "evaluate", *self.inputs, *self.options, *named])
+
+    def text(self, width: int = 100) -> str:
+        """Lay it out for a terminal."""
+        return layout.text(self, width)
+
+    def markdown(self) -> str:
+        """Lay it out as Markdown."""
+        return layout.markdown(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Lay it out as plain values, ready for JSON."""
+        return layout.plain(self)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def advise(qrels: Any, runs: Any = (), task: str | None = None, *, rel: float | None = None) -> Advice:
+    """Say which measures suit the judgments and runs at hand.
+
+    Parameters
+    ----------
+    qrels
+        A `Qrels`, or anything that `Qrels.of` takes.
+    runs
+        Runs as `evaluate` takes them; none for advice on the judgments alone.
+    task
+        What the system is for: single-answer, many-relevant, graded, coverage, first-stage, rag, recommendation,
+        diversity, assessors, preferences, set. None to take what the data show.
+    rel
+        The grade from which a document is relevant; None to choose by the scale.
+
+    Returns
+    -------
+    Advice
+
+    Raises
+    ------
+    InputError
+        If something cannot be read, there is no such task, or a run has no topic in common with the qrels.
+
+    Examples
+    --------
+    >>> advice = advise({"q1": {"d1": 1}, "q2": {"d2": 1}})
+    >>> advice.task.name, [str(measure) for measure in advice.measures]
+    ('single-answer', ['RR@10', 'Success@10', 'R@100', 'R@1000'])
+    >>> print(advice.command)
+    judged evaluate QRELS RUN -m RR@10 -m Success@10 -m R@100 -m R@1000
+    """
+    named = None if task is None else checked(task)
+    judgments = Qrels.of(qrels)
+    listed = () if runs is None or (isinstance(runs, (tuple, list)) and not runs) else tuple(runs_of(runs))
+    profile = profile_of(judgments, listed, rel=rel)
+    chosen = named or inferred(profile)
+    return Advice(
+        profile=profile,
+        task=chosen,
+        given=named is not None,
+        others=alternatives(profile, chosen),
+        entries=_entries(profile, chosen),
+        inputs=(_given(judgments.where, "QRELS"), *([_run(run.name, run.where) for run in listed] or ["RUN"])),
+    )
+
+
+def fitted(measure: Measure, profile: Profile, *, cut: bool = True) -> Measure:
+    """Put the relevance level, the highest grade and, to ``cut``, the end of the lists into a rule's measure."""
+    has = {parameter.name for parameter in measure.entry.all_parameters}
+    changes: dict[str, Any] = {}
+    if "rel" in has and profile.level != 1:
+        changes["rel"] = profile.level
+    if "max" in has and getattr(measure, "max", None) is not None and profile.positive:
+        changes["max"] = profile.positive[-1]
+    cutoff, longest = getattr(measure, "cutoff", None), profile.longest
+    if cut and cutoff is not None and longest is not None and longest < cutoff and longest <= _FURTHEST:
+        changes["cutoff"] = max(longest, 1)
+    return measure.replace(**changes) if changes else measure
+
+
+def _entries(profile: Profile, task: Task) -> tuple[Recommendation, ...]:
+    """Apply the rules. What one of them speaks against, none recommends."""
+    holding = [rule for rule in RULES if rule.holds(profile, task.name)]
+    against = {one for rule in holding if rule.kind == "avoid" for one in _measures(rule, profile)}
+    found = (_entry(rule, profile, against) for rule in holding)
+    return tuple(entry for entry in found if entry is not None)
+
+
+def _entry(rule: Rule, profile: Profile, against: Iterable[Measure]) -> Recommendation | None:
+    measures = _measures(rule, profile)
+    if rule.kind in {"recommend", "pair"}:
+        measures = tuple(one for one in measures if one not in against and _computable(one, profile))
+        if not measures:
+            return None
+    kind: Kind = "recommend" if rule.kind == "pair" and len(measures) < 2 else rule.kind
+    reason = " ".join(filter(None, [written(rule.here, profile), rule.why]))
+    facts = tuple(fact(name, profile) for name in rule.facts)
+    return Recommendation(rule.id, kind, measures, reason, facts, rule.sources, rule.disputed)
+
+
+def _measures(rule: Rule, profile: Profile) -> tuple[Measure, ...]:
+    """Give a rule's measures as they suit the data; those that become one are one.
+
+    What is to be avoided is named as it is commonly reported, also where the lists end before its cutoff.
+    """
+    cut = rule.kind in {"recommend", "pair"}
+    return tuple(dict.fromkeys(fitted(parse(name), profile, cut=cut) for name in rule.measures))
+
+
+def _computable(measure: Measure, profile: Profile) -> bool:
+    """Whether every run has what the measure needs: ranks, unless it is one of sets."""
+    return not profile.sets or not (measure.properties.needs_ranking or getattr(measure, "cutoff", None) is not None)
+
+
+def _given(where: str, placeholder: str) -> str:
+    """Give the path of an input, or a word in its place where it came from memory."""
+    return placeholder if where.startswith("<") else where
+
+
+def _run(name: str, where: str) -> str:
+    path = _given(where, "RUN")
+    return path if path == "RUN" or name == source_name(where) else f"{name}={path}"

@@ -1,0 +1,98 @@
+"""docs/choosing.md, made of the rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.advice.rules import RULES
+from judged.advice.sources import SOURCES
+from judged.advice.tasks import TASKS
+from judged.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from judged.advice.rule import Rule
+
+_HEAD = """\
+# Choosing measures
+
+Made from the rules in `src/judged/advice`. For your own data, with your numbers in the sentences:
+
+    judged advise QRELS RUN... --task rag
+
+A measure is a model of what the result is for. So begin with the task, then look at what the judgments allow. Where
+experts differ it is said below, under *disputed*.
+
+| cutoff | stands for |
+|:--|:--|
+| 10 | what people see: the first page |
+| 100 | what a reranker is given |
+| 1000 | what a first stage hands on, or a pool for a language model to be fed from |
+
+Report a measure of the first page together with one of what lies behind it, and beside the means the share that was
+judged at all. Measures of relevant or not are at level 1 here; `judged advise` puts in the level of your scale, the
+highest grade, and the end of your lists."""
+
+
+def page() -> str:
+    """Write the page."""
+    parts = [
+        _HEAD,
+        "## Tasks",
+        Table(("task", "take it when"), tuple((task.name, task.what) for task in TASKS.values()), labels=2).markdown(),
+        "## Task, measures, why",
+        "Measures joined by + belong side by side.",
+        _by_task(),
+        "## What to avoid, and when",
+        _table(("measures", "tasks", "when", "why", "source"), (_row(rule) for rule in _of("avoid"))),
+        "## What to know when reading the numbers",
+        _table(("about", "tasks", "when", "what", "source"), (_row(rule) for rule in _of("note"))),
+        "## Sources",
+        "\n".join(f"- **{key}.** {SOURCES[key]}" for key in sorted(SOURCES, key=str.lower)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _of(*kinds: str) -> list[Rule]:
+    return [rule for rule in RULES if rule.kind in kinds]
+
+
+def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    return Table(header, tuple(rows), labels=len(header)).markdown()
+
+
+def _by_task() -> str:
+    """One row a task and rule; what holds for every task comes last."""
+    rules = _of("recommend", "pair")
+    rows = [
+        (task, _measures(rule), _when(rule), _why(rule), _source(rule))
+        for task in TASKS
+        for rule in rules
+        if task in rule.tasks
+    ]
+    rows += [
+        ("every task", _measures(rule), _when(rule), _why(rule), _source(rule)) for rule in rules if not rule.tasks
+    ]
+    return _table(("task", "measures", "when", "why", "source"), rows)
+
+
+def _row(rule: Rule) -> tuple[str, ...]:
+    tasks = ", ".join(rule.tasks) or "every task"
+    return (_measures(rule) or rule.id.replace("-", " "), tasks, _when(rule), _why(rule), _source(rule))
+
+
+def _measures(rule: Rule) -> str:
+    return (" + " if rule.kind == "pair" else ", ").join(f"`{name}`" for name in rule.measures)
+
+
+def _when(rule: Rule) -> str:
+    return "; ".join(condition.name for condition in rule.when) or "always"
+
+
+def _why(rule: Rule) -> str:
+    return f"{rule.why} *Disputed:* {rule.disputed}" if rule.disputed else rule.why
+
+
+def _source(rule: Rule) -> str:
+    return "; ".join(rule.sources)

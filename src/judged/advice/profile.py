@@ -1,0 +1,365 @@
+"""The facts about judgments and runs that advice rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.data import Qrels
+from judged.errors import InputError
+from judged.judging import judge
+from judged.measures import parse
+from judged.measures.gain import gains
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from judged._types import Floats, Ints
+    from judged.data import Run
+    from judged.judging import Judged
+    from judged.measures.gain import Gain
+
+_DEPTHS = (5, 10, 20, 50, 100, 200, 500, 1000)
+_WELL_JUDGED = 0.8  # of the first k: as deep as that the judgments go
+_FOUR_LEVELS = (1.0, 2.0, 3.0)
+_MOST_BARREN = 0.1  # of the topics may lose all their relevant documents to the higher level
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How a count differs from topic to topic.
+
+    >>> print(Spread.of([1, 2, 9]), "/", Spread.of([1, 1]))
+    median 2, from 1 to 9 / always 1
+    """
+
+    least: int
+    median: float
+    most: int
+
+    @classmethod
+    def of(cls, counts: Sequence[float] | Floats | Ints) -> Spread:
+        """Summarise the counts; zeros for none."""
+        if not len(counts):
+            return cls(0, 0.0, 0)
+        return cls(int(np.min(counts)), float(np.median(counts)), int(np.max(counts)))
+
+    def __str__(self) -> str:
+        if self.least == self.most:
+            return f"always {self.least:,}"
+        return f"median {self.median:,g}, from {self.least:,} to {self.most:,}"
+
+
+@dataclass(frozen=True)
+class RunProfile:
+    """The facts about one run.
+
+    Attributes
+    ----------
+    name, path
+        How it is called, and where it comes from.
+    ranked
+        Whether it has scores; if not it is a set, and the shares below are 0.
+    missing
+        For how many topics of the qrels it returned nothing.
+    returned
+        Documents returned, over the topics for which there are any.
+    judged_10, judged_100
+        Mean share of the first 10 and 100 that have a judgment, over the same topics.
+    judged_depth
+        Down to which of the ranks 5, 10, 20, 50, ..., 1000, or the end of the longest list, at least 80% of the
+        ranking is judged; 0 for none.
+    tied_10
+        Share of the judged documents of the first 10 whose score another document of the topic has too.
+    """
+
+    name: str
+    path: str
+    ranked: bool
+    missing: int
+    returned: Spread
+    judged_10: float
+    judged_100: float
+    judged_depth: int
+    tied_10: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The facts that the rules look at. Counts are of judged pairs, the highest grade where one has several.
+
+    Attributes
+    ----------
+    topics, judgments
+        How many there are.
+    grades
+        The distinct grades, rising.
+    level
+        The grade from which a document is relevant to the measures that ask for relevant or not.
+    level_given
+        Whether the caller chose that level.
+    relevant, judged
+        Relevant and judged documents a topic.
+    barren, single
+        Topics with no relevant document, and with exactly one.
+    under_10, over_10, over_100
+        Topics with 1 to 9 relevant documents, with more than 10, with more than 100.
+    best_p10, best_r10, best_r100
+        What P@10, R@10 and R@100 of the best possible ranking come to, as means over the topics.
+    lost
+        Topics that have a document of some grade above 0, and none that reaches the level.
+    one_sided
+        Topics that have relevant documents and none judged not relevant.
+    not_relevant, negative
+        Pairs of a grade from 0 up to the level, and of a grade below 0.
+    weakest
+        Share of the documents above grade 0 that have the lowest such grade.
+    below_best
+        Topics with something above grade 0, and nothing of the highest grade of all.
+    labels
+        What the iterations of the qrels seem to be: subtopics, assessors, preferences, rounds, or nothing.
+    iterations, repeated
+        Distinct iterations, and pairs that several of them judge.
+    runs
+        The facts about each run.
+    """
+
+    topics: int
+    judgments: int
+    grades: tuple[float, ...]
+    level: float
+    level_given: bool
+    relevant: Spread
+    judged: Spread
+    barren: int
+    single: int
+    under_10: int
+    over_10: int
+    over_100: int
+    best_p10: float
+    best_r10: float
+    best_r100: float
+    lost: int
+    one_sided: int
+    not_relevant: int
+    negative: int
+    weakest: float
+    below_best: int
+    labels: str
+    iterations: int
+    repeated: int
+    runs: tuple[RunProfile, ...] = ()
+
+    @property
+    def positive(self) -> tuple[float, ...]:
+        """The grades above 0, rising."""
+        return tuple(grade for grade in self.grades if grade > 0)
+
+    def worth(self, gain: Gain) -> float:
+        """How many documents of the lowest grade above 0 one of the highest is worth."""
+        least, most = gains(np.array([self.positive[0], self.positive[-1]]), gain).tolist()
+        return most / least
+
+    @property
+    def worth_linear(self) -> float:
+        """That worth with linear gain."""
+        return self.worth("linear")
+
+    @property
+    def worth_exp2(self) -> float:
+        """That worth with gain=exp2."""
+        return self.worth("exp2")
+
+    @property
+    def with_relevant(self) -> int:
+        """How many topics have a relevant document."""
+        return self.topics - self.barren
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The runs that have no scores, by name."""
+        return tuple(run.name for run in self.runs if not run.ranked)
+
+    @property
+    def longest(self) -> int | None:
+        """How many documents the longest list of all runs holds; None without runs."""
+        return max((run.returned.most for run in self.runs), default=None)
+
+    @property
+    def least_judged(self) -> RunProfile:
+        """The run whose first 10 are judged least."""
+        return min(self.runs, key=lambda run: run.judged_10)
+
+    @property
+    def most_judged(self) -> RunProfile:
+        """The run whose first 10 are judged most."""
+        return max(self.runs, key=lambda run: run.judged_10)
+
+    @property
+    def least_judged_100(self) -> RunProfile:
+        """The run whose first 100 are judged least."""
+        return min(self.runs, key=lambda run: run.judged_100)
+
+    @property
+    def judged_depth(self) -> int:
+        """Down to which rank the lists of every run are judged to 80% at least."""
+        return min((run.judged_depth for run in self.runs), default=0)
+
+    @property
+    def most_tied(self) -> RunProfile:
+        """The run with the most ties in the first 10."""
+        return max(self.runs, key=lambda run: run.tied_10)
+
+    @property
+    def longest_run(self) -> RunProfile:
+        """The run whose lists are longest, by their median."""
+        return max(self.runs, key=lambda run: run.returned.median)
+
+    @property
+    def shortest_run(self) -> RunProfile:
+        """The run whose lists are shortest, by their median."""
+        return min(self.runs, key=lambda run: run.returned.median)
+
+    @property
+    def most_missing(self) -> RunProfile:
+        """The run that lacks most topics."""
+        return max(self.runs, key=lambda run: run.missing)
+
+
+def profile_of(qrels: Any, runs: Iterable[Run] = (), *, rel: float | None = None) -> Profile:
+    """Collect the facts about judgments and runs.
+
+    Parameters
+    ----------
+    qrels
+        A `Qrels`, or anything that `Qrels.of` takes.
+    runs
+        The runs; each is read once.
+    rel
+        The grade from which a document is relevant; chosen by the scale for None: 2 on the scale 0 to 3, unless that
+        leaves more than a tenth of the topics empty, else 1 (or the lowest grade above 0, where all are below 1).
+
+    Raises
+    ------
+    InputError
+        If a run has no topic in common with the qrels, or the level is none.
+
+    Examples
+    --------
+    >>> facts = profile_of({"q1": {"a": 2, "b": 0}, "q2": {"c": 1}})
+    >>> facts.topics, facts.positive, facts.level, str(facts.relevant)
+    (2, (1.0, 2.0), 1.0, 'always 1')
+    """
+    qrels = Qrels.of(qrels)
+    if rel is not None and not 0 < rel < np.inf:
+        raise InputError(f"the relevance level {rel} makes no sense", fix="give a grade above 0")
+    known = judge(qrels, {})  # an empty run: what there is to find
+    level = _level(known) if rel is None else float(rel)
+    relevant, judged = known.num_relevant(level), known.sum_labels(np.ones(len(known.label_grade), dtype=np.bool_))
+    not_relevant = (known.label_grade >= 0) & ~known.relevant_labels(level)
+    above = known.label_grade > 0
+    best = np.zeros(len(known))
+    np.maximum.at(best, known.label_topic, known.label_grade)
+    positive = known.label_grade[above]
+    ideal = known.ideal
+    return Profile(
+        topics=len(known),
+        judgments=len(qrels),
+        grades=tuple(np.unique(known.label_grade).tolist()),
+        level=level,
+        level_given=rel is not None,
+        relevant=Spread.of(relevant),
+        judged=Spread.of(judged),
+        barren=int(np.count_nonzero(relevant == 0)),
+        single=int(np.count_nonzero(relevant == 1)),
+        under_10=int(np.count_nonzero((relevant > 0) & (relevant < 10))),
+        over_10=int(np.count_nonzero(relevant > 10)),
+        over_100=int(np.count_nonzero(relevant > 100)),
+        best_p10=_mean("P@10", ideal, level),
+        best_r10=_mean("R@10", ideal, level),
+        best_r100=_mean("R@100", ideal, level),
+        lost=int(np.count_nonzero((best > 0) & (relevant == 0))),
+        one_sided=int(np.count_nonzero((relevant > 0) & (known.sum_labels(not_relevant) == 0))),
+        not_relevant=int(np.count_nonzero(not_relevant)),
+        negative=int(np.count_nonzero(known.label_grade < 0)),
+        weakest=float(np.mean(positive == positive.min())) if len(positive) else 0.0,
+        below_best=int(np.count_nonzero((best > 0) & (best < best.max()))),
+        labels=_labels(qrels),
+        iterations=len(qrels.aspects.names),
+        repeated=_repeated(qrels),
+        runs=tuple(_run_profile(qrels, run) for run in runs),
+    )
+
+
+def _level(known: Judged) -> float:
+    """Choose the grade from which a document is relevant, where the caller did not."""
+    positive = np.unique(known.label_grade[known.label_grade > 0])
+    if not len(positive):
+        return 1.0
+    if tuple(positive.tolist()) == _FOUR_LEVELS:
+        lost = (known.num_relevant(1.0) > 0) & (known.num_relevant(2.0) == 0)
+        return 2.0 if np.mean(lost) <= _MOST_BARREN else 1.0
+    return 1.0 if positive[-1] >= 1 else float(positive[0])
+
+
+def _mean(measure: str, judged: Judged, level: float) -> float:
+    return float(np.mean(parse(measure).replace(rel=level)(judged)))
+
+
+def _repeated(qrels: Qrels) -> int:
+    return int(np.count_nonzero(np.diff(qrels.aspects.starts) > 1))
+
+
+def _labels(qrels: Qrels) -> str:
+    """Guess what the iterations are: the file does not say."""
+    names = qrels.aspects.names
+    if len(names) < 2:
+        return ""
+    if not _repeated(qrels):
+        return "rounds"
+    if all(" " in name for name in names):  # user and subgroup, as the reader of preferences writes them
+        return "preferences"
+    return "subtopics" if all(name.isdecimal() for name in names) else "assessors"
+
+
+def _run_profile(qrels: Qrels, run: Run) -> RunProfile:
+    judged = judge(qrels, run)
+    if not judged.present.any():
+        theirs = f"its first topic is {judged.extra[0]!r}" if judged.extra else "it has no topics"
+        raise InputError(
+            f"the run has no topic in common with the qrels: {theirs}, that of the qrels {judged.query_ids[0]!r}",
+            fix="check that both files use the same query ids",
+            path=run.where,
+        )
+    returned = judged.returned[judged.returned > 0]
+    shares = {depth: _judged_share(judged, depth) if judged.ranked else 0.0 for depth in _DEPTHS}
+    first = judged.within(10)
+    tied = (judged.tie_last > judged.tie_first)[first]
+    return RunProfile(
+        name=run.name,
+        path=run.where,
+        ranked=judged.ranked,
+        missing=len(judged) - len(returned),
+        returned=Spread.of(returned),
+        judged_10=shares[10],
+        judged_100=shares[100],
+        judged_depth=min(_depth(shares), int(returned.max())),
+        tied_10=float(np.mean(tied)) if judged.ranked and len(tied) else 0.0,
+    )
+
+
+def _judged_share(judged: Judged, depth: int) -> float:
+    scores = parse(f"Judged@{depth}")(judged)[judged.returned > 0]
+    return float(np.mean(scores)) if len(scores) else 0.0
+
+
+def _depth(shares: dict[int, float]) -> int:
+    """Give the last depth down to which all shares are high."""
+    reached = 0
+    for depth, share in shares.items():
+        if share < _WELL_JUDGED:
+            break
+        reached = depth
+    return reached

@@ -1,0 +1,135 @@
+"""What a rule of advice is: data, with a condition over the facts and a sentence for the reader."""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+from judged.data.findings import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged.advice.profile import Profile
+
+Kind: TypeAlias = Literal["recommend", "pair", "avoid", "note"]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A named question about the facts.
+
+    Parameters
+    ----------
+    name
+        As a clause: "topics have one relevant document".
+    test
+        The question.
+    facts
+        Which facts it looks at, by their names in `judged.advice.facts`.
+    otherwise
+        The clause for the opposite.
+    """
+
+    name: str
+    test: Callable[[Profile], bool]
+    facts: tuple[str, ...]
+    otherwise: str = ""
+
+    def __call__(self, profile: Profile) -> bool:
+        """Answer it."""
+        return self.test(profile)
+
+    def __invert__(self) -> Condition:
+        """Give the opposite question."""
+        test = self.test
+        return Condition(
+            self.otherwise or f"not: {self.name}", lambda profile: not test(profile), self.facts, self.name
+        )
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One piece of advice.
+
+    Parameters
+    ----------
+    id
+        A short name that does not change.
+    kind
+        ``recommend``: report these measures. ``pair``: report them side by side. ``avoid``: not these here.
+        ``note``: what to know when reading any of them.
+    tasks
+        For which tasks it holds; for all where there are none.
+    when
+        What must be true of the facts. A rule that recommends is silent, too, where the runs have no scores
+        and its measures need ranks.
+    measures
+        Their names, at the relevance level 1; the advice puts in the level and the highest grade of the data.
+    here
+        A sentence with the numbers of the data: a format string in which ``p`` is the `Profile`. A count
+        with a word behind the colon is written with it, ``{p.topics:topic}``.
+    about
+        Facts that the sentence names beside those of the conditions.
+    why
+        The reason, in plain words and without the data.
+    sources
+        Keys of `judged.advice.sources.SOURCES`.
+    disputed
+        Who sees it otherwise, and what they say.
+    """
+
+    id: str
+    kind: Kind
+    why: str
+    sources: tuple[str, ...]
+    when: tuple[Condition, ...] = ()
+    tasks: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+    here: str = ""
+    about: tuple[str, ...] = ()
+    disputed: str = ""
+
+    def holds(self, profile: Profile, task: str) -> bool:
+        """Whether the task is one of its own and every condition is true."""
+        return (not self.tasks or task in self.tasks) and all(condition(profile) for condition in self.when)
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The names of the facts it rests on, each once."""
+        asked = [name for condition in self.when for name in condition.facts]
+        return tuple(dict.fromkeys((*asked, *self.about)))
+
+
+def listed(values: tuple[Any, ...], most: int = 8) -> str:
+    """Write numbers or names one after the other; of many, the first, the last and how many there are.
+
+    >>> listed((0.0, 0.5)), listed(("a", "b", "c"), most=2)
+    ('0, 0.5', 'a to c (3 in all)')
+    """
+    texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+    return ", ".join(texts) if len(texts) <= most else f"{texts[0]} to {texts[-1]} ({len(texts)} in all)"
+
+
+class _Writer(string.Formatter):
+    """Writes counts with their nouns, and values one after the other."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, tuple):
+            return listed(cast("tuple[Any, ...]", value))
+        if isinstance(value, int) and len(format_spec) > 1 and format_spec.replace(" ", "").isalpha():
+            return plural(value, format_spec)
+        return super().format_field(value, format_spec or ("," if isinstance(value, int) else ""))
+
+
+def written(text: str, profile: Profile) -> str:
+    """Put the numbers of the data into a sentence.
+
+    >>> from judged.advice.profile import profile_of
+    >>> written("{p.topics:topic}, level {p.level:g}", profile_of({"q1": {"a": 1}}))
+    '1 topic, level 1'
+    >>> written("{p.single} of {p.topics:topic}", profile_of({str(at): {"a": 1} for at in range(1000)}))
+    '1,000 of 1,000 topics'
+    """
+    return _Writer().format(text, p=profile)
