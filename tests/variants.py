@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hypothesis import strategies as st
+
 import judged
 from families import NEEDED, VARIED, WITH, lookup
 from judged import Documents, Judged, judge_list
@@ -44,3 +46,11 @@ def variants(name: str) -> list[Measure]:
 ALL = [one for name in REGISTRY for one in variants(name)]
 SCORED = [one for one in ALL if getattr(one, "undefined", 0.0) == 0.0]
 """Those whose topics without a relevant document score 0, as the declared range has it."""
+
+SHARES = 8
+shares = st.integers(0, SHARES - 1)
+"""Generated examples look at an eighth of the measures each: all of them at every example would take an hour."""
+
+
+def some(measures: list[Measure], share: int) -> list[Measure]:
+    return measures[share::SHARES]

@@ -15,7 +15,7 @@ from judged.explanation.formula import number
 from judged.judging.working import Step, Working
 from judged.measures import REGISTRY
 from strategies import collections
-from variants import ALL, judge, variants
+from variants import ALL, judge, shares, some, variants
 
 if TYPE_CHECKING:
     from judged import Judged, Measure
@@ -53,11 +53,11 @@ def test_the_last_number_is_the_score_and_follows_from_what_is_written(name: str
         assert followed[-1] or name in GIVEN, f"{measure}: {last.how!r} cannot be computed from {dict(last.parts)}"
 
 
-@settings(max_examples=40)
-@given(collections())
-def test_explanations_of_any_list(collection: tuple[Any, Any]) -> None:
+@settings(max_examples=30)
+@given(collections(), shares)
+def test_explanations_of_any_list(collection: tuple[Any, Any], share: int) -> None:
     judged = judge(*collection)
-    for measure in ALL:
+    for measure in some(ALL, share):
         scores = measure(judged)
         for at, topic in enumerate(judged.query_ids[:2]):
             explanation = explain(judged, topic, measure)

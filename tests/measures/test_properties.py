@@ -24,7 +24,7 @@ from judged.measures import REGISTRY, Properties, measure
 from judged.measures.gain import discounts
 from judged.measures.pages import _FAMILIES, catalogue, page
 from strategies import Qrels, Run, collections, facts, ranked, untied, without_ties
-from variants import ALL, SCORED, default, judge, listed
+from variants import ALL, SCORED, default, judge, listed, shares, some
 
 LEVELS = (0.0, 5e-324, 1.0, 1.5, 2.0)
 """The levels of relevance among the variants; any grade above 0 is relevant to graded measures."""
@@ -34,15 +34,6 @@ each = pytest.mark.parametrize("name", list(REGISTRY))
 
 def with_property(**wanted: Any) -> list[Measure]:
     return [one for one in SCORED if all(getattr(one.properties, key) == value for key, value in wanted.items())]
-
-
-SHARES = 8
-shares = st.integers(0, SHARES - 1)
-"""Generated examples look at an eighth of the measures each: all of them at every example would take an hour."""
-
-
-def some(measures: list[Measure], share: int) -> list[Measure]:
-    return measures[share::SHARES]
 
 
 # --- an oracle value each ---------------------------------------------------------------------------
