@@ -5,7 +5,8 @@ Four kinds of generated text:
 * in README.md and docs/*.md, a ``console`` block is a list of commands (lines that begin with ``$``), each
   followed by what it prints; the commands run in a folder that holds the sample as ``sample/``;
 * ``python`` blocks with ``>>>`` are run as doctests in the same folder, and must show what Python shows;
-* docs/measures.md and docs/cli.md are made from the registry and from ``--help``;
+* docs/measures.md and docs/cli.md are made from the registry and from ``--help``, docs/choosing.md from the rules of
+  advice;
 * src/judged/__init__.pyi tells type checkers what the package imports lazily.
 """
 
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING
 
 import judged
 from judged import sample
+from judged.advice import page as choosing
 from judged.errors import JudgedWarning
 from judged.measures import REGISTRY
 from judged.measures.pages import page
@@ -35,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 WIDTH = "100"
 _CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(>>>.*?)^```", re.MULTILINE | re.DOTALL)
-_COMMANDS = ("evaluate", "measures", "check", "demo")
+_COMMANDS = ("evaluate", "explain", "curve", "advise", "check", "pool", "measures", "demo")
 
 
 def main() -> int:
@@ -45,6 +47,7 @@ def main() -> int:
     with sample_folder() as folder:
         made = {path: rewritten(path, folder) for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))}
         made |= {ROOT / "docs" / "measures.md": measures(), ROOT / "docs" / "cli.md": cli(folder)}
+        made[ROOT / "docs" / "choosing.md"] = choosing.page()
         made[ROOT / "src" / "judged" / "__init__.pyi"] = stub()
         pages = [
             path for path in made if path.suffix == ".md" and path.name != "measures.md"

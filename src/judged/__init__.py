@@ -18,6 +18,8 @@ from judged._catalogue import MODULES
 __version__ = "0.1.0"
 
 _HOMES = {
+    "judged.advice": ("Advice", "advise"),
+    "judged.curves": ("Curves", "curve", "precision_recall"),
     "judged.data": ("Qrels", "Run"),
     "judged.data.documents": ("Documents",),
     "judged.data.check": ("check_qrels", "check_run"),
@@ -26,9 +28,11 @@ _HOMES = {
     "judged.data.write": ("write_qrels", "write_run"),
     "judged.errors": ("InputError", "JudgedError", "JudgedWarning", "MeasureError", "MissingExtraError"),
     "judged.evaluation": ("Estimate", "Scores", "evaluate", "runs_of"),
+    "judged.explanation": ("Comparison", "Explanation", "compare_tools", "explain"),
     "judged.judging": ("Judged", "Ranking", "judge", "judge_list"),
     "judged.judging.split": ("by_aspect",),
     "judged.measures": ("Measure", "Parameter", "Properties", "measure", "param", "parse", "parse_many"),
+    "judged.uncertainty": ("leave_one_out", "tie_expected", "tie_range", "tied_share", "unjudged_range"),
     **{f"judged.measures.{module}": classes for module, classes in MODULES.items()},
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -1,5 +1,10 @@
 # Written by tools/docs.py: what `judged` exports; it is imported at its first use.
 
+from judged.advice.advising import Advice as Advice
+from judged.advice.advising import advise as advise
+from judged.curves.curves import Curves as Curves
+from judged.curves.making import curve as curve
+from judged.curves.making import precision_recall as precision_recall
 from judged.data.qrels import Qrels as Qrels
 from judged.data.run import Run as Run
 from judged.data.documents import Documents as Documents
@@ -18,6 +23,10 @@ from judged.evaluation.facts import Estimate as Estimate
 from judged.evaluation.scores import Scores as Scores
 from judged.evaluation.scoring import evaluate as evaluate
 from judged.evaluation.inputs import runs_of as runs_of
+from judged.explanation.comparison import Comparison as Comparison
+from judged.explanation.explanation import Explanation as Explanation
+from judged.explanation.comparison import compare_tools as compare_tools
+from judged.explanation.explaining import explain as explain
 from judged.judging.judged import Judged as Judged
 from judged.judging.policies import Ranking as Ranking
 from judged.judging.join import judge as judge
@@ -30,6 +39,11 @@ from judged.measures.base import measure as measure
 from judged.measures.base import param as param
 from judged.measures.grammar import parse as parse
 from judged.measures.grammar import parse_many as parse_many
+from judged.uncertainty.pools import leave_one_out as leave_one_out
+from judged.uncertainty.ties import tie_expected as tie_expected
+from judged.uncertainty.ties import tie_range as tie_range
+from judged.uncertainty.ties import tied_share as tied_share
+from judged.uncertainty.unjudged import unjudged_range as unjudged_range
 from judged.measures.precision import P as P
 from judged.measures.precision import SetP as SetP
 from judged.measures.recall import R as R

@@ -24,6 +24,8 @@ rank  document  grade  gain  discount  gain / discount  so far
 1     b             0     0         1                0       0
 2     x             -
 3     a             3     3         2           1.5000  1.5000
+gain = grade
+discount = log2(rank + 1)
 DCG@3 = sum of gain / discount = 1.5000
 
 ideal ranking
@@ -31,7 +33,9 @@ rank  document  grade  gain  discount  gain / discount  so far
 1     a             3     3         1                3       3
 2     c             1     1    1.5850           0.6309  3.6309
 3     b             0     0         2                0  3.6309
-DCG@3 = sum of gain / discount = 3.6309
+gain = grade
+discount = log2(rank + 1)
+IdealDCG@3 = sum of gain / discount = 3.6309
 """
 
 

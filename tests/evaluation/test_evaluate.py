@@ -203,9 +203,14 @@ GOOD = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
         pytest.param({"q1": {"d1": 1}}, {"q1": {"D1": 1.0}}, ["AP"],
             ["run: no returned document is judged; do document ids match? See 'judged check'"], id="nothing judged"),
         pytest.param({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d1": 1.0, "x": 1.0, "d2": 0.5}}, ["AP"],
-            ["ties among the judged documents, put in order by document id: run 50%"], id="ties"),
+            [("ties among the judged documents, put in order by document id: run 50%; another order could put AP of run"
+             " between 0.500 and 1.000 (--ties bounds)")], id="ties"),
+        pytest.param({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d1": 1.0, "x": 1.0, "d2": 0.5}}, ["P@2"],
+            [("ties among the judged documents, put in order by document id: run 50%; their order moves no number by as"
+             " much as 0.001")], id="ties that do not matter"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"d1": 1.0, "x": 1.0}}, ["AP"],
-            ["ties among the judged documents, put in order by document id: run 100%",
+            [("ties among the judged documents, put in order by document id: run 100%; another order could put AP of"
+              " run between 0.500 and 1.000 (--ties bounds)"),
              "run: in 1 topics every document has the same score: their order is that of the ids"],
             id="constant scores"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"d1": 1.0, "x": 0.5, "y": 0.5}}, ["AP"], [],

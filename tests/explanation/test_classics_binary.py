@@ -33,7 +33,7 @@ def explained(measure: str, grades: Sequence[float | None], missing: Sequence[fl
 def page(explanation: Explanation) -> str:
     """Give everything below the heading."""
     heading, rest = explanation.text().split("\n\n", 1)
-    assert heading == f"{explanation.measure} of topic list, run run"
+    assert heading == f"{explanation.measure}"
     return rest
 
 

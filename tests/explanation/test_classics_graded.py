@@ -19,7 +19,7 @@ def test_the_list_that_is_not_perfect() -> None:
     )
     assert str(shown) == cleandoc(
         """
-        nDCG(gain=exp2)@5 of topic list, run run
+        nDCG(gain=exp2)@5
 
         ranking
         rank  document  grade  gain  discount  gain / discount   so far
@@ -53,7 +53,7 @@ def test_one_zero_at_the_wrong_place() -> None:
     assert shown.score == pytest.approx((7 + 3 / 2 + 1 / log2(5)) / (7 + 3 / log2(3) + 1 / 2), rel=1e-12)
     assert str(shown) == cleandoc(
         """
-        nDCG(gain=exp2)@5 of topic list, run run
+        nDCG(gain=exp2)@5
 
         ranking
         rank  document  grade  gain  discount  gain / discount  so far
@@ -91,7 +91,7 @@ def test_discount_of_the_first_paper() -> None:
     )
     assert str(shown) == cleandoc(
         """
-        nDCG(discount=original)@10 of topic list, run run
+        nDCG(discount=original)@10
 
         ranking
         rank  document  grade  gain  discount  gain / discount  so far
@@ -135,7 +135,7 @@ def test_linear_gain_and_an_ideal_cut_at_two() -> None:
     assert shown.score == pytest.approx((7 / log2(3)) / (7 + 6 / log2(3)), rel=1e-12)
     assert str(shown) == cleandoc(
         """
-        nDCG@2 of topic list, run run
+        nDCG@2
 
         ranking
         rank  document  grade  gain  discount  gain / discount  so far
@@ -163,7 +163,7 @@ def test_one_relevant_document_missing() -> None:
     assert shown.score == pytest.approx((4 / log2(3)) / (4 + 4 / log2(3)), rel=1e-12)
     assert str(shown) == cleandoc(
         """
-        nDCG of topic list, run run
+        nDCG
 
         ranking
         rank  document  grade  gain  discount  gain / discount  so far
@@ -192,7 +192,7 @@ def test_expected_reciprocal_rank() -> None:
     assert shown.score == pytest.approx(1 / 8 + (7 / 8) * (7 / 8) / 4 + (3 / 8) * (7 / 8) * (1 / 8) / 5, rel=1e-12)
     assert str(shown) == cleandoc(
         """
-        ERR(max=3) of topic list, run run
+        ERR(max=3)
 
         ranking
         rank  document  grade  gain       R    seen  R * seen / rank  so far
@@ -215,7 +215,7 @@ def test_rank_biased_precision() -> None:
     assert shown.score == pytest.approx((1 - 0.8) * (1 + 0.8**3 + 0.8**4), rel=1e-12)
     assert str(shown) == cleandoc(
         """
-        RBP(p=0.8) of topic list, run run
+        RBP(p=0.8)
 
         ranking
         rank  document  grade  weight  so far
@@ -239,7 +239,7 @@ def test_alpha_ndcg_of_two_subtopics() -> None:
     )
     assert str(shown) == cleandoc(
         """
-        AlphanDCG@4 of topic list, run run
+        AlphanDCG@4
 
         ranking
         rank  document  grade  subtopic 1  subtopic 2       G  G / log2(rank + 1)  so far
@@ -273,7 +273,7 @@ def test_q_measure() -> None:
     assert shown.score == pytest.approx((4 / 8 + 7 / 15) / 10, rel=1e-12)
     assert str(shown) == cleandoc(
         """
-        Q of topic list, run run
+        Q
 
         ideal ranking
         rank  document  grade  gain  CG

@@ -22,7 +22,7 @@ def test_insq_reads_on_below_the_end() -> None:
     assert found.score == pytest.approx(36 / 61, rel=1e-15)
     assert str(found) == cleandoc(
         """
-        INSQ(max=1,depth=3) of topic list, run run
+        INSQ(max=1,depth=3)
 
         ranking
         rank  document  grade  x       C  reached  so far
@@ -51,7 +51,7 @@ def test_inst_is_less_patient_the_more_it_found() -> None:
     assert found.score == pytest.approx(0.9, rel=1e-15)
     assert str(found) == cleandoc(
         """
-        INST(max=2,depth=2) of topic list, run run
+        INST(max=2,depth=2)
 
         ranking
         rank  document  grade    gain  gained       x       C  reached  so far
@@ -81,7 +81,7 @@ def test_nerr8_stops_half_of_the_users_at_the_second_document() -> None:
     assert found.score == pytest.approx((1 / 2 + 1 / 2) / 3, rel=1e-15)
     assert str(found) == cleandoc(
         """
-        NERR8(max=2)@4 of topic list, run run
+        NERR8(max=2)@4
 
         ranking
         rank  document  grade    gain       C  reached  so far
@@ -113,7 +113,7 @@ def test_bpm_ends_where_enough_is_gained() -> None:
     assert found.score == 1.5
     assert str(found) == cleandoc(
         """
-        BPM(max=2,of=ETU,costs=given)@10 of topic list, run run
+        BPM(max=2,of=ETU,costs=given)@10
 
         ranking
         rank  document  grade    gain  gained  cost  spent  C  reached  L  L * gained  so far
@@ -137,7 +137,7 @@ def test_ift1_at_its_goal() -> None:
     assert found.score == pytest.approx(2 / 3, rel=1e-15)
     assert str(found) == cleandoc(
         """
-        IFT1(T=1,b1=1,max=1,depth=2) of topic list, run run
+        IFT1(T=1,b1=1,max=1,depth=2)
 
         ranking
         rank  document  grade  gain  gained       C  reached  so far
@@ -166,7 +166,7 @@ def test_time_biased_gain_counts_the_seconds() -> None:
     assert found.score == pytest.approx(0.4928 * (1 + 2 ** (-31.864 / 224)), rel=1e-13)
     assert str(found) == cleandoc(
         """
-        TBG of topic list, run run
+        TBG
 
         gain = click * save = 0.6400 * 0.7700 = 0.4928
 
@@ -190,7 +190,7 @@ def test_u_measure_counts_the_text() -> None:
     assert found.score == pytest.approx(2.8, rel=1e-15)
     assert str(found) == cleandoc(
         """
-        UMeasure(L=1000) of topic list, run run
+        UMeasure(L=1000)
 
         ranking
         rank  document  grade  gain  length  end   decay  gain * decay  so far
@@ -212,7 +212,7 @@ def test_awrf_sets_attention_beside_what_is_due() -> None:
     assert found.score == pytest.approx(1 - (attention + target) / 2, rel=1e-15)
     assert str(found) == cleandoc(
         """
-        AWRF(p=0.5,target={a:0.5,b:0.5}) of topic list, run run
+        AWRF(p=0.5,target={a:0.5,b:0.5})
 
         ranking
         rank  document  grade  group  attention

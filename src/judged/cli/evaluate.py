@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import output
+from judged.cli import inputs, output
 from judged.errors import InputError, JudgedWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from judged.data import Run
     from judged.data.topics import Topics
     from judged.evaluation import Scores
-    from judged.judging import TiePolicy, TopicPolicy
+    from judged.evaluation.facts import TieTreatment
+    from judged.judging import TopicPolicy
     from judged.stats import IntervalName
-
-_LONG_WORK = 50_000_000  # bytes: what takes long enough to look at a progress bar
-
 
 _FORMS = ("table", "json", "csv", "markdown", "latex")
 _SUFFIX = {
@@ -41,8 +35,10 @@ _DIALECTS = ("trec_eval-10", "trec_eval-9", "gdeval", "ndeval", "msmarco", "beir
 _TIES = {
     "docid": "ties by document id",
     "docid-rising": "ties by document id, rising",
-    "given": "ties as given",
+    "stable": "ties as the run lists them",
     "rank": "ordered by the rank column",
+    "expected": "the mean over all orders of tied documents",
+    "bounds": "ties by document id, and bounds over all orders",
 }
 
 
@@ -67,9 +63,13 @@ _TIES = {
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents of each topic.")
 @click.option(
     "--ties",
-    type=click.Choice(["docid", "docid-rising", "given", "rank"]),
-    help="Order of equal scores: by falling or rising document id, or as given; or the rank column orders all."
+    type=click.Choice(list(_TIES)),
+    help="Order of equal scores: by falling or rising document id, or as the run lists them; or the rank column orders"
+    " all. expected: the mean over all orders; bounds: how far they could move the number."
     "  [default: docid, or the dialect's]",
+)
+@click.option(
+    "--unjudged", is_flag=True, help="Show how far returned documents without a judgment could move each number."
 )
 @click.option("--documents", metavar="FILE", help="Table of documents (lengths, groups, costs) for measures that ask.")
 @click.option(
@@ -81,7 +81,9 @@ _TIES = {
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--resamples", type=int, default=2000, show_default=True, help="Resamples of the bootstrap.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap, and of samples of tied orders."
+)
 @click.option("--queries", metavar="FILE", help="Topics with their text, shown with --per-topic.")
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
@@ -95,7 +97,8 @@ def command(
     per_topic: bool,
     topics: TopicPolicy | None,
     depth: int | None,
-    ties: TiePolicy | None,
+    ties: TieTreatment | None,
+    unjudged: bool,
     documents: str | None,
     ci: IntervalName,
     level: float,
@@ -121,9 +124,9 @@ def command(
     chosen = form or _form_of(out)
     judgments = Qrels.read(qrels, format=qrels_format)
     texts = _topics(queries) if queries else None
-    given = [run for text in runs for run in _runs(text, run_format)]
-    _keep_inputs(out, [qrels, queries or "", documents or "", *(run.where for run in given)])
-    with warnings.catch_warnings(), _progress(given) as progress:
+    given = inputs.runs_at(runs, run_format)
+    inputs.keep_inputs(out, [qrels, queries or "", documents or "", *(run.where for run in given)])
+    with warnings.catch_warnings(), inputs.progress_bar(given) as progress:
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
         scores = evaluate_runs(
             judgments,
@@ -133,7 +136,9 @@ def command(
             topics=topics,
             ties=ties,
             depth=depth,
+            unjudged=unjudged,
             documents=documents,
+            seed=seed,
             progress=progress,
         )
     interval = {"ci": ci, "level": level, "resamples": resamples, "seed": seed}
@@ -166,10 +171,11 @@ def _rendered(
         return table.latex()
     shown = not to_file
     colour = shown and output.coloured(sys.stdout.isatty())
-    return table.text(width=output.width() if shown else None, colour=colour) + "\n\n" + _caption(scores, interval)
+    return table.text(width=output.width() if shown else None, colour=colour) + "\n\n" + caption(scores, interval)
 
 
-def _caption(scores: Scores, interval: dict[str, Any]) -> str:
+def caption(scores: Scores, interval: dict[str, Any]) -> str:
+    """Say by which rules the numbers were made: topics, ties, intervals."""
     over = {
         "qrels": f"the {len(scores.query_ids)} topics of the qrels",
         "run": "the topics of the run",
@@ -204,35 +210,3 @@ def _form_of(out: Path | None) -> str:
         fix=f"give --format, or a name that ends in {', '.join(filter(None, _SUFFIX))}",
         path=str(out),
     )
-
-
-def _keep_inputs(out: Path | None, inputs: list[str]) -> None:
-    """Refuse to write the result over a file that it is made of."""
-    for path in inputs:
-        if out is not None and out.is_file() and Path(path).is_file() and out.samefile(path):
-            raise InputError("this file is an input", fix="write the result to another file", path=str(out))
-
-
-def _runs(text: str, run_format: str | None) -> list[Run]:
-    from judged.data import Run, split_runs
-
-    name, equals, path = text.partition("=")
-    if not equals or Path(text).exists():
-        name, path = "", text
-    run = Run.scan(path, format=run_format, name=name or None)
-    return split_runs(run.rows, run.name)
-
-
-@contextmanager
-def _progress(runs: list[Run]) -> Generator[Callable[[str, int], None] | None]:
-    """Show a progress bar on a terminal, where there is much to read."""
-    sizes = [Path(run.where).stat().st_size for run in runs if Path(run.where).is_file()]
-    if not sys.stderr.isatty() or sum(sizes) < _LONG_WORK:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=sum(sizes))
-        yield lambda name, count: bar.update(task, advance=count, description=name)

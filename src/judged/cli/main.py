@@ -38,7 +38,7 @@ class _WithoutPandas:
 class _Commands(click.Group):
     """The subcommands, of which only the one that is run is imported."""
 
-    NAMES = ("evaluate", "measures", "check", "demo", "trec_eval")
+    NAMES = ("evaluate", "explain", "curve", "advise", "check", "pool", "measures", "demo", "trec_eval")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name them in the order of the help."""

@@ -38,6 +38,10 @@ def _result(one: Estimate, by_topic: dict[str, Any]) -> dict[str, Any]:
         "ci": None if one.ci is None else [number(bound) for bound in one.ci],
         "topics": one.topics,
     }
+    for reach in one.reaches:
+        made[reach.reason] = {"low": number(reach.low), "high": number(reach.high), "kind": reach.kind}
+        if not math.isnan(reach.judged):
+            made[reach.reason]["judged"] = reach.judged
     if by_topic:
         made["per_topic"] = {query: number(value) for query, value in by_topic[one.run][one.measure].items()}
     return made

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from judged._types import Floats
     from judged.judging import Precision, TiePolicy, TopicPolicy
+    from judged.uncertainty.range import Exactness
+
+TieTreatment: TypeAlias = "TiePolicy | Literal['expected', 'bounds']"
+"""How ties are broken, or that they are not: the mean over all orders, or the least and greatest score."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +49,61 @@ class Policies:
     """
 
     topics: TopicPolicy = "qrels"
-    ties: TiePolicy = "docid"
+    ties: TieTreatment = "docid"
     depth: int | None = None
     precision: Precision = "double"
     dialect: str = "judged"
+
+
+@dataclass(frozen=True, eq=False)
+class TopicRanges:
+    """How far every score could move, for one reason.
+
+    Attributes
+    ----------
+    reason : str
+        ``ties``, or ``unjudged``: documents without a judgment.
+    low, high : (R, M, T) float64
+        For each run, measure and topic; NaN where the score is.
+    kind : (R, M, T) of str
+        ``exact``, ``outer`` (the ends may not be reached) or ``sampled`` (the truth may be wider).
+    judged : (R, M) float64
+        The mean share of judged documents among those that the measure looks at, down to its cutoff; NaN where the
+        reason is another one, and for a run without a ranking.
+    """
+
+    reason: str
+    low: Floats
+    high: Floats
+    kind: np.ndarray[Any, Any]
+    judged: Floats
+
+    def __post_init__(self) -> None:
+        for column in (self.low, self.high, self.kind, self.judged):
+            column.flags.writeable = False
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far an aggregate could move, for one reason.
+
+    Attributes
+    ----------
+    reason : str
+        As in `TopicRanges`.
+    low, high : float
+        The aggregate if every topic had its least, or its greatest, score.
+    kind : str
+        The weakest of the topics' kinds.
+    judged : float
+        As in `TopicRanges`.
+    """
+
+    reason: str
+    low: float
+    high: float
+    kind: Exactness
+    judged: float
 
 
 @dataclass(frozen=True)
@@ -64,6 +122,8 @@ class Estimate:
         Low and high of the interval; None where there is none.
     topics
         How many topics the value rests on.
+    reaches
+        How far the value could move, where that was asked for.
     """
 
     run: str
@@ -72,3 +132,4 @@ class Estimate:
     value: float
     ci: tuple[float, float] | None
     topics: int
+    reaches: tuple[Reach, ...] = ()

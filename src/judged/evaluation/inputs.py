@@ -61,7 +61,7 @@ def _is_named(data: Mapping[Any, Any]) -> bool:
     first = next(iter(data.values()), None)
     if isinstance(first, Mapping):
         full = next((one for one in data.values() if isinstance(one, Mapping) and one), {})
-        return isinstance(next(iter(full.values()), 0), Mapping)
+        return isinstance(next(iter(full.values()), 0), (Mapping, list, tuple))
     return first is not None and not is_ids(first)
 
 

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.data.compute import distinct
+from judged.measures import aggregate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from judged._types import Floats
     from judged.data import Qrels
     from judged.evaluation.dialects import Dialect
+    from judged.evaluation.facts import Policies
+    from judged.evaluation.movement import Sampled
     from judged.judging import Judged, TopicPolicy
     from judged.measures import Measure
 
@@ -21,6 +24,16 @@ _SHOWN = 5
 _HUGE = 100.0
 _SHARE_DEPTH, _SHARE_GAP = 10, 0.1
 _FOREIGN = 0.1
+_LOOKED_AT = 10  # runs, and measures, whose ties are tried out
+_SEEN = 0.001
+_ORDERED = {
+    "docid": ", put in order by document id",
+    "docid-rising": ", put in order by document id, rising",
+    "stable": ", left as the run lists them",
+    "rank": "",
+    "expected": ", averaged over all their orders",
+    "bounds": "",
+}
 _MANY = 10  # documents: in shorter lists such scores may be chance, or typed by hand
 
 
@@ -115,9 +128,20 @@ def _upside_down(judged: Judged) -> bool:
     return bool((returned >= _MANY).all() and (judged.score == returned - judged.rank + 1).all())
 
 
-def list_notes(lists: Sequence[Judged], topics: TopicPolicy) -> tuple[str, ...]:
+def list_notes(lists: Sequence[Judged], chosen: Policies, measures: Sequence[Measure]) -> tuple[str, ...]:
     """Say what about the runs together changes how their numbers are to be read."""
-    return tuple(note for note in (_topic_note(lists, topics), _tie_note(lists), _share_note(lists)) if note)
+    notes = (_topic_note(lists, chosen.topics), _tie_note(lists, chosen, measures), _share_note(lists))
+    return tuple(note for note in notes if note)
+
+
+def sample_notes(sampled: Mapping[str, Sequence[tuple[Measure, Sampled]]], seed: int) -> tuple[str, ...]:
+    """Say which means over all orders of tied documents are those of a sample, run by run."""
+    return tuple(
+        f"{run}: there are too many orders of tied documents; the mean is that of a sample for"
+        f" {_some([str(measure) for measure, _ in found])} in up to {max(one.topics for _, one in found)} topics"
+        f" (seed {seed}, standard error of a topic at most {max(one.error for _, one in found):.2g})"
+        for run, found in sampled.items()
+    )
 
 
 def _topic_note(lists: Sequence[Judged], topics: TopicPolicy) -> str:
@@ -128,8 +152,8 @@ def _topic_note(lists: Sequence[Judged], topics: TopicPolicy) -> str:
     return f"the means are over different topics and cannot be compared: {counts}"
 
 
-def _tie_note(lists: Sequence[Judged]) -> str:
-    """Say how much of each run is tied: there the document ids decide."""
+def _tie_note(lists: Sequence[Judged], chosen: Policies, measures: Sequence[Measure]) -> str:
+    """Say how much of each run is tied, and how far that could move a number: there the document ids decide."""
     shares = {
         one.run.name: float(np.mean(one.tie_last > one.tie_first)) for one in lists if one.ranked and len(one.topic)
     }
@@ -137,7 +161,28 @@ def _tie_note(lists: Sequence[Judged]) -> str:
     if not tied:
         return ""
     some = _some([f"{name} {_percent(shares[name])}" for name in tied])
-    return f"ties among the judged documents, put in order by document id: {some}"
+    most = [one.over(chosen.topics) for one in lists if one.run.name in tied[:_LOOKED_AT]]
+    effect = "" if chosen.ties in {"expected", "bounds"} else _tie_effect(most, measures)
+    return f"ties among the judged documents{_ORDERED[chosen.ties]}: {some}{effect}"
+
+
+def _tie_effect(lists: Sequence[Judged], measures: Sequence[Measure]) -> str:
+    """Say which number the order of ties could move most, among those that are quickly found."""
+    quick = [m for m in measures if m.properties.better_first and not getattr(m, "judged_only", False)][:_LOOKED_AT]
+    if not quick or any(one.ranking.depth is not None for one in lists):
+        return ""
+    from judged.uncertainty import tie_range
+
+    found: list[tuple[float, str]] = []
+    for one in lists:
+        for measure in quick:
+            ends = tie_range(one, measure)
+            low, high = (aggregate(measure.entry.aggregate, part[~np.isnan(part)]) for part in (ends.low, ends.high))
+            found.append((high - low, f"{measure} of {one.run.name} between {low:.3f} and {high:.3f}"))
+    width, most = max(found)
+    if width < _SEEN:
+        return "; their order moves no number by as much as 0.001"
+    return f"; another order could put {most} (--ties bounds)"
 
 
 def _share_note(lists: Sequence[Judged]) -> str:

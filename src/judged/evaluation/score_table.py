@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from judged.errors import InputError, MissingExtraError
 from judged.evaluation.dialects import DIALECTS
-from judged.evaluation.facts import Estimate, Policies, QrelsFacts, RunFacts
+from judged.evaluation.facts import Estimate, Policies, QrelsFacts, Reach, RunFacts, TopicRanges
 from judged.measures import Measure, aggregate, logarithms, parse
 from judged.stats import IntervalMethod, mean_intervals
 
@@ -37,6 +37,8 @@ class ScoreTable:
         What the numbers rest on.
     notes : tuple of str
         What should be known of the call as a whole; each run has warnings of its own.
+    ranges : tuple of TopicRanges
+        How far the scores could move, where that was asked for.
     """
 
     runs: tuple[RunFacts, ...]
@@ -48,6 +50,7 @@ class ScoreTable:
     qrels: QrelsFacts
     notes: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
+    ranges: tuple[TopicRanges, ...] = ()
 
     def __post_init__(self) -> None:
         for column in (self.values, self.counted):
@@ -92,9 +95,32 @@ class ScoreTable:
         flat = self.values.reshape(-1, len(self.query_ids))
         limits = self._limits(flat, method)
         rows = [(run, m) for run in self.run_names for m in self.measures]
-        return tuple(
+        made = (
             _estimate(run, m, scores[~np.isnan(scores)], bounds)
             for (run, m), scores, bounds in zip(rows, flat, limits, strict=True)
+        )
+        return (
+            tuple(replace(one, reaches=self._reaches(at)) for at, one in enumerate(made))
+            if self.ranges
+            else tuple(made)
+        )
+
+    def _reaches(self, at: int) -> tuple[Reach, ...]:
+        """Aggregate the ranges of one run and measure, counted through, over its topics."""
+        from judged.uncertainty.range import weakest  # few calls ask for ranges
+
+        run, row = divmod(at, len(self.measures))
+        scores, kind = self.values[run, row], self.measures[row].entry.aggregate
+        counts = ~np.isnan(scores)
+        return tuple(
+            Reach(
+                one.reason,
+                aggregate(kind, np.where(np.isnan(low := one.low[run, row]), scores, low)[counts]),
+                aggregate(kind, np.where(np.isnan(high := one.high[run, row]), scores, high)[counts]),
+                weakest(one.kind[run, row][counts]),
+                float(one.judged[run, row]),
+            )
+            for one in self.ranges
         )
 
     def _limits(self, flat: Floats, method: IntervalMethod) -> Floats:
@@ -144,17 +170,23 @@ class ScoreTable:
         }
 
     def to_arrow(self) -> Table:
-        """Give every score as a long table: ``run, measure, query_id, value``."""
+        """Give every score as a long table: ``run, measure, query_id, value``.
+
+        Where it was asked how far scores could move, ``ties_low, ties_high, ties_kind`` and the same for
+        ``unjudged`` follow.
+        """
         keep = np.repeat(self.counted[:, None, :], len(self.measures), axis=1).ravel()
         run, measure, topic = (index.ravel()[keep] for index in np.indices(self.values.shape))
-        return pa.table(
-            {
-                "run": pa.array(self.run_names, pa.string()).take(pa.array(run)),
-                "measure": pa.array(self.measure_names, pa.string()).take(pa.array(measure)),
-                "query_id": pa.array(self.query_ids, pa.string()).take(pa.array(topic)),
-                "value": self.values.ravel()[keep],
-            }
-        )
+        columns: dict[str, Any] = {
+            "run": pa.array(self.run_names, pa.string()).take(pa.array(run)),
+            "measure": pa.array(self.measure_names, pa.string()).take(pa.array(measure)),
+            "query_id": pa.array(self.query_ids, pa.string()).take(pa.array(topic)),
+            "value": self.values.ravel()[keep],
+        }
+        for one in self.ranges:
+            parts = {"low": one.low, "high": one.high, "kind": one.kind}
+            columns |= {f"{one.reason}_{name}": pa.array(part.ravel()[keep]) for name, part in parts.items()}
+        return pa.table(columns)
 
     def to_pandas(self) -> Any:
         """Give the long table as a pandas DataFrame.

@@ -15,9 +15,10 @@ from judged.errors import InputError, JudgedWarning
 from judged.evaluation.dialects import Dialect, dialect_of
 from judged.evaluation.facts import QrelsFacts, RunFacts
 from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, runs_of
-from judged.evaluation.notes import dialect_notes, list_notes, qrels_notes, run_notes
+from judged.evaluation.movement import Movement, all_ranges
+from judged.evaluation.notes import dialect_notes, list_notes, qrels_notes, run_notes, sample_notes
 from judged.evaluation.scores import Scores
-from judged.judging import Judged, Precision, TiePolicy, TopicPolicy, judge
+from judged.judging import Judged, Precision, TopicPolicy, judge
 from judged.measures import Measure
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from judged._types import Bools, Floats
     from judged.data.documents import Documents
+    from judged.evaluation.facts import TieTreatment
+    from judged.evaluation.movement import Sampled
 
 
 def evaluate(
@@ -34,10 +37,12 @@ def evaluate(
     *,
     dialect: str | Dialect | None = None,
     topics: TopicPolicy | None = None,
-    ties: TiePolicy | None = None,
+    ties: TieTreatment | None = None,
     depth: int | None = None,
     precision: Precision | None = None,
+    unjudged: bool = False,
     documents: Any = None,
+    seed: int = 0,
     progress: Callable[[str, int], None] | None = None,
 ) -> Scores:
     """Score runs against judgments.
@@ -60,14 +65,21 @@ def evaluate(
         ``both``: those that the run has too. ``run``: those of the run, judged or not.
     ties
         ``docid``: equal scores are ordered by falling document id, as trec_eval does; this is our own rule.
-        ``docid-rising``; ``given``: as the run lists them; ``rank``: the rank column orders all documents.
+        ``docid-rising``; ``stable``: as the run lists them; ``rank``: the rank column orders all documents.
+        ``expected``: each score is the mean over all orders of the tied documents; ``bounds``: as ``docid``, and the
+        least and the greatest score over all these orders stand beside it.
     depth
         How many documents of each topic count; None for all.
     precision
         What of the scores is compared: ``double``, our own rule, or ``single`` as trec_eval did before version 10.
+    unjudged
+        Whether the least and the greatest score that the returned documents without a judgment leave open stand
+        beside each score: each of them may have any grade up to the highest.
     documents
         What is known of the documents, for the few measures that ask for it: a `Documents`, a path, a data
         frame or ``{doc_id: {"length": 120}}``.
+    seed
+        Of the samples that ``ties="expected"`` and ``"bounds"`` draw where there are too many orders.
     progress
         Called while files are read, with the run's name and the number of bytes read since the last call.
 
@@ -102,14 +114,14 @@ def evaluate(
     facts_of_qrels = _qrels_facts(judgments)
     wanted = measures_of(rules.measures(measures, facts_of_qrels.grades))
     facts_of = _documents(documents)
+    movement = Movement(chosen.ties, unjudged, chosen.depth, seed)
     lists: list[Judged] = []
     for run in runs_of(runs):
         tell = partial(progress, run.name) if progress else None
         judged = judge(
             judgments,
             rules.prepare_run(run),
-            ties=chosen.ties,
-            depth=chosen.depth,
+            **movement.judging(),
             precision=chosen.precision,
             documents=facts_of,
             progress=tell,
@@ -121,9 +133,10 @@ def evaluate(
     notes = (
         dialect_notes(rules, given, judgments)
         + qrels_notes(judgments, wanted, level_chosen=chosen_levels(measures))
-        + list_notes(lists, chosen.topics)
+        + list_notes(lists, chosen, wanted)
     )
-    query_ids, values, counted = _values([judged.over(chosen.topics) for judged in lists], wanted)
+    counting = [judged.over(chosen.topics) for judged in lists]
+    query_ids, values, counted, sampled = _values(counting, wanted, movement)
     return Scores(
         runs=facts,
         measures=wanted,
@@ -132,8 +145,9 @@ def evaluate(
         counted=counted,
         policies=chosen,
         qrels=facts_of_qrels,
-        notes=notes,
+        notes=notes + sampled,
         versions=_versions(),
+        ranges=all_ranges(movement, counting, wanted, query_ids),
     )
 
 
@@ -145,20 +159,25 @@ def _documents(given: Any) -> Documents | None:
     return Documents.of(given)
 
 
-def _values(lists: Sequence[Judged], measures: Sequence[Measure]) -> tuple[tuple[str, ...], Floats, Bools]:
-    """Score every list and lay the results out over the topics of all of them."""
+def _values(
+    lists: Sequence[Judged], measures: Sequence[Measure], movement: Movement
+) -> tuple[tuple[str, ...], Floats, Bools, tuple[str, ...]]:
+    """Score every list and lay the results out over the topics of all of them; and say what is a sample."""
     query_ids = lists[0].query_ids
     if any(judged.query_ids != query_ids for judged in lists):
         query_ids = tuple(sorted({name for judged in lists for name in judged.query_ids}))
     place = {name: at for at, name in enumerate(query_ids)}
     values = np.full((len(lists), len(measures), len(query_ids)), np.nan)
     counted = np.zeros((len(lists), len(query_ids)), dtype=np.bool_)
+    sampled: dict[str, list[tuple[Measure, Sampled]]] = {}
     for at, judged in enumerate(lists):
         columns = [place[name] for name in judged.query_ids]
         counted[at, columns] = True
         for row, measure in enumerate(measures):
-            values[at, row, columns] = measure(judged)
-    return query_ids, values, counted
+            values[at, row, columns], sample = movement.score(judged, measure)
+            if sample.topics:
+                sampled.setdefault(judged.run.name, []).append((measure, sample))
+    return query_ids, values, counted, sample_notes(sampled, movement.seed)
 
 
 def _run_facts(judged: Judged, topics: TopicPolicy) -> RunFacts:

@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from judged.data import replaced
 from judged.errors import InputError
-from judged.evaluation.facts import Policies, QrelsFacts, RunFacts
+from judged.evaluation.facts import Policies, QrelsFacts, RunFacts, TopicRanges
 from judged.measures import parse
 
 if TYPE_CHECKING:
+    from judged._types import Floats, Ints, Table
     from judged.evaluation.score_table import ScoreTable
 
     S = TypeVar("S", bound=ScoreTable)
@@ -33,6 +34,7 @@ def save(scores: ScoreTable, path: str | Path) -> None:
         "qrels": dataclasses.asdict(scores.qrels),
         "notes": list(scores.notes),
         "versions": scores.versions,
+        "ranges": {one.reason: one.judged.tolist() for one in scores.ranges},
     }
     from pyarrow import parquet  # it takes a while, and most calls save nothing
 
@@ -81,7 +83,17 @@ def load(cls: type[S], path: str | Path) -> S:
         qrels=QrelsFacts(**_with_tuples(facts["qrels"])),
         notes=tuple(facts["notes"]),
         versions=facts["versions"],
+        ranges=tuple(
+            _ranges(table, reason, at, np.array(shares), values.shape) for reason, shares in facts["ranges"].items()
+        ),
     )
+
+
+def _ranges(table: Table, reason: str, at: tuple[Ints, ...], shares: Floats, shape: tuple[int, ...]) -> TopicRanges:
+    low, high, kind = np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, "exact", dtype="<U7")
+    low[at], high[at] = table[f"{reason}_low"].to_numpy(), table[f"{reason}_high"].to_numpy()
+    kind[at] = table[f"{reason}_kind"].to_pylist()
+    return TopicRanges(reason, low, high, kind, shares)
 
 
 def _codes(column: Any, known: Any) -> Any:

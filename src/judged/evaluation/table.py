@@ -10,7 +10,7 @@ from judged.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from judged.evaluation.facts import Estimate
+    from judged.evaluation.facts import Estimate, Reach
     from judged.evaluation.score_table import ScoreTable
 
 _TEXT_WIDTH = 40
@@ -64,7 +64,15 @@ def plain(value: float) -> str:
 def _cell(one: Estimate) -> str:
     if one.aggregate in {"sum", "count"} and not math.isnan(one.value):
         return f"{one.value:.0f}"
-    return plain(one.value) if one.ci is None else f"{plain(one.value)} [{one.ci[0]:.3f}, {one.ci[1]:.3f}]"
+    text = plain(one.value) if one.ci is None else f"{plain(one.value)} [{one.ci[0]:.3f}, {one.ci[1]:.3f}]"
+    return "  ".join([text, *map(_reach, one.reaches)])
+
+
+def _reach(one: Reach) -> str:
+    """Write how far a number could move; bounds that may be too wide, or too narrow, are marked."""
+    mark = {"exact": "", "outer": " at most", "sampled": " at least"}[one.kind]
+    share = "" if math.isnan(one.judged) else f" ({one.judged:.0%} judged)"
+    return f"{one.reason}{mark} {one.low:.3f}-{one.high:.3f}{share}"
 
 
 def _full(value: float) -> str:

@@ -11,6 +11,7 @@ from judged.data import Qrels, Run
 from judged.data.compute import distinct
 from judged.errors import MeasureError
 from judged.evaluation.dialects import DIALECTS
+from judged.explanation.explanation import title
 from judged.judging import judge
 from judged.measures import parse
 from judged.measures.parameters import spell
@@ -98,7 +99,7 @@ class Comparison:
         return "\n\n".join([f"### {self._title()}", self.table().markdown(), *self._without()])
 
     def _title(self) -> str:
-        return f"{self.measure} of topic {self.query_id}, run {self.run}, as other tools report it"
+        return f"{title(self.measure, self.query_id, self.run)}, as other tools report it"
 
     def _without(self) -> list[str]:
         names = [one.tool for one in self.opinions if not one.called]
@@ -167,7 +168,7 @@ def compare_tools(
     --------
     >>> found = compare_tools({"q": {"a": 3, "b": 1}}, {"q": {"b": 2.0, "a": 1.0}}, "q", "nDCG@5", "trec_eval-9,gdeval")
     >>> [(one.tool, one.called, one.printed) for one in found.opinions]
-    [('trec_eval-9', 'ndcg_cut.5', '0.7967'), ('gdeval', 'ndcg@5', '0.70980')]
+    [('trec_eval-9', 'ndcg_cut.5', '0.7967'), ('gdeval', 'ndcg@5', '0.70981')]
     >>> [rule.rule for rule in found.opinions[1].rules if rule.matters]
     ['gain=exp2 in place of linear']
     """

@@ -47,15 +47,18 @@ class Explanation:
     sheets: tuple[Sheet, ...]
     score: float
 
+    @property
+    def title(self) -> str:
+        """What is explained."""
+        return title(str(self.measure), self.query_id, self.run)
+
     def text(self, *, width: int | None = None) -> str:
         """Write for a terminal."""
-        head = f"{self.measure} of topic {self.query_id}, run {self.run}"
-        return "\n\n".join([head, *(_sheet_text(sheet, width) for sheet in self.sheets)])
+        return "\n\n".join([self.title, *(_sheet_text(sheet, width) for sheet in self.sheets)])
 
     def markdown(self) -> str:
         """Write as Markdown."""
-        head = f"### {self.measure} of topic {self.query_id}, run {self.run}"
-        return "\n\n".join([head, *(_sheet_markdown(sheet) for sheet in self.sheets)])
+        return "\n\n".join([f"### {self.title}", *(_sheet_markdown(sheet) for sheet in self.sheets)])
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, ready for JSON; numbers in full precision."""
@@ -76,6 +79,12 @@ class Explanation:
 
     def _repr_markdown_(self) -> str:
         return self.markdown()
+
+
+def title(measure: str, query_id: str, run: str) -> str:
+    """Say what is explained; a list that was typed by hand has no names that say anything."""
+    typed = (query_id, run) == ("list", "run")
+    return measure if typed else f"{measure} of topic {query_id}, run {run}"
 
 
 def _sheet_text(sheet: Sheet, width: int | None) -> str:

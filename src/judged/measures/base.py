@@ -56,6 +56,8 @@ class Properties:
         score. The better one has the higher grade; an unjudged document is as good as one of grade 0.
     judged_better_first
         Whether the same holds where every returned document is judged, of two with grades from 0.
+    sees_relevance
+        Whether it matters which documents are relevant, and not only which are judged, or how many there are.
     missing_matter
         Whether judged documents that were not returned may change the score: it has an ideal, or R, in it.
     against_ideal
@@ -77,6 +79,7 @@ class Properties:
     additive: bool = False
     better_first: bool = False
     judged_better_first: bool = False
+    sees_relevance: bool = True
     missing_matter: bool = True
     against_ideal: bool = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +33,7 @@ _COUNT = Properties(high=None, needs_ranking=False, higher_is_better=None, addit
         missing_matter=False,
         additive=True,
         better_first=True,
+        sees_relevance=False,
     ),
     tools={"trec_eval": "num_ret", "ir_measures": "NumRet"},
 )
@@ -144,7 +146,7 @@ class NumNonrelRet(Measure):
     misleads="More topics of one kind are not more evidence about another.",
     aliases={"num_q": {}},
     aggregate="count",
-    properties=_COUNT,
+    properties=replace(_COUNT, sees_relevance=False, missing_matter=False),
     tools={"trec_eval": "num_q", "ir_measures": "NumQ"},
 )
 class NumQ(Measure):

@@ -32,6 +32,7 @@ _SHOWN = 50  # ranks of a working: below, the sum is given
         higher_is_better=None,
         topics_apart=False,
         additive=True,
+        sees_relevance=False,
     ),
     tools={"BEIR": "Hole@10"},
 )

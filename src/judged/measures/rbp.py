@@ -185,7 +185,9 @@ class RBP(Measure):
     misleads="As in trec_eval 10, a ranking whose documents are all judged has none, though what lies behind its end"
     " is open too.",
     aliases={"rbp_resid": {"p": 0.9}},
-    properties=Properties(ignores_unjudged_tail=False, monotone=False, higher_is_better=False, missing_matter=False),
+    properties=Properties(
+        ignores_unjudged_tail=False, monotone=False, higher_is_better=False, missing_matter=False, sees_relevance=False
+    ),
     tools={"trec_eval": "rbp_resid (p is 0.9)"},
 )
 class RBPResidual(Measure):

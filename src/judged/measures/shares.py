@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         higher_is_better=None,
         missing_matter=False,
         additive=True,
+        sees_relevance=False,
     ),
     aliases={"JudgedShare": {}},
     tools={"ir_measures": "Judged@10"},
@@ -72,6 +73,7 @@ class JudgedShare(Measure):
         higher_is_better=None,
         missing_matter=False,
         additive=True,
+        sees_relevance=False,
     ),
     tools={"trec_eval": "unj_10"},
 )

@@ -1,0 +1,126 @@
+"""How far scores could move: what `evaluate` asks of every run and measure where that is wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from judged.evaluation.facts import TopicRanges
+from judged.measures import find
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from judged._types import Floats
+    from judged.evaluation.facts import TieTreatment
+    from judged.judging import Judged, TiePolicy
+    from judged.measures import Measure
+    from judged.uncertainty.range import Range
+
+
+class Sampled(NamedTuple):
+    """In how many topics a score is the mean of a sample, and the largest standard error."""
+
+    topics: int = 0
+    error: float = 0.0
+
+
+@dataclass(frozen=True)
+class Movement:
+    """What is wanted beyond one number a topic.
+
+    Attributes
+    ----------
+    ties
+        How ties are treated; ``expected`` changes the scores, ``bounds`` adds ranges to them.
+    unjudged
+        Whether the returned documents without a judgment are given every grade that they could have.
+    depth
+        How many documents of each topic count.
+    seed
+        Of the samples that are drawn where there are too many orders.
+    """
+
+    ties: TieTreatment
+    unjudged: bool
+    depth: int | None
+    seed: int
+
+    @property
+    def of_ties(self) -> bool:
+        """Whether all orders of tied documents count."""
+        return self.ties in {"expected", "bounds"}
+
+    def judging(self) -> dict[str, Any]:
+        """Give ties and depth for `judge`; where all orders count, no tied document may be cut off before."""
+        order: TiePolicy = "docid" if self.of_ties else self.ties  # type: ignore[assignment]
+        return {"ties": order, "depth": None if self.of_ties else self.depth}
+
+    def cut(self, judged: Judged) -> Judged:
+        """Cut a list that was judged whole at the depth."""
+        if not self.of_ties or self.depth is None:
+            return judged
+        from judged.judging.variants import cut
+
+        return cut(judged, self.depth)
+
+    def score(self, whole: Judged, measure: Measure) -> tuple[Floats, Sampled]:
+        """Score every topic, and say how far the numbers are samples: (T,)."""
+        if self.ties != "expected":
+            return measure(self.cut(whole)), Sampled()
+        from judged.uncertainty import tie_expected
+
+        found = tie_expected(whole, measure, depth=self.depth, seed=self.seed)
+        sampled = found.kind == "sampled"
+        return found.values, Sampled(int(sampled.sum()), float(found.standard_error[sampled].max(initial=0.0)))
+
+    def ranges(self) -> list[tuple[str, Callable[[Judged, Measure], Range]]]:
+        """Give the reasons why scores could move that were asked about, each with what computes the range."""
+        found: list[tuple[str, Callable[[Judged, Measure], Range]]] = []
+        if self.ties == "bounds":
+            from judged.uncertainty import tie_range
+
+            found.append(("ties", lambda whole, measure: tie_range(whole, measure, depth=self.depth, seed=self.seed)))
+        if self.unjudged:
+            from judged.uncertainty import unjudged_range
+
+            found.append(("unjudged", lambda whole, measure: unjudged_range(self.cut(whole), measure)))
+        return found
+
+
+def all_ranges(
+    movement: Movement, lists: Sequence[Judged], measures: Sequence[Measure], query_ids: Sequence[str]
+) -> tuple[TopicRanges, ...]:
+    """Lay out the ranges of all runs and measures over the topics of all runs."""
+    place = {name: at for at, name in enumerate(query_ids)}
+    shape = (len(lists), len(measures), len(query_ids))
+    made: list[TopicRanges] = []
+    for reason, of in movement.ranges():
+        low, high = np.full(shape, np.nan), np.full(shape, np.nan)
+        kind = np.full(shape, "exact", dtype="<U7")
+        for at, judged in enumerate(lists):
+            columns = [place[name] for name in judged.query_ids]
+            for row, measure in enumerate(measures):
+                found = of(judged, measure)
+                low[at, row, columns], high[at, row, columns], kind[at, row, columns] = (
+                    found.low,
+                    found.high,
+                    found.kind,
+                )
+        made.append(TopicRanges(reason, low, high, kind, _shares(reason, movement, lists, measures)))
+    return tuple(made)
+
+
+def _shares(reason: str, movement: Movement, lists: Sequence[Judged], measures: Sequence[Measure]) -> Floats:
+    """Find how much is judged of what each measure looks at: (R, M)."""
+    shares = np.full((len(lists), len(measures)), np.nan)
+    if reason == "unjudged":
+        judged_share = find("Judged")[0].cls
+        for at, judged in enumerate(lists):
+            for row, measure in enumerate(measures):
+                if judged.ranked:
+                    cutoff = getattr(measure, "cutoff", None)
+                    shares[at, row] = np.mean(judged_share(cutoff=cutoff)(movement.cut(judged)))
+    return shares

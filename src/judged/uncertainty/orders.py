@@ -1,0 +1,161 @@
+"""Orders of tied documents: all of them, or a sample, laid out as ranks."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from judged._types import Floats, Ints
+    from judged.uncertainty.groups import TiedList
+
+Places: TypeAlias = "np.ndarray[Any, np.dtype[np.int32 | np.int64]]"
+NOWHERE = int(np.iinfo(np.int64).max)
+"""The rank of a document that stands below the depth."""
+
+
+class Moved(NamedTuple):
+    """The places of a group's members in each arrangement of the group.
+
+    Attributes
+    ----------
+    members : (n,) int64
+        Positions in the tied list.
+    first : int
+        The rank of the group's first place.
+    places : (A, n) int
+        The place of each, from 0; -1 somewhere below the depth.
+    stride : int
+        How many orders of the topic follow each other with the same arrangement; 0 where order and arrangement
+        have the same number.
+    """
+
+    members: Ints
+    first: int
+    places: Places
+    stride: int
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """Some orders of one topic's documents; N of them.
+
+    Attributes
+    ----------
+    topic, count : int
+    weight : (N,) float64
+        How likely each is; they add up to 1.
+    exact : bool
+        Whether these are all.
+    moved : tuple of Moved
+        The groups that change.
+    """
+
+    topic: int
+    count: int
+    weight: Floats
+    exact: bool
+    moved: tuple[Moved, ...]
+
+    def ranks(self, tied: TiedList, low: int, high: int) -> Ints:
+        """Give the rank of each of the topic's members in some of the orders: (high - low, members)."""
+        begin, end = tied.starts[self.topic], tied.starts[self.topic + 1]
+        ranks = np.tile(tied.rank[begin:end], (high - low, 1))
+        ranks[:, ~tied.fixed[begin:end]] = NOWHERE
+        numbers = np.arange(low, high)
+        for group in self.moved:
+            which = numbers // group.stride % len(group.places) if group.stride else numbers
+            places = group.places[which].astype(np.int64)
+            ranks[:, group.members - begin] = np.where(places < 0, NOWHERE, group.first + places)
+        return ranks
+
+
+def all_orders(tied: TiedList, topic: int, limit: int) -> Orders | None:
+    """List the distinct orders of a topic's documents, or give None where there are more than so many."""
+    groups, count = tied.open_groups, 1
+    moved: list[tuple[Ints, int, Places]] = []
+    weights: list[Floats] = []
+    for at in np.flatnonzero(groups.topic == topic).tolist():
+        members = np.arange(groups.start[at], groups.stop[at])
+        members = members[np.argsort(tied.alike[members], kind="stable")]
+        kinds = np.unique(tied.alike[members], return_counts=True)[1].tolist()
+        size, inside = int(groups.size[at]), int(groups.inside[at])
+        found = _arrangements(tuple(kinds), size - len(members), inside, limit // count)
+        if found is None:
+            return None
+        moved.append((members, int(groups.first[at]), found[0]))
+        weights.append(found[1])
+        count *= len(found[1])
+    weight, stride, kept = np.ones(1), count, list[Moved]()
+    for (members, first, places), one in zip(moved, weights, strict=True):
+        stride //= len(places)
+        kept.append(Moved(members, first, places, stride))
+        weight = np.multiply.outer(weight, one).ravel()
+    return Orders(topic, count, weight, True, tuple(kept))
+
+
+@lru_cache(maxsize=16)
+def _arrangements(kinds: tuple[int, ...], unjudged: int, inside: int, limit: int) -> tuple[Places, Floats] | None:
+    """Arrange documents of some kinds, so many of each, in the first places of their group.
+
+    The rest of them stand below, in no order. Gives the place of each, kind by kind, -1 below: (A, n); and how
+    likely each arrangement is where every order of the documents is as likely as every other: (A,). None for more
+    arrangements than the limit.
+    """
+    counts = np.array([*kinds, unjudged], dtype=np.int64)
+    size, judged, begin = int(counts.sum()), len(kinds), np.cumsum(counts) - counts
+    left, places = counts[np.newaxis], np.full((1, size - unjudged), -1, dtype=np.int32)
+    weight = np.ones(1)
+    if limit < 1:
+        return None
+    for place in range(inside):
+        row, kind = np.nonzero(left)
+        if len(row) > limit:
+            return None
+        weight = weight[row] * left[row, kind] / (size - place)
+        left, places = left[row], places[row]
+        taken = np.flatnonzero(kind < judged)
+        places[taken, (begin + counts)[kind[taken]] - left[taken, kind[taken]]] = place
+        left[np.arange(len(kind)), kind] -= 1
+    for made in (places, weight):
+        made.flags.writeable = False
+    return places, weight
+
+
+def sampled_orders(tied: TiedList, topic: int, count: int, seed: int) -> Orders:
+    """Draw orders of a topic's documents; a topic's draw does not depend on the other topics."""
+    chance = np.random.default_rng([seed, zlib.crc32(tied.judged.query_ids[topic].encode())])
+    groups, moved = tied.open_groups, list[Moved]()
+    for at in np.flatnonzero(groups.topic == topic).tolist():
+        members = np.arange(groups.start[at], groups.stop[at])
+        size = int(groups.size[at])
+        places = chance.permuted(np.tile(np.arange(size, dtype=np.int32), (count, 1)), axis=1)[:, : len(members)]
+        moved.append(Moved(members, int(groups.first[at]), places, 0))
+    return Orders(topic, count, np.full(count, 1.0 / count), False, tuple(moved))
+
+
+def sorted_orders(tied: TiedList, topic: int, values: Floats) -> Orders:
+    """Order a topic's documents by each of some values in turn, falling: (N, its members); an unjudged one has 0."""
+    groups, moved, begin = tied.open_groups, list[Moved](), tied.starts[topic]
+    for at in np.flatnonzero(groups.topic == topic).tolist():
+        members = np.arange(groups.start[at], groups.stop[at])
+        size = int(groups.size[at])
+        places = np.stack([sorted_places(value, size) for value in values[:, members - begin]])
+        moved.append(Moved(members, int(groups.first[at]), places, 0))
+    return Orders(topic, len(values), np.full(len(values), 1.0 / len(values)), False, tuple(moved))
+
+
+def sorted_places(values: Floats, size: int) -> Ints:
+    """Give each judged document of a group its place where values fall; the unjudged have 0 and stand below equals.
+
+    >>> sorted_places(np.array([-1.0, 2.0, 0.0]), size=5).tolist()
+    [4, 0, 1]
+    """
+    order = np.argsort(-values, kind="stable")
+    places = np.empty(len(values), dtype=np.int64)
+    places[order] = np.arange(len(values))
+    return np.where(values < 0, places + size - len(values), places)

@@ -1,0 +1,110 @@
+"""Write the part of docs/uncertainty.md that is about real runs, by evaluating them: ``movement.py DATA``.
+
+DATA is a folder with ``robust03`` (TREC Robust 2003), ``cisi`` and ``dl19_passage`` (TREC Deep Learning 2019), each
+with ``qrels`` and ``runs``. The tests compare the page with what this makes where the data is at hand.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import judged
+from judged.errors import JudgedWarning
+from judged.tables import Table
+
+if TYPE_CHECKING:
+    from judged import Scores
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "uncertainty.md"
+_MARKS = re.compile(
+    r"(<!-- written by tools/movement.py: begin -->\n).*?(<!-- written by tools/movement.py: end -->)", re.DOTALL
+)
+
+TIED = {
+    "rutcor03100 (TREC Robust 2003)": ("robust03/qrels/robust03_qrels.txt", "robust03/runs/rutcor03100.run.gz"),
+    "bm25l (CISI)": ("cisi/qrels/cisi.qrels", "cisi/runs/bm25l.run.gz"),
+}
+QRELS = "dl19_passage/qrels/qrels.dl19-passage.txt"
+UNJUDGED = {
+    "ICT-CKNRM_B50": "dl19_passage/runs_unmodified/ICT-CKNRM_B50.run.gz",
+    "idst_bert_p1": "dl19_passage/runs_fulldepth_judged/idst_bert_p1.run.gz",
+}
+MEASURES = ("nDCG@10", "P@10", "AP", "RR")
+GRADED = ("nDCG@10", "P(rel=2)@10", "AP(rel=2)", "RR(rel=2)", "R(rel=2)@100")
+
+
+def main() -> int:
+    """Write the page."""
+    PAGE.write_text(page(Path(sys.argv[1])), encoding="utf-8")
+    return 0
+
+
+def page(data: Path) -> str:
+    """Give the page with its part on real runs made anew."""
+    text = PAGE.read_text(encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)
+        made = f"{ties(data)}\n\n{unjudged(data)}\n"
+    return _MARKS.sub(lambda found: found[1] + made + found[2], text)
+
+
+def ties(data: Path) -> str:
+    """Show how far the order of ties could move the numbers of some runs."""
+    rows: list[tuple[str, ...]] = []
+    shares: list[str] = []
+    for name, (qrels, run) in TIED.items():
+        files = data / qrels, data / run
+        tied = next(one for one in judged.check_run(files[1]) if one.code == "ties")
+        shares.append(f"{name.split()[0]}: {tied.problem}.")
+        bounds = judged.evaluate(*files, MEASURES, ties="bounds")
+        mean = judged.evaluate(*files, MEASURES, ties="expected").aggregate()
+        for one in bounds.estimates():
+            reach, (low, high), middle = one.reaches[0], one.ci or (0.0, 0.0), mean[one.run][one.measure]
+            move = f"{reach.low:.4f} to {reach.high:.4f}"
+            rows.append((name, one.measure, f"{one.value:.4f}", f"{low:.3f} to {high:.3f}", f"{middle:.4f}", move))
+    head = ("run", "measure", "by document id", "interval over topics", "mean over all orders", "least to greatest")
+    return (
+        "Two runs with ties. " + " ".join(shares) + "\n\n" + Table(head, tuple(rows), labels=2).markdown() + "\n\n"
+        "Where nearly everything is tied, the order of the ids matters more than the choice of topics. Where 1 % is,"
+        " and far down, it does not matter at all."
+    )
+
+
+def unjudged(data: Path) -> str:
+    """Show how little of a run is judged, and what that leaves open."""
+    shares: list[tuple[str, ...]] = []
+    rows: list[tuple[str, ...]] = []
+    for run, path in UNJUDGED.items():
+        files = data / QRELS, data / path
+        judged_at = judged.evaluate(*files, ["Judged@10", "Judged@50", "Judged"]).aggregate()[run]
+        shares.append((run, *(f"{value:.1%}" for value in judged_at.values())))
+        scores = judged.evaluate(*files, GRADED, unjudged=True)
+        condensed = _condensed(files, run)
+        for one in scores.estimates(ci="none"):
+            reach = one.reaches[0]
+            move = f"{reach.low:.4f} to {reach.high:.4f}" + ("" if reach.kind == "exact" else f" ({reach.kind})")
+            rows.append((run, one.measure, f"{one.value:.4f}", f"{condensed[one.measure]:.4f}", move))
+    head = ("run", "judged of the first 10", "of the first 50", "of all that it returned")
+    names = ("run", "measure", "unjudged as not relevant", "judged documents only", "least to greatest")
+    return (
+        "Two runs of TREC Deep Learning 2019 (passages), and how much of them is judged:\n\n"
+        + Table(head, tuple(shares)).markdown()
+        + "\n\nWhat that leaves open:\n\n"
+        + Table(names, tuple(rows), labels=2).markdown()
+        + "\n\nThe first ten are judged, so nDCG@10 could only fall: better documents further down would make the ideal"
+        " better. AP and recall look where little is judged."
+    )
+
+
+def _condensed(files: tuple[Path, Path], run: str) -> dict[str, float]:
+    alone = [judged.parse(name).replace(judged_only=True) for name in GRADED]
+    scores: Scores = judged.evaluate(*files, alone)
+    return dict(zip(GRADED, scores.aggregate()[run].values(), strict=True))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
