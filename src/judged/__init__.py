@@ -28,7 +28,7 @@ _HOMES = {
     "judged.data.write": ("write_qrels", "write_run"),
     "judged.errors": ("InputError", "JudgedError", "JudgedWarning", "MeasureError", "MissingExtraError"),
     "judged.evaluation": ("Estimate", "Scores", "evaluate", "runs_of"),
-    "judged.explanation": ("Comparison", "Explanation", "compare_tools", "explain"),
+    "judged.explanation": ("Explanation", "ToolComparison", "compare_tools", "explain"),
     "judged.judging": ("Judged", "Ranking", "judge", "judge_list"),
     "judged.judging.split": ("by_aspect",),
     "judged.measures": ("Measure", "Parameter", "Properties", "measure", "param", "parse", "parse_many"),

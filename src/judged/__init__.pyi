@@ -23,9 +23,9 @@ from judged.evaluation.facts import Estimate as Estimate
 from judged.evaluation.scores import Scores as Scores
 from judged.evaluation.scoring import evaluate as evaluate
 from judged.evaluation.inputs import runs_of as runs_of
-from judged.explanation.comparison import Comparison as Comparison
+from judged.explanation.other_tools import ToolComparison as ToolComparison
 from judged.explanation.explanation import Explanation as Explanation
-from judged.explanation.comparison import compare_tools as compare_tools
+from judged.explanation.other_tools import compare_tools as compare_tools
 from judged.explanation.explaining import explain as explain
 from judged.judging.judged import Judged as Judged
 from judged.judging.policies import Ranking as Ranking

@@ -75,7 +75,7 @@ class Opinion:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class ToolComparison:
     """One topic's score, ours and other tools'."""
 
     query_id: str
@@ -138,7 +138,7 @@ class Comparison:
 
 def compare_tools(
     qrels: Any, run: Any, topic: str, measure: str | Measure, tools: str | Sequence[str], *, level: float | None = None
-) -> Comparison:
+) -> ToolComparison:
     """Show what other tools report for one topic, and which of their rules makes the difference.
 
     Their rules are applied one after the other to our own: how judgments and runs are read, order and ties, the
@@ -178,7 +178,7 @@ def compare_tools(
     chosen = float(getattr(ours, "rel", 1.0) if level is None else level)
     asked = [_Asking(qrels, run, topic, ours, score, tool_of(name.strip()), chosen) for name in names]
     opinions = tuple(one.opinion() for one in asked)
-    return Comparison(topic, run.name, str(ours), score, opinions)
+    return ToolComparison(topic, run.name, str(ours), score, opinions)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 from judged import InputError, compare_tools, judge
-from judged.explanation import Comparison
+from judged.explanation import ToolComparison
 from judged.measures import parse
 from judged.peers.readings import TOOLS
 from strategies import collections
@@ -22,7 +22,7 @@ from strategies import collections
 Grades = list[Any]
 
 
-def asked(measure: str, grades: Grades, tools: str, missing: Grades | None = None, **options: Any) -> Comparison:
+def asked(measure: str, grades: Grades, tools: str, missing: Grades | None = None, **options: Any) -> ToolComparison:
     """Compare tools on a list of grades in rank order; None is a document without a judgment."""
     qrels = {f"d{at}": grade for at, grade in enumerate(grades, 1) if grade is not None}
     qrels |= {f"m{at}": grade for at, grade in enumerate(missing or [], 1)}
@@ -35,7 +35,7 @@ def scores(measure: str, grades: Grades, tools: str, missing: Grades | None = No
     return [found.score, *(one.score for one in found.opinions)]
 
 
-def why(comparison: Comparison, tool: str) -> list[str]:
+def why(comparison: ToolComparison, tool: str) -> list[str]:
     return next([r.rule for r in one.rules if r.matters] for one in comparison.opinions if one.tool == tool)
 
 
