@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from judged.data import check_tables as tables
 from judged.data.check_lines import Content, form_findings, read_content
+from judged.data.check_rows import Rows as CheckedRows
 from judged.data.findings import Finding, of_error
 from judged.data.objects import with_scores
 from judged.data.qrels import Qrels
@@ -108,7 +109,7 @@ def _content(rows: Rows, kind: Kind) -> Content:
     return content
 
 
-def _filled(content: Content) -> tables.Rows | None:
+def _filled(content: Content) -> CheckedRows | None:
     """Give the good rows to look at, if there are any."""
     if content.table is None or not content.table.num_rows or content.rows is None:
         return None
@@ -116,7 +117,7 @@ def _filled(content: Content) -> tables.Rows | None:
     table = content.table
     if "relevance" not in table.column_names:
         table = with_scores(table, "run", where)
-    return tables.Rows(table, where, content.line)
+    return CheckedRows(table, where, content.line)
 
 
 def _sorted(found: Iterable[Finding]) -> list[Finding]:

@@ -2,68 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.data.check_rows import codes
 from judged.data.check_ties import ties
 from judged.data.compute import pc
-from judged.data.findings import Finding, Level, examples, plural
+from judged.data.findings import Finding, examples, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from judged._types import Bools, Floats, Ints, Strings, Table
+    from judged._types import Bools, Floats, Ints, Strings
+    from judged.data.check_rows import Rows
     from judged.data.index import QrelsIndex
 
 _HUGE = 100
 _INVISIBLE = r"[\x{feff}\x{200b}-\x{200d}\x{00a0}\x{00ad}]|[\x00-\x1f\x7f]"
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """A table with its ids as codes, and the way from a row to its line."""
-
-    table: Table = field(repr=False)
-    where: str
-    line: Callable[[int], int | None] = field(repr=False)
-
-    @cached_property
-    def topics(self) -> Strings:
-        """Distinct query ids, in order of appearance."""
-        return pc.unique(self.table["query_id"])
-
-    @cached_property
-    def docs(self) -> Strings:
-        """Distinct document ids, in order of appearance."""
-        return pc.unique(self.table["doc_id"])
-
-    @cached_property
-    def topic(self) -> Ints:
-        """Each row's topic, as its position in `topics`."""
-        return _codes(self.table["query_id"], self.topics)
-
-    @cached_property
-    def pair(self) -> Ints:
-        """Each row's topic and document as one number."""
-        return self.topic * len(self.docs) + _codes(self.table["doc_id"], self.docs)
-
-    def has(self, name: str) -> bool:
-        """Whether there is such a column."""
-        return name in self.table.column_names
-
-    def column(self, name: str) -> Floats:
-        """Give a column of numbers."""
-        return self.table[name].to_numpy().astype(np.float64)
-
-    def finding(
-        self, level: Level, code: str, problem: str, fix: str = "", *, count: int = 1, row: int = -1
-    ) -> Finding:
-        """Make a finding that stands in the line of a row."""
-        line = self.line(row) if row >= 0 else None
-        return Finding(level, self.where, line, code, problem, fix, count)
 
 
 def duplicate_pairs(rows: Rows, by: str) -> list[Finding]:
@@ -72,7 +26,7 @@ def duplicate_pairs(rows: Rows, by: str) -> list[Finding]:
     if rows.has(by):
         names = pc.unique(rows.table[by])
         if by != "run_id" or len(names) > 1:
-            key = _compact(key) * len(names) + _codes(rows.table[by], names)
+            key = _compact(key) * len(names) + codes(rows.table[by], names)
     again = _seen_before(key)
     count = int(again.sum())
     if not count:
@@ -177,7 +131,7 @@ def forms(rows: Rows) -> list[Finding]:
             found.append(rows.finding("warning", "invisible-characters", problem, "take them out",
                                       count=len(odd), row=row))  # fmt: skip
     keys = normal_form(rows.topics)
-    again = _seen_before(_codes(keys, pc.unique(keys)))
+    again = _seen_before(codes(keys, pc.unique(keys)))
     if again.any():
         at = int(np.flatnonzero(again)[0])
         first = pc.index(keys, keys[at]).as_py()
@@ -252,10 +206,6 @@ def normal_form(ids: Strings) -> Strings:
     ['7', 'doc-1', '0']
     """
     return pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(ids, form="NFC")), r"^0+(.)", r"\1")
-
-
-def _codes(column: Any, values: Strings) -> Ints:
-    return np.asarray(pc.index_in(column, value_set=values).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _compact(keys: Ints) -> Ints:

@@ -13,7 +13,7 @@ from judged.data.findings import Finding, examples, plural
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
-    from judged.data.check_tables import Rows
+    from judged.data.check_rows import Rows
     from judged.data.index import QrelsIndex
 
 _TOP = 10
