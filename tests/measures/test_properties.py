@@ -489,7 +489,8 @@ def test_judged_only_is_the_run_without_unjudged_documents(pair: tuple[Qrels, Ru
 def test_depth_is_a_cutoff_for_measures_that_take_one(pair: tuple[Qrels, Run], depth: int, share: int) -> None:
     whole, cut = judge(*pair), judge(*pair, depth=depth)
     for one in some(ALL, share):
-        if hasattr(one, "cutoff") and not getattr(one, "judged_only", False):
+        moves = one.entry.name == "BPMD"  # its cutoff is a budget, which moves with what is found
+        if hasattr(one, "cutoff") and not getattr(one, "judged_only", False) and not moves:
             at_depth = one.replace(cutoff=depth)
             assert np.array_equal(at_depth(whole), at_depth(cut), equal_nan=True), one
 

@@ -39,7 +39,8 @@ class Properties:
     ignores_unjudged_tail
         Whether unjudged documents appended at the end leave the score as it is.
     monotone
-        Whether a higher grade for a returned document never lowers the score, the ideal left aside.
+        Whether a higher grade for a returned document never lowers the score. For a binary measure, with the number
+        of relevant documents left as it is.
     perfect
         The score of a ranking of all relevant documents, best first, where it is always the same.
     higher_is_better
