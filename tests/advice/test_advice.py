@@ -126,7 +126,7 @@ def test_profile_by_hand():
     assert (facts.weakest, facts.below_best, facts.lost) == (pytest.approx(2 / 3), 1, 0)
     run = facts.runs[0]
     assert (run.ranked, run.missing, run.returned.least, run.returned.most) == (True, 1, 1, 4)
-    assert run.judged_10 == run.judged_100 == pytest.approx((2 / 4 + 1) / 2)
+    assert run.judged_10 == run.judged_100 == pytest.approx((2 / 4 + 1 + 0) / 3)
     assert run.judged_depth == 0  # 75% of the first 5
     assert run.tied_10 == pytest.approx(1 / 3)  # a of q1, of the three judged ones
 
@@ -308,7 +308,10 @@ def test_options_of_reading_stay_in_the_command(run: Callable[..., Any], tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("sample/qrels.txt", "-o", "a.csv"), "no form of advice is known by .csv. Fix: give --format, or a name that"),
+        (
+            ("sample/qrels.txt", "-o", "a.csv"),
+            "no form of a result is known by .csv. Fix: give --format, or a name that",
+        ),
         (("sample/qrels.txt", "-o", "sample/qrels.txt"), "this file is an input. Fix: write the result to another"),
         (("missing.txt",), "missing.txt: there is no such file"),
     ],

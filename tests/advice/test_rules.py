@@ -142,7 +142,7 @@ CASES: dict[str, Case] = {
     "judged-share": Case(
         "graded",
         (FEW, {"a": ranking(4), "b": ranking(8)}),
-        "At least 50% of the first 10 are judged (b), at most 100% (a).",
+        "Judged of the first 10: 50% for b, which is the least, and 100% for a, the most.",
         (FEW,),
         None,
         ("Judged@8",),

@@ -239,7 +239,7 @@ def test_wrong_input_is_one_line_and_exit_code_2(
     [
         (["-m", "ndgc@10"], "error: there is no measure 'ndgc'. Fix: did you mean nDCG"),
         (["-m", "P"], "error: P needs cutoff. Fix: write P@10"),
-        (["--level", "95"], "error: the level 95.0 is not between 0 and 1"),
+        (["--level", "95"], "error: the confidence level 95.0 is not between 0 and 1"),
         (["--run-format", "xlsx"], "xlsx"),
         (["--depth", "0"], "0"),
         (["--depth", "x"], "x"),

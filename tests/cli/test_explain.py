@@ -83,12 +83,23 @@ def test_a_list_that_is_typed(run: Callable[..., Ended]) -> None:
     assert "3     d3            -" in done.out
 
 
+def test_a_depth_cuts_what_was_typed(run: Callable[..., Ended]) -> None:
+    assert run("explain", "--grades", "0 1", "-m", "R@3", "--depth", "1").lines[-1].endswith("= 0 / 1 = 0")
+
+
+def test_the_form_goes_by_the_name_of_the_file(run: Callable[..., Ended], tmp_path: Path) -> None:
+    run("explain", "--grades", "0 1", "-m", "RR", "-o", "x.json")
+    assert json.loads((tmp_path / "x.json").read_text())["score"] == 0.5
+    run("explain", "--grades", "0 1", "-m", "RR", "-o", "x.md")
+    assert (tmp_path / "x.md").read_text().startswith("### RR")
+
+
 def test_other_tools(run: Callable[..., Ended]) -> None:
     done = run("explain", "qrels.txt", "a.run", "-t", "q1", "-m", "nDCG@3", "--as", "trec_eval-9,gdeval,lenskit")
     assert [line.split()[0] for line in done.lines[3:6]] == ["judged", "trec_eval-9", "gdeval"]
     assert done.lines[5].split()[1:4] == ["ndcg@3", "nDCG(gain=exp2,undefined=skip)@3", "0.45866"]  # 3.5 / 7.63093
     assert done.lines[5].endswith("gain=exp2 in place of linear")
-    assert done.lines[-1] == "No measure of this name: lenskit."
+    assert done.lines[-1] == "Not compared here: lenskit."
     every = run(
         "explain", "qrels.txt", "a.run", "-t", "q1", "-m", "AP", "--as", "all", "--level", "2", "--format", "json"
     )
@@ -105,7 +116,17 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
         (["qrels.txt", "-m", "AP"], "QRELS and RUN are needed"),
         (["-m", "AP"], "QRELS and RUN are needed"),
         (["--grades", "1 x", "-m", "AP"], "'1 x' is no list of grades"),
-        (["qrels.txt", "a.run", "--grades", "1", "-m", "AP"], "--grades stands in place of QRELS and RUN"),
+        (
+            ["qrels.txt", "a.run", "--grades", "1", "-m", "AP"],
+            "--grades stands in place of files and topics: QRELS, RUN",
+        ),
+        (["--grades", "1", "-t", "q1", "-m", "AP"], "--grades stands in place of files and topics: --topic"),
+        (
+            ["--grades", "1", "-m", "AP", "--level", "2"],
+            "--level goes with --as. Fix: write the level into the measure",
+        ),
+        (["--grades", "1", "-m", "AP", "-o", "x.csv"], "no form of a result is known by .csv"),
+        (["--grades", "1"], "Missing option '-m' / '--measure'. Fix: see 'judged explain --help'."),
         (["--grades", "1", "-m", "Nothing"], "no measure"),
         (["--grades", "1", "-m", "AP", "--as", "quepid"], "no tool 'quepid'. Fix: one of trec_eval-10"),
     ],

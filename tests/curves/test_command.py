@@ -45,7 +45,7 @@ def refused(*arguments: str) -> str:
 def test_the_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "46")
     made = judged.curve(CAT, {"plain": PLAIN, "best": BEST}, "R")
-    below = "over the 1 topics of the qrels; ties by document id; no intervals"
+    below = "over the one topic; ties by document id; no intervals"
     assert run("-m", "R", "--ci", "none").stdout == f"{made.text(width=46)}\n\n{below}\n"
     letters = run("-m", "R", "--ci", "none", "--ascii").stdout
     assert letters == f"{made.text(width=46, ascii_only=True)}\n\n{below}\n"

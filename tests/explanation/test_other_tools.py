@@ -166,10 +166,10 @@ def test_forms() -> None:
     found = asked("nDCG@5", [1, 3], "gdeval,msmarco")
     assert found.text() == (
         "nDCG@5 of topic q, run run, as other tools report it\n\n"
-        "tool    its name  our name                          score               what makes the difference\n"
+        "tool    its name  our name                          score               which rule makes the difference\n"
         "judged  nDCG@5    nDCG@5                            0.7967075809905066\n"
         "gdeval  ndcg@5    nDCG(gain=exp2,undefined=skip)@5  0.70981             gain=exp2 in place of linear\n\n"
-        "No measure of this name: msmarco."
+        "Not compared here: msmarco."
     )
     assert found.markdown().splitlines()[4].startswith("| judged | nDCG@5 | nDCG@5 | 0.79670758")
     document = found.to_dict()
@@ -182,7 +182,7 @@ def test_forms() -> None:
 
 
 def test_unknown_names() -> None:
-    with pytest.raises(InputError, match=r"no tool 'trec_eval'.*Fix: one of trec_eval-10, trec_eval-9"):
+    with pytest.raises(InputError, match=r"no tool 'trec_eval'.*Fix: one of trec_eval-10, trec_eval-9\."):
         asked("nDCG", [1], "trec_eval")
     with pytest.raises(InputError, match="the qrels have no topic 'z'"):
         compare_tools({"q": {"a": 1}}, {"q": {"a": 1.0}}, "z", "nDCG", "ranx")
@@ -191,7 +191,7 @@ def test_unknown_names() -> None:
 def test_every_reading_is_a_measure() -> None:
     for tool in TOOLS.values():
         for name, reading in tool.readings.items():
-            written = name.replace("@k", "@5")
+            written = name.replace("@k", "@0.5" if name in {"IPrec@k", "RprecMult@k"} else "@5")
             needed = {"RBP": "RBP(p=0.5)", "ERR": "ERR(max=4)", "ERR@5": "ERR(max=4)@5", "Accuracy": "Accuracy(n=9)"}
             found = asked(needed.get(written, written), [1, 0, 2], tool.name, missing=[1])
             assert found.opinions[0].called, (tool.name, name)

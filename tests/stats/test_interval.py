@@ -189,10 +189,10 @@ def test_the_values_stay_as_they_are() -> None:
     ("options", "message"),
     [
         ({"method": "percentile"}, "no interval method 'percentile'. Fix: one of bootstrap, t, none"),
-        ({"level": 95}, "the level 95 is not between 0 and 1. Fix: 0.95, say"),
-        ({"level": 0.0}, "the level 0.0 is not between 0 and 1"),
-        ({"level": 1.0}, "the level 1.0 is not between 0 and 1"),
-        ({"level": math.nan}, "the level nan is not between 0 and 1"),
+        ({"level": 95}, "the confidence level 95 is not between 0 and 1. Fix: 0.95, say"),
+        ({"level": 0.0}, "the confidence level 0.0 is not between 0 and 1"),
+        ({"level": 1.0}, "the confidence level 1.0 is not between 0 and 1"),
+        ({"level": math.nan}, "the confidence level nan is not between 0 and 1"),
         ({"resamples": 99}, "99 resamples are too few. Fix: at least 100"),
     ],
 )

@@ -58,6 +58,8 @@ def fact(name: str, profile: Profile) -> str:
 
 def _of_runs(profile: Profile) -> dict[str, str]:
     runs = profile.runs
+    if not runs:
+        return dict.fromkeys(_OF_RUNS, "no runs were given")
     ranked = [run for run in runs if run.ranked]
     return {
         "runs": _some([run.name for run in runs]),
@@ -69,6 +71,9 @@ def _of_runs(profile: Profile) -> dict[str, str]:
         "judged_depth": _some([f"{run.name} {run.judged_depth}" for run in ranked]),
         "ties": _some([f"{run.name} {run.tied_10:.0%}" for run in sorted(ranked, key=lambda r: -r.tied_10)]),
     }
+
+
+_OF_RUNS = ("runs", "sets", "lengths", "missing", "judged_10", "judged_100", "judged_depth", "ties")
 
 
 def _some(texts: list[str], between: str = ", ") -> str:

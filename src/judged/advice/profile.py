@@ -67,7 +67,7 @@ class RunProfile:
     returned
         Documents returned, over the topics for which there are any.
     judged_10, judged_100
-        Mean share of the first 10 and 100 that have a judgment, over the same topics.
+        Mean share of the first 10 and 100 that have a judgment, over all topics of the qrels.
     judged_depth
         Down to which of the ranks 5, 10, 20, 50, ..., 1000, or the end of the longest list, at least 80% of the
         ranking is judged; 0 for none.
@@ -256,6 +256,9 @@ def profile_of(qrels: Any, runs: Iterable[Run] = (), *, rel: float | None = None
     if rel is not None and not 0 < rel < np.inf:
         raise InputError(f"the relevance level {rel} makes no sense", fix="give a grade above 0")
     known = judge(qrels, {})  # an empty run: what there is to find
+    highest = float(known.label_grade.max(initial=0.0))
+    if rel is not None and rel > max(highest, 0.0):
+        raise InputError(f"no grade reaches the level {rel:g}", fix=f"the highest is {highest:g}")
     level = _level(known) if rel is None else float(rel)
     relevant, judged = known.num_relevant(level), known.sum_labels(np.ones(len(known.label_grade), dtype=np.bool_))
     not_relevant = (known.label_grade >= 0) & ~known.relevant_labels(level)
@@ -351,8 +354,7 @@ def _run_profile(qrels: Qrels, run: Run) -> RunProfile:
 
 
 def _judged_share(judged: Judged, depth: int) -> float:
-    scores = parse(f"Judged@{depth}")(judged)[judged.returned > 0]
-    return float(np.mean(scores)) if len(scores) else 0.0
+    return float(np.mean(parse(f"Judged@{depth}")(judged)))  # over all topics, as evaluate has it
 
 
 def _depth(shares: dict[int, float]) -> int:

@@ -339,8 +339,8 @@ MEASURES = (
         measures=("Judged@10",),
         when=(are.RUNS,),
         about=("judged_10",),
-        here="At least {p.least_judged.judged_10:.0%} of the first 10 are judged ({p.least_judged.name}), at most"
-        " {p.most_judged.judged_10:.0%} ({p.most_judged.name}).",
+        here="Judged of the first 10: {p.least_judged.judged_10:.0%} for {p.least_judged.name}, which is the least, and"
+        " {p.most_judged.judged_10:.0%} for {p.most_judged.name}, the most.",
         why="Unjudged documents count as not relevant: beside each mean stands how much of it was judged at all.",
         sources=("Zobel 1998", "Thakur et al. 2021"),
     ),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from judged.cli import inputs, output
-from judged.errors import InputError
 
 if TYPE_CHECKING:
     from judged.advice import Advice
@@ -55,7 +54,7 @@ def command(
     from judged.advice import advise
     from judged.data import Qrels
 
-    chosen = form or _form_of(out)
+    chosen = form or inputs.form_of(out, _FORMS)
     given = inputs.runs_at(runs, run_format)
     inputs.keep_inputs(out, [qrels, *(run.where for run in given)])
     options = [("--qrels-format", qrels_format), ("--run-format", run_format)]
@@ -74,13 +73,3 @@ def _rendered(advice: Advice, form: str, *, to_file: bool) -> str:
     if form == "markdown":
         return advice.markdown()
     return advice.text((None if to_file else output.width()) or _WIDTH)
-
-
-def _form_of(out: Path | None) -> str:
-    suffix = out.suffix.lower() if out else ""
-    if suffix in _FORMS:
-        return _FORMS[suffix]
-    known = ", ".join(filter(None, _FORMS))
-    raise InputError(
-        f"no form of advice is known by {suffix}", fix=f"give --format, or a name that ends in {known}", path=str(out)
-    )

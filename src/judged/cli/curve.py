@@ -28,6 +28,8 @@ _SHARED_LAST = ("qrels_format", "run_format")
 @click.option(
     "-m",
     "--measure",
+    "asked",
+    multiple=True,
     metavar="NAME",
     help="A measure that takes a cutoff: nDCG, R, P, Success, 'P(rel=2)', ... nDCG@20: from 1 to 20.  [default: nDCG]",
 )
@@ -53,7 +55,7 @@ _SHARED_LAST = ("qrels_format", "run_format")
 def command(
     qrels: str,
     runs: tuple[str, ...],
-    measure: str | None,
+    asked: tuple[str, ...],
     to: int | None,
     cutoffs: str | None,
     precision_recall: Literal["interpolated", "raw"] | None,
@@ -72,6 +74,13 @@ def command(
     page, or a table of all points.
     """
     chosen = _form(form, out)
+    if len(asked) > 1:
+        raise InputError("a drawing has one measure", fix="leave one -m, and make a drawing for each")
+    measure = asked[0] if asked else None
+    if policies["ties"] == "bounds":
+        raise InputError("a curve shows no bounds", fix="evaluate at one cutoff, or draw the mean: --ties expected")
+    if measure and "@" in measure and (to or cutoffs):
+        raise InputError(f"{measure} says where to cut, and so do --to and --cutoffs", fix="give one of them")
     if precision_recall is None and rel is not None:
         raise InputError("--rel goes with --precision-recall", fix="write the level into the measure: -m 'R(rel=2)'")
     if precision_recall is not None and measure is not None:
@@ -94,7 +103,12 @@ def command(
     else:
         drawn.save(out, form=chosen)
     if chosen != "json":
-        output.remarks(made.warnings)
+        output.remarks(made.warnings if topic is None else [text for text in made.warnings if not _of_means(text)])
+
+
+def _of_means(warning: str) -> bool:
+    """Whether a warning is about means, which a drawing of one topic does not show."""
+    return warning.startswith("ties among")
 
 
 def _made(call: str, qrels: Qrels, runs: list[Run], *what: Any, **policies: Any) -> Curves:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, output
-from judged.errors import InputError, JudgedWarning
+from judged.errors import JudgedWarning
 
 if TYPE_CHECKING:
     from judged.data.topics import Topics
@@ -79,7 +79,13 @@ _TIES = {
     show_default=True,
     help="How intervals over topics are made.",
 )
-@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option(
+    "--level",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="Confidence level of the intervals. (The level of relevance is part of a measure: AP(rel=2).)",
+)
 @click.option("--resamples", type=int, default=2000, show_default=True, help="Resamples of the bootstrap.")
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap, and of samples of tied orders."
@@ -121,7 +127,7 @@ def command(
     from judged.evaluation import DEFAULT_MEASURES
     from judged.evaluation import evaluate as evaluate_runs
 
-    chosen = form or _form_of(out)
+    chosen = form or inputs.form_of(out, _SUFFIX)
     judgments = Qrels.read(qrels, format=qrels_format)
     texts = _topics(queries) if queries else None
     given = inputs.runs_at(runs, run_format)
@@ -177,7 +183,7 @@ def _rendered(
 def caption(scores: Scores, interval: dict[str, Any]) -> str:
     """Say by which rules the numbers were made: topics, ties, intervals."""
     over = {
-        "qrels": f"the {len(scores.query_ids)} topics of the qrels",
+        "qrels": f"the {len(scores.query_ids)} topics of the qrels" if len(scores.query_ids) > 1 else "the one topic",
         "run": "the topics of the run",
         "both": "the topics that qrels and run have in common",
     }[scores.policies.topics]
@@ -198,15 +204,3 @@ def _topics(path: str) -> Topics:
     from judged.data.topics import Topics
 
     return Topics.read(path)
-
-
-def _form_of(out: Path | None) -> str:
-    """Tell the form of the result by the end of the file's name."""
-    suffix = out.suffix.lower() if out else ""
-    if suffix in _SUFFIX:
-        return _SUFFIX[suffix]
-    raise InputError(
-        f"no form of a result is known by {suffix}",
-        fix=f"give --format, or a name that ends in {', '.join(filter(None, _SUFFIX))}",
-        path=str(out),
-    )

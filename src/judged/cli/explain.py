@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import output
+from judged.cli import inputs, output
 
 if TYPE_CHECKING:
     from judged.judging import Judged, TiePolicy
 
 _FORMS = ("table", "markdown", "json")
+_SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json"}
 
 
 @click.command("explain")
@@ -54,7 +55,7 @@ _FORMS = ("table", "markdown", "json")
 )
 @click.option("--documents", metavar="FILE", help="Table of documents (lengths, groups, costs) for measures that ask.")
 @click.option("--queries", metavar="FILE", help="Topics with their text.")
-@click.option("--format", "form", type=click.Choice(_FORMS), default="table", show_default=True, help="Form.")
+@click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
 @click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
 @click.option("--run-format", metavar="FORMAT", help="Format of RUN, if it is not found by itself.")
@@ -71,7 +72,7 @@ def command(
     ties: TiePolicy,
     documents: str | None,
     queries: str | None,
-    form: str,
+    form: str | None,
     out: Path | None,
     qrels_format: str | None,
     run_format: str | None,
@@ -84,12 +85,15 @@ def command(
     from judged.errors import InputError
     from judged.explanation import compare_tools, explain
     from judged.measures import parse_many
-    from judged.peers.readings import TOOLS
 
+    chosen_form = form or inputs.form_of(out, _SUFFIX)
+    if level is not None and tools is None:
+        raise InputError("--level goes with --as", fix="write the level into the measure: -m 'AP(rel=2)'")
     if grades is None:
         judged = _read(qrels, run, qrels_format, run_format, {"ties": ties, "depth": depth, "documents": documents})
     else:
-        judged = _typed(grades, missing, [qrels, run])
+        others = {"QRELS": qrels, "RUN": run, "--topic": topic, "--documents": documents}
+        judged = _typed(grades, missing, depth, others)
     wanted = [one for name in measure for one in parse_many(name)]
     if topic is None and len(judged) != 1:
         raise InputError(f"there are {len(judged)} topics", fix=f"add --topic, such as --topic {judged.query_ids[0]}")
@@ -97,9 +101,8 @@ def command(
     if tools is None:
         made: list[Any] = [explain(judged, chosen, one) for one in wanted]
     else:
-        names = list(TOOLS) if tools == "all" else tools.split(",")
-        made = [compare_tools(judged.qrels, judged.run, chosen, one, names, level=level) for one in wanted]
-    output.write(_written(made, form, _query(queries, chosen)), out)
+        made = [compare_tools(judged.qrels, judged.run, chosen, one, tools, level=level) for one in wanted]
+    output.write(_written(made, chosen_form, _query(queries, chosen)), out)
 
 
 def _read(
@@ -114,20 +117,23 @@ def _read(
     return judge(Qrels.read(qrels, format=qrels_format), Run.scan(run, format=run_format), **how)
 
 
-def _typed(grades: str, missing: str, files: list[str | None]) -> Judged:
+def _typed(grades: str, missing: str, depth: int | None, others: dict[str, str | None]) -> Judged:
     """Judge a ranking that was typed as grades."""
     from judged.errors import InputError
     from judged.judging import judge_list
+    from judged.judging.variants import cut
 
-    if any(files):
-        raise InputError("--grades stands in place of QRELS and RUN", fix="leave out the files, or --grades")
+    if given := [name for name, value in others.items() if value is not None]:
+        names = ", ".join(given)
+        raise InputError(f"--grades stands in place of files and topics: {names}", fix="leave one of the two out")
     found: list[list[float | None]] = []
     for text in (grades, missing):
         try:
             found.append([None if grade == "-" else float(grade) for grade in text.replace(",", " ").split()])
         except ValueError:
             raise InputError(f"{text!r} is no list of grades", fix="write numbers, and - for no judgment") from None
-    return judge_list(found[0], missing=[grade for grade in found[1] if grade is not None])
+    judged = judge_list(found[0], missing=[grade for grade in found[1] if grade is not None])
+    return judged if depth is None else cut(judged, depth)
 
 
 def _query(queries: str | None, topic: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from judged.data import Run
 
@@ -43,6 +43,24 @@ def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
     for path in inputs:
         if out is not None and out.is_file() and Path(path).is_file() and out.samefile(path):
             raise InputError("this file is an input", fix="write the result to another file", path=str(out))
+
+
+def form_of(out: Path | None, known: Mapping[str, str]) -> str:
+    """Tell the form of a result by the end of the file's name.
+
+    Raises
+    ------
+    InputError
+        If no form is known by it.
+    """
+    suffix = out.suffix.lower() if out else ""
+    if suffix in known:
+        return known[suffix]
+    raise InputError(
+        f"no form of a result is known by {suffix}",
+        fix=f"give --format, or a name that ends in {', '.join(filter(None, known))}",
+        path=str(out),
+    )
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from judged.errors import InputError
 from judged.evaluation.facts import TopicRanges
 from judged.measures import find
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from judged.judging import Judged, TiePolicy
     from judged.measures import Measure
     from judged.uncertainty.range import Range
+
+
+_ABOUT_JUDGING = {"Judged", "Unjudged", "Hole", "RBPResidual"}
 
 
 class Sampled(NamedTuple):
@@ -47,6 +51,13 @@ class Movement:
     unjudged: bool
     depth: int | None
     seed: int
+
+    def __post_init__(self) -> None:
+        if self.unjudged and self.ties == "expected":
+            raise InputError(
+                "the range that unjudged documents leave open is that of one order of the ties, not of their mean",
+                fix="choose ties=docid or ties=bounds with unjudged",
+            )
 
     @property
     def of_ties(self) -> bool:
@@ -103,6 +114,8 @@ def all_ranges(
         for at, judged in enumerate(lists):
             columns = [place[name] for name in judged.query_ids]
             for row, measure in enumerate(measures):
+                if reason == "unjudged" and _about_judging(measure):
+                    continue
                 found = of(judged, measure)
                 low[at, row, columns], high[at, row, columns], kind[at, row, columns] = (
                     found.low,
@@ -113,6 +126,11 @@ def all_ranges(
     return tuple(made)
 
 
+def _about_judging(measure: Measure) -> bool:
+    """Whether a measure says how much is judged: once all were judged, there would be nothing to say."""
+    return measure.entry.name in _ABOUT_JUDGING or getattr(measure, "residual", False) is True
+
+
 def _shares(reason: str, movement: Movement, lists: Sequence[Judged], measures: Sequence[Measure]) -> Floats:
     """Find how much is judged of what each measure looks at: (R, M)."""
     shares = np.full((len(lists), len(measures)), np.nan)
@@ -120,7 +138,7 @@ def _shares(reason: str, movement: Movement, lists: Sequence[Judged], measures: 
         judged_share = find("Judged")[0].cls
         for at, judged in enumerate(lists):
             for row, measure in enumerate(measures):
-                if judged.ranked:
+                if judged.ranked and not _about_judging(measure):
                     cutoff = getattr(measure, "cutoff", None)
                     shares[at, row] = np.mean(judged_share(cutoff=cutoff)(movement.cut(judged)))
     return shares

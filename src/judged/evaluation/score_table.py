@@ -121,6 +121,7 @@ class ScoreTable:
                 float(one.judged[run, row]),
             )
             for one in self.ranges
+            if not np.isnan(one.low[run, row]).all()
         )
 
     def _limits(self, flat: Floats, method: IntervalMethod) -> Floats:

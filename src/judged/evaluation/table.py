@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from judged.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from judged.evaluation.facts import Estimate, Reach
     from judged.evaluation.score_table import ScoreTable
+    from judged.uncertainty.range import Exactness
 
 _TEXT_WIDTH = 40
 
@@ -34,22 +35,45 @@ def topic_table(scores: ScoreTable, queries: Mapping[str, str] | None = None) ->
         for r, run in enumerate(scores.run_names):
             if scores.counted[r, at]:
                 labels = [topic] + [_short((queries or {}).get(topic, ""))] * texts + [run] * several
-                numbers = [plain(by_topic[run][name][topic]) for name in scores.measure_names]
+                numbers = [
+                    "  ".join([plain(by_topic[run][name][topic]), *_topic_reaches(scores, r, m, at)])
+                    for m, name in enumerate(scores.measure_names)
+                ]
                 rows.append((*labels, *numbers))
     return Table((*header, *scores.measure_names), tuple(rows), labels=len(header))
+
+
+def _topic_reaches(scores: ScoreTable, run: int, measure: int, topic: int) -> Iterator[str]:
+    at = run, measure, topic
+    for one in scores.ranges:
+        if not math.isnan(one.low[at]):
+            yield _span(one.reason, one.kind[at], one.low[at], one.high[at])
 
 
 def long_table(scores: ScoreTable, estimates: Sequence[Estimate], *, per_topic: bool) -> Table:
     """Lay out one number a row, in full precision: for CSV."""
     if per_topic:
         columns = scores.to_arrow().to_pydict()
-        rows = zip(columns["run"], columns["measure"], columns["query_id"], map(_full, columns["value"]), strict=True)
-        return Table(("run", "measure", "query_id", "value"), tuple(rows), labels=3)
+        rows = zip(*([_full(cell) for cell in column] for column in columns.values()), strict=True)
+        return Table(tuple(columns), tuple(rows), labels=3)
+    reasons = [one.reason for one in scores.ranges]
     made = tuple(
-        (one.run, one.measure, one.aggregate, _full(one.value), *map(_full, one.ci or (math.nan,) * 2), str(one.topics))
+        (
+            *(one.run, one.measure, one.aggregate, _full(one.value)),
+            *map(_full, one.ci or (math.nan, math.nan)),
+            str(one.topics),
+            *(cell for reason in reasons for cell in _reach_cells(one, reason)),
+        )
         for one in estimates
     )
-    return Table(("run", "measure", "aggregate", "value", "ci_low", "ci_high", "topics"), made, labels=3)
+    header = ("run", "measure", "aggregate", "value", "ci_low", "ci_high", "topics")
+    more = tuple(f"{reason}_{part}" for reason in reasons for part in ("low", "high", "kind"))
+    return Table(header + more, made, labels=3)
+
+
+def _reach_cells(one: Estimate, reason: str) -> tuple[str, str, str]:
+    reach = next((reach for reach in one.reaches if reach.reason == reason), None)
+    return ("", "", "") if reach is None else (_full(reach.low), _full(reach.high), reach.kind)
 
 
 def plain(value: float) -> str:
@@ -69,13 +93,19 @@ def _cell(one: Estimate) -> str:
 
 
 def _reach(one: Reach) -> str:
-    """Write how far a number could move; bounds that may be too wide, or too narrow, are marked."""
-    mark = {"exact": "", "outer": " at most", "sampled": " at least"}[one.kind]
     share = "" if math.isnan(one.judged) else f" ({one.judged:.0%} judged)"
-    return f"{one.reason}{mark} {one.low:.3f}-{one.high:.3f}{share}"
+    return _span(one.reason, one.kind, one.low, one.high) + share
 
 
-def _full(value: float) -> str:
+def _span(reason: str, kind: Exactness, low: float, high: float) -> str:
+    """Write how far a number could move; bounds that may be too wide, or too narrow, are marked."""
+    mark = {"exact": "", "outer": " at most", "sampled": " at least"}[kind]
+    return f"{reason}{mark} {low:.3f}-{high:.3f}"
+
+
+def _full(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
     return "" if math.isnan(value) else repr(value)
 
 

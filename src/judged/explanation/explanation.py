@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _FEW = 2  # unjudged documents in a row that are still shown one by one
 _MANY = 10  # documents at the end that change no digit shown, and are still shown one by one
 _LABELS = {"rank", "document"}
-_NOTHING = "(no document counts)"
+_NOTHING = "(no documents)"
 _BY_ZERO = re.compile(r"/ 0(?![.\d])")
 
 
@@ -155,14 +155,23 @@ def _rows(sheet: Sheet) -> Iterator[tuple[str, ...]]:
 
 
 def _behind(sheet: Sheet) -> int:
-    """Find the row from which on the running sum stays as it is shown, if there are many of them."""
+    """Find the row from which on the running sum stays as it is shown, if there are many of them.
+
+    A relevant document that adds nothing at all is a part of the story, and never left out.
+    """
     if "so far" not in sheet.header:
         return len(sheet.rows)
     at = sheet.header.index("so far")
     sums = [_cell(row[at], "so far") for row in sheet.rows]
     last = next((text for text in reversed(sums) if text), "")
     first = next((place for place, text in enumerate(sums) if text == last), 0) + 1
+    told = [place for place, row in enumerate(sheet.rows) if _is_positive(row[2]) and row[at - 1] == 0]
+    first = max(first, told[-1] + 1) if told else first
     return first if len(sums) - first > _MANY else len(sums)
+
+
+def _is_positive(cell: Cell) -> bool:
+    return isinstance(cell, float) and cell > 0
 
 
 def _folded(rows: list[tuple[Cell, ...]], text: str, width: int) -> tuple[str, ...]:

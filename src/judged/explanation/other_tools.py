@@ -15,7 +15,7 @@ from judged.explanation.explanation import title
 from judged.judging import judge
 from judged.measures import parse
 from judged.measures.parameters import spell
-from judged.peers.readings import tool_of
+from judged.peers.readings import TOOLS, tool_of
 from judged.tables import Table
 
 if TYPE_CHECKING:
@@ -88,7 +88,9 @@ class ToolComparison:
         """Lay out a row for each tool that has such a measure."""
         rows = [("judged", self.measure, self.measure, repr(self.score), "")]
         rows += [(one.tool, one.called, one.measure, one.printed, _why(one)) for one in self.opinions if one.called]
-        return Table(("tool", "its name", "our name", "score", "what makes the difference"), tuple(rows), labels=5)
+        return Table(
+            ("tool", "its name", "our name", "score", "which rule makes the difference"), tuple(rows), labels=5
+        )
 
     def text(self) -> str:
         """Write for a terminal."""
@@ -103,7 +105,7 @@ class ToolComparison:
 
     def _without(self) -> list[str]:
         names = [one.tool for one in self.opinions if not one.called]
-        return [f"No measure of this name: {', '.join(names)}."] if names else []
+        return [f"Not compared here: {', '.join(names)}."] if names else []
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values; NaN becomes None."""
@@ -137,7 +139,13 @@ class ToolComparison:
 
 
 def compare_tools(
-    qrels: Any, run: Any, topic: str, measure: str | Measure, tools: str | Sequence[str], *, level: float | None = None
+    qrels: Any,
+    run: Any,
+    topic: str,
+    measure: str | Measure,
+    tools: str | Sequence[str] = "all",
+    *,
+    level: float | None = None,
 ) -> ToolComparison:
     """Show what other tools report for one topic, and which of their rules makes the difference.
 
@@ -155,7 +163,7 @@ def compare_tools(
     tools
         Names of tools: ``trec_eval-10``, ``trec_eval-9``, ``pytrec_eval``, ``gdeval``, ``ndeval``, ``msmarco``,
         ``beir``, ``ranx``, ``ir_measures``, ``trectools``, ``scikit-learn``, ``torchmetrics``, ``cwl_eval``,
-        ``lenskit``; one or several, or one text with commas.
+        ``lenskit``; one or several, one text with commas, or ``all``.
     level
         The relevance level that the tools are given (trec_eval's ``-l``); None for that of the measure, or 1.
 
@@ -172,7 +180,8 @@ def compare_tools(
     >>> [rule.rule for rule in found.opinions[1].rules if rule.matters]
     ['gain=exp2 in place of linear']
     """
-    names = tools.split(",") if isinstance(tools, str) else list(tools)
+    asked_for = tools.split(",") if isinstance(tools, str) else list(tools)
+    names = [name for one in asked_for for name in (TOOLS if one.strip() == "all" else [one])]
     qrels, run, ours = Qrels.of(qrels), Run.of(run), parse(measure)
     score = float(ours(judge(qrels, run).only(topic))[0])
     chosen = float(getattr(ours, "rel", 1.0) if level is None else level)
@@ -318,4 +327,4 @@ def _why(one: Opinion) -> str:
     decisive = [rule for rule in one.rules if rule.matters]
     if len(decisive) == 1:
         return decisive[0].rule
-    return "; ".join(f"{rule.rule} ({rule.score:.6g})" for rule in decisive) or "nothing here"
+    return "; ".join(f"{rule.rule} ({rule.score:.6g})" for rule in decisive) or "none: the same number"

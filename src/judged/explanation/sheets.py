@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Cell: TypeAlias = float | str | None
 
+_SOME = 10  # documents that are shown where nothing was computed for any
+
 
 @dataclass(frozen=True)
 class Line:
@@ -139,7 +141,8 @@ def _sheet(on: Judged, topic: int, title: str, columns: Sequence[Column], lines:
     known = _documents(on, topic)
     cells: dict[str, dict[int, Cell]] = {name: _cells(column, topic) for name, column in kept.items()}
     computed = {rank for one in cells.values() for rank in one}
-    ranks = sorted(computed | {rank for rank in known if rank <= max(max(computed, default=0), least)})
+    shown = max(max(computed, default=_SOME), least)
+    ranks = sorted(computed | {rank for rank in known if rank <= shown})
     rows = tuple(
         (float(rank), *known.get(rank, (None, None)), *(cells[name].get(rank) for name in kept)) for rank in ranks
     )

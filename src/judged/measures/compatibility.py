@@ -9,7 +9,7 @@ import numpy as np
 from judged.judging.segments import segment_starts
 from judged.measures.arithmetic import divide
 from judged.measures.base import Measure, Properties, measure, param
-from judged.measures.parameters import UNDEFINED, Parameter, real, yes_no
+from judged.measures.parameters import UNDEFINED, Parameter, real, spell, yes_no
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
@@ -113,7 +113,7 @@ class Compat(Measure):
     def _write(self, on: Judged, weights: Floats, shared: Floats, added: Floats) -> None:
         """Show what the overlap at each depth adds, down to where nothing new is shared."""
         shown = min(int(np.argmax(shared == shared[-1])) + 1, _SHOWN)
-        on.by_rank("weight", weights[:shown], "p^(rank - 1)", p=self.p)
+        on.by_rank("weight", weights[:shown], f"{spell(self.p)}^(rank - 1)")
         on.by_rank("shared", shared[:shown], "in both rankings down to this rank")
         how = "weight * shared / rank"
         on.by_rank(how, added[:shown], how, weight=weights[:shown], shared=shared[:shown])

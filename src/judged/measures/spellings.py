@@ -29,7 +29,9 @@ class _Implied(NamedTuple):
 
 
 _IMPLIED = {
-    "ERR": _Implied("max", "ERR(max=4)", ": gdeval and ir_measures take 4 as the highest grade without saying so"),
+    "ERR": _Implied(
+        "max", "ERR(max=4)", ", with the highest grade of your scale; gdeval and ir_measures take 4 without saying so"
+    ),
     "RBP": _Implied("p", "RBP(p=0.8)", ": ir_measures takes 0.8 and trec_eval 10 takes 0.9 without saying so"),
     "Accuracy": _Implied(
         "n", "Accuracy(n=...)", " with the size of the collection; what ir_measures calls Accuracy is PairAccuracy"

@@ -104,6 +104,19 @@ _TREC_EVAL = {
     "SetR": Reading("set_recall"),
     "SetF": Reading("set_F.2", rule="the parameter of F is the square of beta; here it is 2"),
     "SetAP": Reading("set_map"),
+    "SetRelP": Reading("set_relative_P"),
+    "IPrec@k": Reading("iprec_at_recall.{k}"),
+    "RprecMult@k": Reading("Rprec_mult.{k}"),
+    "GMBpref": Reading("gm_bpref"),
+    "Yaap": Reading("yaap"),
+    "BinG": Reading("binG"),
+    "G": Reading("G"),
+    "nDCGrel": Reading("ndcg_rel"),
+    "RnDCG": Reading("Rndcg"),
+    "Utility": Reading("utility"),
+    "NumRet": Reading("num_ret"),
+    "NumRel": Reading("num_rel"),
+    "NumRelRet": Reading("num_rel_ret"),
 }
 _TREC_EVAL_10 = {
     "DCG": Reading("dcg"),
@@ -215,7 +228,11 @@ TOOLS: dict[str, Tool] = {
                     name: Reading(name.replace("@k", "@{k}"), name.replace("@k", "@{k}"))
                     for name in ("nDCG", "nDCG@k", "AP", "AP@k", "P@k", "R@k", "RR", "RR@k", "Success@k", "Rprec")
                 },
-                **{name: Reading(name, name) for name in ("Bpref", "InfAP", "SetP", "SetR", "SetAP")},
+                **{name: Reading(name, name) for name in ("Bpref", "SetP", "SetR", "SetAP", "SetRelP")},
+                "InfAP": Reading("infAP", "InfAP"),
+                "IPrec@k": Reading("IPrec@{k}", "IPrec(rounding=up)@{k}", "recall levels are rounded up"),
+                "NumRet": Reading("NumRet", "NumRet"),
+                "NumRel": Reading("NumRel", "NumRel"),
                 "RBP": Reading("RBP", "RBP(p=0.8)", "its own persistence is 0.8, and a document is relevant or not"),
                 "ERR@k": Reading("ERR@{k}", "ERR(max=4,undefined=skip)@{k}", "gdeval's: the highest grade is 4"),
                 "SetF": Reading(
@@ -265,6 +282,7 @@ TOOLS: dict[str, Tool] = {
                     "retrieval_average_precision", "AP(norm=returned)", "divided by the relevant documents returned"
                 ),
                 "P@k": Reading("retrieval_precision(top_k={k})", "P@{k}"),
+                "Success@k": Reading("retrieval_hit_rate(top_k={k})", "Success@{k}"),
                 "RR": Reading("retrieval_reciprocal_rank", "RR"),
             },
             returned_only=True,
@@ -301,5 +319,6 @@ def tool_of(name: str) -> Tool:
         If there is none of this name.
     """
     if (found := TOOLS.get(name)) is None:
-        raise InputError(f"no tool {name!r}", fix=f"one of {', '.join(TOOLS)}")
+        near = [known for known in TOOLS if known.startswith(name)] or list(TOOLS)
+        raise InputError(f"no tool {name!r}", fix=f"one of {', '.join(near)}")
     return found

@@ -48,7 +48,7 @@ class IntervalMethod:
         if self.method not in get_args(IntervalName):
             raise InputError(f"no interval method {self.method!r}", fix=f"one of {', '.join(get_args(IntervalName))}")
         if not 0 < self.level < 1:
-            raise InputError(f"the level {self.level} is not between 0 and 1", fix="0.95, say")
+            raise InputError(f"the confidence level {self.level} is not between 0 and 1", fix="0.95, say")
         if self.seed < 0:
             raise InputError(f"the seed {self.seed} is below 0", fix="give a whole number from 0")
         if self.resamples < 100:

@@ -109,7 +109,7 @@ class LeaveOneOut:
 
 def leave_one_out(
     qrels: Any,
-    runs: Mapping[str, Any] | Sequence[Run],
+    runs: Mapping[str, Any] | Sequence[Any],
     measures: str | Measure | Sequence[str | Measure],
     *,
     pool_depth: int = 100,
@@ -130,7 +130,7 @@ def leave_one_out(
     qrels
         A `Qrels`, or anything that `Qrels.of` takes.
     runs
-        ``{name: run}``, or a list of `Run`. The pool is taken to consist of these.
+        ``{name: run}``, or a list of runs or paths. The pool is taken to consist of these.
     measures
         One or several, as names or measures.
     pool_depth
@@ -205,7 +205,7 @@ def _measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measur
 def _named(runs: Mapping[str, Any] | Sequence[Run]) -> dict[str, Run]:
     if isinstance(runs, Mapping):
         return {str(name): Run.of(run, name=str(name)) for name, run in runs.items()}
-    named = {run.name: run for run in runs}
+    named = {run.name: run for run in map(Run.of, runs)}
     if len(named) < len(runs):
         raise InputError("two runs have the same name", fix="give {name: run}")
     return named

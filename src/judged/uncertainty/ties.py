@@ -10,6 +10,7 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.judging.segments import segment_sum
+from judged.measures import parse
 from judged.measures.arithmetic import divide
 from judged.uncertainty.additive import additive_means, additive_worth, rotation_means
 from judged.uncertainty.asking import scores_in_order, scores_of_orders
@@ -113,7 +114,7 @@ def tied_share(judged: Judged, cutoff: int | None) -> TiedShare:
 
 def tie_expected(
     judged: Judged,
-    measure: Measure,
+    measure: str | Measure,
     *,
     depth: int | None = None,
     limit: int = LIMIT,
@@ -129,7 +130,7 @@ def tie_expected(
     judged
         The judged list, judged without a depth.
     measure
-        What to score.
+        A measure or its name.
     depth
         How many documents of each topic count; None for all.
     limit
@@ -155,7 +156,7 @@ def tie_expected(
     if samples < _LEAST_SAMPLES:
         fix = f"give {_LEAST_SAMPLES} or more: their spread is the standard error"
         raise InputError(f"a mean of {samples} orders says nothing", fix=fix)
-    base, lists = tied_lists(judged, measure, depth)
+    base, lists = tied_lists(judged, parse(measure), depth)
     values, kind, error = base.copy(), np.full(len(base), "exact", dtype="<U7"), np.zeros(len(base))
     for tied in lists:
         rest = _exact_means(tied, values)
@@ -194,7 +195,7 @@ def _exact_means(tied: TiedList, values: Floats) -> Ints:
 
 def tie_range(
     judged: Judged,
-    measure: Measure,
+    measure: str | Measure,
     *,
     depth: int | None = None,
     limit: int = LIMIT,
@@ -208,7 +209,7 @@ def tie_range(
     judged
         The judged list, judged without a depth.
     measure
-        What to score.
+        A measure or its name.
     depth
         How many documents of each topic count; None for all.
     limit
@@ -231,7 +232,7 @@ def tie_range(
     >>> found.low.tolist(), found.high.tolist(), found.kind.tolist()
     ([0.5], [1.0], ['exact'])
     """
-    base, lists = tied_lists(judged, measure, depth)
+    base, lists = tied_lists(judged, parse(measure), depth)
     low, high, kind = base.copy(), base.copy(), np.full(len(base), "exact", dtype="<U7")
     for tied in lists:
         if _exact_range(tied, low, high):

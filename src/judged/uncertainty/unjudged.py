@@ -11,6 +11,7 @@ import numpy as np
 from judged.errors import InputError
 from judged.judging.grading import opened
 from judged.judging.variants import copies
+from judged.measures import parse
 from judged.measures.gain import gains
 from judged.uncertainty.arrangements import Arranged, by_counts, by_enumeration, by_parts, ends
 from judged.uncertainty.range import Range
@@ -30,7 +31,9 @@ LIMIT = 20_000
 """How many ways to grade one topic's documents are tried, where nothing is known that needs fewer."""
 
 
-def unjudged_range(judged: Judged, measure: Measure, *, highest: float | None = None, limit: int = LIMIT) -> Range:
+def unjudged_range(
+    judged: Judged, measure: str | Measure, *, highest: float | None = None, limit: int = LIMIT
+) -> Range:
     """Give the least and the greatest score of each topic over all ways to grade its unjudged documents.
 
     Every returned document without a judgment gets one, a grade from 0 to the highest; documents with a negative
@@ -45,6 +48,10 @@ def unjudged_range(judged: Judged, measure: Measure, *, highest: float | None = 
 
     Parameters
     ----------
+    judged
+        The judged list.
+    measure
+        A measure or its name.
     highest
         The highest grade of the scale. Without it, the measure's own ``max``; or the highest of the qrels, at
         least 1. Above 1000 the scale is taken to consist of 0, the grades of the qrels and the highest.
@@ -76,6 +83,7 @@ def unjudged_range(judged: Judged, measure: Measure, *, highest: float | None = 
     """
     if limit < 0:
         raise InputError(f"the limit {limit} makes no sense", fix="give a whole number from 0")
+    measure = parse(measure)
     levels = levels_of(judged, measure, highest)
     judged, scores = _at_hand(judged, measure)
     low, high, kind = scores.copy(), scores.copy(), np.full(len(judged), "exact", dtype="<U7")
