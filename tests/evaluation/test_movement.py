@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
-from judged import InputError, JudgedWarning, Scores, evaluate
-from judged.evaluation.table import summary_table
+from judged import InputError, JudgedWarning, Qrels, Scores, evaluate
+from judged.evaluation.table import long_table, summary_table, topic_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,3 +96,50 @@ def test_topics_of_several_runs() -> None:
 def test_an_unknown_treatment_of_ties_is_refused() -> None:
     with pytest.raises(InputError, match=r"no tie policy 'best'.*one of docid"):
         evaluate(QRELS, TIED, "RR", ties="best")  # type: ignore[arg-type]
+
+
+def test_a_topic_that_would_count_with_other_grades_joins_where_it_moves_the_mean() -> None:
+    """q2 has nothing relevant today and does not count; if x were relevant, its nDCG would be 1 / log2(3)."""
+    qrels, run = {"q1": {"a": 1}, "q2": {"b": 0}}, {"q1": {"a": 1.0}, "q2": {"b": 2.0, "x": 1.0}}
+    scores = evaluate(qrels, run, "nDCG(undefined=skip)@10", unjudged=True)
+    reach = scores.estimates()[0].reaches[0]
+    assert (reach.low, reach.high) == pytest.approx(((1 + 1 / math.log2(3)) / 2, 1.0))
+    assert scores.value("nDCG(undefined=skip)@10") == 1.0
+
+
+def test_the_order_that_stands_is_within_sampled_bounds() -> None:
+    """Ten tied documents of 55 labels: too many orders to try them all."""
+    labels = [(9 - k, j, 1 + (k * 7) % 10) for k in range(10) for j in range(10 - k)]
+    qrels = pa.table(
+        {
+            "query_id": ["q"] * len(labels),
+            "doc_id": [f"d{doc}" for doc, _, _ in labels],
+            "iteration": [f"s{aspect}" for _, aspect, _ in labels],
+            "relevance": [float(grade) for _, _, grade in labels],
+        }
+    )
+    scores = evaluate(Qrels.of(qrels), {"q": {f"d{at}": 1.0 for at in range(10)}}, ["NRBP", "APIA"], ties="bounds")
+    for one in scores.estimates():
+        assert one.reaches[0].kind == "sampled"
+        assert one.reaches[0].low <= one.value <= one.reaches[0].high
+
+
+def test_the_mean_over_orders_has_no_range_of_unjudged_documents() -> None:
+    with pytest.raises(InputError, match="Fix: choose ties=docid or ties=bounds with unjudged"):
+        evaluate(QRELS, TIED, "RR", ties="expected", unjudged=True)
+
+
+def test_measures_about_judging_have_no_range_of_unjudged_documents() -> None:
+    scores = evaluate(QRELS, TIED, ["RBPResidual(p=0.8)", "Judged@2", "Unjudged@2", "RR"], unjudged=True)
+    assert [len(one.reaches) for one in scores.estimates()] == [0, 0, 0, 1]
+
+
+def test_ranges_in_csv_and_by_topic() -> None:
+    scores = evaluate(QRELS, TIED, ["RR", "Judged@2"], ties="bounds", unjudged=True)
+    summary = long_table(scores, scores.estimates(ci="none"), per_topic=False).csv().splitlines()
+    assert summary[0].endswith("topics,ties_low,ties_high,ties_kind,unjudged_low,unjudged_high,unjudged_kind")
+    assert summary[1] == "run,RR,mean,0.5,,,1,0.5,1.0,exact,0.5,1.0,exact"
+    assert summary[2].endswith(",0.5,0.5,exact,,,")
+    by_topic = long_table(scores, (), per_topic=True).csv().splitlines()
+    assert by_topic[1] == "run,RR,q,0.5,0.5,1.0,exact,0.5,1.0,exact"
+    assert topic_table(scores).rows[0][1] == "0.5000  ties 0.500-1.000  unjudged 0.500-1.000"

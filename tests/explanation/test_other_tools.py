@@ -112,7 +112,8 @@ def test_precision_of_short_lists() -> None:
 
 def test_f() -> None:
     found = scores("SetF(beta=2)", [1, 0, 0, 0], "pytrec_eval,ir_measures", missing=[1])
-    assert found == pytest.approx([5 * (1 / 4 * 1 / 2) / (4 * 1 / 4 + 1 / 2), 0.375, 0.375])
+    f1 = 2 * (1 / 4 * 1 / 2) / (1 / 4 + 1 / 2)  # their default: beta is 1
+    assert found == pytest.approx([5 * (1 / 4 * 1 / 2) / (4 * 1 / 4 + 1 / 2), f1, f1])
     assert scores("F@3", [1, 0, 0, 0], "ranx", missing=[1]) == pytest.approx([0.4, 0.4])
 
 
@@ -120,6 +121,28 @@ def test_mrr() -> None:
     found = asked("RR", [None] * 10 + [1], "trec_eval-9,ir_measures,ranx,msmarco")
     assert [one.score for one in found.opinions] == [1 / 11, 1 / 11, 1 / 11, 0.0]
     assert why(found, "msmarco") == ["cutoff=10"]
+    assert asked("RR@5", [None] * 6 + [1], "msmarco").opinions[0].score == 1 / 7  # it always stops at 10
+
+
+def test_a_level_goes_to_the_tools_that_take_one() -> None:
+    found = asked("RR(rel=2)@10", [1, 2], "msmarco,trec_eval-9,beir,lenskit")
+    assert found.score == 0.5
+    assert [one.score for one in found.opinions[:3]] == [1.0, 0.5, 1.0]  # msmarco and BEIR count every grade from 1
+    level_2, level_3 = (scores("RBP(p=0.8)", [1, 2, 3], "ranx", level=level)[1] for level in (2, 3))
+    assert (level_2, level_3) == pytest.approx((0.704, 0.384))  # ranx 0.3.21
+
+
+def test_tools_with_their_own_order_of_ties_are_marked() -> None:
+    found = compare_tools({"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 1.0}}, "q", "nDCG", "scikit-learn,pytrec_eval")
+    assert [bool(one.caveat) for one in found.opinions] == [True, False]
+    assert "its own way, and this topic has some" in found.text()
+    untied = compare_tools({"q": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}}, "q", "nDCG", "scikit-learn")
+    assert not untied.opinions[0].caveat
+
+
+def test_high_grades_keep_their_digits() -> None:
+    found = compare_tools({"q": {"a": 1234567}}, {"q": {"a": 1.0}}, "q", "RBP(p=0.8)", "cwl_eval")
+    assert found.opinions[0].measure == "RBP(p=0.9,gain=graded,max=1234567)"
 
 
 def test_bpref() -> None:

@@ -53,7 +53,7 @@ AVOID = (
         when=(are.MANY_FOR_100,),
         here="{p.over_100} of {p.topics:topic} have more than 100 relevant documents: a perfect ranking has a mean"
         " R@100 of {p.best_r100:.3f}.",
-        why="100 places cannot hold them. RelP@100 (capped recall) can reach 1; R@1000 has room.",
+        why="100 places cannot hold them. RelP@100 (capped recall) can reach 1; R@1000 has more room.",
         sources=("Thakur et al. 2021",),
     ),
     Rule(

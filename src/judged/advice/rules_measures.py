@@ -318,7 +318,8 @@ MEASURES = (
         here="{p.least_judged.judged_10:.0%} of the first 10 of {p.least_judged.name} are judged.",
         why="The true RBP lies between RBP and RBP plus the residual, whatever the unjudged documents are. A range that"
         " holds both systems says that the judgments cannot tell them apart. p is the user's persistence: choose it."
-        " What lies behind the end of the lists is left out of the residual.",
+        " The residual counts what lies behind the end of a list, except in topics where all that was returned is"
+        " judged: there it is 0, as in trec_eval 10.",
         sources=("Moffat and Zobel 2008",),
     ),
     Rule(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
 from judged.errors import InputError
 from judged.evaluation.facts import TopicRanges
+from judged.judging import TiePolicy
 from judged.measures import find
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from judged._types import Floats
     from judged.evaluation.facts import TieTreatment
-    from judged.judging import Judged, TiePolicy
+    from judged.judging import Judged
     from judged.measures import Measure
     from judged.uncertainty.range import Range
 
@@ -53,6 +54,8 @@ class Movement:
     seed: int
 
     def __post_init__(self) -> None:
+        if self.ties not in (known := (*get_args(TiePolicy), "expected", "bounds")):
+            raise InputError(f"no tie policy {self.ties!r}", fix=f"one of {', '.join(known)}")
         if self.unjudged and self.ties == "expected":
             raise InputError(
                 "the range that unjudged documents leave open is that of one order of the ties, not of their mean",
@@ -132,7 +135,7 @@ def _about_judging(measure: Measure) -> bool:
 
 
 def _shares(reason: str, movement: Movement, lists: Sequence[Judged], measures: Sequence[Measure]) -> Floats:
-    """Find how much is judged of what each measure looks at: (R, M)."""
+    """Find how much is judged of the first k, where k is the measure's cutoff: (R, M)."""
     shares = np.full((len(lists), len(measures)), np.nan)
     if reason == "unjudged":
         judged_share = find("Judged")[0].cls

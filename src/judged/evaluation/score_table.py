@@ -107,21 +107,13 @@ class ScoreTable:
 
     def _reaches(self, at: int) -> tuple[Reach, ...]:
         """Aggregate the ranges of one run and measure, counted through, over its topics."""
-        from judged.uncertainty.range import weakest  # few calls ask for ranges
+        from judged.evaluation.reaching import reach  # few calls ask for it
 
         run, row = divmod(at, len(self.measures))
-        scores, kind = self.values[run, row], self.measures[row].entry.aggregate
-        counts = ~np.isnan(scores)
+        kind = self.measures[row].entry.aggregate
+        scores = self.values[run, row]
         return tuple(
-            Reach(
-                one.reason,
-                aggregate(kind, np.where(np.isnan(low := one.low[run, row]), scores, low)[counts]),
-                aggregate(kind, np.where(np.isnan(high := one.high[run, row]), scores, high)[counts]),
-                weakest(one.kind[run, row][counts]),
-                float(one.judged[run, row]),
-            )
-            for one in self.ranges
-            if not np.isnan(one.low[run, row]).all()
+            reach(one, (run, row), scores, kind) for one in self.ranges if not np.isnan(one.low[run, row]).all()
         )
 
     def _limits(self, flat: Floats, method: IntervalMethod) -> Floats:

@@ -15,6 +15,7 @@ from judged.explanation.explanation import title
 from judged.judging import judge
 from judged.measures import parse
 from judged.measures.parameters import spell
+from judged.peers.names import ranx_rbp
 from judged.peers.readings import TOOLS, tool_of
 from judged.tables import Table
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from judged.judging import Precision, TiePolicy
     from judged.measures import Measure
     from judged.peers.readings import Reading, Tool
+
+_OWN_TIES = "but it orders equal scores in its own way, and this topic has some"
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ class Opinion:
         Its rules that differ from ours, one applied after the other: the last gives its score.
     remark : str
         What is special about its measure.
+    caveat : str
+        Why its number may be another all the same.
     """
 
     tool: str
@@ -72,6 +77,7 @@ class Opinion:
     printed: str
     rules: tuple[Rule, ...] = ()
     remark: str = ""
+    caveat: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,6 +128,7 @@ class ToolComparison:
                     "score": None if np.isnan(one.score) else one.score,
                     "printed": one.printed,
                     "remark": one.remark,
+                    "caveat": one.caveat,
                     "rules": [
                         {"rule": r.rule, "score": None if np.isnan(r.score) else r.score, "matters": r.matters}
                         for r in one.rules
@@ -215,24 +222,32 @@ class _Asking:
         rules = tuple(self._rules(measure, factor))
         score = rules[-1].score if rules else self.score
         printed = "does not count" if np.isnan(score) else self.dialect.shown(score)
-        return Opinion(self.tool.name, self._called(reading), str(measure), score, printed, rules, reading.rule)
+        caveat = _OWN_TIES if self.tool.orders_ties_otherwise(self.ours) and self._has_ties() else ""
+        called = self._called(reading)
+        return Opinion(self.tool.name, called, str(measure), score, printed, rules, reading.rule, caveat)
+
+    def _has_ties(self) -> bool:
+        one = judge(self.qrels, self.run).only(self.topic)
+        return bool((one.tie_last > one.tie_first).any())
 
     def _measure(self, reading: Reading) -> tuple[Measure, float]:
         """Find our measure for the tool's number, and what it is multiplied by."""
         grades = tuple(distinct(self.qrels.grades).tolist())
+        called = self._called(reading)
+        if self.dialect.name == "ranx" and (rbp := ranx_rbp(called, grades)) is not None:
+            return rbp
         if not reading.measure:
-            return self._at_level(self.dialect.measures(self._called(reading), grades)[0]), 1.0
-        highest = float(max((1.0, *grades)))
-        named = parse(reading.measure.replace("{highest}", f"{highest:g}"))
-        return self._at_level(named), highest if reading.factor == "highest" else 1.0
+            return self._at_level(self.dialect.measures(called, grades)[0]), 1.0
+        highest = spell(float(max((1.0, *grades))))
+        return self._at_level(parse(reading.measure.replace("{highest}", highest))), 1.0
 
     def _called(self, reading: Reading) -> str:
         """Write the name as the tool is asked for it; ranx takes the level in it."""
-        return reading.called + (f"-l{self.level:g}" if self.tool.name == "ranx" and self.level != 1 else "")
+        return reading.called + (f"-l{spell(self.level)}" if self.dialect.name == "ranx" and self.level != 1 else "")
 
     def _at_level(self, measure: Measure) -> Measure:
         takes = getattr(measure, "rel", None) == 1.0 and getattr(measure, "gain", "binary") == "binary"
-        return measure.replace(rel=self.level) if takes and self.level != 1 else measure
+        return measure.replace(rel=self.level) if takes and self.tool.takes_level else measure
 
     def _rules(self, theirs: Measure, factor: float) -> Iterator[Rule]:
         """Give each rule that is not ours with the score that it leads to, the measure's rules last but the topics'."""
@@ -323,8 +338,12 @@ def _differ(one: float, other: float) -> bool:
 
 
 def _why(one: Opinion) -> str:
-    """Name the rules that matter; the score after each, where there are several."""
+    """Name the rules that matter, with the score after each where there are several; else say what is special."""
     decisive = [rule for rule in one.rules if rule.matters]
     if len(decisive) == 1:
-        return decisive[0].rule
-    return "; ".join(f"{rule.rule} ({rule.score:.6g})" for rule in decisive) or "none: the same number"
+        why = decisive[0].rule
+    elif decisive:
+        why = "; ".join(f"{rule.rule} ({rule.score:.6g})" for rule in decisive)
+    else:
+        why = f"none: the same number ({one.remark})" if one.remark else "none: the same number"
+    return f"{why}; {one.caveat}" if one.caveat else why

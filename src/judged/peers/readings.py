@@ -32,19 +32,16 @@ class Reading:
         The canonical name of its number, with ``{k}``; empty where the tool's dialect reads ``called`` itself.
     rule : str
         What is special about it, in a clause.
-    factor : str
-        ``highest``: the tool's number is ours times the highest grade.
     """
 
     called: str
     measure: str = ""
     rule: str = ""
-    factor: str = ""
 
     def at(self, cutoff: float | None) -> Reading:
         """Put what follows the ``@`` in."""
         k = "" if cutoff is None else spell(cutoff)
-        return Reading(self.called.replace("{k}", k), self.measure.replace("{k}", k), self.rule, self.factor)
+        return Reading(self.called.replace("{k}", k), self.measure.replace("{k}", k), self.rule)
 
 
 @dataclass(frozen=True)
@@ -64,6 +61,10 @@ class Tool:
         Whether it sees no judgment of a document that was not returned.
     topics, precision
         Policies that go before those of the dialect.
+    takes_level
+        Whether it can be given a relevance level; one that cannot counts from grade 1.
+    own_ties
+        The measures for which it orders equal scores in a way of its own, which is not followed here; ``*`` for all.
     """
 
     name: str
@@ -73,15 +74,24 @@ class Tool:
     returned_only: bool = False
     topics: TopicPolicy | None = None
     precision: Precision | None = None
+    takes_level: bool = False
+    own_ties: tuple[str, ...] = ()
 
     def reading(self, measure: Measure) -> Reading | None:
         """Find what the tool computes under this measure's name; None where it has none."""
-        cutoff = getattr(measure, measure.entry.at, None)
+        cutoff, kind = getattr(measure, measure.entry.at, None), self.kind(measure)
+        found = self.readings.get(kind)
+        return None if found is None else found.at(cutoff if kind.endswith("@k") else None)
+
+    def kind(self, measure: Measure) -> str:
+        """Give the name under which a measure stands in the tables."""
         name = measure.entry.name
-        if cutoff is not None and (found := self.readings.get(f"{name}@k")):
-            return found.at(cutoff)
-        found = self.readings.get(name)
-        return None if found is None else found.at(None)
+        cut = getattr(measure, measure.entry.at, None) is not None and f"{name}@k" in self.readings
+        return f"{name}@k" if cut else name
+
+    def orders_ties_otherwise(self, measure: Measure) -> bool:
+        """Whether its order of equal scores is not the one that is followed here."""
+        return "*" in self.own_ties or self.kind(measure) in self.own_ties
 
 
 _TREC_EVAL = {
@@ -102,7 +112,7 @@ _TREC_EVAL = {
     "AP11": Reading("11pt_avg"),
     "SetP": Reading("set_P"),
     "SetR": Reading("set_recall"),
-    "SetF": Reading("set_F.2", rule="the parameter of F is the square of beta; here it is 2"),
+    "SetF": Reading("set_F", rule="F1; its parameter would be the square of beta"),
     "SetAP": Reading("set_map"),
     "SetRelP": Reading("set_relative_P"),
     "IPrec@k": Reading("iprec_at_recall.{k}"),
@@ -134,9 +144,9 @@ _TREC_EVAL_10 = {
 TOOLS: dict[str, Tool] = {
     tool.name: tool
     for tool in (
-        Tool("trec_eval-10", "trec_eval 10.0 -c", "trec_eval-10", {**_TREC_EVAL, **_TREC_EVAL_10}),
-        Tool("trec_eval-9", "trec_eval 9.0.8", "trec_eval-9", _TREC_EVAL),
-        Tool("pytrec_eval", "pytrec_eval-terrier 0.5.11", "trec_eval-9", _TREC_EVAL),
+        Tool("trec_eval-10", "trec_eval 10.0 -c", "trec_eval-10", {**_TREC_EVAL, **_TREC_EVAL_10}, takes_level=True),
+        Tool("trec_eval-9", "trec_eval 9.0.8", "trec_eval-9", _TREC_EVAL, takes_level=True),
+        Tool("pytrec_eval", "pytrec_eval-terrier 0.5.11", "trec_eval-9", _TREC_EVAL, takes_level=True),
         Tool(
             "gdeval",
             "gdeval.pl of the TREC Web tracks",
@@ -171,7 +181,10 @@ TOOLS: dict[str, Tool] = {
             "msmarco",
             "msmarco_passage_eval.py",
             "msmarco",
-            {"RR": Reading("MRR @10", rule="it stops at rank 10"), "RR@k": Reading("MRR @{k}")},
+            {
+                "RR": Reading("MRR @10", rule="it stops at rank 10"),
+                "RR@k": Reading("MRR @10", rule="it always stops at rank 10"),
+            },
         ),
         Tool(
             "beir",
@@ -189,6 +202,7 @@ TOOLS: dict[str, Tool] = {
                 "Success@k": Reading("Accuracy@{k}"),
                 "Accuracy": Reading("Accuracy@10", rule="whether there is a relevant document among the first k"),
             },
+            own_ties=("RR@k", "RelP@k", "Hole@k", "Judged@k", "Success@k", "Accuracy"),
         ),
         Tool(
             "ranx",
@@ -212,12 +226,11 @@ TOOLS: dict[str, Tool] = {
                 "SetF": Reading("f1", rule="F1 of all that was returned"),
                 "F@k": Reading("f1@{k}"),
                 "RBP": Reading(
-                    "rbp.80",
-                    "RBP(p=0.8,gain=graded,max={highest})",
-                    "the persistence must be given (here 0.8), and grades are added up as they are",
-                    factor="highest",
+                    "rbp.80", rule="the persistence must be given (here 0.8), and grades are added up as they are"
                 ),
             },
+            takes_level=True,
+            own_ties=("*",),
         ),
         Tool(
             "ir_measures",
@@ -235,13 +248,13 @@ TOOLS: dict[str, Tool] = {
                 "NumRel": Reading("NumRel", "NumRel"),
                 "RBP": Reading("RBP", "RBP(p=0.8)", "its own persistence is 0.8, and a document is relevant or not"),
                 "ERR@k": Reading("ERR@{k}", "ERR(max=4,undefined=skip)@{k}", "gdeval's: the highest grade is 4"),
-                "SetF": Reading(
-                    "SetF(beta=2.0)", "SetF(beta=1.4142135623730951)", "beta goes into the formula unsquared; here 2"
-                ),
+                "SetF": Reading("SetF", "SetF", "F1; its parameter goes into the formula unsquared"),
                 "Judged@k": Reading("Judged@{k}", "Judged@{k}", "of min(k, returned) documents"),
                 "Accuracy": Reading("Accuracy", "PairAccuracy", "a share of pairs of documents"),
             },
             precision="single",
+            takes_level=True,
+            own_ties=("RR@k", "Judged@k", "Accuracy"),
         ),
         Tool(
             "trectools",
@@ -256,6 +269,7 @@ TOOLS: dict[str, Tool] = {
                 "P@k": Reading("get_precision(depth={k})", "P@{k}"),
             },
             topics="both",
+            own_ties=("*",),
         ),
         Tool(
             "scikit-learn",
@@ -266,6 +280,7 @@ TOOLS: dict[str, Tool] = {
                 "nDCG": Reading("ndcg_score", "nDCG", "the ideal is made of the returned documents only"),
             },
             returned_only=True,
+            own_ties=("*",),
         ),
         Tool(
             "torchmetrics",
@@ -286,6 +301,7 @@ TOOLS: dict[str, Tool] = {
                 "RR": Reading("retrieval_reciprocal_rank", "RR"),
             },
             returned_only=True,
+            own_ties=("*",),
         ),
         Tool(
             "cwl_eval",

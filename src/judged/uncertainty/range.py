@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
+
     from judged._types import Floats
 
 Exactness: TypeAlias = Literal["exact", "outer", "sampled"]
@@ -34,20 +34,11 @@ class Range:
         for column in (self.low, self.high, self.kind):
             column.flags.writeable = False
 
-    @property
-    def width(self) -> Floats:
-        """How far apart the ends are: (T,)."""
-        return self.high - self.low
-
-
-def certain(scores: Floats) -> Range:
-    """Give the range of scores that cannot move."""
-    return Range(scores.copy(), scores.copy(), np.full(len(scores), "exact", dtype="<U7"))
-
 
 def weakest(kinds: np.ndarray[Any, Any]) -> Exactness:
     """Say what holds of several ranges together.
 
+    >>> import numpy as np
     >>> weakest(np.array(["exact", "outer"])), weakest(np.array(["outer", "sampled"])), weakest(np.array([], dtype=str))
     ('outer', 'sampled', 'exact')
     """

@@ -237,7 +237,6 @@ def tie_range(
     for tied in lists:
         if _exact_range(tied, low, high):
             continue
-        low[tied.open_topics], high[tied.open_topics] = np.inf, -np.inf
         for one, scores in scores_of_orders(tied, _tried(tied, limit, samples, seed)):
             low[one.topic] = min(float(scores.min()), low[one.topic])
             high[one.topic] = max(float(scores.max()), high[one.topic])
