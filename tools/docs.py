@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 WIDTH = "100"
 _CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(>>>.*?)^```", re.MULTILINE | re.DOTALL)
-_COMMANDS = ("evaluate", "explain", "curve", "advise", "check", "pool", "measures", "demo")
+_COMMANDS = ("evaluate", "compare", "explain", "curve", "advise", "power", "check", "agree", "pool", "measures", "demo")
 
 
 def main() -> int:

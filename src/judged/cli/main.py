@@ -38,7 +38,20 @@ class _WithoutPandas:
 class _Commands(click.Group):
     """The subcommands, of which only the one that is run is imported."""
 
-    NAMES = ("evaluate", "explain", "curve", "advise", "check", "pool", "measures", "demo", "trec_eval")
+    NAMES = (
+        "evaluate",
+        "compare",
+        "explain",
+        "curve",
+        "advise",
+        "power",
+        "check",
+        "agree",
+        "pool",
+        "measures",
+        "demo",
+        "trec_eval",
+    )
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name them in the order of the help."""
@@ -63,10 +76,19 @@ def main() -> None:
     hidden: Any = _WithoutPandas
     sys.meta_path.insert(0, hidden)
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except JudgedError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "judged"
+        click.echo(f"error: {error.format_message().rstrip('.')}. Fix: see '{command} --help'.", err=True)
+        sys.exit(2)
+    except click.Abort:
+        sys.exit(130)
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

@@ -100,11 +100,11 @@ def mean_intervals(values: Floats, method: IntervalMethod) -> Floats:
             alike = rows[mask_of.ravel() == at]  # one resample serves all rows that count the same topics
             means = _resampled_means(values[np.ix_(alike, mask)], method)
             for row, resampled in zip(alike.tolist(), means, strict=True):
-                limits[row] = _bca(resampled, float(mean[row]), _acceleration(deviation[row]), method.level)
+                limits[row] = bca_limits(resampled, float(mean[row]), acceleration(deviation[row]), method.level)
     return limits
 
 
-def _acceleration(deviation: Floats) -> float:
+def acceleration(deviation: Floats) -> float:
     """Give Efron's acceleration for a mean: a sixth of the skewness of the sum."""
     scaled = deviation / np.abs(deviation).max()
     return float((scaled**3).sum() / (6.0 * (scaled**2).sum() ** 1.5))
@@ -123,7 +123,7 @@ def _resampled_means(values: Floats, method: IntervalMethod) -> Floats:
     return np.concatenate(means, axis=1)
 
 
-def _bca(means: Floats, observed: float, acceleration: float, level: float) -> Floats:
+def bca_limits(means: Floats, observed: float, acceleration: float, level: float) -> Floats:
     """Read the bias-corrected and accelerated percentiles off the resampled means."""
     from statistics import NormalDist  # its fractions take a while to import
 

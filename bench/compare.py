@@ -1,0 +1,118 @@
+"""Time paired randomisation tests against scipy and ranx, and print a table.
+
+All times come from one run, so that their ratios mean something on any machine. scipy tests one pair at a time: a few
+pairs are timed, and the median is multiplied by the number of pairs. No time is printed for tools that disagree.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+import sys
+import time
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.stats import permutation_test
+
+from judged.stats.paired import paired_test, paired_tests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SYSTEMS, TOPICS, RESAMPLES = 37, 43, 100_000
+PAIRS = list(itertools.combinations(range(SYSTEMS), 2))
+ROUNDS = 3
+
+
+class _Row(NamedTuple):
+    """One line of the table."""
+
+    tool: str
+    work: str
+    seconds: float
+
+
+def main() -> None:
+    """Time everything, then print."""
+    scores = _scores()
+    ours = _median(lambda: paired_tests(scores, PAIRS, resamples=RESAMPLES), ROUNDS)
+    few = PAIRS[:: len(PAIRS) // ROUNDS][:ROUNDS]
+    theirs = statistics.median(_seconds(lambda pair=pair: _scipy(*scores[list(pair)])) for pair in few)
+    first, second = scores[list(few[0])]
+    one = _median(lambda: paired_test(first, second, resamples=RESAMPLES), ROUNDS)
+    _refuse_disagreement("scipy", paired_test(first, second).p, float(_scipy(first, second).pvalue))
+    rows = [
+        _Row("judged, with intervals", f"{len(PAIRS)} pairs", ours),
+        _Row("scipy, extrapolated", f"{len(PAIRS)} pairs", theirs * len(PAIRS)),
+        _Row("judged, with interval", "1 pair", one),
+        _Row("scipy", "1 pair", theirs),
+    ]
+    if find_spec("ranx"):
+        rows.append(_Row("ranx, after compiling", "1 pair", _ranx(first, second)))
+    print(_table(rows))
+
+
+def _scores() -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Make systems over topics that differ in difficulty, as scores in text files have them: four places."""
+    rng = np.random.default_rng(0)
+    quality, difficulty = rng.normal(0, 0.3, (SYSTEMS, 1)), rng.normal(-0.5, 1, TOPICS)
+    return np.round(1 / (1 + np.exp(-(quality + difficulty + rng.normal(0, 0.5, (SYSTEMS, TOPICS))))), 4)
+
+
+def _scipy(first: Any, second: Any) -> Any:
+    return permutation_test(
+        (second, first),
+        lambda a, b, axis: (a - b).mean(axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        rng=np.random.default_rng(0),
+    )
+
+
+def _ranx(first: Any, second: Any) -> float:
+    """Time ranx's test; the first call compiles and is not counted."""
+    from ranx.statistical_tests import fisher_randomization_test
+
+    fisher_randomization_test(first, second, n_permutations=10)
+    _refuse_disagreement(
+        "ranx", paired_test(first, second).p, float(fisher_randomization_test(first, second, RESAMPLES)[0])
+    )
+    return _median(lambda: fisher_randomization_test(first, second, n_permutations=RESAMPLES), ROUNDS)
+
+
+def _refuse_disagreement(tool: str, ours: float, theirs: float) -> None:
+    """Stop if two p-values differ by more than the chance of both."""
+    error = math.sqrt(2 * max(ours * (1 - ours), 1 / RESAMPLES) / RESAMPLES)
+    if abs(ours - theirs) > 5 * error:
+        sys.exit(f"{tool} says p = {theirs}, judged {ours}")
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def _median(call: Callable[[], object], rounds: int) -> float:
+    return statistics.median(_seconds(call) for _ in range(rounds))
+
+
+def _table(rows: list[_Row]) -> str:
+    """Write Markdown; ratios are to judged with the same work."""
+    lines = [
+        f"Randomisation test, {TOPICS} topics, {RESAMPLES:,} resamples:",
+        "",
+        "| tool | work | seconds | times judged |",
+        "|---|---|---:|---:|",
+    ]
+    own = {row.work: row.seconds for row in reversed(rows) if row.tool.startswith("judged")}
+    lines += [f"| {row.tool} | {row.work} | {row.seconds:.2f} | {row.seconds / own[row.work]:.1f} |" for row in rows]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

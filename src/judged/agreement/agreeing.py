@@ -1,0 +1,189 @@
+"""`agree`: several judges' qrels in, their agreement out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from judged.agreement.judges import Judges, judges_of
+from judged.agreement.result import JudgeAgreement, PairAgreement, TopicAgreement
+from judged.agreement.systems import Policies, system_effects
+from judged.stats.agreement import Agreement, cohen_kappa, confusion, fleiss_kappa, krippendorff_alpha
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from judged._types import Bools
+    from judged.judging import Precision, TiePolicy
+    from judged.stats.agreement import Scale
+
+_NO_CATEGORIES = (
+    "grades that are no whole numbers are measurements, which are next to never equal; see alpha, or use rel"
+)
+
+
+class _Bootstrap(NamedTuple):
+    level: float
+    resamples: int
+    seed: int
+
+
+def agree(
+    *qrels: Any,
+    runs: Any = (),
+    measures: Any = ("nDCG@10",),
+    rel: float | Mapping[str, float] | None = None,
+    scale: Scale = "ordinal",
+    own: bool = False,
+    ties: TiePolicy = "docid",
+    depth: int | None = None,
+    precision: Precision = "double",
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> JudgeAgreement:
+    """Compare judges by what they judged in common, and by how they rank systems.
+
+    Parameters
+    ----------
+    qrels
+        Two or more, one a judge: each a `Qrels` or anything that `Qrels.of` takes. Where a pair has several labels
+        (subtopics), the highest counts.
+    runs, measures
+        Systems, as `evaluate` takes them, and the measures by which they are ranked. Without runs only grades are
+        compared.
+    rel
+        Make grades from this one on 1 and all others 0; ``{judge: grade}`` where scales differ. Measures see these
+        grades too.
+    scale
+        What alpha takes grades for: ``ordinal``, an order; ``interval``, numbers whose differences mean something;
+        ``nominal``, names.
+    own
+        Whether each judge's scores of systems rest on all documents that this judge judged. Otherwise on those that
+        both judged, so that nothing but the grades differs. In both cases on the topics that both have.
+    ties, depth, precision
+        How runs are ranked, as for `judge`.
+    level, resamples, seed
+        Of the intervals, for which topics are resampled; 0 resamples for none.
+
+    Returns
+    -------
+    JudgeAgreement
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two judges, ``rel`` names one that does not exist, or something cannot be read.
+    MeasureError
+        If a measure looks at single labels (subtopics) or at other topics' judgments.
+
+    Examples
+    --------
+    >>> one = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"a": 0, "d": 1}}
+    >>> other = {"q1": {"a": 2, "b": 1, "c": 1}, "q2": {"a": 0}}
+    >>> found = agree(one, other, resamples=0)
+    >>> print(found.table().text())
+    judge   other judge  topics  shared   same  kappa  linear  quadratic  alpha (ordinal)
+    judge1  judge2            2       4  0.750  0.636   0.714      0.800            0.790
+    >>> found.pairs[0].confusion.counts.tolist()
+    [[1, 1, 0], [0, 1, 0], [0, 0, 1]]
+    """
+    judges = judges_of(qrels, rel)
+    bootstrap = _Bootstrap(level, resamples, seed)
+    topic = judges.everything.index.topic
+    pairs = tuple(
+        _pair(judges, one, other, scale, bootstrap) for one, other in combinations(range(len(judges.names)), 2)
+    )
+    fleiss = fleiss_kappa(judges.grades, groups=topic, **bootstrap._asdict())
+    everybody = range(len(judges.names))
+    if judges.fractional(*everybody):
+        fleiss = _undefined(fleiss)
+    given = [] if _nothing(runs) else runs
+    systems = system_effects(judges, given, measures, Policies(ties, depth, precision), own=own)
+    return JudgeAgreement(
+        judges=judges.names,
+        levels=judges.levels,
+        pairs=pairs,
+        alpha=krippendorff_alpha(judges.grades, scale, groups=topic, **bootstrap._asdict()),
+        fleiss=fleiss,
+        systems=systems,
+        notes=tuple(_notes(judges, pairs, runs=bool(systems), own=own)),
+    )
+
+
+def _nothing(runs: Any) -> bool:
+    return runs is None or (isinstance(runs, (list, tuple, dict)) and not runs)
+
+
+def _pair(judges: Judges, one: int, other: int, scale: Scale, bootstrap: _Bootstrap) -> PairAgreement:
+    first, second = judges.grades[:, one], judges.grades[:, other]
+    both = judges.both(one, other)
+    options: dict[str, Any] = {"groups": judges.everything.index.topic, **bootstrap._asdict()}
+    kappa = cohen_kappa(first, second, **options)
+    fractional = judges.fractional(one, other)
+    return PairAgreement(
+        first=judges.names[one],
+        second=judges.names[other],
+        shared=int(both.sum()),
+        only_first=int((~np.isnan(first) & ~both).sum()),
+        only_second=int((~np.isnan(second) & ~both).sum()),
+        same=float((first == second)[both].mean()) if both.any() else math.nan,
+        kappa=_undefined(kappa) if fractional else kappa,
+        linear=cohen_kappa(first, second, "linear", **options),
+        quadratic=cohen_kappa(first, second, "quadratic", **options),
+        alpha=krippendorff_alpha(np.stack([first, second], axis=1), scale, **options),
+        confusion=confusion(first, second),
+        topics=_topics(judges, one, other, both),
+    )
+
+
+def _undefined(found: Agreement) -> Agreement:
+    """Take the value of a coefficient for categories away."""
+    if not found.units:
+        return found
+    return replace(
+        found, value=math.nan, observed=math.nan, expected=math.nan, interval=None, resamples=None, seed=None,
+        note=_NO_CATEGORIES,
+    )  # fmt: skip
+
+
+def _topics(judges: Judges, one: int, other: int, both: Bools) -> tuple[TopicAgreement, ...]:
+    index = judges.everything.index
+    topic, change = index.topic[both], (judges.grades[:, other] - judges.grades[:, one])[both]
+    size = len(index.topics)
+    shared = np.bincount(topic, minlength=size)
+    sums = (np.bincount(topic, weights=part, minlength=size) for part in (change == 0, np.abs(change), change))
+    means = [np.divide(part, shared, out=np.zeros(size), where=shared > 0).tolist() for part in sums]
+    return tuple(
+        TopicAgreement(index.topics[at], int(shared[at]), means[0][at], means[1][at], means[2][at])
+        for at in np.flatnonzero(shared).tolist()
+    )
+
+
+def _notes(judges: Judges, pairs: tuple[PairAgreement, ...], *, runs: bool, own: bool) -> list[str]:
+    notes: list[str] = []
+    scales = {judges.scale(at) for at in range(len(judges.names))}
+    tops = {scale[-1] for scale in scales}
+    if len(tops) > 1:
+        some = "; ".join(f"{name} up to {judges.scale(at)[-1]:g}" for at, name in enumerate(judges.names[:4]))
+        notes.append(
+            f"The judges' highest grades differ ({some}): equal numbers need not mean the same. Set rel for each judge"
+            " if their scales are different."
+        )
+    notes += [
+        f"{pair.first} and {pair.second} share {pair.shared} judged documents, fewer than either judged alone: what is"
+        " shared may not be like the rest."
+        for pair in pairs
+        if 0 < pair.shared < min(pair.only_first, pair.only_second)
+    ]
+    apart = [f"{pair.first} and {pair.second}" for pair in pairs if not pair.shared]
+    if apart:
+        some = "; ".join(apart[:3]) + ("; ..." if len(apart) > 3 else "")
+        notes.append(f"{len(apart)} of {len(pairs)} pairs of judges judged nothing in common: {some}.")
+    if runs and own:
+        notes.append("Each judge's scores rest on all of this judge's documents: not only grades differ.")
+    return notes

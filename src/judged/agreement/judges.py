@@ -1,0 +1,119 @@
+"""The judgments of several judges side by side: one row a judged pair, one column a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from judged.data import Qrels
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged._types import Bools, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Judges:
+    """Several judges' grades of the same pairs of topic and document.
+
+    Attributes
+    ----------
+    names : tuple of J str
+    everything : Qrels
+        Every pair that some judge judged, with grade 0: for joining runs once.
+    grades : (P, J) float64
+        In the order of ``everything.index``; NaN where a judge did not judge the pair.
+    levels : tuple of (float or None)
+        The grade from which each judge's grades were made 1, if they were.
+    """
+
+    names: tuple[str, ...]
+    everything: Qrels = field(repr=False)
+    grades: Floats = field(repr=False)
+    levels: tuple[float | None, ...]
+
+    def __post_init__(self) -> None:
+        self.grades.flags.writeable = False
+
+    def fractional(self, *judges: int) -> bool:
+        """Whether one of these judges gave grades that are no whole numbers: a measurement, not a category."""
+        grades = self.grades[:, list(judges)]
+        return bool((grades[~np.isnan(grades)] % 1 != 0).any())
+
+    def both(self, one: int, other: int) -> Bools:
+        """Mark the pairs that both judged; (P,)."""
+        return ~np.isnan(self.grades[:, one]) & ~np.isnan(self.grades[:, other])
+
+    def scale(self, judge: int) -> tuple[float, ...]:
+        """Give the different grades of one judge, rising."""
+        grades = self.grades[:, judge]
+        return tuple(np.unique(grades[~np.isnan(grades)]).tolist())
+
+
+def judges_of(given: Sequence[Any], rel: float | Mapping[str, float] | None) -> Judges:
+    """Put judgments side by side.
+
+    Parameters
+    ----------
+    given
+        At least two, each a `Qrels` or anything that `Qrels.of` takes.
+    rel
+        Make grades from this one on 1 and all others 0; by judge, where a dict is given. None to leave them.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two, one cannot be read, or ``rel`` names a judge that does not exist.
+    """
+    if len(given) < 2:
+        raise InputError(f"{len(given)} judges cannot be compared", fix="give the judgments of at least two")
+    several = [Qrels.of(one, name=f"judge{at}") for at, one in enumerate(given, 1)]
+    names = _distinct(several)
+    levels = _levels(names, rel)
+    everything = _union(several)
+    grades = np.full((len(everything), len(several)), np.nan)
+    for at, (qrels, level) in enumerate(zip(several, levels, strict=True)):
+        index = qrels.index
+        codes = np.array([everything.index.codes[name] for name in index.topics], dtype=np.int64)
+        rows = everything.index.rows_of(codes[index.topic], pa.array(index.row_names, pa.string()))
+        own = index.grade if level is None else ((index.grade >= level) & (index.grade >= 0)).astype(np.float64)
+        grades[rows, at] = own
+    return Judges(names, everything, grades, levels)
+
+
+def _distinct(several: Sequence[Qrels]) -> tuple[str, ...]:
+    """Give each judge a name of its own: with the folder, then with a number, where names repeat."""
+    names = [one.name for one in several]
+    names = [
+        f"{Path(one.where).parent.name}/{name}" if names.count(name) > 1 and Path(one.where).parent.name else name
+        for one, name in zip(several, names, strict=True)
+    ]
+    made: list[str] = []
+    for name in names:
+        free = (other for at in count(2) if (other := f"{name}#{at}") not in {*made, *names})
+        made.append(next(free) if name in made else name)
+    return tuple(made)
+
+
+def _levels(names: tuple[str, ...], rel: float | Mapping[str, float] | None) -> tuple[float | None, ...]:
+    if not isinstance(rel, Mapping):
+        return (rel,) * len(names)
+    for name in rel:
+        if name not in names:
+            raise InputError(f"no judge is called {name!r}", fix=f"one of {', '.join(names)}")
+    return tuple(rel.get(name) for name in names)
+
+
+def _union(several: Sequence[Qrels]) -> Qrels:
+    pairs = pa.concat_tables([one.table.select(["query_id", "doc_id"]) for one in several])
+    distinct = pairs.group_by(["query_id", "doc_id"]).aggregate([])
+    nothing = pa.array(np.zeros(distinct.num_rows))
+    return Qrels(distinct.append_column("relevance", nothing), "all judges", several[0].where)

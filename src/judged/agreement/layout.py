@@ -1,0 +1,95 @@
+"""Agreement as tables of text."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from judged.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.agreement.result import PairAgreement, SystemEffect
+    from judged.stats.agreement import Agreement
+
+
+def pairs_table(pairs: Sequence[PairAgreement]) -> Table:
+    """Lay out one row for each two judges."""
+    rows = tuple(
+        (
+            pair.first, pair.second, str(len(pair.topics)), str(pair.shared), _plain(pair.same, 3),
+            _cell(pair.kappa), _plain(pair.linear.value, 3), _plain(pair.quadratic.value, 3), _cell(pair.alpha),
+        )
+        for pair in pairs
+    )  # fmt: skip
+    header = ("judge", "other judge", "topics", "shared", "same", "kappa", "linear", "quadratic")
+    scale = pairs[0].alpha.method.removeprefix("Krippendorff's ")
+    return Table((*header, scale), rows, labels=2)
+
+
+def confusion_table(pair: PairAgreement) -> Table:
+    """Lay out how often each grade met each."""
+    names = [f"{grade:g}" for grade in pair.confusion.grades.tolist()]
+    counts = pair.confusion.counts
+    rows = tuple((name, *map(str, row.tolist()), str(int(row.sum()))) for name, row in zip(names, counts, strict=True))
+    below = ("all", *map(str, counts.sum(axis=0).tolist()), str(int(counts.sum())))
+    return Table((f"{pair.first} \\ {pair.second}", *names, "all"), (*rows, below))
+
+
+def topic_table(pair: PairAgreement) -> Table:
+    """Lay out one row a topic, the least agreement first."""
+    ordered = sorted(pair.topics, key=lambda topic: (topic.same, topic.query_id))
+    rows = tuple(
+        (one.query_id, str(one.shared), _plain(one.same, 3), _plain(one.distance, 3), f"{one.bias:+.3f}")
+        for one in ordered
+    )
+    return Table(("query_id", "shared", "same", "distance", "bias"), rows)
+
+
+def systems_table(systems: Sequence[SystemEffect]) -> Table:
+    """Lay out one row for each two judges and measure."""
+    rows = tuple(
+        (
+            one.first, one.second, one.measure, str(one.topics), str(len(one.runs)), _plain(one.tau.value, 3),
+            _plain(one.tau_ap.value, 3), _plain(one.spearman.value, 3), str(one.tau.discordant),
+            _plain(one.largest_change, 4),
+        )
+        for one in systems
+    )  # fmt: skip
+    numbers = ("topics", "runs", "tau", "tau_AP", "rho", "swaps", "largest change")
+    return Table(("judge", "other judge", "measure", *numbers), rows, labels=3)
+
+
+def long_table(pairs: Sequence[PairAgreement], systems: Sequence[SystemEffect], *, per_topic: bool) -> Table:
+    """Lay out one number a row, in full precision: for CSV."""
+    rows: list[tuple[str, ...]] = []
+    for pair in pairs:
+        names = (pair.first, pair.second)
+        rows += [(*names, "", "shared", str(pair.shared), "", ""), (*names, "", "same", _full(pair.same), "", "")]
+        for name in ("kappa", "linear", "quadratic", "alpha"):
+            found: Agreement = getattr(pair, name)
+            rows.append((*names, "", name, *map(_full, (found.value, *(found.interval or (math.nan,) * 2)))))
+        if per_topic:
+            for topic in pair.topics:
+                for name in ("same", "distance", "bias"):
+                    rows.append((*names, topic.query_id, name, _full(getattr(topic, name)), "", ""))
+    for one in systems:
+        numbers = {"tau": one.tau.value, "tau_ap": one.tau_ap.value, "spearman": one.spearman.value}
+        numbers |= {"swaps": float(one.tau.discordant), "largest_change": one.largest_change}
+        for name, value in numbers.items():
+            rows.append((one.first, one.second, "", f"{name} {one.measure}", _full(value), "", ""))
+    return Table(("judge", "other_judge", "query_id", "quantity", "value", "ci_low", "ci_high"), tuple(rows), labels=4)
+
+
+def _cell(found: Agreement) -> str:
+    text = _plain(found.value, 3)
+    return text if found.interval is None else f"{text} [{found.interval[0]:.3f}, {found.interval[1]:.3f}]"
+
+
+def _full(value: float) -> str:
+    return "" if math.isnan(value) else repr(value)
+
+
+def _plain(value: float, digits: int) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"

@@ -1,0 +1,226 @@
+"""`reproduce`: how close the run of a rebuilt system comes to the original."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.data import Qrels, Run
+from judged.errors import InputError, JudgedWarning
+from judged.evaluation import evaluate
+from judged.judging.align import align
+from judged.stats.rbo import overlap_at, rbo, union_tau
+from judged.stats.reproduction import delta_relative_improvement, effect_ratio, rmse, t_test_p
+from judged.tables import Table
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.judging import Precision, TiePolicy
+    from judged.judging.align import Aligned
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """How close the scores by one measure are.
+
+    Attributes
+    ----------
+    measure : str
+    original, again : float
+        The means over the topics.
+    rmse : float
+        Root mean square error of the topic scores.
+    p : float
+        Of a paired t-test.
+    effect_ratio, delta_relative_improvement : float or None
+        How much of the improvement over a baseline came back; None without baselines.
+    """
+
+    measure: str
+    original: float
+    again: float
+    rmse: float
+    p: float
+    effect_ratio: float | None
+    delta_relative_improvement: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """How close a run comes to the one that it reproduces (Breuer et al. 2020).
+
+    Attributes
+    ----------
+    original, again : str
+        The names of the runs.
+    query_ids : tuple of T str
+        The topics that both have; NaN below where a ranking is too short.
+    tau, overlap, rbo : (T,) float64
+        For each topic: Kendall's tau of the union, the share of the first documents in common, and RBO.
+    depth : int
+        How many documents count for tau and overlap.
+    p : float
+        The persistence of RBO.
+    scores : tuple of Closeness
+    """
+
+    original: str
+    again: str
+    query_ids: tuple[str, ...]
+    tau: Floats = field(repr=False)
+    overlap: Floats = field(repr=False)
+    rbo: Floats = field(repr=False)
+    depth: int
+    p: float
+    scores: tuple[Closeness, ...]
+
+    def __post_init__(self) -> None:
+        for column in (self.tau, self.overlap, self.rbo):
+            column.flags.writeable = False
+
+    @property
+    def sentence(self) -> str:
+        """Say in plain words what was found."""
+        return (
+            f"{self.again} and {self.original} share {_mean(self.overlap):.0%} of their first {self.depth} documents"
+            f" over {len(self.query_ids)} topics; RBO (p = {self.p:g}) is {_mean(self.rbo):.3f}, tau of the union"
+            f" {_mean(self.tau):.3f}. A large p-value does not show that the scores are the same."
+        )
+
+    def table(self) -> Table:
+        """Lay out one row a measure."""
+        header = ("measure", "original", "again", "RMSE", "p", "effect ratio", "delta RI")
+        rows = (
+            (one.measure, *map(_plain, (one.original, one.again, one.rmse, one.p, one.effect_ratio)),
+             _plain(one.delta_relative_improvement))
+            for one in self.scores
+        )  # fmt: skip
+        return Table(header, tuple(rows))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, ready for JSON."""
+        columns = {"tau": self.tau, "overlap": self.overlap, "rbo": self.rbo}
+        topics = [
+            {"query_id": query} | {name: _number(float(column[at])) for name, column in columns.items()}
+            for at, query in enumerate(self.query_ids)
+        ]
+        means = {name: _number(_mean(column)) for name, column in columns.items()}
+        scores = [{name: _number(value) for name, value in vars(one).items()} for one in self.scores]
+        names = {"original": self.original, "again": self.again, "depth": self.depth, "p": self.p}
+        return names | {"means": means, "scores": scores, "topics": topics, "sentence": self.sentence}
+
+
+def reproduce(
+    qrels: Any,
+    original: Any,
+    again: Any,
+    measures: Any = ("nDCG@10",),
+    *,
+    baseline: Any = None,
+    baseline_again: Any = None,
+    at: int = 100,
+    p: float = 0.8,
+    ties: TiePolicy = "docid",
+    depth: int | None = None,
+    precision: Precision = "double",
+) -> Reproduction:
+    """Compare a run with the original that it was meant to reproduce, from documents to the overall effect.
+
+    Parameters
+    ----------
+    qrels
+        A `Qrels`, or anything that `Qrels.of` takes.
+    original, again
+        Each a `Run`, or anything that `Run.of` takes: of the original system, and of the rebuilt one.
+    measures
+        One or several.
+    baseline, baseline_again
+        The runs over which both are improvements, for the effect ratio; both or neither.
+    at
+        How many documents of each topic count for tau and overlap.
+    p
+        The persistence of RBO, which knows ties (variant a).
+    ties, depth, precision
+        As for `judge`.
+
+    Returns
+    -------
+    Reproduction
+
+    Raises
+    ------
+    InputError
+        If something cannot be read, the runs have no topic in common, or only one baseline is given.
+
+    Examples
+    --------
+    >>> qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}
+    >>> original = {"q1": {"a": 3.0, "b": 2.0, "x": 1.0}, "q2": {"c": 2.0, "d": 1.0}}
+    >>> again = {"q1": {"a": 3.0, "b": 2.0, "y": 1.0}, "q2": {"d": 2.0, "c": 1.0}}
+    >>> found = reproduce(qrels, original, again, "RR")
+    >>> found.tau.tolist(), found.overlap.round(3).tolist()
+    ([1.0, -1.0], [0.667, 1.0])
+    >>> found.scores[0].again, round(found.scores[0].rmse, 4)
+    (0.75, 0.3536)
+    """
+    if (baseline is None) != (baseline_again is None):
+        raise InputError("only one baseline is given", fix="give that of the original and that of the reproduction")
+    known, one, two = Qrels.of(qrels), Run.of(original, name="original"), Run.of(again, name="again")
+    both = align(one, two, ties=ties, depth=depth, precision=precision)
+    rows = [part for query in both.query_ids if _in_both(both, part := both.rows(query))]
+    if not rows:
+        raise InputError("the runs have no topic in common", fix="check that both use the same query ids")
+    policies: dict[str, Any] = {"ties": ties, "depth": depth, "precision": precision}
+    return Reproduction(
+        original=one.name,
+        again=two.name,
+        query_ids=tuple(both.query_ids[int(both.topic[part.start])] for part in rows),
+        tau=np.array([union_tau(both.first[part], both.second[part], at) for part in rows]),
+        overlap=np.array([overlap_at(both.first[part], both.second[part], at) for part in rows]),
+        rbo=np.array([rbo(both.first_tie[part], both.second_tie[part], p).value for part in rows]),
+        depth=at,
+        p=p,
+        scores=_closeness(known, [one, two, baseline, baseline_again], measures, policies),
+    )
+
+
+def _in_both(both: Aligned, part: slice) -> bool:
+    return bool(both.first[part].any() and both.second[part].any())
+
+
+def _closeness(qrels: Qrels, runs: list[Any], measures: Any, policies: dict[str, Any]) -> tuple[Closeness, ...]:
+    names = ("original", "again", "baseline", "baseline again")
+    given = [Run(Run.of(run).rows, name) for name, run in zip(names, runs, strict=True) if run is not None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)
+        found = evaluate(qrels, given, measures, **policies)
+    made: list[Closeness] = []
+    for at, measure in enumerate(found.measure_names):
+        original, again, *baselines = found.values[:, at]
+        effect = None
+        if baselines:
+            effect = (baselines[0], original, baselines[1], again)
+        made.append(
+            Closeness(
+                measure, _mean(original), _mean(again), rmse(original, again), t_test_p(original, again),
+                effect and effect_ratio(*effect), effect and delta_relative_improvement(*effect),
+            )
+        )  # fmt: skip
+    return tuple(made)
+
+
+def _mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan
+
+
+def _number(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _plain(value: float | None) -> str:
+    return "-" if value is None or math.isnan(value) else f"{value:.4f}"

@@ -1,0 +1,123 @@
+"""How systems are compared: the test, the correction, and what counts as a difference."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from judged.errors import InputError
+
+Family: TypeAlias = Literal["measure", "all"]
+
+MANY = {
+    "tukey": "Tukey's HSD on a two-way layout",
+    "randomised-tukey": "randomised Tukey HSD",
+    "nemenyi": "Nemenyi's test on ranks",
+    "dunnett": "Dunnett's test against one baseline",
+    "randomised-dunnett": "randomised test of the largest difference from the baseline",
+}
+"""Tests of all systems at once; each allows for its own comparisons, and takes no correction."""
+
+AGAINST_BASELINE = ("dunnett", "randomised-dunnett")
+_SPELLINGS = {"randomization": "randomisation", "studentized": "studentised"}
+_FAMILY_WISE = ("bonferroni", "holm", "hochberg")
+_NO_RESAMPLES = ("t", "wilcoxon", "sign", "bayes", "tukey", "nemenyi", "dunnett")
+
+
+def known_tests() -> dict[str, str]:
+    """Give every test by name: those of two systems, and those of many."""
+    from judged.stats.paired import METHODS
+
+    return {**METHODS, **MANY}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How systems are compared; it travels with the result.
+
+    Parameters
+    ----------
+    test
+        A name in `known_tests()`.
+    correction
+        For the number of comparisons: a name in `judged.stats.correction.CORRECTIONS`. Tests of many systems take none.
+    family
+        What is corrected together: the pairs of one ``measure``, or the pairs of ``all`` measures.
+    alpha
+        A p-value up to here counts as significant. Intervals have the level 1 - alpha.
+    resamples, seed
+        Of tests by resampling.
+    minimum
+        The least difference on a topic that counts as a win or a loss.
+    margin
+        Systems whose difference is surely smaller are called equivalent; None: nothing is said of it.
+    baseline
+        The system that all others are compared with; None: every pair.
+
+    Raises
+    ------
+    InputError
+        If a value makes no sense, or two contradict each other.
+    """
+
+    test: str = "randomisation"
+    correction: str = "holm"
+    family: Family = "measure"
+    alpha: float = 0.05
+    resamples: int = 100_000
+    seed: int = 0
+    minimum: float = 0.0
+    margin: float | None = None
+    baseline: str | None = None
+
+    def __post_init__(self) -> None:
+        from judged.stats.correction import CORRECTIONS
+
+        object.__setattr__(self, "test", _SPELLINGS.get(self.test, self.test.replace("randomized-", "randomised-")))
+        _one_of("test", self.test, known_tests())
+        _one_of("correction", self.correction, CORRECTIONS)
+        _one_of("family", self.family, get_args(Family))
+        if not 0 < self.alpha < 0.5:
+            raise InputError(f"alpha {self.alpha} is not between 0 and 0.5", fix="0.05, say")
+        if self.resamples < 100:
+            raise InputError(f"{self.resamples} resamples are too few", fix="at least 100")
+        if self.seed < 0:
+            raise InputError(f"the seed {self.seed} is below 0", fix="give a whole number from 0")
+        if not (math.isfinite(self.minimum) and self.minimum >= 0):
+            raise InputError(f"the minimum difference {self.minimum} makes no sense", fix="give a number from 0")
+        if self.margin is not None and not (math.isfinite(self.margin) and self.margin > 0):
+            raise InputError(f"the margin {self.margin} makes no sense", fix="give a number above 0, such as 0.02")
+        if self.test in AGAINST_BASELINE and self.baseline is None:
+            raise InputError(f"{self.test} compares with a baseline", fix="name one, or take tukey for all pairs")
+        if self.many and self.family == "all":
+            raise InputError(
+                f"{self.test} allows for the pairs of one measure, not for all measures together",
+                fix="leave out family, or take a test of two systems, such as randomisation",
+            )
+
+    @property
+    def many(self) -> bool:
+        """Whether all systems are tested at once."""
+        return self.test in MANY
+
+    @property
+    def level(self) -> float:
+        """That of the intervals."""
+        return 1 - self.alpha
+
+    @property
+    def draws(self) -> bool:
+        """Whether the test draws at random."""
+        return self.test not in _NO_RESAMPLES
+
+    def alpha_of_one(self, family: int) -> float:
+        """Give the alpha that the strictest step of a family of so many comparisons goes by."""
+        shared = self.many or self.correction in _FAMILY_WISE
+        return self.alpha / max(family, 1) if shared and self.test != "bayes" else self.alpha
+
+
+def _one_of(what: str, given: str, known: object) -> None:
+    names = tuple(known)  # type: ignore[arg-type]
+    if given not in names:
+        raise InputError(f"no {what} {given!r}", fix=f"one of {', '.join(names)}")

@@ -1,0 +1,250 @@
+"""`compare`: from scores to tested differences."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations
+from math import comb
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.comparison.choices import AGAINST_BASELINE, Choices, Family
+from judged.comparison.comparison import Comparison
+from judged.comparison.notes import notes
+from judged.comparison.pair import MeasureComparison, order_of
+from judged.comparison.testing import differences, pair_of
+from judged.errors import InputError, JudgedWarning
+from judged.evaluation import Scores, dialect_of, evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.measures import Measure
+    from judged.stats import IntervalName
+    from judged.stats.results import Difference
+
+DEFAULT_MEASURES = ("nDCG@10", "AP")
+"""Few: every measure that is tested is another chance to find something by luck."""
+
+_FEW = 3
+
+
+def compare(
+    scores: Any,
+    runs: Any = None,
+    measures: Any = None,
+    *,
+    baseline: str | None = None,
+    test: str = "randomisation",
+    correction: str = "holm",
+    family: Family = "measure",
+    alpha: float = 0.05,
+    resamples: int = 100_000,
+    seed: int = 0,
+    minimum: float = 0.0,
+    margin: float | None = None,
+    ci: IntervalName = "bootstrap",
+    **policies: Any,
+) -> Comparison:
+    """Compare systems over the same topics: whether they differ, by how much, and what could have been seen.
+
+    Parameters
+    ----------
+    scores
+        What `evaluate` returned, or a file that `Scores.save` wrote; or qrels, and then `runs` follow.
+    runs, measures
+        As `evaluate` takes them. From given scores, `measures` chooses some; with qrels they are nDCG@10 and AP, or
+        the dialect's, if they are left out.
+    baseline
+        The name of the run that all others are compared with; None: every pair is compared.
+    test
+        ``randomisation`` (flips the signs of differences), ``t``, ``wilcoxon``, ``sign``, ``bootstrap``, ``bca``,
+        ``studentised``, ``ratio``, ``bayes``; or a test of all systems at once, which allows for its own
+        comparisons: ``tukey``, ``randomised-tukey``, ``nemenyi``, ``dunnett``. Geometric means are always compared
+        by ``ratio``; counts and sums are shown, but not tested.
+    correction
+        For the number of comparisons: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by`` or ``none``.
+    family
+        What is corrected together: the pairs of each ``measure``, or the pairs of ``all`` measures.
+    alpha
+        A p-value up to here is significant. Intervals of differences have the level 1 - alpha.
+    resamples, seed
+        Of tests by resampling; the intervals of the means have 2000 resamples of the same seed.
+    minimum
+        The least difference on a topic that counts as a win or a loss.
+    margin
+        Say whether systems are equivalent: surely closer than this. For ``bayes``, the region of equivalence.
+    ci
+        How the intervals of the means are made: ``bootstrap``, ``t`` or ``none``.
+    policies
+        Of `evaluate`, where qrels and runs are given: dialect, topics, ties, depth, precision, documents, progress.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two runs, no such baseline, test, correction or measure, or something cannot be read.
+    MeasureError
+        If a measure does not exist.
+
+    Examples
+    --------
+    >>> from judged import compare
+    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
+    >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
+    >>> found = compare(qrels, {"bad": bad, "good": good}, "RR")
+    >>> pair = found.pair("bad", "good")
+    >>> pair.found.difference, pair.found.p, pair.better  # 2 of the 2^8 ways to flip signs are as extreme
+    (0.5, 0.0078125, 'good')
+    """
+    choices = Choices(test, correction, family, alpha, resamples, seed, minimum, margin, baseline)
+    table = scores_of(scores, runs, measures, policies)
+    return compared(table, choices, ci)
+
+
+def compared(scores: Scores, choices: Choices, ci: IntervalName = "bootstrap") -> Comparison:
+    """Compare the systems of a table of scores.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two runs, or no such baseline.
+    """
+    names = scores.run_names
+    if len(names) < 2:
+        raise InputError(f"there is nothing to compare {', '.join(names)} with", fix="give two runs or more")
+    if choices.baseline is not None and choices.baseline not in names:
+        raise InputError(f"no run {choices.baseline!r} to be the baseline", fix=f"one of {', '.join(names)}")
+    estimates = scores.estimates(ci=ci, level=choices.level, seed=choices.seed)
+    by_measure = [tuple(one for one in estimates if one.measure == name) for name in scores.measure_names]
+    reasons = [_untested(one, choices) for one in scores.measures]
+    pairs: list[tuple[tuple[int, int], ...]] = [
+        () if reason else _pairs(names, choices.baseline, order_of(one, found))
+        for one, reason, found in zip(scores.measures, reasons, by_measure, strict=True)
+    ]
+    tested: list[tuple[tuple[Difference, ...], str]] = [
+        differences(scores.values[:, at], which, choices, geometric=one.entry.aggregate == "geometric mean")
+        if which
+        else ((), "")
+        for at, (one, which) in enumerate(zip(scores.measures, pairs, strict=True))
+    ]
+    corrected, sizes = _corrected([found for found, _ in tested], choices, len(names))
+    made = tuple(
+        MeasureComparison(
+            measure=one,
+            estimates=by_measure[at],
+            pairs=tuple(
+                pair_of(scores, at, which, found, choices, sizes[at])
+                for which, found in zip(pairs[at], corrected[at], strict=True)
+            ),
+            family=sizes[at],
+            untested=reasons[at],
+            overall=tested[at][1],
+        )
+        for at, one in enumerate(scores.measures)
+    )
+    return Comparison(scores, made, choices, ci, notes(scores, made, choices))
+
+
+def scores_of(given: Any, runs: Any, measures: Any, policies: dict[str, Any]) -> Scores:
+    """Take scores as they are, read them, or make them.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if runs is not None:
+        wanted = _default_measures(policies.get("dialect")) if measures is None else measures
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result
+            return evaluate(given, runs, wanted, **policies)
+    if policies:
+        raise InputError(
+            f"{', '.join(policies)} cannot change scores that were already made",
+            fix="give qrels and runs, or choose this where the scores are made",
+        )
+    if isinstance(given, (str, Path)):
+        given = Scores.load(given)
+    if not isinstance(given, Scores):
+        raise InputError(
+            f"{type(given).__name__} is no table of scores", fix="give Scores, a file of scores, or qrels and runs"
+        )
+    return given if measures is None else chosen_measures(given, measures)
+
+
+def _default_measures(dialect: Any) -> tuple[str, ...]:
+    """Take a dialect's own measures where they are few."""
+    rules = dialect_of(dialect)
+    count = len(rules.measures(list(rules.defaults), (0.0, 1.0))) if rules.defaults else 0
+    return rules.defaults if 0 < count <= _FEW else DEFAULT_MEASURES
+
+
+def chosen_measures(scores: Scores, measures: Any) -> Scores:
+    """Give the same scores with some of their measures.
+
+    Raises
+    ------
+    InputError
+        If a measure is not among them.
+    """
+    from dataclasses import replace
+
+    from judged.evaluation import measures_of
+
+    wanted = measures_of(measures)
+    if missing := [str(one) for one in wanted if str(one) not in scores.measure_names]:
+        raise InputError(f"{missing[0]} was not evaluated", fix=f"one of {', '.join(scores.measure_names)}")
+    rows = [scores.measure_names.index(str(one)) for one in wanted]
+    return replace(scores, measures=wanted, values=scores.values[:, rows], ranges=())
+
+
+def _pairs(names: Sequence[str], baseline: str | None, order: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Choose pairs (first, second): all against the baseline; two as they are given; of many the better one second."""
+    if baseline is not None:
+        first = names.index(baseline)
+        return tuple((first, at) for at in range(len(names)) if at != first)
+    if len(names) == 2:
+        return ((0, 1),)
+    return tuple((worse, better) for better, worse in combinations(order, 2))
+
+
+def _untested(measure: Measure, choices: Choices) -> str:
+    """Say why a measure is not tested, or nothing."""
+    kind = measure.entry.aggregate
+    if kind in {"sum", "count"}:
+        return f"{measure} is a {kind} over the topics: it is shown, and not tested"
+    if kind == "geometric mean" and choices.many:
+        return f"{measure} is compared by ratios, which {choices.test} does not do: it is shown, and not tested"
+    return ""
+
+
+def _corrected(
+    found: list[tuple[Difference, ...]], choices: Choices, systems: int
+) -> tuple[list[tuple[Difference, ...]], list[int]]:
+    """Adjust the p-values of each family, and give the size of the family that each measure belongs to."""
+    sizes = [sum(not np.isnan(one.p) for one in part) for part in found]
+    if choices.many:  # what compares every pair allows for every pair, also where those of a baseline are shown
+        whole = 0 if choices.test in AGAINST_BASELINE else comb(systems, 2)
+        return found, [max(size, whole) if size else 0 for size in sizes]
+    from judged.stats.correction import adjust
+
+    if choices.family == "all":
+        flat = adjust([one.p for part in found for one in part], choices.correction)
+        ends = np.cumsum([len(part) for part in found])[:-1]
+        adjusted = np.split(flat, ends)
+        sizes = [sum(sizes)] * len(found)
+    else:
+        adjusted = [adjust([one.p for one in part], choices.correction) for part in found]
+    made = [
+        tuple(
+            one.corrected(float(p), choices.correction if size > 1 else "none") for one, p in zip(part, ps, strict=True)
+        )
+        for part, ps, size in zip(found, adjusted, sizes, strict=True)
+    ]
+    return made, sizes

@@ -1,0 +1,100 @@
+"""What a reader of a comparison should know beside its numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.comparison.choices import Choices
+    from judged.comparison.pair import MeasureComparison, Pair
+    from judged.evaluation import Scores
+
+_SHOWN = 5
+_FLIPS = ("randomisation", "ratio", "sign", "wilcoxon")
+
+
+def notes(scores: Scores, compared: Sequence[MeasureComparison], choices: Choices) -> tuple[str, ...]:
+    """Give the warnings of the scores, and those of the comparison."""
+    tested = [one for one in compared if one.pairs]
+    made = [
+        _topics(scores),
+        *(one.untested for one in compared if one.untested),
+        _left_out(tested),
+        _identical(tested),
+        _too_few_topics(tested, choices),
+        _too_few_resamples(tested, choices),
+        *_of_pairs(tested),
+    ]
+    return scores.warnings + tuple(note for note in made if note)
+
+
+def _topics(scores: Scores) -> str:
+    """Warn where runs have different topics: the means then rest on others than the differences do."""
+    if (scores.counted == scores.counted[0]).all():
+        return ""
+    counts = _some([f"{run} {n}" for run, n in zip(scores.run_names, scores.counted.sum(axis=1).tolist(), strict=True)])
+    return (
+        f"the runs have different topics ({counts}): each mean is over the run's own, each difference over those"
+        " that both have; --topics qrels gives all the same"
+    )
+
+
+def _left_out(tested: Sequence[MeasureComparison]) -> str:
+    most = [(max(pair.found.left_out for pair in one.pairs), one.name) for one in tested]
+    some = _some([f"{name} {count}" for count, name in most if count])
+    return f"topics left out of pairs, as they lack a score for one of the systems, at most: {some}" if some else ""
+
+
+def _identical(tested: Sequence[MeasureComparison]) -> str:
+    """Name systems that are the same on every topic by every measure: perhaps one file under two names."""
+    if not tested:
+        return ""
+    same = [
+        f"{pair.first} = {pair.second}"
+        for pair in tested[0].pairs
+        if all(_same(one.by_runs[pair.first, pair.second]) for one in tested)
+    ]
+    return f"the same scores on every topic: {_some(same)}" if same else ""
+
+
+def _same(pair: Pair) -> bool:
+    return pair.found.n > 0 and not pair.gains and not pair.losses
+
+
+def _too_few_topics(tested: Sequence[MeasureComparison], choices: Choices) -> str:
+    """Say where so few topics are compared that no difference could be significant."""
+    sizes = [pair.found.n for one in tested for pair in one.pairs]
+    if choices.test not in _FLIPS or not sizes or (most := max(sizes)) < 1:
+        return ""
+    least = 2.0 ** (1 - most)
+    if least <= choices.alpha:
+        return ""
+    return f"with {most} topics p cannot be below {least:.2g}: no difference can be significant at {choices.alpha:g}"
+
+
+def _too_few_resamples(tested: Sequence[MeasureComparison], choices: Choices) -> str:
+    """Say where the least p that the resamples allow is not significant after correction."""
+    family = max((one.family for one in tested), default=0)
+    drawn = [pair.found for one in tested for pair in one.pairs if pair.found.resamples and not pair.found.exact]
+    least = family / (choices.resamples + 1)
+    if choices.many or choices.alpha_of_one(2) == choices.alpha or not drawn or least <= choices.alpha:
+        return ""
+    needed = int(np.ceil(family / choices.alpha))
+    return (
+        f"with {choices.resamples} resamples and {family} comparisons p cannot be below {least:.2g} after"
+        f" {choices.correction}; take at least {needed} resamples"
+    )
+
+
+def _of_pairs(tested: Sequence[MeasureComparison]) -> list[str]:
+    """Give what the tests remark on every pair; what is said of some stands in their sentences."""
+    said = [pair.found.note for one in tested for pair in one.pairs]
+    return [said[0]] if said and said[0] and len(set(said)) == 1 else []
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > _SHOWN else "")

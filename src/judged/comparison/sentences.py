@@ -1,0 +1,119 @@
+"""What may be concluded of two systems, and what not, in plain words."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from judged.comparison.marks import fixed
+from judged.stats.results import p_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.comparison.pair import Pair, TopicDifference
+
+_NAMES = {
+    "bonferroni": "Bonferroni",
+    "holm": "Holm",
+    "hochberg": "Hochberg",
+    "bh": "Benjamini-Hochberg",
+    "by": "Benjamini-Yekutieli",
+}
+
+
+def name_of_correction(correction: str) -> str:
+    """Give the name of a correction as it is written in a text."""
+    return _NAMES.get(correction, correction)
+
+
+def sentence(pair: Pair) -> str:
+    """Say of a pair what its numbers allow to say."""
+    found = pair.found
+    if found.n < 2:
+        some = "one topic" if found.n else "no topic"
+        return f"{pair.second} and {pair.first} have {some} in common for {pair.measure}: nothing can be concluded."
+    if not pair.gains and not pair.losses:
+        return f"{pair.second} and {pair.first} have the same {pair.measure} on all {found.n} topics."
+    parts = [_belief(pair) if found.posterior is not None else _verdict(pair), _spread(pair), _closeness(pair)]
+    parts += [f"Note: {found.note}."] if found.note else []
+    return " ".join(part for part in parts if part)
+
+
+def _verdict(pair: Pair) -> str:
+    found = pair.found
+    what = f"{_size(pair)} over {found.n} topics, {_p(pair)}"
+    if pair.better is not None:
+        other = pair.first if pair.better == pair.second else pair.second
+        return f"{pair.better} is better than {other} in {pair.measure}: {what}."
+    missed = ""
+    if not math.isnan(pair.detectable):
+        missed = f": a difference below {fixed(pair.detectable, 3)} would often be missed"
+    if pair.significant:
+        return (
+            f"{pair.second} and {pair.first} differ in {pair.measure}, but the mean does not point to the same: {what}."
+        )
+    return (
+        f"No difference between {pair.second} and {pair.first} is shown in {pair.measure}: {what}."
+        f" That does not make them equal{missed}."
+    )
+
+
+def _belief(pair: Pair) -> str:
+    posterior = pair.found.posterior
+    if posterior is None:
+        return ""
+    return (
+        f"The probability that {pair.second} is higher than {pair.first} in {pair.measure} is {posterior.higher:.1%}:"
+        f" {_size(pair)} over {pair.found.n} topics. It is higher by more than {posterior.rope:g} with probability"
+        f" {posterior.practically_higher:.1%}, lower by more with {posterior.practically_lower:.1%}."
+    )
+
+
+def _size(pair: Pair) -> str:
+    size = (
+        f"{pair.second} / {pair.first} {pair.shown_difference:.3f}"
+        if pair.is_ratio
+        else (f"{pair.second} - {pair.first} {fixed(pair.shown_difference, 4, '+')}")
+    )
+    limits = pair.shown_interval
+    return (
+        size
+        if limits is None
+        else f"{size} ({pair.found.level:.0%} interval {fixed(limits[0], 3)} to {fixed(limits[1], 3)})"
+    )
+
+
+def _p(pair: Pair) -> str:
+    found = pair.found
+    if found.adjusted is None or found.correction == "none":
+        return f"p {p_text(found.p)}"
+    if found.correction == found.method:  # the test of many systems allows for them itself
+        return f"p {p_text(found.adjusted)} ({found.method})"
+    return f"p {p_text(found.adjusted)} after {name_of_correction(found.correction)}"
+
+
+def _spread(pair: Pair) -> str:
+    """Say how large the difference is against the spread of the topics, and how they divide."""
+    wins, ties, losses = pair.wins.wins, pair.wins.ties, pair.wins.losses
+    effect = "" if math.isnan(pair.effects.dz) else f"Effect dz {pair.effects.dz:+.2f}; "
+    start = f"{effect}{pair.second} is" if effect else f"{pair.second} is"
+    return f"{start} higher on {wins} topics, equal on {ties}, lower on {losses}."
+
+
+def _closeness(pair: Pair) -> str:
+    return "" if pair.equivalence is None else pair.equivalence.sentence
+
+
+def topics_sentence(pair: Pair) -> str:
+    """Name the topics with the largest differences each way."""
+    parts = [
+        f"most for {name}: {_listed(topics)}"
+        for name, topics in ((pair.second, pair.gains), (pair.first, pair.losses))
+        if topics
+    ]
+    return f"Topics {'; '.join(parts)}." if parts else ""
+
+
+def _listed(topics: Sequence[TopicDifference]) -> str:
+    return ", ".join(f"{one.query_id} {fixed(abs(one.difference), 3)}" for one in topics)

@@ -1,0 +1,195 @@
+"""From scores by system and topic to tested pairs: which function of `judged.stats` answers what."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.comparison.choices import AGAINST_BASELINE
+from judged.comparison.pair import Pair, TopicDifference
+from judged.measures import logarithms
+from judged.stats.pairing import complete_topics, paired_differences, spread
+from judged.stats.results import Difference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from judged._types import Floats
+    from judged.comparison.choices import Choices
+    from judged.evaluation import Scores
+
+_SHOWN_TOPICS = 3
+_POWER = 0.8
+
+
+def differences(
+    values: Floats, pairs: Sequence[tuple[int, int]], choices: Choices, *, geometric: bool
+) -> tuple[tuple[Difference, ...], str]:
+    """Test pairs of systems, and give what a test of all of them says first.
+
+    Parameters
+    ----------
+    values
+        (R, T), NaN where a topic has no score.
+    pairs
+        Rows of `values`: second minus first.
+    choices
+        How.
+    geometric
+        Whether the systems are compared by their geometric means: then the test is that of ratios.
+
+    Returns
+    -------
+    tuple of Difference, and a sentence or nothing
+        Not yet corrected, unless the test itself allows for many comparisons.
+    """
+    if choices.many:
+        return _of_many(values, pairs, choices)
+    from judged.stats.paired import paired_tests
+
+    how: dict[str, Any] = {"level": choices.level, "resamples": choices.resamples, "seed": choices.seed}
+    if choices.margin is not None:
+        how["rope"] = choices.margin
+    return paired_tests(values, pairs, "ratio" if geometric else choices.test, **how), ""
+
+
+def _of_many(values: Floats, pairs: Sequence[tuple[int, int]], choices: Choices) -> tuple[tuple[Difference, ...], str]:
+    """Ask a test of all systems at once, and take the pairs out of its matrices."""
+    from judged.stats import blocked
+
+    drawn = {"resamples": choices.resamples, "seed": choices.seed}
+    level, baseline = choices.level, pairs[0][0]
+    calls: dict[str, Callable[[], Any]] = {
+        "tukey": lambda: blocked.tukey_hsd(values, level=level),
+        "randomised-tukey": lambda: blocked.randomised_tukey(values, level=level, **drawn),
+        "nemenyi": lambda: blocked.nemenyi(values, level=level),
+        "dunnett": lambda: blocked.dunnett(values, baseline, level=level),
+        "randomised-dunnett": lambda: blocked.randomised_dunnett(values, baseline, level=level, **drawn),
+    }
+    tables = calls[choices.test]()
+    at = [(second,) for _, second in pairs] if choices.test in AGAINST_BASELINE else list(pairs)
+    made = tuple(_from_tables(tables, values, pair, place, choices) for pair, place in zip(pairs, at, strict=True))
+    return made, tables.sentence
+
+
+def _from_tables(
+    found: Any, values: Floats, pair: tuple[int, int], place: tuple[int, ...], choices: Choices
+) -> Difference:
+    """Take one pair out of the result of a test of all systems."""
+    low, high = (math.nan if part is None else float(part[place]) for part in (found.low, found.high))
+    p = float(found.p[place])
+    complete, _ = complete_topics(values)
+    gaps, _ = paired_differences(complete[pair[0]], complete[pair[1]])
+    deviation = spread(gaps)
+    difference = float(found.differences[place])
+    ranks = getattr(found, "ranks", None)  # Nemenyi's: 1 is the highest score
+    side = 1.0 if ranks is None else float(np.sign(ranks[pair[0]] - ranks[pair[1]]))
+    return Difference(
+        method=choices.test,
+        difference=difference,
+        statistic=float(found.statistic[place]) * side,
+        p=p,
+        interval=None if math.isnan(low) or math.isnan(high) else (low, high),
+        level=choices.level,
+        effect=difference / deviation if deviation > 0 else math.nan,
+        n=found.n,
+        left_out=found.left_out,
+        resamples=found.resamples,
+        exact=found.exact,
+        seed=found.seed,
+        alternative="two-sided",
+        note=found.note,
+        adjusted=p,
+        correction=choices.test,
+    )
+
+
+def pair_of(scores: Scores, at: int, which: tuple[int, int], found: Difference, choices: Choices, family: int) -> Pair:
+    """Put together all that is known of two systems.
+
+    Parameters
+    ----------
+    scores
+        Of all systems.
+    at
+        The row of the measure.
+    which
+        The rows of the two systems.
+    found
+        The test, corrected.
+    choices
+        How wins, equivalence and significance are decided.
+    family
+        How many comparisons share alpha.
+    """
+    from judged.stats.effect import effect_sizes, equivalence, wins
+
+    measure, values = scores.measures[at], _counted(scores.values[:, at], choices)
+    geometric = found.method == "ratio"
+    scale = np.stack([logarithms(row) for row in values]) if geometric else values
+    first, second = (values[row] for row in which)
+    pair = [scale[row] for row in which]
+    tost = choices.margin is not None and not geometric and found.posterior is None
+    return Pair(
+        measure=str(measure),
+        first=scores.run_names[which[0]],
+        second=scores.run_names[which[1]],
+        found=found,
+        effects=effect_sizes(*pair, reference=scale if len(scale) > 2 else None),
+        wins=wins(first, second, choices.minimum),
+        detectable=math.nan if geometric else _detectable(first, second, choices.alpha_of_one(family)),
+        equivalence=equivalence(first, second, choices.margin or 0.0, level=choices.level) if tost else None,
+        gains=_extremes(scores.query_ids, first, second, 1),
+        losses=_extremes(scores.query_ids, first, second, -1),
+        side=_side(found, first, second),
+        alpha=choices.alpha,
+        lower_is_better=measure.properties.higher_is_better is False,
+    )
+
+
+def _side(found: Difference, first: Floats, second: Floats) -> int:
+    """Tell which system the test sees higher: by what it looks at, which for signs and ranks is not the mean."""
+    gaps, _ = paired_differences(first, second)
+    moved = np.count_nonzero(gaps)
+    seen = {
+        "sign": found.statistic - moved / 2,  # wins
+        "wilcoxon": found.statistic - moved * (moved + 1) / 4,  # ranks of the wins
+        "nemenyi": found.statistic,
+    }.get(found.method, found.difference)
+    return 0 if math.isnan(seen) else int(np.sign(seen))
+
+
+def _counted(values: Floats, choices: Choices) -> Floats:
+    """Leave out the topics that a test of many systems leaves out: those that some system has no score for."""
+    return np.where(np.isnan(values).any(axis=0), np.nan, values) if choices.many else values
+
+
+def _detectable(first: Floats, second: Floats, alpha: float) -> float:
+    """Give the mean difference that would be found four times out of five; NaN where no topics vary."""
+    gaps, _ = paired_differences(first, second)
+    deviation = spread(gaps)
+    return deviation * _detectable_deviations(len(gaps), alpha) if deviation > 0 else math.nan
+
+
+@lru_cache(maxsize=256)
+def _detectable_deviations(n: int, alpha: float) -> float:
+    """Give the same in standard deviations of the differences: it takes a search, and many pairs share it."""
+    from judged.stats.planning import minimum_detectable
+
+    return minimum_detectable(1.0, n, alpha, _POWER)
+
+
+def _extremes(query_ids: Sequence[str], first: Floats, second: Floats, side: int) -> tuple[TopicDifference, ...]:
+    """Give the topics with the largest differences to one side, largest first; equal ones by id."""
+    both = np.flatnonzero(~(np.isnan(first) | np.isnan(second)))
+    gaps, _ = paired_differences(first, second)
+    found = sorted(
+        (-abs(gap), query_ids[at], at) for gap, at in zip(gaps.tolist(), both.tolist(), strict=True) if side * gap > 0
+    )
+    return tuple(
+        TopicDifference(topic, -side * gap, float(first[at]), float(second[at]))
+        for gap, topic, at in found[:_SHOWN_TOPICS]
+    )

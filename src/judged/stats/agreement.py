@@ -1,0 +1,309 @@
+"""Agreement of judges: kappas and alpha, with intervals. Sees only grades: a row a judged thing, a column a judge."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from judged.errors import InputError
+from judged.stats.grade_counts import Rule, beyond_chance, coded, counted, distances, resampled_interval
+
+if TYPE_CHECKING:
+    from judged._types import Bools, Floats, Ints
+
+Weights: TypeAlias = Literal["nominal", "linear", "quadratic"]
+Scale: TypeAlias = Literal["nominal", "ordinal", "interval"]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far judges agree beyond chance.
+
+    Attributes
+    ----------
+    method : str
+    value : float
+        1 for no disagreement, 0 for as much as by chance, below 0 for more; NaN where it is undefined.
+    observed, expected : float
+        The mean distance of two grades that one thing was given, and of two grades put together by chance: the
+        value is 1 - observed / expected.
+    interval : (float, float) or None
+        Percentiles of the bootstrap.
+    level : float
+    units, groups, judges : int
+        How many judged things count, in how many groups (topics) that were resampled as a whole, and by how many
+        judges.
+    left_out : int
+        Things that do not count, because too few judges graded them.
+    resamples, seed : int or None
+        Of the bootstrap.
+    note : str
+        Why there is no value or no interval.
+    """
+
+    method: str
+    value: float
+    observed: float
+    expected: float
+    interval: tuple[float, float] | None
+    level: float
+    units: int
+    groups: int
+    judges: int
+    left_out: int
+    resamples: int | None
+    seed: int | None
+    note: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Say in plain words what was found."""
+        if math.isnan(self.value):
+            return f"{self.method} is undefined: {self.note}."
+        within = ""
+        if self.interval is not None:
+            within = f", {self.level:.0%} interval {self.interval[0]:.3f} to {self.interval[1]:.3f}"
+        if self.interval is not None and self.interval[0] <= 0 <= self.interval[1]:
+            share = "agreement beyond chance is not shown"
+        elif self.value < 0:
+            share = "the judges disagree more than chance would have them"
+        else:
+            share = f"the judges avoid {self.value:.0%} of the disagreement that chance would bring"
+        note = f" ({self.note})" if self.note else ""
+        return f"{self.method} is {self.value:.3f}{within}, over {self.units} things judged: {share}{note}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, ready for JSON."""
+        return asdict(self) | {"sentence": self.sentence}
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """How often each grade of one judge met each grade of another.
+
+    Attributes
+    ----------
+    grades : (K,) float64
+        All grades of either, rising.
+    counts : (K, K) int64
+        Rows: the first judge's grade; columns: the second's.
+    """
+
+    grades: Floats
+    counts: Ints = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for column in (self.grades, self.counts):
+            column.flags.writeable = False
+
+    @property
+    def agreed(self) -> float:
+        """The share of equal grades; NaN where nothing is shared."""
+        total = int(self.counts.sum())
+        return float(np.trace(self.counts) / total) if total else math.nan
+
+
+def confusion(first: Floats, second: Floats) -> Confusion:
+    """Count the pairs of grades of two judges: (U,) and (U,), NaN where one did not judge.
+
+    Examples
+    --------
+    >>> confusion(np.array([0, 0, 1, 2]), np.array([0, 1, 1, np.nan])).counts.tolist()
+    [[1, 1], [0, 1]]
+    """
+    table = _matrix(np.stack([np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)], axis=1))
+    both = table[_complete(table)]
+    grades, codes = coded(both)
+    size = len(grades)
+    counts = np.bincount(codes[:, 0] * size + codes[:, 1], minlength=size * size).reshape(size, size)
+    return Confusion(grades, counts.astype(np.int64))
+
+
+def raw_agreement(grades: Floats) -> Floats:
+    """Give the share of pairs of judges that gave each thing the same grade: (U, J) to (U,), NaN below two judges.
+
+    Examples
+    --------
+    >>> raw_agreement(np.array([[1, 1, 2], [0, np.nan, 0], [1, np.nan, np.nan]])).round(3).tolist()
+    [0.333, 1.0, nan]
+    """
+    table = _matrix(grades)
+    known = ~np.isnan(table)
+    equal = np.zeros(len(table))
+    for one, other in combinations(range(table.shape[1]), 2):
+        equal += table[:, one] == table[:, other]
+    pairs = known.sum(axis=1) * (known.sum(axis=1) - 1) / 2
+    return np.divide(equal, pairs, out=np.full(len(table), np.nan), where=pairs > 0)
+
+
+def cohen_kappa(
+    first: Floats,
+    second: Floats,
+    weights: Weights = "nominal",
+    *,
+    groups: Ints | None = None,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Agreement:
+    """Compare two judges (Cohen 1960; weighted: Cohen 1968).
+
+    Parameters
+    ----------
+    first, second : (U,) float64
+        The grades of each thing; NaN: not judged, and left out.
+    weights
+        ``nominal``: equal or not. ``linear``, ``quadratic``: by the distance of the grades themselves or its square, so
+        that a grade that nobody gave still counts as a step (other tools count the steps between the grades that
+        occur).
+    groups : (U,) int64 or None
+        Things of one group (a topic) are resampled together; each by itself for None.
+    level, resamples, seed
+        Of the bootstrap; 0 resamples for no interval.
+
+    Returns
+    -------
+    Agreement
+        NaN where one grade is all that both judges gave: chance then explains everything.
+
+    Raises
+    ------
+    InputError
+        If the arrays do not fit each other, or an option makes no sense.
+
+    Examples
+    --------
+    >>> first = np.repeat([1.0, 1.0, 0.0, 0.0], [20, 5, 10, 15])  # 25 times 1, 25 times 0
+    >>> second = np.repeat([1.0, 0.0, 1.0, 0.0], [20, 5, 10, 15])  # the same 35 times of 50
+    >>> round(cohen_kappa(first, second, resamples=0).value, 3)
+    0.4
+    """
+    if weights not in get_args(Weights):
+        raise InputError(f"no weights {weights!r}", fix=f"one of {', '.join(get_args(Weights))}")
+    table = _matrix(np.stack([np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)], axis=1))
+    name = {"nominal": "Cohen's kappa"}.get(weights, f"{weights} weighted kappa")
+    return _agreement(name, table, _complete(table), groups, Rule(weights, "apart", 0), (level, resamples, seed))
+
+
+def fleiss_kappa(
+    grades: Floats, *, groups: Ints | None = None, level: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> Agreement:
+    """Compare any number of judges who all judged the same things (Fleiss 1971).
+
+    Things that some judge did not grade are left out; `krippendorff_alpha` makes use of them.
+
+    Parameters
+    ----------
+    grades : (U, J) float64
+    groups, level, resamples, seed
+        As for `cohen_kappa`.
+
+    Examples
+    --------
+    >>> round(fleiss_kappa(np.array([[1, 1, 1], [0, 0, 1], [0, 0, 0]]), resamples=0).value, 3)
+    0.55
+    """
+    table = _matrix(grades)
+    return _agreement(
+        "Fleiss' kappa", table, _complete(table), groups, Rule("nominal", "things", 0), (level, resamples, seed)
+    )
+
+
+def krippendorff_alpha(
+    grades: Floats,
+    scale: Scale = "ordinal",
+    *,
+    groups: Ints | None = None,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Agreement:
+    """Compare any number of judges, where not every judge graded everything (Krippendorff 2011).
+
+    Parameters
+    ----------
+    grades : (U, J) float64
+        NaN: not judged. Things with fewer than two grades are left out.
+    scale
+        What the distance of two grades is: ``nominal``, equal or not; ``ordinal``, how many grades were given between
+        the two; ``interval``, the square of their difference.
+    groups, level, resamples, seed
+        As for `cohen_kappa`.
+
+    Examples
+    --------
+    >>> round(krippendorff_alpha(np.array([[0, 0], [0, 0], [0, 1], [1, 1]]), "nominal", resamples=0).value, 4)
+    0.5333
+    """
+    if scale not in get_args(Scale):
+        raise InputError(f"no scale {scale!r}", fix=f"one of {', '.join(get_args(Scale))}")
+    table = _matrix(grades)
+    several = (~np.isnan(table)).sum(axis=1) > 1
+    rule = Rule("quadratic" if scale == "interval" else scale, "grades", 1)
+    return _agreement(f"Krippendorff's alpha ({scale})", table, several, groups, rule, (level, resamples, seed))
+
+
+def _agreement(
+    name: str, table: Floats, counts_in: Bools, groups: Ints | None, rule: Rule, bootstrap: tuple[float, int, int]
+) -> Agreement:
+    level, resamples, seed = bootstrap
+    _refuse_bootstrap(level, resamples, seed)
+    codes, size = _groups(groups, len(table), counts_in)
+    kept = table[counts_in]
+    note, observed, expected = "", math.nan, math.nan
+    value, interval = math.nan, None
+    if not len(kept):
+        note = "no thing was judged by two judges"
+    else:
+        counts = counted(kept, codes, size, rule)
+        met, chance = distances(np.ones((1, size)), counts, rule)
+        observed, expected = float(met[0]), float(chance[0])
+        value = float(beyond_chance(met, chance)[0])
+        if math.isnan(value):
+            note = "all grades are the same, and chance alone explains that"
+        elif resamples:
+            interval, note = resampled_interval(counts, size, rule, level, resamples, seed)
+    drawn = resamples and interval is not None
+    return Agreement(
+        name, value, observed, expected, interval, level, len(kept), size, table.shape[1], len(table) - len(kept),
+        resamples if drawn else None, seed if drawn else None, note,
+    )  # fmt: skip
+
+
+def _refuse_bootstrap(level: float, resamples: int, seed: int) -> None:
+    if not 0 < level < 1:
+        raise InputError(f"the level {level} is not between 0 and 1", fix="0.95, say")
+    if resamples != 0 and resamples < 100:
+        raise InputError(f"{resamples} resamples are too few", fix="at least 100, or 0 for no interval")
+    if seed < 0:
+        raise InputError(f"the seed {seed} is below 0", fix="give a whole number from 0")
+
+
+def _matrix(grades: Floats) -> Floats:
+    table = np.asarray(grades, dtype=np.float64)
+    if table.ndim != 2:
+        raise InputError(f"the grades have {table.ndim} dimensions", fix="give one row a thing, one column a judge")
+    if np.isinf(table).any():
+        raise InputError("a grade is infinite", fix="give finite numbers, and NaN for what was not judged")
+    return table
+
+
+def _complete(table: Floats) -> Bools:
+    """Mark the things that every one of at least two judges graded."""
+    return (~np.isnan(table)).sum(axis=1) == max(table.shape[1], 2)
+
+
+def _groups(groups: Ints | None, units: int, counts_in: Bools) -> tuple[Ints, int]:
+    """Give the group of each thing that counts, as codes from 0, and how many there are."""
+    if groups is None:
+        count = int(counts_in.sum())
+        return np.arange(count), count
+    groups = np.asarray(groups)
+    if groups.shape != (units,):
+        raise InputError(f"{units} things and groups of shape {groups.shape}", fix="give one group a thing")
+    names, codes = np.unique(groups[counts_in], return_inverse=True)
+    return codes.ravel().astype(np.int64), len(names)

@@ -1,0 +1,185 @@
+"""Whether two systems are as good as each other, within a margin: two one-sided t-tests, or one of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from judged.errors import InputError
+from judged.stats.pairing import ROUNDING, check_share, paired_differences, plain, spread, topics_text
+from judged.stats.results import p_text
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """Whether the second system is as good as the first, within a margin: two one-sided t-tests, or one of them.
+
+    Attributes
+    ----------
+    kind : str
+        ``equivalence``: the difference is within the margin on either side. ``non-inferiority``: the second system is
+        not worse than the first by the margin or more.
+    difference : float
+        Mean of second minus first.
+    margin : float
+    higher_is_better : bool
+        Of the measure; matters for non-inferiority alone.
+    statistic : float
+        t; of two tests, that of the one with the larger p.
+    p : float
+        The probability of data that speak as clearly for it, were it at the margin. NaN for fewer than two topics.
+    interval : (float, float) or None
+        Of level 1 - 2 alpha: it lies within the margin exactly where ``shown`` is true.
+    interval_level, level : float
+        1 - 2 alpha, and 1 - alpha of each one-sided test.
+    shown : bool
+        Whether ``p < alpha``.
+    n, left_out : int
+        Topics that were compared; topics that lack a score for one of the two.
+    note : str
+        What else a reader must know.
+    """
+
+    kind: Literal["equivalence", "non-inferiority"]
+    difference: float
+    margin: float
+    higher_is_better: bool
+    statistic: float
+    p: float
+    interval: tuple[float, float] | None
+    interval_level: float
+    level: float
+    shown: bool
+    n: int
+    left_out: int
+    note: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What may be concluded, and what not."""
+        claim = (
+            f"the two systems differ by less than {self.margin:g}"
+            if self.kind == "equivalence"
+            else f"the second system is worse than the first by less than {self.margin:g}, if at all"
+        )
+        if self.interval is None:
+            return f"It cannot be tested whether {claim}: {self.note}."
+        low, high = self.interval
+        numbers = (
+            f"p {p_text(self.p)}; {self.interval_level:.0%} interval {low:.4f} to {high:.4f}, {topics_text(self.n)}"
+        )
+        note = f" Note: {self.note}." if self.note else ""
+        if self.shown:
+            return f"The data show that {claim} ({numbers}).{note}"
+        return f"The data do not show that {claim} ({numbers}); that is no proof of the contrary.{note}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain values for JSON: what is not defined becomes None."""
+        return {**plain(self), "sentence": self.sentence}
+
+
+def equivalence(first: ArrayLike, second: ArrayLike, margin: float, *, level: float = 0.95) -> Equivalence:
+    """Test whether two systems differ by less than a margin: two one-sided paired t-tests (TOST, Schuirmann 1987).
+
+    A difference that is not significant is no proof of equality; this is the test for it. The margin must be chosen
+    before the scores are seen: the largest difference that nobody would care about.
+
+    Parameters
+    ----------
+    first, second
+        (T,): scores by topic; NaN where the topic has none.
+    margin
+        Above 0, in the measure's unit.
+    level
+        1 - alpha of each of the two tests, above 0.5.
+
+    Returns
+    -------
+    Equivalence
+        Where all differences are the same, t is infinite and p is 0 or 1: the sample shows no variation, which the
+        note says. Fewer than two topics give no p.
+
+    Raises
+    ------
+    InputError
+        If the shapes do not fit, or an option makes no sense.
+
+    Examples
+    --------
+    >>> found = equivalence([0.2, 0.4, 0.5, 0.1, 0.3], [0.21, 0.4, 0.49, 0.12, 0.3], margin=0.03)
+    >>> found.shown, round(found.p, 4)
+    (True, 0.0035)
+    """
+    return _equivalence("equivalence", first, second, margin, level)
+
+
+def non_inferiority(
+    first: ArrayLike, second: ArrayLike, margin: float, *, level: float = 0.95, higher_is_better: bool = True
+) -> Equivalence:
+    """Test whether the second system is worse than the first by less than a margin: a one-sided paired t-test.
+
+    Parameters and degenerate cases are those of `equivalence`.
+
+    Raises
+    ------
+    InputError
+        If the shapes do not fit, or an option makes no sense.
+
+    Examples
+    --------
+    >>> non_inferiority([0.2, 0.4, 0.5], [0.3, 0.4, 0.6], margin=0.1).shown
+    True
+    """
+    return _equivalence("non-inferiority", first, second, margin, level, higher_is_better=higher_is_better)
+
+
+def _equivalence(
+    kind: Literal["equivalence", "non-inferiority"],
+    first: ArrayLike,
+    second: ArrayLike,
+    margin: float,
+    level: float,
+    *,
+    higher_is_better: bool = True,
+) -> Equivalence:
+    if not 0 < margin < math.inf:
+        raise InputError(f"the margin {margin} is not above 0", fix="give the largest difference that does not matter")
+    check_share("level", level, 0.5)
+    differences, left_out = paired_differences(first, second)
+    size, deviation = len(differences), spread(differences)
+    mean = float(differences.mean()) if size else math.nan
+    within = 1 - 2 * (1 - level)
+    statistic, p, interval = math.nan, math.nan, None
+    note = "it takes at least two topics with a score for both systems"
+    if size > 1:
+        error = deviation / math.sqrt(size)
+        distances = (margin + mean, margin - mean)  # from the lower end, and from the upper
+        if kind == "non-inferiority":
+            distances = (distances[0] if higher_is_better else distances[1],)
+        statistic, p = _one_sided(min(distances), error, size - 1)
+        half = _quantile(level, size - 1) * error
+        interval = (mean - half, mean + half)
+        note = "" if error else "all differences are the same, so the t-test takes their mean for exact"
+    return Equivalence(
+        kind, mean, float(margin), higher_is_better, statistic, p, interval, within, level, p < 1 - level,
+        size, left_out, note,
+    )  # fmt: skip
+
+
+def _one_sided(distance: float, error: float, df: int) -> tuple[float, float]:
+    """Give t and P(T >= t) for a mean that is so far on the right side of its limit."""
+    from scipy.special import stdtr
+
+    if error == 0:
+        return (math.inf, 0.0) if distance > ROUNDING else (-math.inf, 1.0)
+    return distance / error, float(stdtr(df, -distance / error))
+
+
+def _quantile(probability: float, df: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, probability))

@@ -1,0 +1,278 @@
+"""Tests of two systems over the same topics: whether a difference is more than luck of the topics."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.errors import InputError
+from judged.stats import bootstrap, classical
+from judged.stats.options import Found, Options
+from judged.stats.pairing import ROUNDING
+from judged.stats.randomisation import randomisation
+from judged.stats.results import Difference, Posterior
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from judged._types import Bools, Floats
+    from judged.stats.results import Alternative
+
+METHODS = {
+    "randomisation": "Fisher's randomisation test: signs of differences flipped at random; interval by inverting it",
+    "t": "Student's paired t-test",
+    "wilcoxon": "Wilcoxon's signed-rank test: zero differences dropped; exact up to 100 topics, with ties too",
+    "sign": "the sign test: wins against losses, ties dropped",
+    "bootstrap": "topics resampled: shifted to a mean of 0 for p, percentiles for the interval",
+    "bca": "topics resampled: bias-corrected and accelerated interval, p by inverting it",
+    "studentised": "topics resampled: interval and p from the bootstrapped t statistic",
+    "ratio": "randomisation test of the ratio of geometric means, as for GMAP",
+    "bayes": "posterior of the mean difference under a reference prior: probabilities instead of a p-value",
+}
+_SPELLINGS = {"randomization": "randomisation", "fisher": "randomisation", "studentized": "studentised"}
+_TESTS: dict[str, Callable[[Floats, Floats, Options], list[Found]]] = {
+    "randomisation": randomisation,
+    "t": classical.student,
+    "wilcoxon": classical.wilcoxon,
+    "sign": classical.signs,
+    "bootstrap": bootstrap.percentile,
+    "bca": bootstrap.bca,
+    "studentised": bootstrap.studentised,
+    "ratio": randomisation,
+    "bayes": classical.bayes,
+}
+_NEED_VARIANCE = {"t", "bootstrap", "bca", "studentised", "bayes"}
+_WITHOUT_INTERVAL = {"wilcoxon", "sign"}
+_LEAST = 1e-150  # smaller differences have no square
+_MOST = 1e100
+
+
+def paired_test(
+    first: ArrayLike,
+    second: ArrayLike,
+    method: str = "randomisation",
+    *,
+    alternative: Alternative = "two-sided",
+    level: float = 0.95,
+    resamples: int = 100_000,
+    seed: int = 0,
+    rope: float = 0.01,
+    floor: float = 1e-5,
+) -> Difference:
+    """Compare two systems by their scores on the same topics.
+
+    Parameters
+    ----------
+    first, second
+        (T,) scores; the same topic at the same place. NaN: no score; the topic is left out, and counted.
+    method
+        A name in `METHODS`; ``randomization``, ``fisher`` and ``studentized`` are understood as well.
+    alternative
+        ``greater``: only a second system that is higher counts; ``less``: only one that is lower.
+    level
+        Of the interval.
+    resamples, seed
+        Of the methods that draw some. The randomisation test lists all 2^T sign flips where these are not more.
+    rope
+        For ``bayes``: mean differences from ``-rope`` to ``rope`` are practically nothing.
+    floor
+        For ``ratio``: lower scores count as this, as 0 has no logarithm.
+
+    Returns
+    -------
+    Difference
+        Second minus first. Without a topic, or with one, p is NaN. If no topic has a difference, p is 1 and the
+        interval 0 to 0. If all have the same one, which is not 0, p is NaN for the methods that judge a mean by how
+        differences vary (all but randomisation, ratio, Wilcoxon and sign). Differences of at most 1e-12 times the
+        largest score are rounding and count as 0.
+
+    Raises
+    ------
+    InputError
+        If the scores or an option cannot be used.
+
+    Examples
+    --------
+    >>> found = paired_test([0.2, 0.4, 0.5, 0.1, 0.3], [0.3, 0.6, 0.6, 0.3, 0.3])
+    >>> found.p, found.exact, found.resamples
+    (0.125, True, 32)
+    """
+    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if one.ndim != 1 or one.shape != two.shape:
+        raise InputError(
+            f"the scores have the shapes {one.shape} and {two.shape}",
+            fix="give two lists of numbers of the same length, the same topic at the same place",
+        )
+    (found,) = paired_tests(
+        np.stack([one, two]),
+        [(0, 1)],
+        method,
+        alternative=alternative,
+        level=level,
+        resamples=resamples,
+        seed=seed,
+        rope=rope,
+        floor=floor,
+    )
+    return found
+
+
+def paired_tests(
+    values: ArrayLike,
+    pairs: Sequence[tuple[int, int]],
+    method: str = "randomisation",
+    *,
+    alternative: Alternative = "two-sided",
+    level: float = 0.95,
+    resamples: int = 100_000,
+    seed: int = 0,
+    rope: float = 0.01,
+    floor: float = 1e-5,
+) -> tuple[Difference, ...]:
+    """Compare many pairs of systems at the cost of a few; each result is that of `paired_test`.
+
+    p-values are not corrected for the number of pairs: see `judged.stats.correction.adjust`.
+
+    Parameters
+    ----------
+    values
+        (S, T): one row a system, one column a topic. NaN: no score.
+    pairs
+        Rows ``(first, second)``.
+    method, alternative, level, resamples, seed, rope, floor
+        As for `paired_test`. Pairs with the same topics share their resamples.
+
+    Returns
+    -------
+    One for each pair, in their order.
+
+    Raises
+    ------
+    InputError
+        If the scores, a pair or an option cannot be used.
+
+    Examples
+    --------
+    >>> scores = [[0.2, 0.4, 0.5, 0.1], [0.3, 0.6, 0.6, 0.3], [0.2, 0.4, 0.5, 0.1]]
+    >>> [found.p for found in paired_tests(scores, [(0, 1), (0, 2)])]
+    [0.125, 1.0]
+    """
+    name = _SPELLINGS.get(method, method)
+    if name not in METHODS:
+        raise InputError(f"no paired test {method!r}", fix=f"one of {', '.join(METHODS)}")
+    options = Options(alternative, level, resamples, seed, rope, floor)
+    scores = _checked(values, name)
+    rows = _rows(pairs, len(scores))
+    if name == "ratio":
+        scores = np.log(np.maximum(scores, floor))
+    shared = ~(np.isnan(scores[rows[:, 0]]) | np.isnan(scores[rows[:, 1]]))
+    results: list[Difference | None] = [None] * len(rows)
+    masks, mask_of = np.unique(shared, axis=0, return_inverse=True)
+    for at, mask in enumerate(masks):
+        alike = np.flatnonzero(mask_of.ravel() == at)
+        for place, found in zip(alike.tolist(), _over(scores, rows[alike], mask, name, options), strict=True):
+            results[place] = found
+    return tuple(found for found in results if found is not None)
+
+
+def _over(
+    scores: Floats, rows: np.ndarray[tuple[int, int], np.dtype[np.intp]], mask: Bools, name: str, options: Options
+) -> list[Difference]:
+    """Compare pairs that share their topics."""
+    first, second = scores[rows[:, 0]][:, mask], scores[rows[:, 1]][:, mask]
+    n = first.shape[1]
+    left_out = len(mask) - n
+    if n < 2:
+        means = (second - first).sum(axis=1) if n else np.full(len(rows), np.nan)
+        unknown = Found(math.nan, math.nan, note=f"{n} {'topic' if n == 1 else 'topics'}: no test is possible")
+        return [_difference(name, mean, math.nan, n, left_out, unknown, options) for mean in means.tolist()]
+    largest = np.maximum(np.abs(first), np.abs(second))
+    differences = _snapped(second - first, np.maximum(ROUNDING * largest.max(axis=1), _LEAST))
+    means = differences.mean(axis=1)
+    level = differences.min(axis=1) == differences.max(axis=1)
+    deviations = np.where(level, 1.0, differences.std(axis=1, ddof=1))
+    effects = np.where(level, np.nan, means / deviations)
+    answers: list[Found] = [_level(float(row[0]), name, options) for row in differences]
+    tested = np.any(differences != 0, axis=1) & ~(level & (name in _NEED_VARIANCE))
+    if tested.any():
+        rounding = ROUNDING * (largest.sum(axis=1) + np.abs(differences).sum(axis=1))
+        found = _TESTS[name](differences[tested], rounding[tested], options)
+        for place, answer in zip(np.flatnonzero(tested).tolist(), found, strict=True):
+            answers[place] = answer
+    return [
+        _difference(name, mean, effect, n, left_out, answer, options)
+        for mean, effect, answer in zip(means.tolist(), effects.tolist(), answers, strict=True)
+    ]
+
+
+def _level(value: float, name: str, options: Options) -> Found:
+    """Answer where all topics have the same difference and the method has no use for it."""
+    if value:
+        return Found(math.nan, math.nan, note=f"all topics have the same difference: {name} needs some variation")
+    posterior = Posterior(0.5, 0.5, 0.0, 1.0, 0.0, options.rope) if name == "bayes" else None
+    return Found(
+        statistic={"ratio": 1.0, "bayes": 0.5}.get(name, 0.0),
+        p=math.nan if name == "bayes" else 1.0,
+        interval=None if name in _WITHOUT_INTERVAL else options.interval(0.0, 0.0),
+        exact=name != "bayes",
+        note="no topic has a difference",
+        posterior=posterior,
+    )
+
+
+def _difference(
+    name: str, mean: float, effect: float, n: int, left_out: int, found: Found, options: Options
+) -> Difference:
+    ratio = name == "ratio" and found.resamples is not None
+    return Difference(
+        method=name,
+        difference=mean,
+        statistic=math.exp(mean) if ratio else found.statistic,
+        p=found.p,
+        interval=found.interval,
+        level=options.level,
+        effect=effect,
+        n=n,
+        left_out=left_out,
+        resamples=found.resamples,
+        exact=found.exact,
+        seed=found.seed,
+        alternative=options.alternative,
+        note=found.note,
+        posterior=found.posterior,
+    )
+
+
+def _checked(values: ArrayLike, name: str) -> Floats:
+    scores = np.asarray(values, dtype=np.float64)
+    if scores.ndim != 2:
+        raise InputError(f"the scores have {scores.ndim} dimensions", fix="give one row a system, one column a topic")
+    known = scores[~np.isnan(scores)]
+    if np.any(np.abs(known) > _MOST):
+        raise InputError("a score is infinite, or as good as", fix="give finite scores, or NaN for no score")
+    if name == "ratio" and np.any(known < 0):
+        raise InputError("a score is below 0, and a ratio of geometric means is of none", fix="take randomisation")
+    return scores
+
+
+def _rows(pairs: Sequence[tuple[int, int]], systems: int) -> np.ndarray[tuple[int, int], np.dtype[np.intp]]:
+    rows = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    if np.any((rows < 0) | (rows >= systems)):
+        raise InputError(f"a pair names a row that is not there: there are {systems}", fix="count rows from 0")
+    return rows
+
+
+def _snapped(differences: Floats, rounding: Floats) -> Floats:
+    """Make sizes that differ by rounding alone the same size, and those that are rounding alone 0; rows (P, T)."""
+    sizes = np.abs(differences)
+    order = np.argsort(sizes, axis=1)
+    rising = np.take_along_axis(sizes, order, axis=1)
+    steps = np.diff(rising, axis=1, prepend=0.0)
+    level = np.maximum.accumulate(np.where(steps > rounding[:, None], rising, 0.0), axis=1)
+    snapped = np.empty_like(level)
+    np.put_along_axis(snapped, order, level, axis=1)
+    return np.copysign(snapped, differences) + 0.0

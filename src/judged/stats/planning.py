@@ -1,0 +1,262 @@
+"""What could be seen with the topics at hand, and how many would be needed: plans made from scores."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.errors import InputError
+from judged.stats.pairing import complete_topics, paired_differences, plain, score_matrix, spread, topics_text
+from judged.stats.sample_size import (
+    Design,
+    minimum_detectable,
+    power,
+    power_anova,
+    topics_needed_anova,
+    topics_needed_interval,
+    topics_needed_t,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = [
+    "Design",
+    "PairPlan",
+    "Plan",
+    "minimum_detectable",
+    "plan",
+    "plan_of_sd",
+    "power",
+    "power_anova",
+    "topics_needed_anova",
+    "topics_needed_interval",
+    "topics_needed_t",
+]
+
+
+@dataclass(frozen=True)
+class PairPlan:
+    """What could be seen between two systems.
+
+    Attributes
+    ----------
+    first, second : int
+        Their rows.
+    n, left_out : int
+        Topics with a score for both, and without.
+    difference : float
+        The observed mean of second minus first; it plays no part in the plan.
+    sd : float
+        The standard deviation of the differences (n - 1); NaN for fewer than two topics.
+    topics : int
+        The number of topics that is planned for: n, unless another was asked for.
+    detectable : float
+        The smallest true difference that is found with the asked power.
+    topics_needed : int or None
+        For the difference that was asked for. None without one, and where the deviation is not known.
+    """
+
+    first: int
+    second: int
+    n: int
+    left_out: int
+    difference: float
+    sd: float
+    topics: int
+    detectable: float
+    topics_needed: int | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the paired t-test could see with so many topics.
+
+    Attributes
+    ----------
+    topics : int
+        The number of topics that is planned for.
+    n, left_out : int
+        Topics that the deviation was estimated from: those with a score for every system; and the others. Both 0
+        where the deviation was given.
+    systems : int
+        0 where the deviation was given.
+    sd : float
+        The standard deviation of the differences between two systems: over all pairs, the root of the mean variance.
+        This is the root of twice the residual mean square of a two-way ANOVA.
+    detectable : float
+        The smallest true difference that is found with the asked power. NaN where it is not known.
+    alpha, power : float
+        The level of the two-sided test, and the probability of finding the difference.
+    difference : float or None
+        The difference that was asked for.
+    topics_needed : int or None
+        The topics to find it. None without one, and where the deviation is not known or 0.
+    pairs : tuple of PairPlan
+        Every two systems, each with its own deviation and its own topics.
+    """
+
+    topics: int
+    n: int
+    left_out: int
+    systems: int
+    sd: float
+    detectable: float
+    alpha: float
+    power: float
+    difference: float | None = None
+    topics_needed: int | None = None
+    pairs: tuple[PairPlan, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The plan in plain words."""
+        if math.isnan(self.detectable):
+            return f"{topics_text(self.n if self.systems else self.topics)}: too few to plan from; it takes two."
+        if self.sd == 0:
+            return "The differences do not vary between these topics: nothing can be planned from them."
+        these = "these " if self.systems and self.topics == self.n else ""
+        rule = f"{self.power:.0%} power, alpha {self.alpha:g}"
+        text = f"With {these}{topics_text(self.topics)} you could detect {amount(self.detectable)} ({rule})."
+        if self.systems > 2:
+            low, high = self.range
+            text += f" Between two of the {self.systems} systems it is from {amount(low)} to {amount(high)}."
+        if self.topics_needed is not None:
+            text += f" To detect {self.difference:g} you would need {topics_text(self.topics_needed)}."
+        return text
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the largest of the pairs' detectable differences; NaN where no pair has one."""
+        known = [pair.detectable for pair in self.pairs if not math.isnan(pair.detectable)]
+        return (min(known), max(known)) if known else (math.nan, math.nan)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain values for JSON: what is not known becomes None."""
+        return {**plain(self), "range": plain(self.range), "sentence": self.sentence}
+
+
+def plan(
+    values: ArrayLike,
+    *,
+    topics: int | None = None,
+    difference: float | None = None,
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> Plan:
+    """Say which differences between systems could be seen, by how much theirs vary from topic to topic.
+
+    The observed differences play no part: the power for what was observed would only restate its p-value.
+
+    Parameters
+    ----------
+    values
+        (S, T): scores of at least two systems by topic; NaN where there is none.
+    topics
+        Plan for another number of topics than these.
+    difference
+        Also say how many topics would be needed to see a true difference of this size.
+    alpha, power
+        The level of the two-sided paired t-test; the probability of finding the difference. For many comparisons
+        give an alpha that is divided by their number.
+
+    Returns
+    -------
+    Plan
+        With fewer than two topics nothing is known (NaN). Differences that do not vary have a deviation of 0, from
+        which nothing can be planned; the sentence says so.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two systems, or an option makes no sense.
+
+    Examples
+    --------
+    >>> found = plan([[0.2, 0.4, 0.5, 0.1, 0.3], [0.3, 0.6, 0.5, 0.3, 0.3]], difference=0.05)
+    >>> found.sentence
+    'With these 5 topics you could detect 0.168 (80% power, alpha 0.05). To detect 0.05 you would need 34 topics.'
+    """
+    scores = score_matrix(values)
+    _check_topics(topics)
+    complete, left_out = complete_topics(scores)
+    pairs: list[PairPlan] = []
+    for first, second in combinations(range(len(scores)), 2):
+        differences, lacking = paired_differences(scores[first], scores[second])
+        n, sd = len(differences), spread(differences)
+        mean, at = float(differences.mean()) if n else math.nan, topics or n
+        found = minimum_detectable(sd, at, alpha, power)
+        needed = _needed(difference, sd, alpha, power)
+        pairs.append(PairPlan(first, second, n, lacking, mean, sd, at, found, needed))
+    n = complete.shape[1]
+    sd = _pooled(pairs)
+    made = _made(sd, topics or n, difference, alpha, power)
+    return Plan(topics or n, n, left_out, len(scores), sd, *made, pairs=tuple(pairs))
+
+
+def plan_of_sd(
+    sd: float, topics: int, *, difference: float | None = None, alpha: float = 0.05, power: float = 0.8
+) -> Plan:
+    """Make a plan from a standard deviation of differences that is known or assumed; else as `plan`.
+
+    From the standard deviation of single scores, as a paper may report it, the upper bound of what is needed here is
+    about that times the square root of 2; systems that find the same topics hard differ by less.
+
+    Raises
+    ------
+    InputError
+        If an option makes no sense.
+
+    Examples
+    --------
+    >>> plan_of_sd(0.1, 43).sentence
+    'With 43 topics you could detect 0.044 (80% power, alpha 0.05).'
+    """
+    _check_topics(topics)
+    if math.isnan(sd):
+        raise InputError("the standard deviation is no number", fix="give 0 or more")
+    return Plan(topics, 0, 0, 0, float(sd), *_made(sd, topics, difference, alpha, power))
+
+
+def amount(value: float) -> str:
+    """Write a difference for people: three decimals, two digits of a small one.
+
+    >>> amount(0.03125), amount(0.00123), amount(12.3456), amount(math.nan)
+    ('0.031', '0.0012', '12.346', '-')
+    """
+    if math.isnan(value):
+        return "-"
+    return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"
+
+
+def _made(
+    sd: float, topics: int, difference: float | None, alpha: float, power: float
+) -> tuple[float, float, float, float | None, int | None]:
+    """Give the fields of a plan from `detectable` on."""
+    detectable = minimum_detectable(sd, topics, alpha, power)
+    return detectable, alpha, power, difference, _needed(difference, sd, alpha, power)
+
+
+def _needed(difference: float | None, sd: float, alpha: float, power: float) -> int | None:
+    """Give the topics for a difference; from no variation, none can be given."""
+    if difference is None or math.isnan(sd) or sd == 0:
+        return None
+    return topics_needed_t(difference, sd, alpha, power)
+
+
+def _pooled(pairs: list[PairPlan]) -> float:
+    """Pool the deviations of the pairs, each weighing by its degrees of freedom."""
+    known = [(pair.sd**2, pair.n - 1) for pair in pairs if not math.isnan(pair.sd)]
+    if not known:
+        return math.nan
+    variances, weights = zip(*known, strict=True)
+    return float(np.sqrt(np.average(variances, weights=weights)))
+
+
+def _check_topics(topics: int | None) -> None:
+    if topics is not None and topics < 1:
+        raise InputError(f"{topics} topics make no sense", fix="give a whole number from 1")

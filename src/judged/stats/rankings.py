@@ -1,0 +1,254 @@
+"""How alike two rankings of systems are: tau, tau_AP, Spearman. Sees only scores; more is better."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from judged._types import Bools, Floats, Ints
+
+    Signs: TypeAlias = NDArray[np.int8]
+
+Ties: TypeAlias = Literal["a", "b"]
+
+_CHUNK = 512  # rows of the matrix of pairs held at a time
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """How alike two orders of the same things are.
+
+    Attributes
+    ----------
+    method : str
+    value : float
+        From -1, reversed, to 1, the same; NaN where it is undefined.
+    n : int
+        How many things were ranked by both.
+    left_out : int
+        Those without a score in one of the two.
+    concordant, discordant : int
+        Pairs in the same order in both, and in opposite orders: the swaps.
+    tied : int
+        Pairs that are tied in at least one of the two.
+    note : str
+        Why there is no value.
+    """
+
+    method: str
+    value: float
+    n: int
+    left_out: int
+    concordant: int
+    discordant: int
+    tied: int
+    note: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Say in plain words what was found."""
+        if math.isnan(self.value):
+            return f"{self.method} is undefined: {self.note}."
+        pairs = self.concordant + self.discordant + self.tied
+        ties = f", {self.tied} are tied in one ranking or both" if self.tied else ""
+        return (
+            f"{self.method} is {self.value:.3f} over {self.n} ranked things: of {pairs} pairs {self.discordant} stand"
+            f" the other way round{ties}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, ready for JSON."""
+        return asdict(self) | {"sentence": self.sentence}
+
+
+def kendall_tau(first: Floats, second: Floats, ties: Ties = "b") -> Correlation:
+    """Give Kendall's tau of two lists of scores.
+
+    Parameters
+    ----------
+    first, second : (N,) float64
+        NaN: not ranked, and left out.
+    ties
+        ``b``: divided by the number of pairs that could be in order (Kendall 1945), for two rankings that are equals.
+        ``a``: divided by the number of all pairs, so that a tie counts as half right; for a ranking against the true
+        one.
+
+    Returns
+    -------
+    Correlation
+        NaN below two things, and for ``b`` where one ranking is one tie.
+
+    Raises
+    ------
+    InputError
+        If the lists are not of the same length, or there are no such ties.
+
+    Examples
+    --------
+    >>> kendall_tau(np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.4, 0.2, 0.3, 0.1])).sentence
+    'tau_b is 0.667 over 4 ranked things: of 6 pairs 1 stand the other way round.'
+    """
+    _known_ties(ties)
+    kept_first, kept_second, left_out = _both(first, second)
+    pairs = _count_pairs(kept_first, kept_second)
+    all_pairs = len(kept_first) * (len(kept_first) - 1) // 2
+    untied = (all_pairs, all_pairs) if ties == "a" else (all_pairs - pairs[2], all_pairs - pairs[3])
+    value = (pairs[0] - pairs[1]) / math.sqrt(untied[0] * untied[1]) if all(untied) else math.nan
+    return _correlation(f"tau_{ties}", value, len(kept_first), left_out, pairs)
+
+
+def tau_ap(truth: Floats, estimate: Floats, ties: Ties = "a") -> Correlation:
+    """Give the AP correlation of two lists of scores: as tau, but swaps at the top count more.
+
+    It is the mean over all things but the first, of the share of those above it that belong there (Yilmaz, Aslam and
+    Robertson 2008), stretched to -1 to 1. Ties are treated as by Urbano and Marrero 2017.
+
+    Parameters
+    ----------
+    truth, estimate : (N,) float64
+        NaN: not ranked, and left out.
+    ties
+        ``a``: the truth has no ties, and those of the estimate are broken in every way: the mean of all. Without ties
+        it is tau_AP as first defined. ``b``: both may have ties and are equals: things are compared with what stands
+        above their tie, and the mean of both directions is taken.
+
+    Returns
+    -------
+    Correlation
+        NaN below two things, and for ``b`` where one ranking is one tie.
+
+    Raises
+    ------
+    InputError
+        If the lists are not of the same length, there are no such ties, or for ``a`` the truth has some.
+
+    Examples
+    --------
+    >>> bottom = tau_ap(np.array([4.0, 3.0, 2.0, 1.0]), np.array([4.0, 3.0, 1.0, 2.0])).value
+    >>> top = tau_ap(np.array([4.0, 3.0, 2.0, 1.0]), np.array([3.0, 4.0, 2.0, 1.0])).value
+    >>> round(bottom, 4), round(top, 4)  # one swap each: C(i) / (i - 1) is 1, 1, 2/3 and 0, 1, 1
+    (0.7778, 0.3333)
+    """
+    _known_ties(ties)
+    x, y, left_out = _both(truth, estimate)
+    pairs = _count_pairs(x, y)
+    if ties == "a" and pairs[2]:
+        raise InputError("the true ranking has ties, which tau_AP,a does not know", fix='use ties="b"')
+    value = math.nan
+    if len(x) > 1:
+        value = _tau_ap_a(x, y) if ties == "a" else (_tau_ap_b(x, y) + _tau_ap_b(y, x)) / 2
+    return _correlation(f"tau_AP,{ties}", value, len(x), left_out, pairs)
+
+
+def spearman(first: Floats, second: Floats) -> Correlation:
+    """Give Spearman's rho: the correlation of ranks, where tied things share the mean of their ranks.
+
+    Examples
+    --------
+    >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])).value
+    0.5
+    """
+    x, y, left_out = _both(first, second)
+    pairs = _count_pairs(x, y)
+    value = math.nan
+    if len(x) > 1:
+        one, other = (2 * (ranks := _mean_ranks(side)) - (len(ranks) + 1) for side in (x, y))  # whole numbers
+        spread = math.sqrt(float(one @ one) * float(other @ other))
+        value = float(one @ other) / spread if spread else math.nan
+    return _correlation("Spearman's rho", value, len(x), left_out, pairs)
+
+
+def _known_ties(ties: str) -> None:
+    if ties not in get_args(Ties):
+        raise InputError(f"no treatment of ties {ties!r}", fix=f"one of {', '.join(get_args(Ties))}")
+
+
+def _both(first: Floats, second: Floats) -> tuple[Floats, Floats, int]:
+    """Leave what both lists rank, and count what they do not."""
+    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if one.ndim != 1 or one.shape != other.shape:
+        raise InputError(f"lists of shapes {one.shape} and {other.shape}", fix="give two lists of the same length")
+    known: Bools = ~(np.isnan(one) | np.isnan(other))
+    return one[known], other[known], int((~known).sum())
+
+
+def _correlation(method: str, value: float, n: int, left_out: int, pairs: tuple[int, int, int, int]) -> Correlation:
+    concordant, discordant, _, _ = pairs
+    tied = n * (n - 1) // 2 - concordant - discordant
+    note = ""
+    if math.isnan(value):
+        note = "one of the two rankings is a single tie" if n > 1 else "fewer than two things are ranked by both"
+    return Correlation(method, value, n, left_out, concordant, discordant, tied, note)
+
+
+def _rows(x: Floats, y: Floats) -> Iterator[tuple[Signs, Signs]]:
+    """Give, for some things at a time, on which side of each other thing they stand in both lists: (R, N) signs."""
+    for start in range(0, len(x), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        yield _sides(x, part), _sides(y, part)
+
+
+def _sides(scores: Floats, part: slice) -> Signs:
+    these = scores[part, None]
+    return (these > scores).astype(np.int8) - (these < scores).astype(np.int8)
+
+
+def _count_pairs(x: Floats, y: Floats) -> tuple[int, int, int, int]:
+    """Count the pairs that are concordant, discordant, tied in the first list, and tied in the second."""
+    counts = np.zeros(4, dtype=np.int64)
+    for one, other in _rows(x, y):
+        counts += [((one * other) > 0).sum(), ((one * other) < 0).sum(), (one == 0).sum(), (other == 0).sum()]
+    counts[2:] -= len(x)  # each thing with itself
+    concordant, discordant, tied_first, tied_second = (counts // 2).tolist()
+    return concordant, discordant, tied_first, tied_second
+
+
+def _above(x: Floats, y: Floats) -> Floats:
+    """Count for each thing those that stand above it in both lists: (N,)."""
+    parts = [((one < 0) & (other < 0)).sum(axis=1) for one, other in _rows(x, y)]
+    return np.concatenate(parts).astype(np.float64)
+
+
+def _first_ranks(y: Floats) -> tuple[Ints, Ints]:
+    """Give the rank of the first of each thing's equals, and how many these are."""
+    falling = np.sort(-y)
+    first = np.searchsorted(falling, -y, side="left")
+    return first + 1, np.searchsorted(falling, -y, side="right") - first
+
+
+def _mean_ranks(scores: Floats) -> Floats:
+    first, size = _first_ranks(scores)
+    return first + (size - 1) / 2
+
+
+def _tau_ap_a(x: Floats, y: Floats) -> float:
+    """Average over all orders of the tied: those above the tie at each place in it, and half of those within it."""
+    first, size = _first_ranks(y)
+    n = len(x)
+    rank = np.arange(1, n + 1)
+    inverse = np.cumsum(np.divide(1.0, rank - 1, out=np.zeros(n), where=rank > 1))  # 1 / (rank - 1), summed up
+    before = np.concatenate(([0.0], inverse))
+    last = first + size - 1
+    above = _above(x, y) * (before[last] - before[first - 1]) / size
+    # at the k-th place behind the first of the tie, k of its equals stand above, and half of them rightly
+    within = ((size - 1) - (first - 1) * (before[last] - before[first])) / 2 / size
+    return float(2 * (above + within).sum() / (n - 1) - 1)
+
+
+def _tau_ap_b(x: Floats, y: Floats) -> float:
+    """Compare each thing with what stands above its tie in the second list; the first tie has nothing above."""
+    first, _ = _first_ranks(y)
+    lower = first > 1
+    if not lower.any():
+        return math.nan
+    return float(2 * (_above(x, y)[lower] / (first[lower] - 1)).mean() - 1)

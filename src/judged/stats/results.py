@@ -1,0 +1,141 @@
+"""What a comparison of two systems found: the number, how sure it is, and what may be said about it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
+
+_LEAST_P = 1e-300  # below this a p-value is no number to be quoted: floats end soon after
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What a Bayesian comparison believes about the mean difference after seeing the topics.
+
+    Parameters
+    ----------
+    higher
+        Probability that the second system's true mean is higher.
+    lower
+        Probability that it is lower: ``1 - higher``.
+    practically_higher, equivalent, practically_lower
+        Probabilities that the mean difference is above, inside and below the region of practical equivalence.
+    rope
+        That region is from ``-rope`` to ``rope``.
+    """
+
+    higher: float
+    lower: float
+    practically_higher: float
+    equivalent: float
+    practically_lower: float
+    rope: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The second system minus the first, over the topics that have a score for both.
+
+    Parameters
+    ----------
+    method
+        A name in `judged.stats.paired.METHODS`.
+    difference
+        Mean of the differences; for ``ratio`` the logarithm of the ratio of the geometric means. NaN without a topic.
+    statistic
+        What the test is made of: see the method.
+    p
+        Probability of a difference at least as large if there were none. NaN where there is no test: fewer than
+        two topics, or ``bayes``.
+    interval
+        For `difference`; a one-sided test has an infinite limit. None where the method gives none.
+    level
+        Of the interval; the test asks whether ``p <= 1 - level``.
+    effect
+        Cohen's dz: mean of the differences over their standard deviation. NaN if that is 0, or for one topic.
+    n, left_out
+        Topics that were compared; topics that lack a score for one of the two.
+    resamples
+        How many were drawn, or all there are where `exact`; None for a method that draws none.
+    exact
+        The p-value is that of the exact null distribution, not of a sample from it or an approximation.
+    seed
+        Of the resamples; None where nothing was drawn.
+    alternative
+        ``greater``: the second system is higher.
+    note
+        What else a reader must know.
+    posterior
+        For ``bayes``.
+    adjusted, correction
+        The p-value after correction for many comparisons, and how; see `corrected`.
+
+    Examples
+    --------
+    >>> from judged.stats.paired import paired_test
+    >>> found = paired_test([0.2, 0.4, 0.5, 0.1], [0.3, 0.6, 0.6, 0.3], "t")
+    >>> round(found.difference, 3), round(found.p, 4), found.significant
+    (0.15, 0.0138, True)
+    """
+
+    method: str
+    difference: float
+    statistic: float
+    p: float
+    interval: tuple[float, float] | None
+    level: float
+    effect: float
+    n: int
+    left_out: int
+    resamples: int | None
+    exact: bool
+    seed: int | None
+    alternative: Alternative
+    note: str = ""
+    posterior: Posterior | None = None
+    adjusted: float | None = None
+    correction: str = ""
+
+    @property
+    def decisive_p(self) -> float:
+        """The p-value that decides: the adjusted one where there was a correction."""
+        return self.p if self.adjusted is None else self.adjusted
+
+    @property
+    def significant(self) -> bool:
+        """Whether the deciding p-value is at most ``1 - level``; never for NaN."""
+        return self.decisive_p <= (1 - self.level) * (1 + 1e-12)
+
+    @property
+    def sentence(self) -> str:
+        """What may be concluded, and what not, in plain words."""
+        from judged.stats.wording import sentence
+
+        return sentence(self)
+
+    def corrected(self, adjusted: float, correction: str) -> Difference:
+        """Give the same difference with a p-value adjusted for the other comparisons made.
+
+        The interval is not adjusted: it covers one difference at a time.
+        """
+        return replace(self, adjusted=adjusted, correction=correction)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain values for JSON: NaN and infinite limits become None."""
+        from judged.stats.pairing import plain
+
+        return {**plain(self), "sentence": self.sentence}
+
+
+def p_text(p: float) -> str:
+    """Write a p-value for people, for a place such as ``p = 0.012``; one too small for a float is bounded.
+
+    >>> [f"p {p_text(p)}" for p in (0.25, 0.01234, 0.000012, 0.0, float("nan"))]
+    ['p = 0.25', 'p = 0.012', 'p = 1.2e-05', 'p < 1e-300', 'p undefined']
+    """
+    if math.isnan(p):
+        return "undefined"
+    return f"< {_LEAST_P:g}" if p < _LEAST_P else f"= {p:.2g}"

@@ -1,0 +1,191 @@
+"""Whether a result rests on a few topics: each left out in turn; with `stability`, `discrimination`, `reliability`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.stats.discrimination import Discrimination, discriminative_power
+from judged.stats.pairing import ROUNDING, check_share, paired_differences, plain, topics_text
+from judged.stats.reliability import Coefficient, Reliability, reliability
+from judged.stats.stability import Stability, SwapBin, stability
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from judged._types import Bools, Floats, Ints
+
+__all__ = [
+    "Coefficient",
+    "Discrimination",
+    "LeaveOneTopicOut",
+    "Reliability",
+    "Stability",
+    "SwapBin",
+    "discriminative_power",
+    "leave_one_topic_out",
+    "reliability",
+    "stability",
+]
+
+
+@dataclass(frozen=True)
+class LeaveOneTopicOut:
+    """A difference and its significance, with each topic left out in turn.
+
+    Attributes
+    ----------
+    method : str
+        The test, as in `judged.stats.paired.METHODS`.
+    alpha : float
+    difference, p : float
+        Of all topics: the mean of second minus first.
+    topics : tuple of int
+        The columns of the topics that have a score for both.
+    differences, p_values : tuple of float
+        Without each of these topics; NaN where nothing is left to test.
+    sign_rests_on : tuple of int
+        The topics (columns) without which the sign of the difference is another, or the difference is gone.
+    significance_rests_on : tuple of int
+        The topics without which the answer to ``p <= alpha`` is another, whichever way.
+    to_reverse : int or None
+        The least number of topics whose removal leaves no difference, or one of the other sign. None where there is
+        none to begin with, or all topics agree.
+    standard_error : float
+        The jackknife's, of the difference. NaN for fewer than two topics.
+    left_out : int
+        Topics without a score for both.
+    """
+
+    method: str
+    alpha: float
+    difference: float
+    p: float
+    topics: tuple[int, ...]
+    differences: tuple[float, ...]
+    p_values: tuple[float, ...]
+    sign_rests_on: tuple[int, ...]
+    significance_rests_on: tuple[int, ...]
+    to_reverse: int | None
+    standard_error: float
+    left_out: int
+
+    @property
+    def sentence(self) -> str:
+        """What leaving topics out shows, in plain words."""
+        if len(self.topics) < 2:
+            return f"{topics_text(len(self.topics))}: none can be left out."
+        if self.to_reverse is None and not self.sign_rests_on and self.differences == (0.0,) * len(self.topics):
+            return "The two systems do not differ, whichever topic is left out."
+        sign = (
+            f"The sign of the difference rests on single topics ({len(self.sign_rests_on)} of {len(self.topics)})"
+            if self.sign_rests_on
+            else "The sign of the difference rests on no single topic"
+        )
+        if math.isnan(self.p):
+            significance = "there is no p-value that could rest on anything"
+        else:
+            state = "significant" if self.p <= self.alpha else "not significant"
+            significance = (
+                f"that it is {state} (alpha {self.alpha:g}) rests on single topics ({len(self.significance_rests_on)})"
+                if self.significance_rests_on
+                else f"it stays {state} (alpha {self.alpha:g}) whichever topic is left out"
+            )
+        reverse = (
+            ""
+            if self.to_reverse is None
+            else f" Removing the {self.to_reverse} most favourable of the {len(self.topics)} topics would undo it."
+        )
+        return f"{sign}; {significance}.{reverse}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain values for JSON: what is not defined becomes None."""
+        return {**plain(self), "sentence": self.sentence}
+
+
+def leave_one_topic_out(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    alpha: float = 0.05,
+    method: str = "t",
+    resamples: int = 100_000,
+    seed: int = 0,
+) -> LeaveOneTopicOut:
+    """Compare two systems again with each topic left out, to see whether the result rests on one.
+
+    Parameters
+    ----------
+    first, second
+        (T,): scores by topic; NaN where the topic has none.
+    alpha
+        The level of the test.
+    method, resamples, seed
+        The test, as in `judged.stats.paired.paired_test`; it is done once a topic.
+
+    Returns
+    -------
+    LeaveOneTopicOut
+        With no difference at all nothing rests on any topic.
+
+    Raises
+    ------
+    InputError
+        If the shapes do not fit, or an option makes no sense.
+
+    Examples
+    --------
+    >>> found = leave_one_topic_out([0.2, 0.4, 0.5, 0.1], [0.3, 0.3, 0.4, 0.9])
+    >>> found.sign_rests_on, found.to_reverse, round(found.differences[3], 4)
+    ((3,), 1, -0.0333)
+    """
+    from judged.stats.paired import paired_test
+
+    check_share("alpha", alpha)
+    differences, left_out = paired_differences(first, second)
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    topics = np.flatnonzero(~(np.isnan(a) | np.isnan(b)))
+    a, b, n = a[topics], b[topics], len(topics)
+
+    def p_of(kept: Ints | Bools) -> float:
+        return paired_test(a[kept], b[kept], method, level=1 - alpha, resamples=resamples, seed=seed).p
+
+    others = ~np.eye(n, dtype=np.bool_)
+    mean = float(differences.mean()) if n else math.nan
+    without = [float(differences[kept].mean()) if n > 1 else math.nan for kept in others]
+    p = p_of(np.arange(n)) if n else math.nan
+    p_without = [p_of(kept) if n > 1 else math.nan for kept in others]
+    sign = _sign(mean, differences)
+    rests = [at for at, other in enumerate(without) if n > 1 and sign and _sign(other, differences) != sign]
+    changes = [at for at, other in enumerate(p_without) if n > 1 and (other <= alpha) != (p <= alpha)]
+    error = math.sqrt((n - 1) / n * float(((np.array(without) - mean) ** 2).sum())) if n > 1 else math.nan
+    return LeaveOneTopicOut(
+        method=method,
+        alpha=alpha,
+        difference=mean,
+        p=p,
+        topics=tuple(topics.tolist()),
+        differences=tuple(without),
+        p_values=tuple(p_without),
+        sign_rests_on=tuple(topics[rests].tolist()),
+        significance_rests_on=tuple(topics[changes].tolist()),
+        to_reverse=_to_reverse(differences * sign) if sign else None,
+        standard_error=error,
+        left_out=left_out,
+    )
+
+
+def _sign(mean: float, differences: Floats) -> int:
+    """Give the sign of a mean of these differences, 0 where it is 0 but for rounding."""
+    scale = float(np.abs(differences).max(initial=0.0))
+    return 0 if math.isnan(mean) or abs(mean) <= ROUNDING * scale else int(math.copysign(1, mean))
+
+
+def _to_reverse(differences: Floats) -> int | None:
+    """Count how many of the largest must go until the sum is not above 0; None if that takes all."""
+    rest = np.cumsum(np.sort(differences))[::-1]  # the sum without the 0, 1, 2, ... largest
+    gone = np.flatnonzero(rest <= ROUNDING * np.abs(differences).max())
+    return int(gone[0]) if len(gone) else None

@@ -1,0 +1,219 @@
+"""How far separate sets of topics agree on the order of systems: swap rates by size of the difference, and tau."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.errors import InputError
+from judged.stats.pairing import ROUNDING, complete_topics, plain, score_matrix, topics_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import ArrayLike
+
+    from judged._types import Floats, Ints
+
+_CELLS = 1 << 21  # numbers held at a time
+_ACCEPTED = 0.05  # of swaps: Voorhees and Buckley call a difference reliable from here on
+
+
+@dataclass(frozen=True)
+class SwapBin:
+    """How often two systems swapped places whose difference in one set of topics was so large.
+
+    Attributes
+    ----------
+    low, high : float
+        Of the absolute difference: ``low <= difference < high``; the last bin has no end.
+    pairs, swaps : int
+        Comparisons that fell into the bin, and those in which the other set of topics had the order reversed.
+    """
+
+    low: float
+    high: float
+    pairs: int
+    swaps: int
+
+    @property
+    def rate(self) -> float:
+        """Swaps by comparison; NaN for an empty bin."""
+        return self.swaps / self.pairs if self.pairs else math.nan
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How far two separate sets of topics agree on the order of the systems.
+
+    Attributes
+    ----------
+    systems, n, left_out : int
+        Systems; topics with a score for every system; the others.
+    size : int
+        Topics in each of the two sets.
+    samples, seed : int
+        How often two sets were drawn.
+    bins : tuple of SwapBin
+    swap_rate : float
+        Over all comparisons in which the first set had a difference; none in the second is no swap.
+    reliable_difference : float
+        The least lower end of a bin from which on no bin swaps in more than 5% of its comparisons; infinite if there
+        is none. It holds for sets of this size; with more topics it would be smaller.
+    tau : float
+        Kendall's tau-b between the orders of the systems in the two sets: mean over the samples. NaN where all
+        systems tied.
+    tau_interval : (float, float)
+        The middle 95% of the samples.
+    """
+
+    systems: int
+    n: int
+    left_out: int
+    size: int
+    samples: int
+    seed: int
+    bins: tuple[SwapBin, ...]
+    swap_rate: float
+    reliable_difference: float
+    tau: float
+    tau_interval: tuple[float, float]
+
+    @property
+    def sentence(self) -> str:
+        """What the sets of topics show, in plain words."""
+        if math.isnan(self.tau):
+            return "The topics, or the differences between the systems, are too few to compare sets of topics."
+        reliable = (
+            "no difference is large enough to be reversed in less than 5% of the cases"
+            if math.isinf(self.reliable_difference)
+            else f"a difference of {self.reliable_difference:g} or more is reversed in at most 5% of the cases"
+        )
+        return (
+            f"Two separate sets of {topics_text(self.size)} order two systems the other way round in "
+            f"{self.swap_rate:.1%} of the cases; {reliable}; tau between the orders is {self.tau:.3f} "
+            f"({self.tau_interval[0]:.3f} to {self.tau_interval[1]:.3f})."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain values for JSON: what is not defined becomes None."""
+        bins = [{**plain(one), "rate": plain(one.rate)} for one in self.bins]
+        return {**plain(self), "bins": bins, "sentence": self.sentence}
+
+
+def stability(
+    values: ArrayLike,
+    *,
+    size: int | None = None,
+    samples: int = 1000,
+    width: float = 0.01,
+    bins: int = 21,
+    seed: int = 0,
+) -> Stability:
+    """Draw two separate sets of topics again and again, and see how often they order systems differently.
+
+    Voorhees and Buckley (2002): for every two systems, the difference of the means in the first set says into which
+    bin the comparison falls; it is a swap if the difference in the second set has the other sign. Where the first set
+    has no difference there is nothing to swap, and the comparison counts in no bin.
+
+    Parameters
+    ----------
+    values
+        (S, T): scores of at least two systems; topics that lack one are left out.
+    size
+        Topics in each set, at most half of them: the default.
+    samples
+        How often two sets are drawn.
+    width, bins
+        The width of a bin of differences, and how many there are; the last one has no end.
+    seed
+        Of the draws.
+
+    Raises
+    ------
+    InputError
+        If an option makes no sense.
+
+    Examples
+    --------
+    >>> found = stability([[0.1, 0.2, 0.1, 0.3], [0.2, 0.4, 0.5, 0.6]], samples=100)
+    >>> found.swap_rate, found.tau
+    (0.0, 1.0)
+    """
+    scores, left_out = complete_topics(score_matrix(values))
+    systems, n = scores.shape
+    half = n // 2 if size is None else size
+    if samples < 1 or bins < 1 or not width > 0:
+        raise InputError(
+            f"{samples} samples, {bins} bins of width {width} make no sense", fix="give numbers above 0 for all"
+        )
+    if size is not None and not 1 <= size <= n // 2:
+        raise InputError(f"two separate sets of {size} topics cannot be drawn from {n}", fix=f"at most {n // 2}")
+    pairs = np.zeros(bins, dtype=np.int64)
+    swaps, tau = pairs.copy(), np.empty(0)
+    for one, two in _halves(scores, half, samples if half else 0, seed):
+        bin_of = np.minimum(np.abs(one) / width * (1 + ROUNDING), bins - 1).astype(np.int64)
+        pairs += np.bincount(bin_of[one != 0], minlength=bins)
+        swaps += np.bincount(bin_of[one * two < 0], minlength=bins)
+        tau = np.append(tau, _tau(np.sign(one), np.sign(two)))
+    tau = tau[~np.isnan(tau)]
+    made = tuple(
+        SwapBin(at * width, (at + 1) * width if at < bins - 1 else math.inf, int(pairs[at]), int(swaps[at]))
+        for at in range(bins)
+    )
+    low, high = np.quantile(tau, [0.025, 0.975]).tolist() if len(tau) else (math.nan, math.nan)
+    return Stability(
+        systems=systems,
+        n=n,
+        left_out=left_out,
+        size=half,
+        samples=samples,
+        seed=seed,
+        bins=made,
+        swap_rate=float(swaps.sum() / pairs.sum()) if pairs.sum() else math.nan,
+        reliable_difference=_reliable(made),
+        tau=float(tau.mean()) if len(tau) else math.nan,
+        tau_interval=(low, high),
+    )
+
+
+def _halves(scores: Floats, half: int, samples: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
+    """Give the differences of every two systems in two separate sets of topics, (samples, pairs) each, in blocks."""
+    systems, n = scores.shape
+    rng = np.random.default_rng(seed)
+    block = max(1, _CELLS // max(n, systems * (systems - 1) // 2))
+    for start in range(0, samples, block):
+        size = min(block, samples - start)
+        drawn = rng.permuted(np.tile(np.arange(n), (size, 1)), axis=1)
+        yield _differences(scores, drawn[:, :half]), _differences(scores, drawn[:, half : 2 * half])
+
+
+def _differences(scores: Floats, drawn: Ints) -> Floats:
+    """Give the difference of means of every two systems in each drawn set: (samples, pairs)."""
+    chosen = np.zeros((len(drawn), scores.shape[1]))
+    np.put_along_axis(chosen, drawn, 1.0, axis=1)
+    means = chosen @ scores.T / drawn.shape[1]
+    first, second = np.triu_indices(len(scores), 1)
+    found = means[:, second] - means[:, first]
+    found[np.abs(found) <= ROUNDING * np.abs(scores).max()] = 0.0
+    return found
+
+
+def _tau(one: Floats, two: Floats) -> Floats:
+    """Give Kendall's tau-b of each row from the signs of all pairs' differences; NaN where one order is all ties."""
+    untied = np.sqrt((one**2).sum(axis=1) * (two**2).sum(axis=1))
+    return (one * two).sum(axis=1) / np.where(untied > 0, untied, np.nan)
+
+
+def _reliable(bins: tuple[SwapBin, ...]) -> float:
+    """Find the lower end from which on no bin has too many swaps; empty bins at the end prove nothing."""
+    reliable = math.inf
+    for one in reversed(bins):
+        if one.pairs and one.rate > _ACCEPTED:
+            break
+        if one.pairs:
+            reliable = one.low
+    return reliable

@@ -1,0 +1,112 @@
+"""Systems on several collections: one table, tests of each collection, means that count each the same."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from comparison_made import lists, scores
+from judged import InputError, compare, compare_collections
+
+GOOD, FAIR, POOR = [1] * 9, [2] * 9, [4] * 9
+NEWS = scores(["RR", "P@2"], bm25=FAIR, dense=GOOD, rrf=POOR)
+WEB = scores(["P@2", "RR"], rrf=[1] * 12, dense=[2] * 12, bm25=[2] * 12)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return compare_collections({"news": NEWS, "web": WEB})
+
+
+def test_numbers_and_marks_are_those_of_each_collection(found) -> None:
+    assert found.systems == ("bm25", "dense", "rrf")
+    assert found.order() == ("dense", "rrf", "bm25")
+    table = found.table("RR")
+    assert table.header == ("", "RR", "news", "web", "mean")
+    assert [tuple(map(str, row)) for row in table.rows] == [
+        ("a", "dense", "1.0000 bc", "0.5000", "0.7500"),
+        ("b", "rrf", "0.2500", "1.0000 ac", "0.6250"),
+        ("c", "bm25", "0.5000 b", "0.5000", "0.5000"),
+    ]
+    assert [[cell.best for cell in row[2:]] for row in table.rows] == [
+        [True, False, True], [False, True, False], [False, False, False],
+    ]  # fmt: skip
+    for name, given in (("news", NEWS), ("web", WEB)):
+        alone = {frozenset((one.first, one.second)): one for one in compare(given, measures=["RR", "P@2"]).pairs[:3]}
+        for pair in found.comparisons[name].measure("RR").pairs:
+            same = alone[frozenset((pair.first, pair.second))]
+            assert (same.found.difference, same.found.p, same.found.adjusted, same.better, same.wins) == (
+                pair.found.difference, pair.found.p, pair.found.adjusted, pair.better, pair.wins,
+            )  # fmt: skip
+
+
+def test_a_baseline(found) -> None:
+    made = compare_collections({"news": NEWS, "web": WEB}, "RR", baseline="bm25")
+    assert [tuple(map(str, row)) for row in made.table().rows] == [
+        ("dense", "1.0000 †", "0.5000", "0.7500"),
+        ("rrf", "0.2500 ‡", "1.0000 †", "0.6250"),
+        ("bm25 (baseline)", "0.5000", "0.5000", "0.5000"),
+    ]
+    assert "topics: news 9, web 12; paired randomisation test, all arrangements, on each collection" in made.caption
+    assert (
+        "Holm for the 2 comparisons; alpha = 0.05; † significantly better, ‡ worse than the baseline bm25"
+        in made.caption
+    )
+    assert r"dense & \textbf{1.0000}$^{\dagger}$ & 0.5000 & \textbf{0.7500} \\" in made.latex()
+    assert found.caption != made.caption
+
+
+def test_the_mean_counts_every_collection_the_same(found) -> None:
+    assert found.mean("rrf", "RR") == pytest.approx((1 / 4 + 1) / 2)  # and not over 9 + 12 topics
+    assert found.to_dict()["means"]["RR"] == {"dense": 0.75, "rrf": 0.625, "bm25": 0.5}
+
+
+def test_a_system_that_lacks_a_collection_has_no_mean() -> None:
+    made = compare_collections({"news": NEWS, "web": scores("RR", bm25=FAIR, dense=GOOD)}, test="t")
+    assert made.measures == ("RR",)
+    assert made.order() == ("dense", "bm25", "rrf")
+    assert [tuple(map(str, row))[2:] for row in made.table().rows][2] == ("0.2500", "-", "-")
+    assert "rrf has no mean: no run on web" in made.warnings
+    assert json.dumps(made.to_dict(), allow_nan=False)
+
+
+def test_forms(found, tmp_path) -> None:
+    assert found.csv().splitlines()[:3] == [
+        "collection,run,measure,value,topics",
+        "news,bm25,RR,0.5,9",
+        "news,dense,RR,1.0,9",
+    ]
+    assert found.latex().count(r"\begin{table}") == 2
+    assert found.markdown().splitlines()[2] == "| a | dense | **1.0000**<sup>bc</sup> | 0.5000 | **0.7500** |"
+    assert repr(found).startswith("   RR")
+    assert found._repr_html_().count("<table>") == 3
+    NEWS.save(tmp_path / "news.parquet")
+    qrels, runs = lists(rrf=[1] * 12, dense=[2] * 12, bm25=[2] * 12)
+    again = compare_collections({"news": tmp_path / "news.parquet", "web": (qrels, runs)}, ["RR", "P@2"])
+    assert again.table() == found.table()
+
+
+@pytest.mark.parametrize(
+    ("collections", "options", "message"),
+    [
+        ({"news": NEWS}, {}, "1 collections are no several"),
+        ({"news": NEWS, "web": scores("AP", bm25=GOOD, dense=FAIR)}, {}, "no measure in common"),
+        ({"news": NEWS, "web": scores("RR", other=GOOD, fourth=FAIR)}, {}, "no run has the same name"),
+        ({"news": NEWS, "web": scores("RR", bm25=GOOD)}, {}, "web: there is nothing to compare bm25 with"),
+        ({"news": NEWS, "web": WEB}, {"baseline": "old"}, "news: no run 'old' to be the baseline"),
+        ({"news": NEWS, "web": WEB}, {"test": "guess"}, "no test 'guess'"),
+        ({"news": NEWS, "web": WEB}, {"measures": "AP"}, "AP was not evaluated"),
+    ],
+)
+def test_errors(collections: dict, options: dict, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        compare_collections(collections, **options)
+    assert message in str(caught.value)
+
+
+def test_what_is_not_there(found) -> None:
+    with pytest.raises(InputError, match="no system 'x'"):
+        found.mean("x")
+    with pytest.raises(InputError, match="AP was not compared everywhere"):
+        found.table("AP")

@@ -1,0 +1,392 @@
+"""Comparisons: the numbers are those of the tests and of `evaluate`, and the right ones stand beside each other."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from comparison_made import lists, scores
+from judged import InputError, JudgedWarning, MeasureError, compare, evaluate, sample
+from judged.comparison.choices import MANY, known_tests
+from judged.measures import logarithms
+from judged.stats import blocked
+from judged.stats.correction import adjust
+from judged.stats.effect import effect_sizes, equivalence, wins
+from judged.stats.paired import METHODS, paired_test
+from judged.stats.planning import minimum_detectable
+
+RNG = np.random.default_rng(5)
+RANKS = {
+    name: RNG.integers(1, top, 15).tolist() for name, top in {"bm25": 6, "dense": 4, "rrf": 3, "random": 19}.items()
+}
+SCORES = scores(["RR", "P@2"], **RANKS)
+PAIRED = sorted(set(METHODS) - {"ratio", "bayes"})
+
+
+def row(run: str, measure: str = "RR", table=SCORES) -> np.ndarray:
+    return table.values[table.run_names.index(run), table.measure_names.index(measure)]
+
+
+# --- the numbers are those of the statistics ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("test", PAIRED)
+def test_pairs_are_those_of_the_paired_tests(test: str) -> None:
+    found = compare(SCORES, test=test, correction="bonferroni", alpha=0.1, resamples=2000, seed=3)
+    for measure in ("RR", "P@2"):
+        pairs = found.measure(measure).pairs
+        assert {frozenset((pair.first, pair.second)) for pair in pairs} == set(map(frozenset, combinations(RANKS, 2)))
+        for pair in pairs:
+            alone = paired_test(
+                row(pair.first, measure), row(pair.second, measure), test, level=0.9, resamples=2000, seed=3
+            )
+            assert pair.found.difference == pytest.approx(alone.difference, abs=1e-15)
+            assert pair.found.p == pytest.approx(alone.p, rel=1e-9)
+            assert pair.found.adjusted == pytest.approx(min(1.0, 6 * alone.p), rel=1e-9)
+            assert pair.significant == (pair.found.adjusted <= 0.1)
+            assert pair.found.interval == pytest.approx(alone.interval, abs=1e-12) or alone.interval is None
+
+
+def test_estimates_are_those_of_evaluate() -> None:
+    found = compare(SCORES, test="t")
+    for measure in found.measures:
+        assert measure.estimates == tuple(one for one in SCORES.estimates() if one.measure == measure.name)
+    assert [one.ci for one in compare(SCORES, test="t", ci="none").measures[0].estimates] == [None] * 4
+    wide = compare(SCORES, test="t", ci="t", alpha=0.01).measures[0].estimates
+    assert wide == tuple(one for one in SCORES.estimates(ci="t", level=0.99) if one.measure == "RR")
+
+
+def test_effects_wins_equivalence_and_what_could_be_seen() -> None:
+    found = compare(SCORES, test="t", minimum=0.3, margin=0.2)
+    for pair in found.measures[0].pairs:
+        first, second = row(pair.first), row(pair.second)
+        assert pair.effects == effect_sizes(first, second, reference=SCORES.values[:, 0])
+        assert pair.wins == wins(first, second, 0.3)
+        assert pair.equivalence == equivalence(first, second, 0.2)
+        spread = (second - first).std(ddof=1)
+        assert pair.detectable == pytest.approx(minimum_detectable(spread, 15, 0.05 / 6), rel=1e-9)
+    alone = compare(SCORES, test="t", correction="bh").measures[0].pairs[0]
+    spread = (row(alone.second) - row(alone.first)).std(ddof=1)
+    assert alone.detectable == pytest.approx(minimum_detectable(spread, 15, 0.05), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("test", "call"),
+    [("tukey", "tukey_hsd"), ("randomised-tukey", "randomised_tukey"), ("nemenyi", "nemenyi")],
+)
+def test_all_pairs_at_once(test: str, call: str) -> None:
+    drawn = {"resamples": 3000, "seed": 1}
+    found = compare(SCORES, test=test, **drawn).measure("RR")
+    alone = getattr(blocked, call)(SCORES.values[:, 0], **(drawn if test.startswith("randomised") else {}))
+    assert found.overall == alone.sentence
+    assert len(found.pairs) == 6
+    for pair in found.pairs:
+        at = SCORES.run_names.index(pair.first), SCORES.run_names.index(pair.second)
+        assert pair.found.difference == alone.differences[at]
+        assert pair.found.p == pair.found.adjusted == alone.p[at]
+        assert pair.significant == alone.significant[at]
+        assert pair.found.interval == (None if alone.low is None else (alone.low[at], alone.high[at]))
+        assert pair.found.n == 15
+
+
+@pytest.mark.parametrize(("test", "call"), [("dunnett", "dunnett"), ("randomised-dunnett", "randomised_dunnett")])
+def test_all_against_one_at_once(test: str, call: str) -> None:
+    drawn = {"resamples": 3000, "seed": 1}
+    found = compare(SCORES, test=test, baseline="dense", **drawn).measure("RR")
+    alone = getattr(blocked, call)(SCORES.values[:, 0], 1, **(drawn if test.startswith("randomised") else {}))
+    assert [(pair.first, pair.second) for pair in found.pairs] == [("dense", one) for one in ("bm25", "rrf", "random")]
+    assert [pair.found.p for pair in found.pairs] == alone.p[[0, 2, 3]].tolist()
+    assert [pair.found.difference for pair in found.pairs] == alone.differences[[0, 2, 3]].tolist()
+
+
+def test_what_compares_every_pair_allows_for_every_pair_also_with_a_baseline() -> None:
+    for test, family in (("tukey", 6), ("nemenyi", 6), ("dunnett", 3)):
+        found = compare(SCORES, test=test, baseline="rrf")
+        assert [one.family for one in found.measures] == [family] * 2
+        assert f"it allows for the {family} comparisons of each measure by itself; alpha" in found.caption
+        pair = found.pairs[0]
+        spread = (row(pair.second) - row("rrf")).std(ddof=1)
+        assert pair.detectable == pytest.approx(minimum_detectable(spread, 15, 0.05 / family), rel=1e-9)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@10", "AP", "RR"])
+def test_the_sample_against_scipy(measure: str, tmp_path) -> None:
+    sample.copy(tmp_path / "sample")
+    found = compare(
+        tmp_path / "sample/qrels.txt", sorted((tmp_path / "sample/runs").iterdir()), measure, test="t", correction="bh"
+    )
+    scored = found.scores.per_topic()
+    assert len(found.pairs) == 28
+    p = []
+    for pair in found.pairs:
+        first, second = (list(scored[name][measure].values()) for name in (pair.first, pair.second))
+        theirs = stats.ttest_rel(second, first)
+        assert (pair.found.statistic, pair.found.p) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-9)
+        assert pair.found.interval == pytest.approx(tuple(theirs.confidence_interval()), rel=1e-9)
+        p.append(theirs.pvalue)
+    assert [pair.found.adjusted for pair in found.pairs] == pytest.approx(stats.false_discovery_control(p), rel=1e-9)
+
+
+def test_every_test_that_is_offered_answers() -> None:
+    assert set(known_tests()) == {*METHODS, *MANY}
+    for test in known_tests():
+        baseline = "bm25" if "dunnett" in test else None
+        found = compare(SCORES, test=test, resamples=500, baseline=baseline)
+        assert found.measures[0].pairs
+        assert json.dumps(found.to_dict(), allow_nan=False)
+        assert (f"{found.measures[0].family} comparisons" in found.caption) == (test != "bayes")
+        assert all(pair.sentence.endswith(".") for pair in found.pairs)
+
+
+def test_other_spellings() -> None:
+    assert compare(SCORES, test="randomization").choices.test == "randomisation"
+    assert compare(SCORES, test="studentized", resamples=500).choices.test == "studentised"
+    assert compare(SCORES, test="randomized-tukey", resamples=500).choices.test == "randomised-tukey"
+
+
+# --- families -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("correction", ["none", "bonferroni", "holm", "hochberg", "bh", "by"])
+@pytest.mark.parametrize("baseline", [None, "bm25"])
+def test_families(correction: str, baseline: str | None) -> None:
+    each = compare(SCORES, test="t", correction=correction, baseline=baseline)
+    size = 6 if baseline is None else 3
+    for one in each.measures:
+        assert one.family == size
+        assert [pair.found.adjusted for pair in one.pairs] == adjust(
+            [p.found.p for p in one.pairs], correction
+        ).tolist()
+    every = compare(SCORES, test="t", correction=correction, baseline=baseline, family="all")
+    assert [pair.found.p for pair in every.pairs] == [pair.found.p for pair in each.pairs]
+    assert [pair.found.adjusted for pair in every.pairs] == adjust([p.found.p for p in each.pairs], correction).tolist()
+    assert {one.family for one in every.measures} == {2 * size}
+    assert "of each measure by itself" in each.caption
+    assert "of all measures together" in every.caption
+
+
+def test_pairs_stand_in_an_order_that_can_be_read() -> None:
+    two = compare(scores(old=[1, 1, 1], new=[2, 2, 1]), test="t")
+    assert [(pair.first, pair.second) for pair in two.pairs] == [("old", "new")]  # as they were given
+    many = compare(SCORES, test="t")
+    for pair in many.pairs:
+        assert pair.found.difference >= 0  # the better one second
+    against = compare(SCORES, test="t", baseline="rrf")
+    assert {pair.first for pair in against.pairs} == {"rrf"}
+    assert against.pair("bm25", "rrf") is against.pair("rrf", "bm25")
+
+
+# --- what is not a mean, or not better when higher ------------------------------------------------------
+
+
+def test_geometric_means_are_compared_by_their_ratio() -> None:
+    table = scores(["GMAP", "AP"], first=[1, 2, 3, 4, 2, 1], second=[2, 4, 6, 4, 4, 1])
+    found = compare(table, test="t")
+    pair = found.pair("first", "second", "GMAP")
+    assert pair.found == paired_test(*table.values[:, 0], "ratio").corrected(pair.found.p, "none")
+    values = found.measure("GMAP").estimates
+    assert pair.shown_difference == pytest.approx(values[1].value / values[0].value)
+    assert pair.effects == effect_sizes(*(logarithms(scored) for scored in table.values[:, 0]))
+    assert np.isnan(pair.detectable)
+    assert "second / first 0.63" in pair.sentence
+    assert found.pair("first", "second", "AP").found.method == "t"
+    assert "(geometric means: of ratios)" in found.caption
+    tukey = compare(table, test="tukey")
+    assert not tukey.measure("GMAP").pairs
+    assert "GMAP is compared by ratios, which tukey does not do: it is shown, and not tested" in tukey.warnings
+
+
+def test_sums_are_shown_and_not_tested() -> None:
+    found = compare(scores(["NumRel", "RR"], first=[1, 2, 3], second=[1, 1, 1]), test="t", ci="none")
+    assert found.measure("NumRel").pairs == ()
+    assert "NumRel is a sum over the topics: it is shown, and not tested" in found.warnings
+    assert found.leaderboard().text().splitlines()[1].split() == ["a", "first", "3", "0.6111"]
+    assert found.measure("RR").family == 1
+    alone = compare(scores("NumRel", first=[1, 2], second=[1, 1]))
+    assert alone.pairs == ()
+    assert alone.caption.startswith("nothing is tested")
+    assert "==" not in alone.text()
+
+
+def test_where_lower_is_better() -> None:
+    qrels = {f"q{at}": {"rel": 1, "bad": 0} for at in range(10)}
+    runs = {name: dict.fromkeys(qrels, docs) for name, docs in {"clean": ["rel"], "dirty": ["rel", "bad"]}.items()}
+    found = compare(qrels, runs, "Fallout(n=100)@2")
+    pair = found.pair("clean", "dirty")
+    assert pair.found.difference > 0
+    assert pair.better == "clean"
+    assert [found.scores.run_names[at] for at in found.order] == ["clean", "dirty"]
+    assert found.leaderboard().rows[0][2].best
+    assert pair.sentence.startswith("clean is better than dirty")
+
+
+def test_a_test_of_signs_that_disagrees_with_the_mean_names_no_winner() -> None:
+    many_small, one_large = [9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 1], [8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 0]
+    for test in ("sign", "wilcoxon"):
+        pair = compare(scores(first=many_small, second=one_large), test=test, alpha=0.1).pair("first", "second")
+        if test == "sign":
+            assert pair.significant  # 10 wins, 1 loss
+            assert pair.found.difference < 0
+            assert pair.better is None
+            assert "the mean does not point to the same" in pair.sentence
+        assert pair.side == 1
+
+
+def test_ranks_within_topics_say_which_is_better() -> None:
+    table = scores(good=[1] * 12, fair=[2] * 12, poor=[3] * 12)
+    found = compare(table, test="nemenyi")
+    assert found.pair("good", "poor").better == "good"
+    assert (found.pair("good", "poor").second, found.pair("good", "poor").side) == ("good", 1)
+    assert compare(table, test="nemenyi", baseline="good").pair("good", "poor").side == -1
+    higher_mean = scores(often=[2] * 11 + [20], rarely=[4] * 11 + [1], other=[5] * 12)
+    pair = compare(higher_mean, test="nemenyi").pair("often", "rarely")
+    assert (pair.second, pair.side) == ("often", 1)  # 11 topics of 12, and the mean as well
+    upset = scores(often=[5] * 11 + [20], rarely=[6] * 11 + [1], other=[9] * 12)
+    pair = compare(upset, test="nemenyi", alpha=0.4).pair("often", "rarely")
+    assert (pair.second, pair.side, pair.significant, pair.better) == ("rarely", -1, True, None)
+
+
+# --- topics -------------------------------------------------------------------------------------------
+
+
+def test_topics_with_the_largest_differences() -> None:
+    pair = compare(scores(first=[1, 1, 2, 4, 0, 1], second=[1, 2, 1, 1, 1, 0]), test="t").pair("first", "second")
+    assert [(one.query_id, one.difference) for one in pair.gains] == [("q04", 1.0), ("q03", 0.75), ("q02", 0.5)]
+    assert [(one.query_id, one.difference) for one in pair.losses] == [("q05", -1.0), ("q01", -0.5)]
+    assert (pair.gains[1].first, pair.gains[1].second) == (0.25, 1.0)
+
+
+def test_runs_with_different_topics_are_compared_over_those_they_share() -> None:
+    with pytest.warns(JudgedWarning, match="returned nothing"):
+        table = scores(topics="both", first=[1, 2, 3, None], second=[2, 2, 1, 1])
+    found = compare(table, test="t")
+    pair = found.pair("first", "second")
+    assert (pair.found.n, pair.found.left_out) == (3, 1)
+    assert pair.found.difference == pytest.approx((-1 / 2 + 0 + 2 / 3) / 3)
+    assert [one.topics for one in found.measures[0].estimates] == [3, 4]
+    assert any(text.startswith("the runs have different topics (first 3, second 4)") for text in found.warnings)
+    assert "topics left out of pairs, as they lack a score for one of the systems, at most: RR 1" in found.warnings
+
+
+def test_a_test_of_all_systems_uses_the_topics_that_all_have() -> None:
+    with pytest.warns(JudgedWarning):
+        table = scores(topics="both", a=[1, 2, 3, None, 1], b=[2, 2, 1, 1, 4], c=[5, None, 1, 2, 2])
+    found = compare(table, test="tukey")
+    for pair in found.pairs:
+        assert (pair.found.n, pair.found.left_out) == (3, 2)
+        assert pair.wins.wins + pair.wins.ties + pair.wins.losses == 3
+        assert pair.effects.difference == pytest.approx(pair.found.difference)
+
+
+def test_identical_runs() -> None:
+    found = compare(scores(old=[1, 2, 3, 4], new=[1, 2, 3, 4]))
+    pair = found.pair("old", "new")
+    assert (pair.found.p, pair.significant, pair.better) == (1.0, False, None)
+    assert pair.sentence == "new and old have the same RR on all 4 topics."
+    assert "the same scores on every topic: old = new" in found.warnings
+    assert [cell.best for *_, cell in found.leaderboard().rows] == [True, True]
+    assert np.isnan(pair.detectable)
+
+
+def test_one_topic_allows_no_conclusion() -> None:
+    pair = compare(scores(old=[1], new=[2])).pair("old", "new")
+    assert not pair.significant
+    assert pair.sentence == "new and old have one topic in common for RR: nothing can be concluded."
+
+
+def test_too_few_topics_or_resamples_to_find_anything() -> None:
+    few = compare(scores(old=[1, 2, 3, 4], new=[2, 3, 4, 5]))
+    assert few.pairs[0].found.p == 2 / 2**4
+    assert "with 4 topics p cannot be below 0.12: no difference can be significant at 0.05" in few.warnings
+    least = compare(SCORES, resamples=100, alpha=0.01)
+    assert any(
+        text.startswith("with 100 resamples and 6 comparisons p cannot be below 0.059") for text in least.warnings
+    )
+    assert not any("resamples" in text for text in compare(SCORES, resamples=100, alpha=0.1).warnings)
+    assert not any("resamples" in text for text in compare(SCORES, resamples=100, alpha=0.01, correction="bh").warnings)
+
+
+def test_warnings_of_the_scores_are_kept() -> None:
+    with pytest.warns(JudgedWarning):
+        table = scores(first=[1, 2, 3, None], second=[2, 2, 1, 1])
+    assert set(table.warnings) <= set(compare(table, test="t").warnings)
+    assert any("nothing returned for 1 of 4 topics" in text for text in compare(table, test="t").warnings)
+
+
+# --- what may be given ----------------------------------------------------------------------------------
+
+
+def test_scores_qrels_and_files_are_the_same(tmp_path) -> None:
+    SCORES.save(tmp_path / "scores.parquet")
+    qrels, runs = lists(**RANKS)
+    wanted = compare(SCORES, resamples=500).to_dict()
+    assert compare(tmp_path / "scores.parquet", resamples=500).to_dict() == wanted
+    made = compare(qrels, runs, ["RR", "P@2"], resamples=500).to_dict()
+    assert made["measures"] == wanted["measures"]
+    chosen = compare(SCORES, measures="P@2", resamples=500).to_dict()
+    assert chosen["measures"] == wanted["measures"][1:]
+
+
+def test_policies_go_to_evaluate() -> None:
+    qrels, runs = lists(**RANKS)
+    cut = compare(qrels, runs, "RR", test="t", depth=2)
+    table = evaluate(qrels, runs, "RR", depth=2)
+    assert cut.scores.values.tolist() == table.values.tolist()
+    assert compare(qrels, runs, test="t").scores.measure_names == ("nDCG@10", "AP")
+    theirs = compare(qrels, runs, test="t", dialect="gdeval").scores
+    assert theirs.measure_names == evaluate(qrels, runs, dialect="gdeval").measure_names
+    assert theirs.policies.dialect == "gdeval"
+    assert compare(qrels, runs, test="t", dialect="trec_eval-10").scores.measure_names == ("nDCG@10", "AP")  # not all
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"baseline": "bm52"}, "no run 'bm52' to be the baseline. Fix: one of bm25, dense, rrf, random"),
+        ({"test": "anova"}, "no test 'anova'. Fix: one of randomisation, t,"),
+        ({"correction": "sidak"}, "no correction 'sidak'. Fix: one of none, bonferroni, holm"),
+        ({"family": "both"}, "no family 'both'. Fix: one of measure, all"),
+        ({"alpha": 0.0}, "alpha 0.0 is not between 0 and 0.5"),
+        ({"alpha": float("nan")}, "alpha nan is not between"),
+        ({"resamples": 10}, "10 resamples are too few"),
+        ({"seed": -1}, "the seed -1 is below 0"),
+        ({"minimum": -0.1}, "the minimum difference -0.1 makes no sense"),
+        ({"margin": 0.0}, "the margin 0.0 makes no sense"),
+        ({"test": "dunnett"}, "dunnett compares with a baseline. Fix: name one"),
+        ({"test": "tukey", "family": "all"}, "tukey allows for the pairs of one measure"),
+        ({"measures": "AP"}, "AP was not evaluated. Fix: one of RR, P@2"),
+        ({"depth": 3}, "depth cannot change scores that were already made"),
+        ({"ci": "guess"}, "no interval method 'guess'"),
+    ],
+)
+def test_wrong_options(options: dict, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        compare(SCORES, **options)
+    assert message in str(caught.value)
+
+
+def test_wrong_input() -> None:
+    with pytest.raises(InputError, match="there is nothing to compare one with"):
+        compare(scores(one=[1, 2]))
+    with pytest.raises(InputError, match="dict is no table of scores"):
+        compare({"q": {"d": 1}})
+    with pytest.raises(MeasureError):
+        compare(*lists(**RANKS), "Precisely@10")
+    found = compare(SCORES, test="t", baseline="rrf")
+    with pytest.raises(InputError, match="'bm25' and 'dense' were not compared by RR"):
+        found.pair("bm25", "dense")
+    with pytest.raises(InputError, match="AP was not compared"):
+        found.measure("AP")
+    with pytest.raises(InputError, match="not every pair was tested by RR"):
+        found.matrix()
+
+
+def test_the_same_seed_gives_the_same_answer_and_another_another() -> None:
+    table = scores(a=[1, 2, 3, 4] * 6, b=[2, 2, 2, 5] * 6)  # too many topics to list all flips
+    documents = [compare(table, resamples=1000, seed=seed).to_dict() for seed in (1, 1, 2)]
+    assert documents[0] == documents[1]
+    assert documents[0]["measures"][0]["pairs"][0]["test"]["p"] != documents[2]["measures"][0]["pairs"][0]["test"]["p"]

@@ -1,0 +1,257 @@
+"""The tables of a comparison, word by word, and the marks in them."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from comparison_made import scores
+from judged import compare
+from judged.comparison.marks import fixed, letters, together
+from judged.tables import Cell, Table
+
+RANKS = {
+    "a_b": [1, 1, 2, 2, 3, 1, 1, 2, 1, 1],
+    "50%|x": [2, 2, 2, 3, 4, 2, 1, 3, 2, 1],
+    "old": [4, 4, 5, 6, 9, 5, 3, 8, 7, 2],
+}
+# all 2^10 sign flips: only the one that was seen and its mirror are as extreme, so p is 2/1024, by Holm times 3 or 2;
+# a_b and 50%|x tie on 3 topics: 2/2^7
+RULES = "paired randomisation test, all arrangements; p corrected by Holm for the 3 comparisons; alpha = 0.05"
+CAPTION = f"n = 10 topics; {RULES}"
+LETTERS = "letters: the systems that this one is significantly better than"
+
+
+@pytest.fixture(scope="module")
+def found():
+    return compare(scores(**RANKS), ci="none")
+
+
+def test_text_for_the_terminal(found) -> None:
+    assert (
+        found.text(width=100)
+        == """\
+   run           RR
+a  a_b    0.7833 bc
+b  50%|x  0.5417 c
+c  old    0.2279
+
+n = 10 topics; paired randomisation test, all arrangements; p corrected by Holm for the 3
+comparisons; alpha = 0.05; letters: the systems that this one is significantly better than
+
+== RR ==
+
+   run          a         b         c
+a  a_b             +0.242 *  +0.555 *
+b  50%|x  0.016 *            +0.314 *
+c  old    0.006 *   0.006 *
+above the diagonal row minus column, below it p; significant ones are marked *
+
+run    against                difference  adjusted p     dz  won-tied-lost  detectable
+a_b    50%|x    +0.2417 [0.062, 0.417] *       0.016  +1.05          7-3-0       0.282
+a_b    old      +0.5554 [0.378, 0.739] *      0.0059  +2.36         10-0-0       0.288
+50%|x  old      +0.3138 [0.208, 0.433] *      0.0059  +1.95         10-0-0       0.197
+significant differences are marked *; each 95% interval is for one difference alone; detectable: a
+true difference of this size is found four times out of five
+
+a_b is better than 50%|x in RR: a_b - 50%|x +0.2417 (95% interval 0.062 to 0.417) over 10 topics, p
+= 0.016 after Holm. Effect dz +1.05; a_b is higher on 7 topics, equal on 3, lower on 0. Topics most
+for a_b: q00 0.500, q01 0.500, q05 0.500.
+a_b is better than old in RR: a_b - old +0.5554 (95% interval 0.378 to 0.739) over 10 topics, p =
+0.0059 after Holm. Effect dz +2.36; a_b is higher on 10 topics, equal on 0, lower on 0. Topics most
+for a_b: q08 0.857, q05 0.800, q00 0.750.
+50%|x is better than old in RR: 50%|x - old +0.3138 (95% interval 0.208 to 0.433) over 10 topics, p
+= 0.0059 after Holm. Effect dz +1.95; 50%|x is higher on 10 topics, equal on 0, lower on 0. Topics
+most for 50%|x: q06 0.667, q09 0.500, q08 0.357."""
+    )
+
+
+def test_latex_for_a_paper(found) -> None:
+    assert (
+        found.latex()
+        == rf"""\begin{{table}}
+\centering
+\caption{{RR of 3 systems; {CAPTION}; {LETTERS}.}}
+\begin{{tabular}}{{llr}}
+\toprule
+ & run & RR \\
+\midrule
+a & a\_b & \textbf{{0.7833}}$^{{bc}}$ \\
+b & 50\%|x & 0.5417$^{{c}}$ \\
+c & old & 0.2279 \\
+\bottomrule
+\end{{tabular}}
+\end{{table}}"""
+    )
+    against = compare(scores(**RANKS), baseline="50%|x", ci="none").latex()
+    assert r"\caption{RR of 3 systems; n = 10 topics;" in against
+    assert r"$\dagger$ significantly better, $\ddagger$ worse than the baseline 50\%|x.}" in against
+    assert r"a\_b & \textbf{0.7833}$^{\dagger}$ \\" in against
+    assert r"50\%|x (baseline) & 0.5417 \\" in against
+    assert r"old & 0.2279$^{\ddagger}$ \\" in against
+    pairs = found.latex(pairs=True).split("\n\n")
+    assert len(pairs) == 3
+    assert r"b & 50\%|x & 0.016$^{*}$ &  & +0.314$^{*}$ \\" in pairs[1]
+    assert r"a\_b & 50\%|x & +0.2417$^{*}$ [0.062, 0.417] & 0.016 & +1.05 & 7-3-0 & 0.282 \\" in pairs[2]
+    assert all(rf"\caption{{RR: {note}" in pairs[at] for at, note in ((1, "above"), (2, "significant differences")))
+    assert all(pair.count(CAPTION) == 1 for pair in pairs)
+
+
+def test_markdown(found) -> None:
+    assert (
+        found.markdown()
+        == rf"""|  | run | RR |
+| :-- | :-- | --: |
+| a | a_b | **0.7833**<sup>bc</sup> |
+| b | 50%\|x | 0.5417<sup>c</sup> |
+| c | old | 0.2279 |
+
+{CAPTION}; {LETTERS}."""
+    )
+    assert "| b | 50%\\|x | 0.016<sup>*</sup> |  | +0.314<sup>*</sup> |" in found.markdown(pairs=True)
+
+
+def test_intervals_stand_behind_the_marks_in_a_paper() -> None:
+    row = compare(scores(**RANKS), ci="t").latex().splitlines()[7]
+    low, high = compare(scores(**RANKS), ci="t").measures[0].estimates[0].ci
+    assert row == rf"a & a\_b & \textbf{{0.7833}}$^{{bc}}$ [{low:.3f}, {high:.3f}] \\"
+
+
+def test_csv_in_full_precision(found) -> None:
+    rows = list(csv.DictReader(io.StringIO(found.csv())))
+    assert [(row["first"], row["second"]) for row in rows] == [(pair.first, pair.second) for pair in found.pairs]
+    for row, pair in zip(rows, found.pairs, strict=True):
+        assert float(row["difference"]) == pair.found.difference
+        assert (float(row["low"]), float(row["high"])) == pair.found.interval
+        assert (float(row["p"]), float(row["adjusted"])) == (pair.found.p, pair.found.adjusted)
+        assert (row["significant"], row["better"]) == ("true", pair.second)
+        assert float(row["dz"]) == pair.effects.dz
+        assert [int(row[name]) for name in ("wins", "ties", "losses", "topics")] == [
+            pair.wins.wins, pair.wins.ties, pair.wins.losses, 10,
+        ]  # fmt: skip
+
+
+def test_the_document(found) -> None:
+    made = found.to_dict()
+    assert made["order"] == ["a_b", "50%|x", "old"]
+    assert made["caption"] == f"{CAPTION}; {LETTERS}"
+    assert made["choices"] == {
+        "test": "randomisation", "correction": "holm", "family": "measure", "alpha": 0.05, "resamples": 100_000,
+        "seed": 0, "minimum": 0.0, "margin": None, "baseline": None,
+    }  # fmt: skip
+    (measure,) = made["measures"]
+    assert (measure["measure"], measure["aggregate"], measure["family"], measure["untested"]) == ("RR", "mean", 3, None)
+    assert measure["results"][2] == {"run": "old", "value": pytest.approx(0.2278968), "ci": None, "topics": 10}
+    pair = next(one for one in measure["pairs"] if {one["first"], one["second"]} == {"a_b", "50%|x"})
+    assert (pair["first"], pair["second"], pair["better"]) == ("50%|x", "a_b", "a_b")
+    assert (pair["test"]["p"], pair["test"]["adjusted"], pair["test"]["exact"]) == (2 / 2**7, 2 / 2**7, True)
+    assert pair["topics"]["for"][0] == {"query_id": "q00", "difference": 0.5, "first": 0.5, "second": 1.0}
+    assert pair["topics"]["against"] == []
+    assert pair["wins"] == {"wins": 7, "ties": 3, "losses": 0, "minimum": 0.0, "left_out": 0}
+
+
+def test_html_for_notebooks(found) -> None:
+    made = found._repr_html_()
+    assert "<b>0.7833</b><sup>bc</sup>" in made
+    assert f"<li>{CAPTION}" in made
+
+
+@pytest.mark.parametrize("measure", ["P@1", "R@3", "GMAP"])
+def test_the_matrix_is_the_same_seen_from_both_sides(measure: str) -> None:
+    ranks = {"first": [1, 1, 1, 9, 9, 9, 9, 9], "second": [2, 2, 3, 3, 2, 3, 1, 2], "third": [5, 4, 1, 1, 4, 9, 9, 3]}
+    many = compare(scores(["P@1", "R@3", "GMAP"], **ranks), test="t", correction="none")
+    one = many.measure(measure)
+    rows, order = many.matrix(one.name).rows, [many.scores.run_names[at] for at in many.order]
+    assert order == ["first", "third", "second"]  # by P@1; by R@3 and GMAP second is the best
+    means = [one.estimates[at].value for at in many.order]
+    for at, row in enumerate(order):
+        for other, column in enumerate(order):
+            cell = rows[at][2 + other]
+            if at == other:
+                assert cell == ""
+                continue
+            pair = many.pair(row, column, one.name)
+            assert (cell.mark == "*") == pair.significant
+            if at > other:
+                assert cell.number == ("<0.001" if pair.found.p < 0.001 else f"{pair.found.p:.3f}")
+            elif measure == "GMAP":
+                assert float(cell.number.removeprefix("\N{MULTIPLICATION SIGN}")) == pytest.approx(
+                    means[at] / means[other], abs=5.1e-4
+                )
+            else:
+                assert float(cell.number) == pytest.approx(means[at] - means[other], abs=5.1e-4)
+
+
+def test_not_more_is_shown_than_can_be_taken_in() -> None:
+    rng = np.random.default_rng(4)
+    many = compare(scores(**{f"s{at:02}": rng.integers(1, 15, 6).tolist() for at in range(28)}), test="t")
+    text = many.text(width=100)
+    assert "numbers: the systems that" in many.caption
+    assert [row[0] for row in many.leaderboard().rows] == [str(at) for at in range(1, 29)]
+    assert "... 368 more pairs (--pairs)" in text  # 28 * 27 / 2 - 10
+    assert "above the diagonal" not in text
+    assert "more pairs" not in many.text(width=100, pairs=True)
+    eight = compare(scores(**{f"s{at}": rng.integers(1, 15, 6).tolist() for at in range(8)}), test="t").text(width=100)
+    assert "... 21 more pairs (--pairs)" in eight  # the best against seven are shown
+    assert "above the diagonal" in eight
+
+
+def test_columns_follow_the_first_measure_and_bold_is_of_each() -> None:
+    table = compare(scores(["P@1", "R@2"], first=[1, 1, 3, 3], second=[2, 2, 1, 2]), test="t", ci="none").leaderboard()
+    assert table.header == ("", "run", "P@1", "R@2")
+    assert [(name, first.number, first.best, second.number, second.best) for _, name, first, second in table.rows] == [
+        ("first", "0.5000", True, "0.5000", False), ("second", "0.2500", False, "1.0000", True),
+    ]  # fmt: skip
+
+
+# --- marks and numbers ----------------------------------------------------------------------------------
+
+
+@given(st.integers(2, 40).flatmap(lambda count: st.tuples(st.just(count), st.sets(st.integers(0, count - 1)))))
+def test_a_mark_names_each_system_once(case: tuple[int, set[int]]) -> None:
+    count, chosen = case
+    names = letters(count)
+    mark = together(names, chosen)
+    parts = mark.split(",") if "," in mark or "-" in mark or not names[0].isalpha() else list(mark)
+    read: list[int] = []
+    for part in filter(None, parts):
+        first, _, last = part.partition("-")
+        read += range(names.index(first), names.index(last or first) + 1)
+    assert read == sorted(chosen)
+
+
+def test_small_numbers_do_not_look_like_none() -> None:
+    assert [fixed(value, 3) for value in (0.0005, 0.00049, -0.00001, 0.0, 1.0)] == [
+        "0.001", "4.9e-04", "-1.0e-05", "0.000", "1.000",
+    ]  # fmt: skip
+
+
+def test_cells_in_every_form() -> None:
+    rows = (("x_y", Cell("0.4", rest="[1, 2]", mark="b-e", best=True)), ("z", Cell("0.3")), ("none", "-"))
+    table = Table(("run", "AP"), rows)
+    assert table.text().splitlines() == [
+        "run               AP",
+        "x_y   0.4 [1, 2] b-e",
+        "z            0.3",
+        "none           -",
+    ]
+    assert table.latex().splitlines()[4:7] == [
+        r"x\_y & \textbf{0.4}$^{b{-}e}$ [1, 2] \\",
+        r"z & 0.3 \\",
+        r"none & - \\",
+    ]
+    negative = Table(("",), ((Cell("-0.12", rest="[-2.0, 1e-05]"),),), labels=0)
+    assert negative.latex().splitlines()[4] == r"$-$0.12 [$-$2.0, 1e-05] \\"
+    assert table.markdown().splitlines()[2:] == [
+        "| x_y | **0.4**<sup>b-e</sup> [1, 2] |",
+        "| z | 0.3 |",
+        "| none | - |",
+    ]
+    assert table.csv().splitlines() == ["run,AP", 'x_y,"0.4 [1, 2] b-e"', "z,0.3", "none,-"]
+    assert "<b>&lt;1</b><sup>&amp;</sup> &gt;" in Table(("",), ((Cell("<1", mark="&", rest=">", best=True),),)).html()
+    assert Table(("",), (("<1",),), labels=0).latex().splitlines()[4] == r"\textless{}1 \\"

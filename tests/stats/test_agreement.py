@@ -1,0 +1,209 @@
+"""Kappas and alpha against published examples, statsmodels, and their definitions; intervals by simulation."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from statsmodels.stats import inter_rater
+
+from judged.errors import InputError
+from judged.stats.agreement import cohen_kappa, confusion, fleiss_kappa, krippendorff_alpha, raw_agreement
+
+NAN = math.nan
+
+# Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011: four observers, twelve units, values missing
+OBSERVERS = np.array([
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+    [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+]).T  # fmt: skip
+
+grades = st.sampled_from([0.0, 1.0, 2.0, 3.0])
+complete = arrays.arrays(np.float64, st.tuples(st.integers(2, 12), st.integers(2, 4)), elements=grades)
+holed = arrays.arrays(
+    np.float64, st.tuples(st.integers(2, 10), st.integers(2, 4)), elements=st.sampled_from([0.0, 1.0, 2.5, 4.0, NAN])
+)
+
+
+@pytest.mark.parametrize(("scale", "alpha"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_alpha_of_the_published_example(scale: str, alpha: float) -> None:
+    found = krippendorff_alpha(OBSERVERS, scale)
+    assert round(found.value, 3) == alpha
+    assert (found.units, found.left_out, found.judges) == (11, 1, 4)
+    low, high = found.interval
+    assert low < alpha < high <= 1
+
+
+def alpha_by_definition(table: np.ndarray, scale: str) -> float:
+    """Compare every two values of a unit, and every two values at all."""
+    units = [row[~np.isnan(row)].tolist() for row in table]
+    units = [unit for unit in units if len(unit) > 1]
+    values = [value for unit in units for value in unit]
+
+    def distance(one: float, other: float) -> float:
+        if scale == "nominal":
+            return float(one != other)
+        if scale == "interval":
+            return (one - other) ** 2
+        low, high = min(one, other), max(one, other)
+        between = sum(low <= value <= high for value in values)
+        return (between - (values.count(low) + values.count(high)) / 2) ** 2 if low != high else 0.0
+
+    observed = sum(
+        distance(*pair) / (len(unit) - 1) for unit in units for pair in itertools.permutations(unit, 2)
+    ) / max(len(values), 1)
+    count = len(values)
+    expected = sum(distance(*pair) for pair in itertools.permutations(values, 2)) / max(count * (count - 1), 1)
+    return 1 - observed / expected if expected else NAN
+
+
+@given(holed, st.sampled_from(["nominal", "ordinal", "interval"]))
+def test_alpha_is_its_definition(table: np.ndarray, scale: str) -> None:
+    found = krippendorff_alpha(table, scale, resamples=0)
+    assert found.value == pytest.approx(alpha_by_definition(table, scale), abs=1e-9, nan_ok=True)
+
+
+@given(complete)
+def test_kappas_are_those_of_statsmodels(table: np.ndarray) -> None:
+    first, second = table[:, 0], table[:, 1]
+    counts = np.zeros((4, 4))
+    np.add.at(counts, (first.astype(int), second.astype(int)), 1)
+    for weights in ("nominal", "linear", "quadratic"):
+        found = cohen_kappa(first, second, weights, resamples=0)
+        if len(np.unique(table[:, :2])) == 1:
+            assert math.isnan(found.value)
+            assert found.sentence.endswith("is undefined: all grades are the same, and chance alone explains that.")
+        else:
+            plain = None if weights == "nominal" else weights
+            expected = inter_rater.cohens_kappa(counts, wt=plain, return_results=False)
+            assert found.value == pytest.approx(expected, abs=1e-9)
+    found = fleiss_kappa(table, resamples=0)
+    if len(np.unique(table)) == 1:
+        assert math.isnan(found.value)
+    else:
+        assert found.value == pytest.approx(inter_rater.fleiss_kappa(inter_rater.aggregate_raters(table)[0]), abs=1e-9)
+
+
+def test_cohen_by_hand() -> None:
+    # 50 applications, two readers: 20 yes-yes, 5 yes-no, 10 no-yes, 15 no-no; chance 0.5 * 0.6 + 0.5 * 0.4
+    first, second = np.repeat([1.0, 1.0, 0.0, 0.0], [20, 5, 10, 15]), np.repeat([1.0, 0.0, 1.0, 0.0], [20, 5, 10, 15])
+    found = cohen_kappa(first, second)
+    assert found.observed == pytest.approx(0.3)
+    assert found.expected == pytest.approx(0.5)
+    assert found.value == pytest.approx(0.4)
+
+
+def test_fleiss_by_hand() -> None:
+    # Fleiss 1971 in small: P = (1 + 1/3 + 1) / 3, chance (4/9)^2 + (5/9)^2
+    found = fleiss_kappa(np.array([[1, 1, 1], [0, 0, 1], [0, 0, 0]]), resamples=0)
+    assert found.value == pytest.approx((7 / 9 - 41 / 81) / (1 - 41 / 81))
+
+
+def test_weights_use_the_distance_of_the_grades_themselves() -> None:
+    first, second = np.array([0.0, 3.0, 0.0, 3.0, 1.0]), np.array([0.0, 3.0, 3.0, 3.0, 0.0])
+    # distances: 3 and 1 of 5; by chance the first has 0 0 1 3 3, the second 0 0 3 3 3
+    by_chance = np.mean([abs(a - b) for a in first for b in second])
+    assert cohen_kappa(first, second, "linear", resamples=0).value == pytest.approx(1 - (4 / 5) / by_chance)
+
+
+def test_fractional_grades_have_weighted_kappa_and_alpha() -> None:
+    first, second = np.array([0.1, 1.3, 2.9]), np.array([0.3, 1.2, 2.7])
+    assert cohen_kappa(first, second, resamples=0).value == 0.0  # never equal, nor by chance
+    assert krippendorff_alpha(np.stack([first, second], axis=1), "interval", resamples=0).value > 0.98
+
+
+@pytest.mark.parametrize("function", [krippendorff_alpha, fleiss_kappa])
+def test_nothing_to_compare(function) -> None:
+    for table in (np.zeros((0, 2)), np.full((3, 2), NAN), np.array([[1.0], [2.0]]), np.array([[1, NAN], [NAN, 2]])):
+        found = function(table)
+        assert math.isnan(found.value)
+        assert (found.interval, found.units, found.resamples) == (None, 0, None)
+        assert found.sentence.endswith("is undefined: no thing was judged by two judges.")
+
+
+def test_perfect_agreement_and_reversal() -> None:
+    first = np.array([0.0, 1.0, 0.0, 1.0])
+    assert cohen_kappa(first, first).value == 1.0
+    assert cohen_kappa(first, 1 - first).value == -1.0
+    assert cohen_kappa(first, 1 - first, resamples=0).sentence.endswith("disagree more than chance would have them.")
+
+
+def test_confusion_and_raw_agreement() -> None:
+    found = confusion(np.array([0, 0, 1, 2, NAN]), np.array([0, 1, 1, 5, 1]))
+    assert found.grades.tolist() == [0, 1, 2, 5]
+    assert found.counts.tolist() == [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
+    assert found.agreed == 0.5
+    assert math.isnan(confusion(np.array([NAN]), np.array([1.0])).agreed)
+    raw = raw_agreement(np.array([[1, 1, 2, 2], [1, 1, 1, NAN], [NAN, NAN, NAN, 3]]))
+    assert raw[:2].tolist() == [pytest.approx(2 / 6), 1.0]
+    assert math.isnan(raw[2])
+
+
+def test_the_interval_is_the_percentiles_of_resampled_topics() -> None:
+    rng = np.random.default_rng(3)
+    first = rng.integers(0, 3, 60).astype(float)
+    second = np.where(rng.random(60) < 0.6, first, rng.integers(0, 3, 60))
+    topics = np.repeat(np.arange(12), 5) * 7 - 3  # any numbers name groups
+    found = cohen_kappa(first, second, groups=topics, resamples=300, seed=5)
+    again = np.random.default_rng(5)
+    values = []
+    for size in (128, 128, 44):
+        for drawn in again.integers(12, size=(size, 12)):
+            rows = np.concatenate([np.arange(5) + 5 * topic for topic in drawn])
+            values.append(cohen_kappa(first[rows], second[rows], resamples=0).value)
+    assert found.interval == pytest.approx(np.quantile(values, [0.025, 0.975]))
+    assert (found.groups, found.units, found.resamples, found.seed) == (12, 60, 300, 5)
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
+    # the first judge flips fair coins, the second copies with probability 0.6 and else flips: kappa is 0.6
+    rng, held = np.random.default_rng(11), 0
+    for _ in range(200):
+        first = rng.integers(0, 2, 150).astype(float)
+        second = np.where(rng.random(150) < 0.6, first, rng.integers(0, 2, 150))
+        low, high = cohen_kappa(first, second, resamples=300, level=0.9).interval
+        held += low <= 0.6 <= high
+    assert 0.84 <= held / 200 <= 0.95
+
+
+def test_why_there_is_no_interval() -> None:
+    one_topic = cohen_kappa(np.array([0.0, 1.0]), np.array([0.0, 1.0]), groups=np.array([4, 4]))
+    assert one_topic.value == 1.0
+    assert one_topic.interval is None
+    assert "one group cannot be resampled" in one_topic.sentence
+    rare = cohen_kappa(np.array([0.0] * 9 + [1.0]), np.array([0.0] * 9 + [1.0]))
+    assert rare.interval is None
+    assert "resamples it is undefined" in rare.note
+
+
+def test_everything_is_plain_values() -> None:
+    found = krippendorff_alpha(OBSERVERS).to_dict()
+    assert json.loads(json.dumps(found))["sentence"].startswith("Krippendorff's alpha (ordinal) is 0.815, 95% interval")
+
+
+def test_wrong_input() -> None:
+    good = np.array([0.0, 1.0])
+    with pytest.raises(InputError, match="no weights 'cubic'"):
+        cohen_kappa(good, good, "cubic")
+    with pytest.raises(InputError, match="no scale 'ratio'"):
+        krippendorff_alpha(np.zeros((2, 2)), "ratio")
+    with pytest.raises(InputError, match="1 dimensions"):
+        fleiss_kappa(good)
+    with pytest.raises(InputError, match="infinite"):
+        fleiss_kappa(np.array([[math.inf, 1.0]]))
+    with pytest.raises(InputError, match="2 things and groups of shape"):
+        cohen_kappa(good, good, groups=np.array([1]))
+    with pytest.raises(InputError, match="99 resamples are too few"):
+        cohen_kappa(good, good, resamples=99)
+    with pytest.raises(InputError, match="level 1 is not between"):
+        cohen_kappa(good, good, level=1)
+    with pytest.raises(InputError, match="seed -1"):
+        cohen_kappa(good, good, seed=-1)

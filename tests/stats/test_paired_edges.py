@@ -1,0 +1,188 @@
+"""Paired tests of input at the edge, and the words that results are put into."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judged import InputError
+from judged.stats.paired import METHODS, paired_test, paired_tests
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+RESAMPLED = ("randomisation", "bootstrap", "bca", "studentised", "ratio")
+BY_MEAN = ("t", "bootstrap", "bca", "studentised", "bayes")
+TENTHS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=2, max_size=9)
+
+
+def _pair(topics: int, seed: int = 0, shift: float = 0.03) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    first = rng.beta(0.8, 1.6, topics)
+    return first, np.clip(first + rng.normal(shift, 0.1, topics), 0, 1)
+
+
+# --- Input at the edge
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_topic_and_one_topic_give_no_p(method: str) -> None:
+    none = paired_test([math.nan, 0.5], [0.5, math.nan], method)
+    assert (none.n, none.left_out, none.interval) == (0, 2, None)
+    assert math.isnan(none.p + none.difference)
+    assert "nothing to compare" in none.sentence
+    one = paired_test([0.25, 0.5], [0.5, math.nan], method)
+    assert (one.n, one.left_out, one.interval) == (1, 1, None)
+    assert math.isnan(one.p)
+    assert math.isnan(one.effect)
+    assert one.difference == pytest.approx(0.25 if method != "ratio" else math.log(2))
+    assert "only topic" in one.sentence
+    assert not one.significant
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+@pytest.mark.parametrize("method", METHODS)
+def test_systems_that_are_the_same_but_for_rounding(method: str, alternative: str) -> None:
+    found = paired_test([0.3, 0.7, 0.6], [0.1 + 0.2, 0.7, 0.2 * 3], method, alternative=alternative)
+    assert found.p == pytest.approx(1.0 if method != "bayes" else math.nan, nan_ok=True)
+    assert (found.difference, found.n) == (0.0, 3)
+    assert math.isnan(found.effect)
+    assert "same score on each" in found.sentence
+    if method in {"wilcoxon", "sign"}:
+        assert found.interval is None
+    else:
+        assert 0.0 in found.interval
+    if method == "bayes":
+        assert (found.posterior.equivalent, found.posterior.higher) == (1.0, 0.5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_difference_on_all_topics(method: str) -> None:
+    """0.1 on each of 8 topics: 2/256 where signs count; no p where a mean is judged by how differences vary."""
+    first = np.arange(8) / 10
+    found = (
+        paired_test(first, first + 0.1, method) if method != "ratio" else paired_test(first + 1, 2 * first + 2, method)
+    )
+    if method in BY_MEAN:
+        assert math.isnan(found.p)
+        assert found.interval is None
+        assert "some variation" in found.note
+        assert "do not: take the randomisation test" in found.sentence
+    else:
+        assert found.p == pytest.approx(2 / 256)
+    assert math.isnan(found.effect)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scale", [1e-140, 1e90])
+def test_scores_of_unusual_size(method: str, scale: float) -> None:
+    first, second = _pair(20)
+    plain = paired_test(first, second, method, resamples=500, rope=0.0, floor=1e-5)
+    scaled = paired_test(first * scale, second * scale, method, resamples=500, rope=0.0, floor=1e-5 * scale)
+    assert scaled.p == pytest.approx(plain.p, rel=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("method", RESAMPLED)
+def test_resampling_never_gives_p_0(method: str) -> None:
+    first = np.linspace(0.01, 0.02, 200)
+    found = paired_test(first, first * 50 + 0.3, method, resamples=999)
+    assert 1 / 1000 <= found.p <= 2 / 1000
+
+
+def test_a_p_too_small_for_a_float_is_bounded_in_words() -> None:
+    rng = np.random.default_rng(0)
+    found = paired_test(np.zeros(5000), 1 + rng.normal(0, 0.01, 5000), "t")
+    assert found.p < 1e-300
+    assert "p < 1e-300" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([0.1], [0.1, 0.2]), {}, "shapes"),
+        (([[0.1]], [[0.1]]), {}, "shapes"),
+        (([math.inf, 0], [0, 0]), {}, "infinite"),
+        (([0, 0], [1, 1]), {"method": "anova"}, "no paired test 'anova'"),
+        (([0, 0], [1, 1]), {"alternative": "both"}, "no alternative"),
+        (([0, 0], [1, 1]), {"level": 95}, "level 95"),
+        (([0, 0], [1, 1]), {"level": 0.5, "alternative": "less"}, r"between 0\.5 and 1"),
+        (([0, 0], [1, 1]), {"resamples": 99}, "99 resamples"),
+        (([0, 0], [1, 1]), {"seed": -1}, "seed"),
+        (([0, 0], [1, 1]), {"rope": -0.1}, "practical equivalence"),
+        (([0, 0], [1, 1]), {"floor": 0}, "floor"),
+        (([0, -0.1], [1, 1]), {"method": "ratio"}, "below 0"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(arguments: tuple, options: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        paired_test(*arguments, **options)
+
+
+def test_pairs_name_rows_that_are_there() -> None:
+    for pair in ((0, 2), (-1, 0)):
+        with pytest.raises(InputError, match="a row that is not there: there are 2"):
+            paired_tests(np.zeros((2, 3)), [pair])
+    assert paired_tests(np.zeros((2, 3)), []) == ()
+
+
+def test_other_spellings() -> None:
+    first, second = _pair(8)
+    assert (
+        paired_test(first, second, "randomization")
+        == paired_test(first, second, "fisher")
+        == paired_test(first, second)
+    )
+    assert paired_test(first, second, "studentized").method == "studentised"
+
+
+# --- Words
+
+
+def test_sentences_say_what_may_be_said() -> None:
+    first = np.linspace(0.1, 0.6, 10)
+    clear = paired_test(first, first + np.linspace(0.05, 0.15, 10))
+    assert clear.sentence == (
+        "Over 10 topics the second system scores 0.1 higher on average (95% interval 0.075 to 0.125)."
+        " Chance alone would seldom give as much (p = 0.002, randomisation test): significant at 0.05."
+    )
+    noise = np.array([0.1, -0.1, 0.2, -0.15, 0.05, 0.02, -0.03, 0.01, -0.2, 0.2])
+    unclear = paired_test(first, first + noise, "t")
+    assert unclear.sentence == (
+        "Over 10 topics the second system scores 0.01 higher on average (95% interval -0.087 to 0.107), but the two"
+        " cannot be told apart with these 10 topics (p = 0.82, t-test, above 0.05)."
+        " A real difference may have been missed."
+    )
+    belief = paired_test(first, first + noise, "bayes")
+    assert "the probability that its true mean is higher is 0.590" in belief.sentence
+    one_sided = paired_test(first, first + noise, "wilcoxon", alternative="less")
+    assert "that it is lower cannot be shown with these 10 topics" in one_sided.sentence
+
+
+@pytest.mark.parametrize("method", METHODS)
+@settings(max_examples=30)
+@given(tenths=TENTHS, alternative=st.sampled_from(ALTERNATIVES))
+def test_every_result_has_a_careful_sentence_and_is_json(
+    method: str, tenths: list[tuple[int, int]], alternative: str
+) -> None:
+    first, second = np.array(tenths).T / 10
+    found = paired_test(first, second, method, alternative=alternative, resamples=200)
+    words = found.sentence
+    assert not any(word in words for word in ("prove", "equal", "identical", "nan", "inf ", "None"))
+    assert ("significant at" in words) == found.significant
+    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert document["sentence"] == words
+    assert document["n"] == len(tenths)
+
+
+def test_a_correction_decides() -> None:
+    first = np.linspace(0.1, 0.6, 10)
+    found = paired_test(first, first + np.linspace(0.0, 0.15, 10))
+    corrected = found.corrected(0.2, "holm")
+    assert found.significant
+    assert not corrected.significant
+    assert (corrected.p, corrected.adjusted, corrected.decisive_p) == (found.p, 0.2, 0.2)
+    assert "cannot be told apart" in corrected.sentence
+    assert "p = 0.2 with the correction holm" in corrected.sentence

@@ -1,0 +1,313 @@
+"""Leaving topics out, swaps, discriminative power, reliability: by hand, by enumeration, against a known truth."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats as scipy_stats
+
+from judged import InputError
+from judged.stats import stability as stability_module
+from judged.stats.robustness import discriminative_power, leave_one_topic_out, reliability, stability
+
+NAN = math.nan
+SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+
+
+def table(seed: int, systems: int, topics: int, parts: tuple[float, float, float] = (0.05, 0.2, 0.1)) -> Any:
+    rng = np.random.default_rng(seed)
+    system, topic, rest = parts
+    return (
+        rng.normal(0, system, (systems, 1)) + rng.normal(0, topic, (1, topics)) + rng.normal(0, rest, (systems, topics))
+    )
+
+
+def test_a_difference_that_rests_on_one_topic() -> None:
+    """Differences 0.1, -0.1, -0.1, missing, 0.8: mean 0.175; without the last -0.1 / 3."""
+    found = leave_one_topic_out([0.2, 0.4, 0.5, NAN, 0.1], [0.3, 0.3, 0.4, 0.1, 0.9])
+    assert (found.topics, found.left_out) == ((0, 1, 2, 4), 1)
+    assert found.difference == pytest.approx(0.175)
+    assert found.differences == pytest.approx((0.2, 0.8 / 3, 0.8 / 3, -0.1 / 3))
+    assert (found.sign_rests_on, found.to_reverse, found.significance_rests_on) == ((4,), 1, ())
+    assert found.sentence == (
+        "The sign of the difference rests on single topics (1 of 4); it stays not significant (alpha 0.05) whichever "
+        "topic is left out. Removing the 1 most favourable of the 4 topics would undo it."
+    )
+
+
+def test_significance_that_rests_on_one_topic() -> None:
+    """Every p-value is that of scipy's t-test."""
+    differences = np.array([0.10, 0.11, 0.10, 0.12, -0.04, 0.09])
+    first = np.full(6, 0.3)
+    found = leave_one_topic_out(first, first + differences)
+    expected = [scipy_stats.ttest_1samp(np.delete(differences, at), 0).pvalue for at in range(6)]
+    assert found.p_values == pytest.approx(expected, rel=1e-9)
+    whole = scipy_stats.ttest_1samp(differences, 0).pvalue
+    assert found.p == pytest.approx(whole, rel=1e-9)
+    assert found.significance_rests_on == tuple(at for at, p in enumerate(expected) if (p <= 0.05) != (whole <= 0.05))
+    assert found.significance_rests_on == (0, 1, 2, 3, 5)
+    assert found.sign_rests_on == ()
+    strict = leave_one_topic_out(first, first + differences, alpha=0.001)
+    assert strict.significance_rests_on == (4,)  # the only topic against it keeps it from being significant
+
+
+@given(arrays(np.float64, 6, elements=st.integers(-5, 5).map(lambda tenths: tenths / 10)))
+def test_what_is_left_out_by_enumeration(differences: Any) -> None:
+    found = leave_one_topic_out(np.zeros(6), differences, method="t")
+    whole = np.rint(differences * 10).astype(int)
+    sign = np.sign(whole.sum())
+    others = np.sign(whole.sum() - whole)
+    assert found.sign_rests_on == (tuple(np.flatnonzero(others != sign).tolist()) if sign else ())
+    fewest = [
+        size
+        for size in range(6)
+        if sign and any(sign * (whole.sum() - sum(gone)) <= 0 for gone in combinations(whole.tolist(), size))
+    ]
+    assert found.to_reverse == (fewest[0] if fewest else None)
+    assert found.standard_error == pytest.approx(differences.std(ddof=1) / math.sqrt(6), abs=1e-12)
+
+
+def test_nothing_to_leave_out() -> None:
+    one = leave_one_topic_out([0.1], [0.3])
+    assert (one.differences, one.sign_rests_on, one.to_reverse) == ((pytest.approx(NAN, nan_ok=True),), (), None)
+    assert one.sentence == "1 topic: none can be left out."
+    assert leave_one_topic_out([NAN], [0.3]).sentence == "0 topics: none can be left out."
+    same = leave_one_topic_out([0.1, 0.2, 0.3], [0.1, 0.2, 0.3])
+    assert (same.sign_rests_on, same.significance_rests_on, same.to_reverse) == ((), (), None)
+    assert same.sentence == "The two systems do not differ, whichever topic is left out."
+    assert json.loads(json.dumps(one.to_dict()))["differences"] == [None]
+
+
+def test_swaps_by_enumeration() -> None:
+    """3 systems, 4 topics: all 24 orders of the topics are equally likely, so the rates have known limits."""
+    scores = np.array([[0.1, 0.5, 0.4, 0.2], [0.3, 0.2, 0.6, 0.1], [0.2, 0.5, 0.3, 0.9]])
+    counts, swaps, taus = 0, 0, []
+    for order in permutations(range(4)):
+        one, two = scores[:, order[:2]].mean(axis=1), scores[:, order[2:]].mean(axis=1)
+        taus.append(scipy_stats.kendalltau(one.round(9), two.round(9)).statistic)
+        for a, b in combinations(range(3), 2):
+            here, there = round(one[b] - one[a], 9), round(two[b] - two[a], 9)
+            counts += here != 0
+            swaps += here * there < 0
+    found = stability(scores, samples=20_000, seed=1)
+    assert found.size == 2
+    assert found.swap_rate == pytest.approx(swaps / counts, abs=0.01)  # over four standard errors
+    assert found.tau == pytest.approx(np.nanmean(taus), abs=0.02)
+    assert sum(one.pairs for one in found.bins) == pytest.approx(60_000 * counts / 72, rel=0.02)
+
+
+def test_swaps_in_bins_by_hand() -> None:
+    """Two topics: +0.30 and -0.10. One is the first set, the other the second: always a swap."""
+    found = stability([[0.0, 0.1], [0.3, 0.0]], samples=500, width=0.1, bins=4)
+    assert [(one.pairs > 200, one.pairs == one.swaps) for one in found.bins] == [
+        (False, True), (True, True), (False, True), (True, True),
+    ]  # fmt: skip
+    assert (found.swap_rate, found.tau, found.reliable_difference) == (1.0, -1.0, math.inf)
+    assert [one.low for one in found.bins] == pytest.approx([0.0, 0.1, 0.2, 0.3])
+    assert [one.high for one in found.bins] == pytest.approx([0.1, 0.2, 0.3, math.inf])
+    assert math.isnan(found.bins[0].rate)
+
+
+def test_a_reliable_difference() -> None:
+    """Systems 0 and 1 differ by 0.5 on every topic, and system 2 is as good as 0 but for noise that changes sign."""
+    noise = np.array([0.02, -0.02, 0.03, -0.03, 0.01, -0.01, 0.02, -0.02])
+    scores = np.stack([np.zeros(8), np.full(8, 0.5), noise])
+    found = stability(scores, samples=300)
+    assert found.reliable_difference == pytest.approx(0.2)
+    assert 0 < found.swap_rate < 0.34
+    assert found.bins[-1].pairs == 600
+    assert "a difference of 0.2 or more is reversed in at most 5% of the cases" in found.sentence
+
+
+def test_the_same_seed_gives_the_same_swaps_however_many_are_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = table(1, 6, 20)
+    found = stability(scores, samples=100, seed=4)
+    assert stability(scores, samples=100, seed=5) != found
+    monkeypatch.setattr(stability_module, "_CELLS", 7)
+    assert stability(scores, samples=100, seed=4) == found
+
+
+def test_more_topics_swap_less() -> None:
+    scores = table(8, 12, 80)
+    rates = [stability(scores, size=size, samples=300).swap_rate for size in (5, 20, 40)]
+    assert rates[0] > rates[1] > rates[2]
+    taus = [stability(scores, size=size, samples=300).tau for size in (5, 20, 40)]
+    assert taus[0] < taus[1] < taus[2]
+
+
+def test_stability_of_nothing() -> None:
+    one = stability([[0.1, NAN], [0.2, 0.3]])
+    assert (one.n, one.left_out, one.size) == (1, 1, 0)
+    assert math.isnan(one.swap_rate)
+    assert one.to_dict()["reliable_difference"] is None
+    same = stability([[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]], samples=10)
+    assert math.isnan(same.tau)
+    assert "too few to compare" in same.sentence
+
+
+def test_discriminative_power_by_hand() -> None:
+    """P-values of the t-test, in falling order; critical differences are half interval widths."""
+    scores = table(3, 4, 9)
+    found = discriminative_power(scores, method="t", alpha=0.2)
+    pairs = list(combinations(range(4), 2))
+    p = {(a, b): scipy_stats.ttest_rel(scores[b], scores[a]).pvalue for a, b in pairs}
+    assert list(found.pairs) == sorted(pairs, key=lambda pair: -p[pair])
+    assert found.p_values == pytest.approx(sorted(p.values(), reverse=True), rel=1e-9)
+    assert found.significant == sum(one <= 0.2 for one in p.values())
+    assert found.share == found.significant / 6
+    halves = [scipy_stats.t.isf(0.1, 8) * (scores[b] - scores[a]).std(ddof=1) / 3 for a, b in pairs]
+    assert found.required == pytest.approx(max(halves), rel=1e-12)
+    missed = [abs((scores[b] - scores[a]).mean()) for (a, b), one in p.items() if one > 0.2]
+    assert found.largest_missed == pytest.approx(max(missed, default=0.0))
+    assert 0 < found.significant < 6
+
+
+@given(st.integers(0, 30))
+def test_with_t_what_reaches_its_critical_difference_is_significant(seed: int) -> None:
+    scores = table(seed, 5, 12)
+    found = discriminative_power(scores, method="t")
+    assert all(
+        p <= 0.05 for p, difference in zip(found.p_values, found.differences, strict=True)
+        if abs(difference) > found.required
+    )  # fmt: skip
+    assert found.largest_missed <= found.required
+
+
+def test_discriminative_power_of_other_p_values() -> None:
+    p = np.array([[1.0, 0.04, 0.5], [0.04, 1.0, 0.01], [0.5, 0.01, 1.0]])
+    found = discriminative_power([[1, 2, 3], [2, 3, 5], [1, 1, 1]], p_values=p, method="randomised Tukey HSD")
+    assert (found.pairs, found.p_values) == (((0, 2), (0, 1), (1, 2)), (0.5, 0.04, 0.01))
+    assert (found.significant, found.share) == (2, pytest.approx(2 / 3))
+    assert found.differences == pytest.approx((-1.0, 4 / 3, -7 / 3))
+    assert found.largest_missed == pytest.approx(1.0)
+    assert found.sentence.startswith("66.7% of the pairs of systems (2 of 3) differ significantly (alpha 0.05, rand")
+
+
+def test_discriminative_power_under_a_true_null_is_alpha() -> None:
+    """Equal systems: 190 pairs in each of 40 tables; pairs share systems, so the share scatters more than 1 in n."""
+    shares = [discriminative_power(table(seed, 20, 30, (0.0, 0.2, 0.1)), method="t").share for seed in range(40)]
+    error = np.std(shares, ddof=1) / math.sqrt(40)
+    assert np.mean(shares) == pytest.approx(0.05, abs=4 * error)
+    assert error < 0.01
+
+
+def test_discriminative_power_of_nothing() -> None:
+    found = discriminative_power([[0.1], [0.2]], method="t")
+    assert math.isnan(found.share)
+    assert math.isnan(found.required)
+    assert found.sentence == "No two systems could be tested."
+    same = discriminative_power([[0.1, 0.2], [0.1, 0.2]], method="t")
+    assert (same.share, same.required, same.largest_missed) == (0.0, 0.0, 0.0)
+
+
+def test_reliability_is_that_of_shrout_and_fleiss() -> None:
+    """Shrout and Fleiss (1979), tables 2 to 4; ICC(3,k) is E rho^2, ICC(2,k) is Phi; limits as R's psych gives them."""
+    found = reliability(SHROUT_FLEISS)
+    assert found.generalisability.value == pytest.approx(0.909, abs=5e-4)
+    assert found.generalisability.interval == pytest.approx((0.676, 0.986), abs=6e-4)
+    assert found.dependability.value == pytest.approx(0.620, abs=5e-4)
+    assert found.dependability.interval == pytest.approx((0.071, 0.927), abs=6e-4)
+    one = found.at(1)
+    assert one == pytest.approx((0.715, 0.290), abs=5e-4)
+    # mean squares 11.24 (targets), 32.49 (judges), 1.02 (residual)
+    assert found.variance_residual == pytest.approx(1.02, abs=5e-3)
+    assert found.variance_systems == pytest.approx((11.24 - 1.02) / 4, abs=5e-3)
+    assert found.variance_topics == pytest.approx((32.49 - 1.02) / 6, abs=5e-3)
+
+
+def test_reliability_by_hand() -> None:
+    """Mean squares of a 2 x 3 table of whole numbers, worked out on paper.
+
+    Rows 1 2 3 and 4 4 7: means 2 and 5, 3.5 over all; columns 2.5, 3, 5. Systems: 3 * (1.5^2 + 1.5^2) / 1 = 13.5.
+    Topics: 2 * (1 + 0.25 + 2.25) / 2 = 3.5. Residuals 0, 0.5, -0.5, 0, -0.5, 0.5: 1 / 2 = 0.5.
+    """
+    found = reliability([[1, 2, 3], [4, 4, 7]])
+    components = (found.variance_systems, found.variance_topics, found.variance_residual)
+    assert components == pytest.approx((13 / 3, 1.5, 0.5))
+    assert found.generalisability.value == pytest.approx(1 - 0.5 / 13.5)
+    assert found.dependability.value == pytest.approx((13 / 3) / (13 / 3 + 2 / 3))
+    assert found.generalisability.topics == math.ceil(19 * 0.5 / (13 / 3))
+    assert found.dependability.topics == math.ceil(19 * 2 / (13 / 3))
+    assert found.shares == pytest.approx(tuple(part / (19 / 3) for part in components))
+
+
+@pytest.mark.parametrize("parts", [(0.05, 0.2, 0.1), (0.02, 0.1, 0.2)])
+def test_variance_components_are_found_and_intervals_hold_the_truth(parts: tuple[float, float, float]) -> None:
+    """400 tables of 20 systems and 40 topics with known components; four standard errors of a share are 0.044."""
+    system, topic, rest = (part**2 for part in parts)
+    truth = system / (system + rest / 40), system / (system + (topic + rest) / 40)
+    found = [reliability(table(seed, 20, 40, parts)) for seed in range(400)]
+    for name, value in (("systems", system), ("topics", topic), ("residual", rest)):
+        estimates = [getattr(one, f"variance_{name}") for one in found]
+        error = np.std(estimates, ddof=1) / math.sqrt(400)
+        assert np.mean(estimates) == pytest.approx(value, abs=4 * error), name
+        assert error < 0.06 * value, name
+    for at, kind in enumerate(("generalisability", "dependability")):
+        held = [low <= truth[at] <= high for low, high in (getattr(one, kind).interval for one in found)]
+        assert np.mean(held) == pytest.approx(0.95, abs=0.044), kind
+
+
+@given(st.integers(0, 60), st.sampled_from([0.8, 0.9, 0.95]))
+def test_the_topics_of_a_target_reach_it(seed: int, target: float) -> None:
+    found = reliability(table(seed, 6, 10), target=target)
+    if found.variance_systems > 0:
+        for at, one in enumerate((found.generalisability, found.dependability)):
+            assert found.at(int(one.topics))[at] >= target - 1e-9
+            assert one.topics == 1 or found.at(int(one.topics) - 1)[at] < target
+    assert not found.dependability.value > found.generalisability.value
+    for one in (found.generalisability, found.dependability):
+        low, high = one.interval or (0.0, 1.0)
+        assert low - 1e-12 <= one.value <= high + 1e-12
+        fewest, most = one.topics_interval or (1.0, math.inf)
+        assert fewest <= one.topics <= most
+
+
+def test_reliability_leaves_out_what_is_missing_and_does_not_see_scale_or_shift() -> None:
+    scores = table(5, 5, 12)
+    holed = scores.copy()
+    holed[2, 7] = NAN
+    found = reliability(holed)
+    assert (found.n, found.left_out) == (11, 1)
+    rest = reliability(np.delete(scores, 7, axis=1) * 10 + 3)
+    assert found.generalisability.value == pytest.approx(rest.generalisability.value, rel=1e-9)
+    assert found.dependability.interval == pytest.approx(rest.dependability.interval, rel=1e-9)
+
+
+def test_reliability_of_nothing() -> None:
+    one = reliability([[0.1], [0.2]])
+    assert math.isnan(one.generalisability.value)
+    assert "not defined" in one.sentence
+    for same in ([[0.1, 0.1], [0.1, 0.1]], [[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]]):
+        assert math.isnan(reliability(same).generalisability.value)
+    certain = reliability([[0.1, 0.1], [0.2, 0.2]])
+    assert (certain.generalisability.value, certain.generalisability.topics) == (1.0, 1.0)
+    chance = reliability([[0, 1], [1, 0]])
+    assert (chance.generalisability.value, chance.generalisability.topics) == (0.0, math.inf)
+    assert chance.dependability.interval is None
+    assert "would take infinitely many and infinitely many topics" in chance.sentence
+    assert json.loads(json.dumps(chance.to_dict()))["generalisability"]["topics"] is None
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: leave_one_topic_out([1], [1, 2]), "no pairs"),
+        (lambda: leave_one_topic_out([1, 2], [2, 1], alpha=1.0), "alpha 1.0 is not between"),
+        (lambda: stability([[1, 2, 3], [3, 2, 1]], size=2), "two separate sets of 2 topics cannot be drawn from 3"),
+        (lambda: stability([[1, 2, 3], [3, 2, 1]], samples=0), "0 samples"),
+        (lambda: stability([[1, 2, 3]]), "1 systems are too few"),
+        (lambda: discriminative_power([[1, 2], [2, 1]], p_values=[[1.0]]), "do not fit"),
+        (lambda: reliability([[1, 2], [2, 1]], target=1.0), "target 1.0 is not between"),
+    ],
+)
+def test_what_is_refused(call: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()

@@ -1,0 +1,128 @@
+"""Write docs/dl19.md, about the 37 official passage runs of TREC Deep Learning 2019: ``dl19.py DATA``.
+
+It shows their order, how sure it is, and how it changes under other assessors. DATA is a folder with ``dl19_passage``
+and in it ``qrels``, ``runs``, and ``alt_qrels`` (eight assessors, language models). The tests compare the page with what
+this makes where the data is at hand.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import judged
+from judged.errors import JudgedWarning
+from judged.tables import Table
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "dl19.md"
+QRELS = "dl19_passage/qrels/qrels.dl19-passage.txt"
+MEASURE, ALPHA = "nDCG@10", 0.05
+MODELS = {
+    "GPT-4 (UMBRELA, graded)": ("umbrella_gpt-4_zeroshot_dl19", None),
+    "GPT-4 (binary)": ("binary_gpt4_dl19", {"NIST": 2}),
+    "GPT-4o (binary)": ("binary_gpt4o_dl19", {"NIST": 2}),
+    "Llama 3.2 (binary)": ("binary_llama3.2_dl19", {"NIST": 2}),
+    "EXAM (mean of self-rated grades)": ("qrels.mean.exam_selfrate_graded_dl19", None),
+}
+
+
+def main() -> int:
+    """Write the page."""
+    PAGE.write_text(page(Path(sys.argv[1])), encoding="utf-8")
+    return 0
+
+
+def page(data: Path) -> str:
+    """Make the page."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)
+        runs = sorted((data / "dl19_passage" / "runs").glob("*.gz"))
+        scores = judged.evaluate(data / QRELS, runs, MEASURE)
+        parts = [HEAD, order(scores), sureness(scores), judges(data, runs), TAIL]
+    return "\n\n".join(parts) + "\n"
+
+
+def order(scores: judged.Scores) -> str:
+    """List the systems with intervals, and which of the others each cannot be told apart from."""
+    values, names = scores.values[:, 0, :], scores.run_names
+    tests = judged.randomised_tukey(values, resamples=100_000, seed=0)
+    estimates = scores.estimates()
+    ranking = sorted(range(len(names)), key=lambda at: -estimates[at].value)
+    rows: list[tuple[str, ...]] = []
+    for place, at in enumerate(ranking, 1):
+        low, high = estimates[at].ci or (0.0, 0.0)
+        alike = [other for other in ranking if other != at and tests.p[at, other] >= ALPHA]
+        last = max([ranking.index(other) + 1 for other in alike], default=place)
+        better = sum(tests.p[at, other] < ALPHA and values[at].mean() > values[other].mean() for other in ranking)
+        rows.append(
+            (str(place), names[at], f"{estimates[at].value:.4f}", f"{low:.3f} to {high:.3f}", str(better), str(last))
+        )
+    pairs = np.triu(tests.p < ALPHA, 1).sum()
+    head = ("place", "run", MEASURE, "95 % interval", "significantly better than", "not told apart down to place")
+    said = (
+        f"{len(names)} runs, {scores.values.shape[2]} topics, {MEASURE}. Of {len(names) * (len(names) - 1) // 2} pairs,"
+        f" {pairs} differ significantly by the randomised Tukey test (100,000 permutations within topics, seed 0,"
+        f" family-wise alpha {ALPHA})."
+    )
+    return f"## The order\n\n{said}\n\n" + Table(head, tuple(rows), labels=2).markdown()
+
+
+def sureness(scores: judged.Scores) -> str:
+    """Say what differences these topics can show, and how reliable the order is."""
+    values = scores.values[:, 0, :]
+    found = [judged.plan(values), judged.reliability(values), judged.stability(values, samples=1000, seed=0)]
+    lines = [f"- {one.sentence}" for one in found]
+    return "## How sure the order is\n\n" + "\n".join(lines)
+
+
+def judges(data: Path, runs: list[Path]) -> str:
+    """Replace the official judgments by those of others, on the pairs that both judged."""
+    folder = data / "dl19_passage" / "alt_qrels"
+    official = judged.Qrels.read(data / QRELS)
+    official = judged.Qrels(official.table, "NIST", official.where)
+    people = sorted((folder / "human_main").glob("*.txt"))
+    asked = [(f"assessor {at}", path, None) for at, path in enumerate(people, 1)]
+    asked += [(name, folder / "llm" / f"{stem}.txt.gz", rel) for name, (stem, rel) in MODELS.items()]
+    rows: list[tuple[str, ...]] = []
+    for name, path, rel in asked:
+        other = judged.Qrels.read(path)
+        found = judged.agree(
+            official, judged.Qrels(other.table, name, other.where), runs=runs, measures=MEASURE,
+            rel=None if rel is None else {"NIST": 2, name: 1},
+        )  # fmt: skip
+        pair, effect = found.pairs[0], found.systems[0]
+        alpha = pair.alpha
+        low, high = alpha.interval or (float("nan"),) * 2
+        rows.append(
+            (name, str(effect.topics), f"{alpha.value:.3f} [{low:.2f}, {high:.2f}]", f"{effect.tau.value:.3f}",
+             f"{effect.tau_ap.value:.3f}", str(effect.tau.discordant), f"{effect.largest_change:.3f}")
+        )  # fmt: skip
+    head = ("judge in place of NIST", "topics", "alpha with NIST", "tau", "tau_AP", "pairs that change places",
+            "largest change of a mean")  # fmt: skip
+    said = (
+        "Each judge's grades in place of the official ones, on the documents that both judged, so that nothing but the"
+        f" grades differs: {MEASURE} of all runs again. Alpha is Krippendorff's, for ordered grades (for binary judges"
+        " the official grades count from 2); tau and tau_AP compare the two orders of the 37 systems."
+    )
+    return f"## Under other judges\n\n{said}\n\n" + Table(head, tuple(rows)).markdown()
+
+
+HEAD = """# The 37 systems of TREC Deep Learning 2019
+
+Made by `tools/dl19.py` from the official passage runs (the first 100 documents of each topic), the official judgments,
+and those of eight other assessors and five language models. It shows what the parts of judged say together: an order of
+systems, how sure it is, and how much of it is owed to who judged."""
+
+TAIL = """## Reading it
+
+The neighbours in such a table are hardly ever told apart: with as many topics, differences below the detectable one are
+mostly luck, and an order of 37 systems is an order of groups. Assessors disagree far more about documents than about
+systems: an agreement that looks poor leaves most of the order in place. What changes is the order among the best, as
+tau_AP, which weighs the top, shows beside tau."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
