@@ -1,8 +1,8 @@
 """Write docs/dl19.md, about the 37 official passage runs of TREC Deep Learning 2019: ``dl19.py DATA``.
 
 It shows their order, how sure it is, and how it changes under other assessors. DATA is a folder with ``dl19_passage``
-and in it ``qrels``, ``runs``, and ``alt_qrels`` (eight assessors, language models). The tests compare the page with what
-this makes where the data is at hand.
+and in it ``qrels``, ``runs``, and ``alt_qrels`` (eight assessors, language models). The tests compare the page with
+what this makes where the data is at hand.
 """
 
 from __future__ import annotations

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
     """Give the command as a function of this process, which starts in no time."""
 
+    monkeypatch.delenv("COLUMNS", raising=False)  # a test that wants a width sets it
+
     def command(*arguments: str) -> Ended:
         monkeypatch.setattr(sys, "argv", ["judged", *arguments])
         monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))

@@ -218,8 +218,8 @@ def test_a_class_and_a_measure_stand_for_themselves() -> None:
         ("AP(rel=)", "cannot read 'rel='. Fix: write parameter=value"),
         ("AP(rel=2 norm=cutoff)", "AP: rel='2 norm=cutoff' is not allowed. Fix: a number"),
         ("P@0", "P: cutoff=0 is not allowed. Fix: a whole number from 1"),
-        ("ERR@20", "ERR needs max. Fix: write ERR(max=4)@20: gdeval and ir_measures take 4 as the highest grade"),
-        ("err", "ERR needs max. Fix: write ERR(max=4): gdeval"),
+        ("ERR@20", "ERR needs max. Fix: write ERR(max=4)@20, with the highest grade of your scale"),
+        ("err", "ERR needs max. Fix: write ERR(max=4), with the highest grade"),
         ("RBP", "RBP needs p. Fix: write RBP(p=0.8): ir_measures takes 0.8 and trec_eval 10 takes 0.9"),
         (
             "Accuracy@10",

@@ -164,7 +164,7 @@ def test_by_hand(name: str, grades: tuple[float | None, ...], mean: float, low: 
         assert tie_expected(judged, one, limit=limit).values[0] == pytest.approx(mean, rel=1e-14)
     ends = tie_range(judged, one)
     assert (ends.low[0], ends.high[0]) == pytest.approx((low, high), rel=1e-14)
-    assert ends.width[0] == pytest.approx(high - low, rel=1e-14)
+    assert ends.high[0] - ends.low[0] == pytest.approx(high - low, rel=1e-14)
 
 
 def test_one_relevant_document_of_a_thousand_tied_ones() -> None:
