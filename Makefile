@@ -28,6 +28,7 @@ docs: $(VENV)/.checked  ## Write what is generated: README's output, the catalog
 
 bench: $(VENV)/.benched  ## Compare with other tools (some minutes) and write docs/benchmarks.md
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/compare.py
 
 clean:  ## Remove what the other targets made
 	rm -rf $(VENV) .pytest_cache .hypothesis .ruff_cache bench/data

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.stats import permutation_test
 
+from judged.stats.blocked import randomised_tukey
 from judged.stats.paired import paired_test, paired_tests
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def main() -> None:
         _Row("judged, with interval", "1 pair", one),
         _Row("scipy", "1 pair", theirs),
     ]
+    tukey = _median(lambda: randomised_tukey(scores, resamples=RESAMPLES), ROUNDS)
+    rows.append(_Row("judged, randomised Tukey", f"{len(PAIRS)} pairs", tukey))
     if find_spec("ranx"):
         rows.append(_Row("ranx, after compiling", "1 pair", _ranx(first, second)))
     print(_table(rows))

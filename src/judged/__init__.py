@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "judged.agreement": ("JudgeAgreement", "Reproduction", "agree", "reproduce"),
     "judged.advice": ("Advice", "advise"),
-    "judged.comparison": ("Comparison", "compare", "compare_collections"),
+    "judged.comparison": ("Comparison", "compare", "compare_collections", "orders"),
     "judged.curves": ("Curves", "curve", "precision_recall"),
     "judged.data": ("Qrels", "Run"),
     "judged.data.documents": ("Documents",),

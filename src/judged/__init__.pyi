@@ -9,6 +9,7 @@ from judged.advice.advising import advise as advise
 from judged.comparison.comparison import Comparison as Comparison
 from judged.comparison.comparing import compare as compare
 from judged.comparison.collections import compare_collections as compare_collections
+from judged.comparison.orders import orders as orders
 from judged.curves.curves import Curves as Curves
 from judged.curves.making import curve as curve
 from judged.curves.making import precision_recall as precision_recall

@@ -1,0 +1,46 @@
+"""Orders of systems by several measures and depths."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from judged import InputError, evaluate, orders
+
+QRELS = {"q": {"a": 3, "b": 1, "c": 1}, "r": {"a": 1}}
+RUNS = {
+    "x": {"q": {"a": 2.0, "n": 1.0}, "r": {"a": 1.0}},
+    "y": {"q": {"b": 2.0, "c": 1.0}, "r": {"a": 1.0}},
+    "z": {"q": {"n": 2.0, "b": 1.0}, "r": {"n": 2.0, "a": 1.0}},
+    "w": {"q": {"n": 1.0}, "r": {"n": 1.0}},
+}
+
+pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")  # w finds nothing
+
+
+def test_pairs_that_change_places_by_hand() -> None:
+    """x has the best document of q and no other, y the two weak ones: nDCG@2 prefers x, R@2 prefers y."""
+    found = orders(evaluate(QRELS, RUNS, ["nDCG@2", "R@2"]))
+    (pair,) = found.pairs
+    assert (pair.first, pair.second, pair.swapped) == ("nDCG@2", "R@2", (("x", "y"),))
+    assert (pair.tau.concordant, pair.tau.discordant, pair.tau.tied) == (4, 1, 1)  # x and z are equal by R@2
+    assert pair.tau.value == pytest.approx(3 / math.sqrt(6 * 5))
+    assert found.table().rows[0][-1] == "1"
+    assert found.to_dict()["pairs"][0]["swapped"] == [["x", "y"]]
+
+
+def test_depths_and_signs() -> None:
+    whole, cut = (evaluate(QRELS, RUNS, ["RR", "RBPResidual(p=0.5)"], depth=depth) for depth in (None, 1))
+    found = orders(whole, cut)
+    assert [(one.first, one.second) for one in found.pairs][:2] == [("RR", "RR"), ("RR", "RBPResidual(p=0.5)")]
+    assert found.pairs[0].tau.discordant == 0  # at depth 1, z falls to w's 0
+    assert found.pairs[0].tau.tied == 2  # x and y in both, z and w in one
+    assert found.pairs[0].sentence.startswith("RR and RR: tau_b is ")
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(InputError, match="an order of 2 runs says nothing"):
+        orders(evaluate(QRELS, {"x": RUNS["x"], "y": RUNS["y"]}, ["AP", "RR"]))
+    with pytest.raises(InputError, match="there is only one measure"):
+        orders(evaluate(QRELS, RUNS, "AP"))
