@@ -187,3 +187,14 @@ def test_remarks_go_to_standard_error(run: Callable[..., Ended]) -> None:
     assert "warning: NumRel is a sum over the topics: it is shown, and not tested" in done.err
     assert "new and old have the same RR on all 8 topics." in done.out
     assert "warning" not in run(*NEWS, "--format", "json").err
+
+
+@pytest.mark.parametrize("name", ["randomization", "randomized-tukey"])
+def test_other_spellings_of_a_test(run: Callable[..., Ended], name: str, tmp_path: Path) -> None:
+    (tmp_path / "q").write_text("q1 0 a 1\nq2 0 a 1\n")
+    for system, other in (("x", "b"), ("y", "a")):
+        (tmp_path / system).write_text(f"q1 Q0 {other} 1 2 t\nq1 Q0 c 2 1 t\nq2 Q0 a 1 1 t\n")
+    files = [str(tmp_path / part) for part in ("q", "x", "y")]
+    made = [run("compare", *files, "-m", "AP", "--test", spelt) for spelt in (name, name.replace("z", "s"))]
+    assert made[0].code == 0
+    assert made[0].out == made[1].out

@@ -23,6 +23,7 @@ _TESTS = (
     "tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnett",
 )  # fmt: skip
 _OF_TWO = _TESTS.index("tukey")
+_SPELT = ("randomization", "studentized", "randomized-tukey", "randomized-dunnett")
 _CORRECTIONS = ("holm", "bonferroni", "hochberg", "bh", "by", "none")
 
 
@@ -49,7 +50,7 @@ _CORRECTIONS = ("holm", "bonferroni", "hochberg", "bh", "by", "none")
 )
 @click.option(
     "--test",
-    type=click.Choice(_TESTS),
+    type=click.Choice((*_TESTS, *_SPELT)),
     default="randomisation",
     show_default=True,
     metavar="TEST",

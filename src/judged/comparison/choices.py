@@ -20,7 +20,12 @@ MANY = {
 """Tests of all systems at once; each allows for its own comparisons, and takes no correction."""
 
 AGAINST_BASELINE = ("dunnett", "randomised-dunnett")
-_SPELLINGS = {"randomization": "randomisation", "studentized": "studentised"}
+_SPELLINGS = {
+    "randomization": "randomisation",
+    "studentized": "studentised",
+    "randomized-tukey": "randomised-tukey",
+    "randomized-dunnett": "randomised-dunnett",
+}
 _FAMILY_WISE = ("bonferroni", "holm", "hochberg")
 _NO_RESAMPLES = ("t", "wilcoxon", "sign", "bayes", "tukey", "nemenyi", "dunnett")
 
