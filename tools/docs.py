@@ -37,7 +37,10 @@ ROOT = Path(__file__).resolve().parents[1]
 WIDTH = "100"
 _CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(>>>.*?)^```", re.MULTILINE | re.DOTALL)
-_COMMANDS = ("evaluate", "compare", "explain", "curve", "advise", "power", "check", "agree", "pool", "measures", "demo")
+_COMMANDS = (
+    "evaluate", "explain", "curve", "measures", "advise", "compare", "power", "agree", "slices", "matrix", "stages",
+    "disagree", "needs", "diff", "review", "tradeoff", "gate", "report", "check", "pool", "demo",
+)  # fmt: skip
 
 
 def main() -> int:

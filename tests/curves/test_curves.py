@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import judged
 from judged import InputError, JudgedWarning, MeasureError, curve, evaluate, precision_recall
+from judged.charting.scale import by_cutoff, even, round_of
 from judged.curves.chart import apart
-from judged.curves.scale import by_cutoff, even, round_of
 
 CAT = {"cat in a box": {f"d{rank}": int(rank in {2, 4, 5, 7}) for rank in range(1, 9)}}
 PLAIN = {"cat in a box": {f"d{rank}": 9.0 - rank for rank in range(1, 9)}}

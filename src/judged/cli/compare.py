@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import evaluate, inputs, output
+from judged.cli.narrowing import narrowed
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _FORMS = ("table", "markdown", "latex", "json", "csv")
 _SUFFIX = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex"}
 _POLICIES = ("dialect", "topics", "depth", "ties", "documents")
+_CHOICE = ("queries", "attributes", "where")
 _SHARED_LAST = ("qrels_format", "run_format")
 _TESTS = (
     "randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "studentised", "ratio", "bayes",
@@ -27,7 +29,7 @@ _SPELT = ("randomization", "studentized", "randomized-tukey", "randomized-dunnet
 _CORRECTIONS = ("holm", "bonferroni", "hochberg", "bh", "by", "none")
 
 
-@click.command("compare")
+@click.command("compare", short_help="Test which RUNs differ, and by how much.")
 @click.argument("qrels", required=False)
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option(
@@ -106,18 +108,21 @@ def command(
     each collection, with collections as columns.
     """
     chosen = form or inputs.form_of(out, _SUFFIX)
+    chooses = {name: options.pop(name) for name in _CHOICE}
     ways = [bool(qrels), bool(scores), bool(collections)]
     if sum(ways) != 1:
         raise InputError(
             "QRELS and RUNs, --scores and --collection are three ways to say what is compared", fix="give one of them"
         )
     measures = measure or None
+    if not qrels and (given := [f"--{name}" for name, value in chooses.items() if value]):
+        raise InputError(f"{given[0]} goes with QRELS and RUNs", fix="leave it out")
     if len(scores) + len(collections) > 1 or collections:
         result = _collections(scores, collections, measures, out, qrels_format, run_format, options)
         written = _written_collections(result, chosen, shown=out is None)
     else:
-        one = _one(qrels, runs, scores, measures, out, qrels_format, run_format, options)
-        result, written = one, _written(one, chosen, pairs=pairs, shown=out is None)
+        one = _one(qrels, runs, scores, measures, out, qrels_format, run_format, options, chooses)
+        result, written = one, _written(one, chosen, pairs=pairs, shown=out is None, where=chooses["where"])
     output.write(written, out)
     if chosen != "json":
         output.remarks(result.warnings)
@@ -132,6 +137,7 @@ def _one(
     qrels_format: str | None,
     run_format: str | None,
     options: dict[str, Any],
+    chooses: dict[str, str | None],
 ) -> Comparison:
     """Compare the runs of one collection."""
     from judged.comparison import compare
@@ -142,6 +148,8 @@ def _one(
     judgments, given = _files(qrels or "", runs, out, options["documents"], qrels_format, run_format)
     if not given:
         raise InputError("no run is given", fix="name two runs or more behind QRELS")
+    inputs.keep_inputs(out, [chooses["queries"] or "", chooses["attributes"] or ""])
+    judgments = narrowed(judgments, given, **chooses, topics=options["topics"])
     with inputs.progress_bar(given) as progress:
         return compare(judgments, given, measures, progress=progress, **options)
 
@@ -219,9 +227,9 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in _POLICIES}
 
 
-def _written(found: Comparison, form: str, *, pairs: bool, shown: bool) -> str:
+def _written(found: Comparison, form: str, *, pairs: bool, shown: bool, where: str | None) -> str:
     if form == "json":
-        return _json(found.to_dict())
+        return _json(found.to_dict() | ({"where": where} if where else {}))
     if form == "csv":
         return found.csv()
     if form == "markdown":
@@ -230,7 +238,7 @@ def _written(found: Comparison, form: str, *, pairs: bool, shown: bool) -> str:
         return found.latex(pairs=pairs)
     choices = found.choices
     interval = {"ci": "none", "level": choices.level, "resamples": choices.resamples, "seed": choices.seed}
-    rules = evaluate.caption(found.scores, interval).removesuffix("; no intervals")
+    rules = evaluate.caption(found.scores, interval, where).removesuffix("; no intervals")
     return f"{found.text(width=output.width() if shown else None, pairs=pairs)}\n\n{rules}"
 
 
@@ -252,5 +260,5 @@ def _options(*names: str) -> list[click.Parameter]:
     return [known[name] for name in names]
 
 
-command.params[-3:-3] = _options(*_POLICIES, "ci")
+command.params[-3:-3] = _options(*_POLICIES, "ci", *_CHOICE)
 command.params += _options(*_SHARED_LAST)

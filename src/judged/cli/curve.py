@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from judged.cli import evaluate, inputs, output
+from judged.cli.narrowing import narrowed
 from judged.errors import InputError, JudgedWarning, MeasureError
 
 if TYPE_CHECKING:
@@ -19,10 +20,11 @@ _FORMS = ("plot", "table", "csv", "json", "markdown", "latex", "parquet", "png",
 _WIDEST = 120  # columns: a wider drawing is no easier to read
 _INTERVAL = ("ci", "level", "resamples", "seed")
 _SHARED = ("dialect", "topics", "depth", "ties", "documents", *_INTERVAL)
+_CHOICE = ("queries", "attributes", "where")
 _SHARED_LAST = ("qrels_format", "run_format")
 
 
-@click.command("curve")
+@click.command("curve", short_help="Draw a measure by its cutoff, or precision by recall.")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option(
@@ -73,7 +75,7 @@ def command(
     QRELS and RUN are files as for 'judged evaluate'. A drawing for the terminal is printed; -o makes a picture, a
     page, or a table of all points.
     """
-    chosen = _form(form, out)
+    chosen, chooses = _form(form, out), {name: policies.pop(name) for name in _CHOICE}
     if len(asked) > 1:
         raise InputError("a drawing has one measure", fix="leave one -m, and make a drawing for each")
     measure = asked[0] if asked else None
@@ -89,7 +91,11 @@ def command(
 
     judgments = Qrels.read(qrels, format=qrels_format)
     given = inputs.runs_at(runs, run_format)
-    inputs.keep_inputs(out, [qrels, policies["documents"] or "", *(run.where for run in given)])
+    inputs.keep_inputs(
+        out, [qrels, *(path or "" for path in (policies["documents"], chooses["queries"], chooses["attributes"]))]
+    )
+    inputs.keep_inputs(out, [run.where for run in given])
+    judgments = narrowed(judgments, given, **chooses, topics=policies["topics"])
     policies["cutoffs"] = _cutoffs(to, cutoffs)
     if precision_recall is None:
         made = _made("curve", judgments, given, measure or "nDCG", **policies)
@@ -97,7 +103,7 @@ def command(
         made = _made("precision_recall", judgments, given, precision_recall, rel=1 if rel is None else rel, **policies)
     drawn = made if topic is None else made.topic(topic)
     if chosen == "plot" and out is None:
-        output.write(_plot(drawn, _caption(made, topic, policies), ascii_only=ascii_only), None)
+        output.write(_plot(drawn, _caption(made, topic, policies, chooses["where"]), ascii_only=ascii_only), None)
     elif out is None:
         output.write(drawn.written(chosen), None)
     else:
@@ -152,11 +158,11 @@ def _plot(curves: Curves, caption: str, *, ascii_only: bool) -> str:
     return f"{drawing}\n\n{caption}"
 
 
-def _caption(curves: Curves, topic: str | None, policies: dict[str, Any]) -> str:
+def _caption(curves: Curves, topic: str | None, policies: dict[str, Any], where: str | None) -> str:
     """Say what the numbers rest on, as `judged evaluate` does."""
     interval = {name: policies[name] for name in _INTERVAL}
     if topic is None:
-        return evaluate.caption(curves.scores, interval)
+        return evaluate.caption(curves.scores, interval, where)
     rules = evaluate.caption(curves.scores, interval | {"ci": "none"}).split("; ")[1:-1]
     return "; ".join([f"topic {topic}", *rules])
 
@@ -167,5 +173,5 @@ def _options(*names: str) -> list[click.Parameter]:
     return [known[name] for name in names]
 
 
-command.params[-3:-3] = _options(*_SHARED)
+command.params[-3:-3] = _options(*_SHARED, *_CHOICE)
 command.params += _options(*_SHARED_LAST)

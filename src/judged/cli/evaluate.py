@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, output
+from judged.cli.narrowing import narrowed
 from judged.errors import JudgedWarning
 
 if TYPE_CHECKING:
@@ -90,7 +91,13 @@ _TIES = {
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap, and of samples of tied orders."
 )
-@click.option("--queries", metavar="FILE", help="Topics with their text, shown with --per-topic.")
+@click.option("--queries", metavar="FILE", help="Topics with their text, shown with --per-topic, and attributes.")
+@click.option("--attributes", metavar="FILE", help="What is known of topics: CSV, TSV, JSON, JSONL or Parquet.")
+@click.option(
+    "--where",
+    metavar="EXPR",
+    help="Use only some topics of the qrels: \"kind == 'law' and words < 5\", say.",
+)
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
 @click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
@@ -111,6 +118,8 @@ def command(
     resamples: int,
     seed: int,
     queries: str | None,
+    attributes: str | None,
+    where: str | None,
     form: str | None,
     out: Path | None,
     qrels_format: str | None,
@@ -131,7 +140,8 @@ def command(
     judgments = Qrels.read(qrels, format=qrels_format)
     texts = _topics(queries) if queries else None
     given = inputs.runs_at(runs, run_format)
-    inputs.keep_inputs(out, [qrels, queries or "", documents or "", *(run.where for run in given)])
+    inputs.keep_inputs(out, [qrels, queries or "", attributes or "", documents or "", *(run.where for run in given)])
+    judgments = narrowed(judgments, given, attributes=attributes, queries=queries, where=where, topics=topics)
     with warnings.catch_warnings(), inputs.progress_bar(given) as progress:
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
         scores = evaluate_runs(
@@ -153,13 +163,21 @@ def command(
         scores.save(out)
         output.remarks(scores.warnings)
         return
-    output.write(_rendered(scores, chosen, interval, per_topic=per_topic, queries=named, to_file=out is not None), out)
+    shown = {"per_topic": per_topic, "queries": named, "to_file": out is not None, "where": where}
+    output.write(_rendered(scores, chosen, interval, **shown), out)
     if chosen != "json":
         output.remarks(scores.warnings)
 
 
 def _rendered(
-    scores: Scores, form: str, interval: Any, *, per_topic: bool, queries: dict[str, str] | None, to_file: bool
+    scores: Scores,
+    form: str,
+    interval: Any,
+    *,
+    per_topic: bool,
+    queries: dict[str, str] | None,
+    to_file: bool,
+    where: str | None,
 ) -> str:
     from judged.evaluation.table import long_table, summary_table, topic_table
 
@@ -167,7 +185,8 @@ def _rendered(
         import json
 
         made = scores.to_dict(**interval, per_topic=per_topic)
-        return json.dumps(made | ({"queries": queries} if queries else {}), indent=2, ensure_ascii=False)
+        asked = ({"where": where} if where else {}) | ({"queries": queries} if queries else {})
+        return json.dumps(made | asked, indent=2, ensure_ascii=False)
     if form == "csv":
         return long_table(scores, scores.estimates(**interval), per_topic=per_topic).csv()
     table = topic_table(scores, queries) if per_topic else summary_table(scores, scores.estimates(**interval))
@@ -177,11 +196,14 @@ def _rendered(
         return table.latex()
     shown = not to_file
     colour = shown and output.coloured(sys.stdout.isatty())
-    return table.text(width=output.width() if shown else None, colour=colour) + "\n\n" + caption(scores, interval)
+    return (
+        table.text(width=output.width() if shown else None, colour=colour) + "\n\n" + caption(scores, interval, where)
+    )
 
 
-def caption(scores: Scores, interval: dict[str, Any]) -> str:
+def caption(scores: Scores, interval: dict[str, Any], where: str | None = None) -> str:
     """Say by which rules the numbers were made: topics, ties, intervals."""
+    chosen = f" where {where}" if where else ""
     over = {
         "qrels": f"the {len(scores.query_ids)} topics of the qrels" if len(scores.query_ids) > 1 else "the one topic",
         "run": "the topics of the run",
@@ -197,7 +219,7 @@ def caption(scores: Scores, interval: dict[str, Any]) -> str:
         "t": f"[{interval['level']:.0%} interval: Student's t]",
         "none": "no intervals",
     }[interval["ci"]]
-    return f"{rules}over {over}; {ties}{bits}{cut}; {how}"
+    return f"{rules}over {over}{chosen}; {ties}{bits}{cut}; {how}"
 
 
 def _topics(path: str) -> Topics:

@@ -16,7 +16,7 @@ _FORMS = ("table", "markdown", "json")
 _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json"}
 
 
-@click.command("explain")
+@click.command("explain", short_help="Show step by step how the score of a topic comes about.")
 @click.argument("qrels", required=False)
 @click.argument("run", required=False)
 @click.option(

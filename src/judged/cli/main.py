@@ -38,20 +38,14 @@ class _WithoutPandas:
 class _Commands(click.Group):
     """The subcommands, of which only the one that is run is imported."""
 
-    NAMES = (
-        "evaluate",
-        "compare",
-        "explain",
-        "curve",
-        "advise",
-        "power",
-        "check",
-        "agree",
-        "pool",
-        "measures",
-        "demo",
-        "trec_eval",
+    SECTIONS = (
+        ("Scores", ("evaluate", "explain", "curve", "measures", "advise")),
+        ("Comparison", ("compare", "power", "agree")),
+        ("Diagnosis", ("slices", "matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff")),
+        ("Release", ("gate", "report")),
+        ("Files and tools", ("check", "pool", "trec_eval", "demo")),
     )
+    NAMES = tuple(name for _, names in SECTIONS for name in names)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name them in the order of the help."""
@@ -62,6 +56,18 @@ class _Commands(click.Group):
         """Import one."""
         del ctx
         return importlib.import_module(f"judged.cli.{cmd_name}").command if cmd_name in self.NAMES else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by what they are for."""
+        width = max(map(len, self.NAMES))
+        for title, names in self.SECTIONS:
+            rows: list[tuple[str, str]] = []
+            for name in names:
+                command = self.get_command(ctx, name)
+                limit = formatter.width - 6 - width
+                rows.append((name.ljust(width), "" if command is None else command.get_short_help_str(limit)))
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command("measures")
+@click.command("measures", short_help="List the measures, or show the page of one.")
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
     """List the measures, or show the page of NAME: definition, formula, parameters, pitfalls."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _FORMS = ("table", "markdown", "json", "csv", "latex")
 
 
-@click.command("power")
+@click.command("power", short_help="Say which differences could be found with these topics.")
 @click.argument("qrels", required=False)
 @click.argument("runs", nargs=-1, metavar="[RUN...]")
 @click.option(

@@ -15,7 +15,12 @@ class _Untouched(click.Command):
         return ctx.args
 
 
-@click.command("trec_eval", cls=_Untouched, add_help_option=False)
+@click.command(
+    "trec_eval",
+    short_help="Evaluate as trec_eval does: options, output and exit codes.",
+    cls=_Untouched,
+    add_help_option=False,
+)
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """Evaluate as trec_eval does: its options, its output, its exit codes ('judged trec_eval -h')."""

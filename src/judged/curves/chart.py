@@ -6,19 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.curves.scale import Scale, by_cutoff, even
-from judged.errors import MissingExtraError
+from judged.charting import DASHES, FONT, PALETTE, Scale, altair, apart, by_cutoff, even, themed
 
 if TYPE_CHECKING:
-    from judged._types import Floats
     from judged.curves.curves import Curves
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
-"""Colours that people with any kind of colour vision tell apart (Okabe and Ito 2008), without yellow, with grey."""
-DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3))
-"""Beside colours, so that a print in grey tells the lines apart as well."""
-
-_FONT = "DejaVu Sans, Helvetica Neue, Arial, sans-serif"
 _DIRECT = 10  # runs: as many names find room at the ends of their lines
 _LINE = 14.0  # pixels from one such name to the next
 _FEW = 15  # points: each is marked
@@ -64,26 +56,11 @@ def chart(curves: Curves, *, width: int, height: int) -> Any:
         )
     if direct:
         names_layer = alt.Chart(alt.InlineData(values=_names(curves, up, height))).mark_text(
-            align="left", baseline="middle", dx=7, fontSize=11, font=_FONT, clip=False
+            align="left", baseline="middle", dx=7, fontSize=11, font=FONT, clip=False
         )
         layers.append(names_layer.encode(x=x, y=alt.Y("mean:Q", title=y_label), text="run:N", color=colour))
     title = alt.TitleParams(curves.title, subtitle=curves.basis(intervals=areas), anchor="start", frame="group")
-    return _dressed(alt.layer(*layers).properties(width=width, height=height, title=title))
-
-
-def altair() -> Any:
-    """Import altair.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
-    """
-    try:
-        import altair as alt
-    except ImportError:
-        raise MissingExtraError("altair", "plots") from None
-    return alt
+    return themed(alt.layer(*layers).properties(width=width, height=height, title=title))
 
 
 def _across(curves: Curves) -> Scale:
@@ -93,8 +70,9 @@ def _across(curves: Curves) -> Scale:
 
 
 def _scale(alt: Any, scale: Scale) -> Any:
-    kind = "log" if scale.logarithmic else "linear"
-    return alt.Scale(type=kind, domain=[scale.low, scale.high], nice=False, zero=False)
+    if scale.logarithmic:
+        return alt.Scale(type="log", domain=[scale.low, scale.high], nice=False)
+    return alt.Scale(type="linear", domain=[scale.low, scale.high], nice=False, zero=False)
 
 
 def _axis(alt: Any, scale: Scale, form: str | None = None) -> Any:
@@ -140,36 +118,3 @@ def _names(curves: Curves, up: Scale, height: int) -> list[dict[str, Any]]:
         {"run": curves.run_names[r], "x": float(curves.x[r, k]), "mean": float(y)}
         for r, k, y in zip(known, last, moved.tolist(), strict=True)
     ]
-
-
-def apart(values: Floats, least: float) -> Floats:
-    """Move values until each is at least so far from the next, as little as possible in the sum of squares: (N,).
-
-    >>> apart(np.array([0.5, 0.5, 0.9]), 0.1).round(3).tolist()
-    [0.45, 0.55, 0.9]
-    """
-    order = np.argsort(values, kind="stable")
-    wanted = values[order] - least * np.arange(len(values))
-    groups: list[list[float]] = []  # what must be equal, after the gaps are taken away: isotonic regression
-    for one in wanted.tolist():
-        groups.append([one])
-        while len(groups) > 1 and np.mean(groups[-2]) > np.mean(groups[-1]):
-            groups[-2:] = [groups[-2] + groups[-1]]
-    level = np.concatenate([np.full(len(group), np.mean(group)) for group in groups]) if groups else wanted
-    moved = np.empty_like(values)
-    moved[order] = level + least * np.arange(len(values))
-    return moved
-
-
-def _dressed(made: Any) -> Any:
-    """Give a chart our looks: little ink, text that can be read in a column of a paper."""
-    return (
-        made.configure(font=_FONT, background="white", padding=8)
-        .configure_view(stroke=None)
-        .configure_axis(
-            grid=True, gridColor="#e6e6e6", domainColor="#666", tickColor="#666", labelColor="#333",
-            labelFontSize=11, titleFontSize=12, titleFontWeight="normal", titlePadding=8,
-        )
-        .configure_title(fontSize=13, fontWeight="bold", subtitleFontSize=11, subtitleColor="#555", offset=10)
-        .configure_legend(labelFontSize=11, symbolStrokeWidth=2)
-    )  # fmt: skip

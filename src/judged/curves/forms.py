@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged.curves.scale import round_of
+from judged.charting.scale import round_of
 from judged.evaluation.document import document as document_of
 from judged.evaluation.document import number
 from judged.evaluation.table import plain

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import json
-from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from judged import charting
+from judged.charting import PICTURES
 from judged.curves import forms
-from judged.curves.chart import altair
 from judged.data import replaced
-from judged.errors import InputError, MissingExtraError
+from judged.errors import InputError
 
 if TYPE_CHECKING:
     from judged.curves.curves import Curves
 
-PICTURES = ("png", "svg", "pdf", "html")
 TEXTS = ("plot", "table", "csv", "json", "markdown", "latex")
 FORMS = (*TEXTS, "parquet", *PICTURES)
 _SUFFIX = {".txt": "plot", ".md": "markdown", ".tex": "latex"} | {
     f".{form}": form for form in ("csv", "json", "parquet", *PICTURES)
 }
-_MENU = ("source", "compiled", "editor")  # what the menu of a page would offer beside pictures
-_SHARP = 3  # pixels of a PNG file for one of the chart: it stays sharp in print
 
 
 def save(curves: Curves, path: str | Path, form: str | None) -> None:
@@ -93,19 +90,4 @@ def picture(curves: Curves, form: str) -> bytes:
     MissingExtraError
         If altair or vl-convert is not installed.
     """
-    spec = curves.chart().to_dict()
-    try:
-        import vl_convert
-    except ImportError:
-        raise MissingExtraError("vl-convert-python", "plots") from None
-    convert: Any = vl_convert
-    version = ".".join(altair().SCHEMA_VERSION.split(".")[:2])
-    if form == "png":
-        return convert.vegalite_to_png(spec, vl_version=version, scale=_SHARP)
-    if form == "svg":
-        return convert.vegalite_to_svg(spec, vl_version=version).encode()
-    if form == "pdf":
-        return convert.vegalite_to_pdf(spec, vl_version=version)
-    spec["usermeta"] = {"embedOptions": {"actions": {"export": True, **dict.fromkeys(_MENU, False)}}}
-    page: str = convert.vegalite_to_html(spec, vl_version=version, bundle=True)
-    return page.replace("<title>Chart</title>", f"<title>{escape(curves.title)}</title>", 1).encode()
+    return charting.picture(curves.chart(), form, curves.title)

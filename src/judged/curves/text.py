@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.curves.scale import Scale, by_cutoff, even, round_of
+from judged.charting.scale import Scale, by_cutoff, even, round_of
 from judged.evaluation.table import plain
 from judged.tables import Table
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from judged.data import files
 from judged.data.columns import canonical
 from judged.data.compute import pc
+from judged.data.fact_files import read_facts
 from judged.data.ids import id_column, id_text
-from judged.data.json_rows import json_lines
 from judged.data.rows import table_of
 from judged.errors import InputError
 
@@ -60,27 +60,15 @@ class Documents:
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """Read facts from a file with named columns: CSV, TSV, JSONL or Parquet, by its name's ending.
+        """Read facts from a file with named columns: CSV, TSV, JSON, JSONL, Parquet or Arrow, compressed or not.
 
         Raises
         ------
         InputError
             If the file cannot be read so.
         """
-        where = str(path)
-        file = files.local(path)
-        ending = "".join(Path(where).suffixes)
-        try:
-            if ".parquet" in ending:
-                from pyarrow import parquet
-
-                return cls(_named(parquet.read_table(file)), where)
-            if ".jsonl" in ending or ".ndjson" in ending:
-                return cls(_named(pa.Table.from_pylist([record for _, record in json_lines(file, where)])), where)
-            return cls(_named(_delimited(file)), where)
-        except (pa.ArrowException, OSError) as error:
-            problem = f"facts about documents cannot be read from it ({error})"
-            raise InputError(problem, fix="give CSV, TSV, JSONL or Parquet with a column doc_id", path=where) from None
+        where = files.STDIN if str(path) == "-" else str(path)
+        return cls(read_facts(path, "doc_id"), where)
 
     @classmethod
     def of(cls, data: Any) -> Self:
@@ -147,22 +135,6 @@ def _table_of(rows: list[Any]) -> Table:
         raise InputError(
             f"facts about documents cannot be read ({error})", fix="give one kind of value a column", path="<documents>"
         ) from None
-
-
-def _delimited(file: Path) -> Table:
-    from pyarrow import csv
-
-    with files.opened(file) as stream:
-        data = stream.read().removeprefix(files.BOM)
-    first = data.split(b"\n", 1)[0]
-    delimiter = "\t" if b"\t" in first else ","
-    header = [name.strip().strip('"') for name in first.decode(errors="replace").split(delimiter)]
-    ids = [name for name, ours in zip(header, canonical(header, "qrels"), strict=True) if ours == "doc_id"]
-    return csv.read_csv(
-        pa.BufferReader(data),
-        parse_options=csv.ParseOptions(delimiter=delimiter),
-        convert_options=csv.ConvertOptions(column_types=dict.fromkeys(ids, pa.string())),
-    )
 
 
 def _named(table: Table) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -18,6 +18,8 @@ from judged.data.sources import Source, open_source
 from judged.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from judged._types import Table
 
 _COLUMNS = ("query_id", "doc_id", "relevance", "iteration")
@@ -35,6 +37,8 @@ class Qrels:
         and, where the source has one, ``iteration`` (string: a subtopic or an assessor).
     name, where, sha256
         How messages and results call it, the path it came from, and the hash of that file.
+    left_out
+        The topics of the source that are not here because others were chosen.
 
     Raises
     ------
@@ -54,6 +58,7 @@ class Qrels:
     name: str = "qrels"
     where: str = "<table>"
     sha256: str | None = None
+    left_out: frozenset[str] = field(default=frozenset(), repr=False)
 
     def __post_init__(self) -> None:
         if not self.table.num_rows:
@@ -124,6 +129,25 @@ class Qrels:
     def aspects(self) -> Aspects:
         """Every judgment by its pair, where pairs have several (subtopics, assessors); made once and kept."""
         return build_aspects(self.table, self.index)
+
+    def over(self, query_ids: Collection[str]) -> Qrels:
+        """Leave the judgments of some topics.
+
+        Raises
+        ------
+        InputError
+            If none of them has a judgment.
+
+        Examples
+        --------
+        >>> Qrels.of({"q1": {"d1": 2, "d2": 0}, "q2": {"d3": 1}}).over({"q2"})
+        Qrels('qrels': 1 judgments, 1 topics, grades 1 to 1)
+        """
+        kept = pc.is_in(self.table["query_id"], value_set=pa.array(sorted(query_ids), pa.string()))
+        table = self.table.filter(kept)
+        if not table.num_rows:
+            raise InputError("none of the chosen topics has a judgment", fix="check the query ids", path=self.where)
+        return replace(self, table=table, left_out=self.left_out | (set(self.topics) - set(query_ids)))
 
     def _refuse_duplicates(self, source: Source) -> None:
         if self.table.num_rows == len(self.index.topic):

@@ -99,9 +99,9 @@ def run_notes(judged: Judged, missing: Sequence[str], topics: TopicPolicy) -> tu
     if missing:
         scored = "they score 0" if topics == "qrels" else "those that the run lacks do not count"
         notes.append(f"nothing returned for {len(missing)} of {len(judged)} topics; {scored}: {_some(missing)}")
-    if judged.extra:
+    if extra := [topic for topic in judged.extra if topic not in judged.qrels.left_out]:
         scored = "score 0, as nothing in them is judged" if topics == "run" else "are left out"
-        notes.append(f"{len(judged.extra)} topics are not in the qrels and {scored}: {_some(judged.extra)}")
+        notes.append(f"{len(extra)} topics are not in the qrels and {scored}: {_some(extra)}")
     if not len(judged.topic):
         notes.append("no returned document is judged; do document ids match? See 'judged check'")
         return tuple(notes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +70,32 @@ class ScoreTable:
     def warnings(self) -> tuple[str, ...]:
         """All that should be known before the numbers are used."""
         return self.notes + tuple(f"{run.name}: {text}" for run in self.runs for text in run.warnings)
+
+    def over_topics(self, mask: Bools) -> Self:
+        """Give the same scores over some topics: (T,) of true and false.
+
+        Raises
+        ------
+        InputError
+            If no topic is left, or the mask is of another length.
+        """
+        chosen = np.asarray(mask, dtype=np.bool_)
+        if chosen.shape != (len(self.query_ids),):
+            raise InputError(
+                f"a mask of shape {chosen.shape} for {len(self.query_ids)} topics", fix="one value a topic"
+            )
+        if not chosen.any():
+            raise InputError("no topic is left", fix="choose some that are in the qrels")
+        return replace(
+            self,
+            query_ids=tuple(name for name, kept in zip(self.query_ids, chosen.tolist(), strict=True) if kept),
+            values=self.values[:, :, chosen],
+            counted=self.counted[:, chosen],
+            ranges=tuple(
+                replace(one, low=one.low[:, :, chosen], high=one.high[:, :, chosen], kind=one.kind[:, :, chosen])
+                for one in self.ranges
+            ),
+        )
 
     def aggregate(self) -> dict[str, dict[str, float]]:
         """Give one number a run and measure, each by the measure's own aggregate."""

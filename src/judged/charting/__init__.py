@@ -1,0 +1,23 @@
+"""The look of every chart, its axes, and how it becomes a picture or a file."""
+
+from judged.charting.look import DASHES, FONT, PALETTE, altair, apart, themed
+from judged.charting.pictures import PICTURES, library, picture, save_chart, specification
+from judged.charting.scale import Scale, by_cutoff, even, round_of
+
+__all__ = [
+    "DASHES",
+    "FONT",
+    "PALETTE",
+    "PICTURES",
+    "Scale",
+    "altair",
+    "apart",
+    "by_cutoff",
+    "even",
+    "library",
+    "picture",
+    "round_of",
+    "save_chart",
+    "specification",
+    "themed",
+]

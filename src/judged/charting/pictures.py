@@ -1,0 +1,140 @@
+"""Charts as pictures and pages. Nothing is fetched: the renderer comes with vl-convert."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judged.charting.look import altair
+from judged.data import replaced
+from judged.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PICTURES = ("png", "svg", "pdf", "html")
+"""What a chart can become."""
+
+_MENU = ("source", "compiled", "editor")  # what the menu of a page would offer beside pictures
+_SHARP = 3  # pixels of a PNG file for one of the chart: it stays sharp in print
+
+
+def specification(chart: Any) -> dict[str, Any]:
+    """Give a chart as Vega-Lite, in plain Python values.
+
+    Parameters
+    ----------
+    chart
+        A chart of altair, or the Vega-Lite of one.
+    """
+    made: dict[str, Any] = dict(chart) if isinstance(chart, dict) else chart.to_dict()
+    return made
+
+
+def picture(chart: Any, form: str, title: str = "") -> bytes:
+    """Give a chart as a PNG, SVG or PDF picture, or as an HTML page that holds all that it needs.
+
+    Parameters
+    ----------
+    chart
+        A chart of altair, or the Vega-Lite of one.
+    form
+        ``png``, ``svg``, ``pdf`` or ``html``.
+    title
+        Of the HTML page.
+
+    Raises
+    ------
+    InputError
+        If the form is none of these.
+    MissingExtraError
+        If altair or vl-convert is not installed.
+
+    Examples
+    --------
+    >>> bars = altair().Chart(altair().InlineData(values=[{"n": 1}])).mark_bar().encode(x="n:Q")
+    >>> picture(bars, "svg")[:4]
+    b'<svg'
+    """
+    if form not in PICTURES:
+        raise InputError(f"no form {form!r} of a chart is known", fix=f"one of {', '.join(PICTURES)}")
+    spec, convert, version = specification(chart), converter(), language()
+    if form == "png":
+        return convert.vegalite_to_png(spec, vl_version=version, scale=_SHARP)
+    if form == "svg":
+        return convert.vegalite_to_svg(spec, vl_version=version).encode()
+    if form == "pdf":
+        return convert.vegalite_to_pdf(spec, vl_version=version)
+    page: str = convert.vegalite_to_html(_with_menu(spec), vl_version=version, bundle=True)
+    return page.replace("<title>Chart</title>", f"<title>{escape(title or 'Chart')}</title>", 1).encode()
+
+
+def save_chart(chart: Any, path: str | Path, form: str | None = None, title: str = "") -> None:
+    """Write a chart to a file, whole or not at all; what it becomes is told by the end of its name.
+
+    Parameters
+    ----------
+    chart
+        A chart of altair, or the Vega-Lite of one.
+    path
+        A name that ends in ``.png``, ``.svg``, ``.pdf`` or ``.html``.
+    form
+        One of these four, where the name does not tell.
+    title
+        Of an HTML page.
+
+    Raises
+    ------
+    InputError
+        If the form is not known, or the file cannot be written.
+    MissingExtraError
+        If altair or vl-convert is not installed.
+    """
+    chosen = form or Path(path).suffix.lower().removeprefix(".")
+    if chosen not in PICTURES:
+        known = ", ".join(f".{name}" for name in PICTURES)
+        raise InputError(
+            f"no form {chosen!r} of a chart is known", fix=f"give a name that ends in {known}", path=str(path)
+        )
+    made = picture(chart, chosen, title)
+    with replaced(path) as temporary:
+        temporary.write_bytes(made)
+
+
+def library() -> str:
+    """Give the JavaScript that draws charts in a page, about 900 kB: it sets ``window.vegaEmbed``.
+
+    It names its variables at the top level, so a page should put it into a function of its own.
+
+    Raises
+    ------
+    MissingExtraError
+        If altair or vl-convert is not installed.
+    """
+    made: str = converter().javascript_bundle("window.vegaEmbed=vegaEmbed;", vl_version=language())
+    return made
+
+
+def converter() -> Any:
+    """Import vl_convert, which draws charts without a browser.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
+    try:
+        import vl_convert
+    except ImportError:
+        raise MissingExtraError("vl-convert-python", "plots") from None
+    return vl_convert
+
+
+def language() -> str:
+    """Name the version of Vega-Lite that charts are written in, as vl_convert wants it: ``v5.20``."""
+    return ".".join(altair().SCHEMA_VERSION.split(".")[:2])
+
+
+def _with_menu(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {**spec, "usermeta": {"embedOptions": {"actions": {"export": True, **dict.fromkeys(_MENU, False)}}}}

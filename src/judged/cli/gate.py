@@ -1,0 +1,193 @@
+"""`judged gate`: may this run take the place of that one? Exit code 0: yes, or undecided; 1: no; 2: wrong input."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.cli import inputs, output
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged.data import Run
+    from judged.gating import GateResult
+
+_FORMS = ("table", "markdown", "json", "junit", "sarif")
+_SUFFIX = {
+    "": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".xml": "junit", ".sarif": "sarif",
+}  # fmt: skip
+_FILE = click.Path(path_type=Path)
+
+
+class _Gate(click.Command):
+    """The command, which gives way to ``judged gate init``."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Take the first argument ``init`` for the other command; a file of that name is ``./init``."""
+        if args[:1] == ["init"]:
+            return init.make_context(f"{info_name} init", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run whichever the context is for."""
+        return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
+
+
+@click.command(
+    "gate",
+    cls=_Gate,
+    short_help="Decide whether a candidate may take the baseline's place.",
+    epilog="Write a first configuration with 'judged gate init QRELS BASELINE -o gate.toml'.",
+)
+@click.argument("qrels")
+@click.argument("baseline")
+@click.argument("candidate")
+@click.option(
+    "--config",
+    default="gate.toml",
+    show_default=True,
+    type=_FILE,
+    metavar="FILE",
+    help="Checks, margins, slices and guardrails, in TOML.",
+)
+@click.option(
+    "--strict/--not-strict", default=None, help="Whether an inconclusive check fails.  [default: as configured]"
+)
+@click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
+@click.option("-o", "--output", "out", type=_FILE, metavar="FILE", help="Write to this file.")
+@click.option("--markdown", type=_FILE, metavar="FILE", help='Also write Markdown, as for "$GITHUB_STEP_SUMMARY".')
+@click.option("--json", type=_FILE, metavar="FILE", help="Also write JSON.")
+@click.option("--junit", type=_FILE, metavar="FILE", help="Also write JUnit XML, one test case a check.")
+@click.option("--sarif", type=_FILE, metavar="FILE", help="Also write SARIF, one result a check that did not pass.")
+@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
+@click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
+def command(
+    qrels: str,
+    baseline: str,
+    candidate: str,
+    config: Path,
+    strict: bool | None,
+    form: str | None,
+    out: Path | None,
+    qrels_format: str | None,
+    run_format: str | None,
+    **others: Path | None,
+) -> None:
+    """Decide whether the run CANDIDATE may take the place of BASELINE, by the checks of a configuration.
+
+    A check fails where a loss beyond its margin is proved, passes where it is ruled out, and is inconclusive in
+    between. Exit code 0: nothing failed; 1: something did, or is inconclusive and strict; 2: wrong input.
+    """
+    from dataclasses import replace
+
+    from judged.data import Qrels
+    from judged.gating import gate, read_config
+
+    chosen = form or inputs.form_of(out, _SUFFIX)
+    asked = read_config(config)
+    if strict is not None:
+        asked = replace(asked, strict=strict, checks=tuple(replace(one, strict=None) for one in asked.checks))
+    judgments = Qrels.read(qrels, format=qrels_format)
+    runs = [_one(text, role, run_format) for text, role in ((baseline, "BASELINE"), (candidate, "CANDIDATE"))]
+    named = [asked.attributes, asked.queries, *(one.table for one in asked.guardrails)]
+    read = [qrels, str(config), *(run.where for run in runs), *(str(config.parent / one) for one in named if one)]
+    targets = [path for path in (out, *others.values()) if path is not None]
+    for path in targets:
+        if targets.count(path) > 1:
+            raise InputError("two results are to be written to it", fix="give each a file of its own", path=str(path))
+        inputs.keep_inputs(path, read)
+    with inputs.progress_bar(runs) as progress:
+        result = gate(judgments, runs[0], runs[1], asked, progress=progress)
+    for name, path in others.items():
+        if path is not None:
+            output.write(_written(result, name, shown=False), path)
+    output.write(_written(result, chosen, shown=out is None), out)
+    if chosen == "table":
+        output.remarks(result.warnings)
+    if result.exit_code:
+        raise SystemExit(result.exit_code)
+
+
+def _one(text: str, role: str, run_format: str | None) -> Run:
+    runs = inputs.runs_at([text], run_format)
+    if len(runs) != 1:
+        raise InputError(f"{role} holds {len(runs)} runs", fix="give a file with one", path=text)
+    return runs[0]
+
+
+def _written(result: GateResult, form: str, *, shown: bool) -> str:
+    if form == "table":
+        colour = shown and output.coloured(sys.stdout.isatty())
+        return result.text(output.width() if shown else None, colour=colour)
+    return getattr(result, form)()
+
+
+@click.command("init")
+@click.argument("qrels")
+@click.argument("baseline")
+@click.argument("others", nargs=-1, metavar="[RUN]...")
+@click.option(
+    "-m", "--measure", multiple=True, metavar="NAME", help="A measure. Repeat for more.  [default: what fits]"
+)
+@click.option("--attributes", metavar="FILE", help="What is known of the topics: a table with a column query_id.")
+@click.option("--queries", metavar="FILE", help="The topics' texts, and attributes that stand beside them.")
+@click.option("--by", multiple=True, metavar="NAME", help="Slice by this attribute, given or derived. Repeat for more.")
+@click.option(
+    "--margin-relative", type=float, metavar="SHARE", help="Take this share of the baseline's mean as every margin."
+)
+@click.option("--strict", is_flag=True, help="Let inconclusive checks fail, and take margins that decide most of them.")
+@click.option(
+    "-o", "--output", "out", type=_FILE, default="gate.toml", show_default=True, metavar="FILE", help="Write it here."
+)
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
+@click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
+def init(
+    qrels: str,
+    baseline: str,
+    others: tuple[str, ...],
+    measure: tuple[str, ...],
+    attributes: str | None,
+    queries: str | None,
+    by: tuple[str, ...],
+    margin_relative: float | None,
+    strict: bool,
+    out: Path,
+    force: bool,
+    qrels_format: str | None,
+    run_format: str | None,
+) -> None:
+    """Write a first configuration of a gate, from judgments and the run that is the BASELINE.
+
+    Other RUNs, such as earlier versions, show how much versions differ by topic; without any, that is assumed. What
+    each margin can tell stands in the file beside it.
+    """
+    from judged.data import Qrels
+    from judged.gating.first import first_config, relative_to
+
+    if out.exists() and str(out) != "-" and not force:
+        raise InputError("this file is there already", fix="give another name, or --force", path=str(out))
+    judgments = Qrels.read(qrels, format=qrels_format)
+    run, more = _one(baseline, "BASELINE", run_format), inputs.runs_at(others, run_format)
+    inputs.keep_inputs(out, [qrels, attributes or "", queries or "", run.where, *(one.where for one in more)])
+    text = first_config(
+        judgments,
+        run,
+        more or None,
+        measure or None,
+        attributes=attributes,
+        queries=queries,
+        by=by,
+        attributes_path=relative_to(attributes, out) if attributes else None,
+        queries_path=relative_to(queries, out) if queries else None,
+        margin_relative=margin_relative,
+        strict=strict,
+    )
+    output.write(text, out)
+    if str(out) != "-":
+        click.echo(f"wrote {out}; next: judged gate {qrels} {baseline} CANDIDATE --config {out}")

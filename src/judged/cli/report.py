@@ -1,0 +1,132 @@
+"""`judged report`: one file that says what was evaluated, which run is best, where it fails, and why to believe it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.cli import evaluate, inputs, output
+
+if TYPE_CHECKING:
+    from judged.reporting import Report
+
+_FORMS = ("html", "markdown", "json", "text")
+_SUFFIX = {"": "text", ".txt": "text", ".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+_POLICIES = ("dialect", "topics", "depth", "ties", "documents")
+
+
+@click.command("report")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--queries", metavar="FILE", help="Topics: their text, and attributes that stand beside it.")
+@click.option("--attributes", metavar="FILE", help="What is known of topics: CSV, TSV, JSON, JSONL or Parquet.")
+@click.option("--docs", metavar="FILE", help="Titles or texts of documents, shown in judged lists.")
+@click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
+@click.option(
+    "-m",
+    "--measure",
+    multiple=True,
+    metavar="NAME",
+    help="A measure; the first one orders the runs. Repeat for more.  [default: nDCG@10, AP, R@100]",
+)
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="NAME[,NAME]",
+    help="Attributes to slice by; of the files, or derived: length, kind, relevant_band, first_relevant, ..."
+    "  [default: those of few values]",
+)
+@click.option("--title", metavar="TEXT", help="Title of the report.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything that draws.")
+@click.option("--charts", type=click.Path(path_type=Path), metavar="DIR", help="Write the charts here too.")
+@click.option(
+    "--charts-format",
+    "picture",
+    type=click.Choice(["svg", "png", "pdf"]),
+    default="svg",
+    show_default=True,
+    help="Form of these charts.",
+)
+@click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the report: text, or what -o ends in.")
+@click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
+@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
+@click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
+def command(
+    qrels: str,
+    runs: tuple[str, ...],
+    measure: tuple[str, ...],
+    by: tuple[str, ...],
+    charts: Path | None,
+    picture: str,
+    form: str | None,
+    out: Path | None,
+    qrels_format: str | None,
+    run_format: str | None,
+    **options: Any,
+) -> None:
+    """Write a report on RUNs over the topics of QRELS: one HTML file that needs nothing else.
+
+    QRELS and RUN are files as for 'judged evaluate'. The file's name tells the form: report.html, report.md or
+    report.json. Without -o, the summary and the leaderboard are printed.
+    """
+    from judged.data import Qrels
+    from judged.reporting import report
+
+    chosen = form or inputs.form_of(out, _SUFFIX)
+    judgments = Qrels.read(qrels, format=qrels_format)
+    given = inputs.runs_at(runs, run_format)
+    read = [options[name] or "" for name in ("queries", "attributes", "docs", "documents")]
+    inputs.keep_inputs(out, [qrels, *read, *(run.where for run in given)])
+    names = [name.strip() for text in by for name in text.split(",") if name.strip()]
+    with inputs.progress_bar(given) as progress:
+        made = report(
+            judgments,
+            given,
+            measures=measure or None,
+            by=names,
+            command=_again(click.get_current_context()),
+            progress=progress,
+            **{name: value for name, value in options.items() if value is not None},
+        )
+    output.write(_written(made, chosen, shown=out is None).removesuffix("\n"), out)
+    if charts is not None:
+        made.save_charts(charts, form=picture)
+    output.remarks(made.warnings if chosen != "text" else ())
+
+
+def _written(made: Report, form: str, *, shown: bool) -> str:
+    if form == "text":
+        return made.text(output.width() if shown else None)
+    from judged.reporting.saving import written
+
+    return written(made, form)
+
+
+def _again(context: click.Context) -> str:
+    """Write the command line that was given, in the order of the help, so that a shell reads it back."""
+    arguments: list[str] = []
+    options: list[str] = []
+    for param in context.command.params:
+        name = param.name or ""
+        if context.get_parameter_source(name) is not click.core.ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[name]
+        values = [str(one) for one in value] if isinstance(value, tuple) else [str(value)]
+        if isinstance(param, click.Argument):
+            arguments += values
+        else:
+            flag = max(param.opts, key=len)
+            options += [part for one in values for part in (flag, one)]
+    return shlex.join(["judged", "report", *arguments, *options])
+
+
+def _shared() -> list[click.Parameter]:
+    """Take options from `judged evaluate`: they mean the same in both commands."""
+    known = {option.name: option for option in evaluate.command.params}
+    return [known[name] for name in _POLICIES]
+
+
+command.params[-3:-3] = _shared()

@@ -1,0 +1,192 @@
+"""`judged slices`: scores and differences by slices of the topics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.cli import compare, evaluate, inputs, output
+from judged.cli.slicing_options import Asked, slicing_options
+from judged.errors import InputError, JudgedWarning
+
+if TYPE_CHECKING:
+    from judged.data import Qrels, Run
+    from judged.evaluation import Scores
+    from judged.slicing.compared import SliceComparison
+    from judged.slicing.sliced import SlicedScores
+    from judged.slicing.slices import Slicing
+
+_FORMS = ("table", "markdown", "json", "csv")
+_PICTURES = ("png", "svg", "pdf", "html")
+_SUFFIX = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown"} | {
+    f".{form}": form for form in _PICTURES
+}
+_POLICIES = ("dialect", "topics", "depth", "ties", "documents")
+_TESTED = ("test", "correction", "alpha", "resamples", "margin", "family")
+_TESTS = ("randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "studentised", "ratio", "bayes")
+_SPELT = ("randomization", "studentized")
+
+
+@click.command("slices", short_help="Show scores, or tested differences, by slices of the topics.")
+@click.argument("qrels")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@slicing_options()
+@click.option(
+    "--weights",
+    multiple=True,
+    metavar="NAME",
+    help="Also average topics by this attribute, a number: traffic, or relevant for every relevant document the same.",
+)
+@click.option("--baseline", metavar="RUN", help="Compare every other run with this one on each slice.")
+@click.option("--compare", "pair", is_flag=True, help="Compare the two runs that are given, the second with the first.")
+@click.option(
+    "-m", "--measure", multiple=True, metavar="NAME", help="A measure. Repeat for more.  [default: nDCG@10, AP]"
+)
+@click.option(
+    "--test",
+    type=click.Choice((*_TESTS, *_SPELT)),
+    default="randomisation",
+    show_default=True,
+    metavar="TEST",
+    help=f"Test of two systems: {', '.join(_TESTS)}.",
+)
+@click.option(
+    "--family",
+    type=click.Choice(["all", "measure"]),
+    default="all",
+    show_default=True,
+    help="What is corrected together: all slices, pairs and measures, or those of each measure.",
+)
+@click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write to this file; .png, .svg, .pdf and .html draw the first measure.",
+)
+def command(
+    qrels: str,
+    runs: tuple[str, ...],
+    weights: tuple[str, ...],
+    baseline: str | None,
+    pair: bool,
+    measure: tuple[str, ...],
+    form: str | None,
+    out: Path | None,
+    qrels_format: str | None,
+    run_format: str | None,
+    **options: Any,
+) -> None:
+    """Show the scores of RUNs by slices of the topics, or with --baseline where they differ.
+
+    Slices are cut by attributes of topics (--by), from a table (--attributes), beside the topics' texts (--queries), or
+    derived from both and the qrels; or they are written down in a file (--slices). A slice of few topics is shown,
+    and neither tested nor ranked.
+    """
+    from judged.data import Qrels
+
+    chosen = form or inputs.form_of(out, _SUFFIX)
+    asked = Asked.taken(options)
+    if not asked.any:
+        raise InputError("there is nothing to slice by", fix="give --by NAME, or --slices FILE")
+    tested = pair or baseline is not None
+    _refuse_unused(options, weights, tested=tested)
+    judgments = Qrels.read(qrels, format=qrels_format)
+    given = inputs.runs_at(runs, run_format)
+    inputs.keep_inputs(out, [qrels, *asked.paths, options["documents"] or "", *(run.where for run in given)])
+    first = _first(given, baseline, pair=pair)
+    known = asked.known(judgments, run=first, names=weights, documents=options["documents"])
+    slicing = asked.cut(known, asked.kept(known, judgments))
+    scores = _scored(judgments, given, measure, {name: options[name] for name in (*_POLICIES, "seed")})
+    if (mask := asked.where_mask(known, scores.query_ids)) is not None:
+        scores = scores.over_topics(mask)
+    made = _found(scores, slicing, weights, first.name if tested else None, options)
+    found = replace(made, warnings=(*asked.remarks(first.name), *made.warnings))
+    if chosen in _PICTURES:
+        from judged.charting import save_chart
+
+        save_chart(found.chart(), out or "", chosen, "slices")
+    else:
+        output.write(_written(found, chosen, shown=out is None), out)
+    if chosen != "json":
+        output.remarks(found.warnings)
+
+
+def _first(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
+    """Choose the run that others are compared with; without a comparison, the one by which outcomes are cut."""
+    if pair and baseline is not None:
+        raise InputError("--compare and --baseline both say what is compared", fix="give one of them")
+    if pair and len(runs) != 2:
+        raise InputError(f"--compare takes two runs, and there are {len(runs)}", fix="name one with --baseline")
+    if baseline is None:
+        return runs[0]
+    named = [run for run in runs if run.name == baseline]
+    if not named:
+        names = ", ".join(run.name for run in runs)
+        raise InputError(f"no run {baseline!r} to be the baseline", fix=f"one of {names}")
+    return named[0]
+
+
+def _refuse_unused(options: dict[str, Any], weights: tuple[str, ...], *, tested: bool) -> None:
+    """Refuse options that would change nothing."""
+    context = click.get_current_context()
+    unused = ("ci", "level") if tested else _TESTED
+    for name in unused:
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            fix = "leave it out; --alpha sets the level of intervals" if tested else "add --baseline RUN, or --compare"
+            raise InputError(f"--{name} is of no use {'here' if tested else 'without a comparison'}", fix=fix)
+    if tested and weights:
+        raise InputError("--weights goes with scores by slice, not with tests", fix="leave it out, or the baseline")
+    if options["ties"] == "bounds":
+        raise InputError("slices show no bounds", fix="take --ties expected for the mean over all orders")
+
+
+def _scored(qrels: Qrels, runs: list[Run], measures: tuple[str, ...], policies: dict[str, Any]) -> Scores:
+    import warnings
+
+    from judged.comparison.comparing import DEFAULT_MEASURES
+    from judged.evaluation import evaluate as evaluate_runs
+
+    with warnings.catch_warnings(), inputs.progress_bar(runs) as progress:
+        warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
+        return evaluate_runs(qrels, runs, measures or DEFAULT_MEASURES, progress=progress, **policies)
+
+
+def _found(
+    scores: Scores, slicing: Slicing, weights: tuple[str, ...], baseline: str | None, options: dict[str, Any]
+) -> SlicedScores | SliceComparison:
+    if baseline is not None:
+        from judged.slicing.comparing import compare_slices
+
+        how = {name: options[name] for name in (*_TESTED, "seed")}
+        return compare_slices(scores, slicing, baseline, **how)
+    from judged.slicing.by_slice import by_slice
+
+    how = {name: options[name] for name in ("ci", "level", "seed")}
+    return by_slice(scores, slicing, weights=weights or None, **how)
+
+
+def _written(found: SlicedScores | SliceComparison, form: str, *, shown: bool) -> str:
+    if form == "json":
+        import json
+
+        return json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
+    return found.text(output.width() if shown else None) if form == "table" else getattr(found, form)()
+
+
+def _options(command: click.Command, *names: str) -> list[click.Parameter]:
+    """Take options from another command: they mean the same in both."""
+    known = {option.name: option for option in command.params}
+    return [known[name] for name in names]
+
+
+command.params[-3:-3] = [
+    *_options(compare.command, "correction", "alpha", "resamples", "margin"),
+    *_options(evaluate.command, "ci", "level", "seed", *_POLICIES),
+]
+command.params += _options(evaluate.command, "qrels_format", "run_format")

@@ -1,0 +1,115 @@
+"""`judged tradeoff`: what runs gain against what they cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.cli import inputs, output
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged.diagnosis.tradeoff.making import Tradeoff
+    from judged.evaluation import Scores
+
+_FORMS = ("table", "markdown", "csv", "json")
+_PICTURES = ("png", "svg", "pdf", "html")
+_SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".csv": "csv", ".json": "json"}
+
+
+@click.command("tradeoff", short_help="Set what RUNs gain against what they cost.")
+@click.argument("qrels", required=False)
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option(
+    "--scores", metavar="FILE", help="In place of QRELS and RUNs: what 'judged evaluate -o FILE.parquet' saved."
+)
+@click.option("--costs", required=True, metavar="FILE", help="A column run, and a column of numbers for each cost.")
+@click.option("-m", "--measure", metavar="NAME", help="A measure.  [default: nDCG@10; with --scores: their first]")
+@click.option("--baseline", metavar="RUN", help="Compare with this run.  [default: the cheapest]")
+@click.option("--cost", multiple=True, metavar="NAME", help="This cost counts. Repeat for more.  [default: all]")
+@click.option("--more-is-better", multiple=True, metavar="NAME", help="A cost of which more is better, as throughput.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of intervals.")
+@click.option("--resamples", type=int, default=10_000, show_default=True, help="Resamples of the paired test.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice((*_FORMS, *_PICTURES)),
+    help="Form of the result: a table, or what -o ends in; png, svg, pdf and html are a chart.",
+)
+@click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
+@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
+@click.option("--run-format", metavar="FORMAT", help="Format of the RUNs, if it is not found by itself.")
+def command(
+    qrels: str | None,
+    runs: tuple[str, ...],
+    scores: str | None,
+    costs: str,
+    measure: str | None,
+    cost: tuple[str, ...],
+    form: str | None,
+    out: Path | None,
+    qrels_format: str | None,
+    run_format: str | None,
+    **options: Any,
+) -> None:
+    """Set what RUNs gain against what they cost: intervals, gain for each unit of cost, and the Pareto front.
+
+    COSTS is CSV, TSV, JSON, JSONL or Parquet. Less cost is better; what is not known stays unknown.
+    """
+    from judged.diagnosis.tradeoff.making import tradeoff
+
+    chosen = form or inputs.form_of(out, {**_SUFFIX, **{f".{name}": name for name in _PICTURES}})
+    inputs.keep_inputs(out, [costs, scores or "", qrels or ""])
+    table = _scores(qrels, runs, scores, measure, out, qrels_format, run_format)
+    made = tradeoff(table, costs, measure=measure, cost=cost or None, **options)
+    if chosen in _PICTURES:
+        _draw(made, chosen, out)
+    else:
+        output.write(_written(made, chosen, shown=out is None), out)
+    if chosen != "json":
+        output.remarks(made.warnings)
+
+
+def _scores(
+    qrels: str | None,
+    runs: tuple[str, ...],
+    scores: str | None,
+    measure: str | None,
+    out: Path | None,
+    qrels_format: str | None,
+    run_format: str | None,
+) -> Scores:
+    from judged.data import Qrels
+    from judged.evaluation import Scores, evaluate
+
+    if bool(scores) == bool(qrels):
+        problem = "QRELS and RUNs, or --scores, say what is compared"
+        raise InputError(problem, fix="give one of the two")
+    if scores:
+        return Scores.load(scores)
+    given = inputs.runs_at(runs, run_format)
+    if not given:
+        raise InputError("no run is given", fix="name two runs or more behind QRELS")
+    inputs.keep_inputs(out, [run.where for run in given])
+    with inputs.progress_bar(given) as progress:
+        judgments = Qrels.read(qrels or "", format=qrels_format)
+        return evaluate(judgments, given, measure or "nDCG@10", progress=progress)
+
+
+def _draw(made: Tradeoff, form: str, out: Path | None) -> None:
+    from judged.charting import save_chart
+
+    if out is None or str(out) == "-":
+        raise InputError("a picture is not printed", fix=f"name a file for it: -o tradeoff.{form}")
+    save_chart(made.chart(), out, form, f"{made.measure} against {made.costs[0]}")
+
+
+def _written(made: Tradeoff, form: str, *, shown: bool) -> str:
+    if form == "json":
+        import json
+
+        return json.dumps(made.to_dict(), indent=2, ensure_ascii=False)
+    return made.text(width=output.width() if shown else None) if form == "table" else getattr(made, form)()

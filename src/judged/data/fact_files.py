@@ -1,0 +1,339 @@
+"""Tables of facts by id, of topics or of documents: files of several formats, and columns of three types."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+
+from judged.data import files
+from judged.data.compute import pc
+from judged.data.ids import id_column, id_text
+from judged.data.json_rows import json_lines, load
+from judged.data.topic_records import plain_name
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from judged._types import Table
+
+_NUMBER = r"^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_IDS = {
+    "query_id": ("query_id", "qid", "_id", "id", "topic_id", "query_number", "query_no", "q_id", "num", "number",
+                 "topic", "query"),
+    "doc_id": ("doc_id", "docid", "docno", "_id", "id", "did", "pid", "corpus_id", "document_id", "passage_id",
+               "item_id", "doc_number", "document", "doc"),
+}  # fmt: skip
+_OF = {"query_id": "topic", "doc_id": "document"}
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """A table as it was read, and the line of each row where there are lines."""
+
+    table: Table
+    where: str
+    lines: Iterable[int] | None = None
+
+    def line(self, row: int) -> int | None:
+        return None if self.lines is None else next(line for at, line in enumerate(self.lines) if at == row)
+
+
+def read_facts(path: str | Path, id_name: str = "query_id") -> Table:
+    """Read facts by id from a file: CSV, TSV, JSON, JSONL, Parquet or Arrow (Feather), compressed or not.
+
+    The format is found by the name's ending and by content. JSON is ``{id: {...}}`` or a list of records.
+
+    Parameters
+    ----------
+    path
+        The file; ``-`` for standard input.
+    id_name
+        ``query_id`` or ``doc_id``. Other usual names of that column are understood.
+
+    Returns
+    -------
+    Arrow table
+        The column of ids under `id_name`, then the others in their order: string, float64 or bool.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read so, has no column of ids, names one twice, or a value is nested.
+    """
+    where = files.STDIN if str(path) == "-" else str(path)
+    file = files.local(path)
+    try:
+        found = _read(file, where, id_name)
+        made = typed_facts(found.table, id_name, where)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # what Arrow makes of broken files
+        raise _unreadable(where, id_name, str(error)) from None
+    _refuse_bad_ids(made[id_name], found, id_name)
+    return made
+
+
+def typed_facts(table: Table, id_name: str, where: str) -> Table:
+    """Name the column of ids, put it first, and give every other column one of three types.
+
+    Raises
+    ------
+    InputError
+        If there is no column of ids, two columns have one name, or a column is nested.
+    """
+    names = [name.strip() for name in table.column_names]
+    if len(set(names)) < len(names):
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise InputError(f"two columns are called {twice!r}", fix="name each once", path=where)
+    at = id_place(names, id_name)
+    if at is None:
+        found = ", ".join(names)[:80]
+        raise InputError(f"no {id_name} among its columns {found}", fix=f"name a column {id_name}", path=where)
+    try:
+        made = {id_name: id_column(table.column(at), id_name)}
+        for other, name in enumerate(names):
+            if other != at:
+                made[name] = typed_column(table.column(other), name)
+    except InputError as error:
+        raise InputError(error.problem, fix=error.fix, path=where) from None
+    return pa.table(made)
+
+
+def id_place(names: Iterable[str], id_name: str) -> int | None:
+    """Find the column of ids by its usual names, the plainest first; None where there is none.
+
+    >>> id_place(["query", "qid", "domain"], "query_id"), id_place(["length"], "doc_id")
+    (1, None)
+    """
+    plain = [plain_name(name) for name in names]
+    return next((plain.index(name) for name in _IDS[id_name] if name in plain), None)
+
+
+def typed_column(column: Any, name: str) -> Any:
+    """Give a column as string, float64 or bool; empty text, NaN and infinity become null.
+
+    Text becomes numbers where every value is one, and true or false where every value is one of these words.
+    ``007`` is a code and no number; dates are text.
+
+    >>> [typed_column(pa.array(texts), "x").to_pylist() for texts in (["3", ""], ["007", "1"], ["true", "False"])]
+    [[3.0, None], ['007', '1'], [True, False]]
+
+    Raises
+    ------
+    InputError
+        If its values are nested or bytes.
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if pa.types.is_boolean(kind):
+        return column
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        numbers = column.cast(pa.float64(), safe=False)
+        return pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, pa.float64()))
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise InputError(f"the column {name} holds {kind}", fix="give one text, number or true/false a row")
+    texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    return _guessed(pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts))
+
+
+def _guessed(texts: Any) -> Any:
+    if texts.null_count == len(texts):
+        return texts
+    lower = pc.utf8_lower(texts)
+    if pc.all(pc.is_in(lower.drop_null(), value_set=pa.array(["true", "false"]))).as_py():
+        return pc.equal(lower, "true")
+    if not pc.all(pc.match_substring_regex(texts, _NUMBER)).as_py():
+        return texts
+    numbers = texts.cast(pa.float64())
+    return numbers if pc.all(pc.is_finite(numbers)).as_py() else texts
+
+
+def _read(file: Path, where: str, id_name: str) -> _Facts:
+    ending = where.lower().removesuffix(".gz")
+    with files.opened(file) as stream:
+        data = stream.read()
+    if data.startswith(b"PAR1") or ending.endswith((".parquet", ".pq")):
+        from pyarrow import parquet
+
+        return _Facts(_valid(parquet.read_table(pa.BufferReader(data))), where)
+    if data.startswith((b"ARROW1", b"\xff\xff\xff\xff")) or ending.endswith((".arrow", ".feather")):
+        return _Facts(_arrow(data), where)
+    text = _decoded(data, where)
+    start = text.lstrip()
+    if not start:
+        raise InputError("nothing in it", fix=f"give a file with a column {id_name}", path=where)
+    if ending.endswith((".jsonl", ".ndjson")) or _is_jsonl(start):
+        return _records(json_lines(file, where), where, id_name)
+    if ending.endswith(".json") or start.startswith(("{", "[")):
+        return _records(_json(load(file, where), where, id_name), where, id_name)
+    return _delimited(text, where, id_name)
+
+
+def _is_jsonl(start: str) -> bool:
+    first = start.split("\n", 1)[0].rstrip()
+    return first.startswith("{") and first.endswith("}") and start.count("\n{") > 0
+
+
+def _arrow(data: bytes) -> Table:
+    opened = pa.ipc.open_file if data.startswith(b"ARROW1") else pa.ipc.open_stream
+    return _valid(opened(pa.BufferReader(data)).read_all())
+
+
+def _valid(table: Table) -> Table:
+    """Refuse columns that point outside of themselves, as those of a broken file may: reading them is no error."""
+    table.validate(full=True)
+    return table
+
+
+def _decoded(data: bytes, where: str) -> str:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError("this is UTF-16 (Windows PowerShell writes it)", fix="save it as UTF-8", path=where)
+    try:
+        return data.removeprefix(files.BOM).decode().replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError("bytes that are not UTF-8", fix="save the file as UTF-8", path=where, line=line) from None
+
+
+def _json(data: Any, where: str, id_name: str) -> Iterator[tuple[int | None, dict[str, Any]]]:
+    """Give the records of ``{id: {...}}`` or of a list."""
+    of, shape = _OF[id_name], f'write {{"id": {{"name": ...}}}}, or [{{"{id_name}": ...}}]'
+    if isinstance(data, dict):
+        for name, known in cast("dict[str, Any]", data).items():
+            if not isinstance(known, dict):
+                raise InputError(f"{json.dumps(known)[:40]} tells nothing of {of} {name}", fix=shape, path=where)
+            yield None, {id_name: name, **{key: value for key, value in known.items() if key != id_name}}
+        return
+    if not isinstance(data, list):
+        raise InputError(f"this JSON holds no facts by {of}", fix=shape, path=where)
+    for at, known in enumerate(cast("list[Any]", data), 1):
+        if not isinstance(known, dict):
+            raise InputError(f"record {at}: {json.dumps(known)[:40]} is no record", fix=shape, path=where)
+        yield None, known
+
+
+def _records(records: Iterable[tuple[int | None, Mapping[str, Any]]], where: str, id_name: str) -> _Facts:
+    """Lay records out as columns, which come from all of them."""
+    made: dict[str, list[Any]] = {}
+    lines: list[int] = []
+    key, count = "", 0
+    for line, record in records:
+        if key not in record:
+            at = id_place(record, id_name)
+            key = "" if at is None else list(record)[at]
+        place = f"record {count + 1}: " if line is None else ""
+        if not key:
+            found = f"no {id_name} among the fields {', '.join(record)[:80]}"
+            raise InputError(place + found, fix=f"name a field {id_name}", path=where, line=line)
+        for name, value in record.items():
+            if name == key:
+                continue
+            if isinstance(value, (dict, list)) and value:
+                problem = f"{place}{name} holds {json.dumps(value)[:40]}"
+                raise InputError(problem, fix="give one text, number or true/false", path=where, line=line)
+            made.setdefault(name, [None] * count).append(None if value in ({}, []) else value)
+        made.setdefault(id_name, [None] * count).append(_id(record[key], id_name, place, where, line))
+        count += 1
+        for column in made.values():
+            column.extend([None] * (count - len(column)))
+        lines.extend(() if line is None else (line,))
+    if not made:
+        raise InputError("nothing in it", fix=f"give records with {id_name}", path=where)
+    columns = {name: _array(values, name, where) for name, values in made.items()}
+    return _Facts(pa.table({id_name: columns.pop(id_name), **columns}), where, lines or None)
+
+
+def _id(value: Any, id_name: str, place: str, where: str, line: int | None) -> str:
+    try:
+        return id_text(value, id_name)
+    except InputError as error:
+        raise InputError(place + error.problem, fix=error.fix, path=where, line=line) from None
+
+
+def _array(values: list[Any], name: str, where: str) -> Any:
+    """Make a column; values of several types become text, as JSON writes them."""
+    known = [one for one in values if one is not None]
+    texts = [one if one is None or isinstance(one, str) else json.dumps(one) for one in values]
+    try:
+        if known and all(isinstance(one, bool) for one in known):
+            return pa.array(values, pa.bool_())
+        if known and all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in known):
+            return pa.array([None if one is None else float(one) for one in values], pa.float64())
+        return pa.array(texts, pa.string())
+    except UnicodeEncodeError:
+        raise InputError(f"a text of {name} holds half a character", fix="correct it", path=where) from None
+    except OverflowError:
+        raise InputError(f"a number of {name} is too large", fix="write a smaller one", path=where) from None
+
+
+def _delimited(text: str, where: str, id_name: str) -> _Facts:
+    """Read CSV, also with semicolons, or TSV, in which a quotation mark means nothing."""
+    from pyarrow import csv as arrow_csv
+
+    first = text.split("\n", 1)[0]
+    delimiter = next((sign for sign in "\t,;" if sign in first), ",")
+    tabs = delimiter == "\t"
+    header = next(_rows(first, delimiter), (1, [""]))[1]
+    if any(not name.strip() for name in header):
+        raise InputError("a column has no name", fix="name every column in the first line", path=where, line=1)
+    places = [str(at) for at in range(len(header))]
+    try:
+        table = arrow_csv.read_csv(
+            pa.BufferReader(text.encode()),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter, quote_char=False if tabs else '"', newlines_in_values=not tabs
+            ),
+            read_options=arrow_csv.ReadOptions(column_names=places, skip_rows=1),
+            convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(places, pa.string())),
+        ).rename_columns(header)
+    except pa.ArrowInvalid as error:
+        for line, row in _rows(text, delimiter):
+            if len(row) != len(header):
+                problem = f"{len(row)} fields where the header has {len(header)} ({', '.join(header)[:60]})"
+                raise InputError(problem, fix="correct the line", path=where, line=line) from None
+        raise _unreadable(where, id_name, str(error)) from None
+    return _Facts(table, where, (line for at, (line, _) in enumerate(_rows(text, delimiter)) if at))
+
+
+def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Give the fields of each row with its line: for messages, slower than Arrow's reader."""
+    if delimiter == "\t":
+        yield from ((line, row.split("\t")) for line, row in enumerate(text.split("\n"), 1) if row)
+        return
+    reader = csv.reader(re.split(r"(?<=\n)", text), delimiter=delimiter)
+    last = 0
+    for row in reader:
+        if row:
+            yield last + 1, row
+        last = reader.line_num
+
+
+def _refuse_bad_ids(ids: Any, found: _Facts, id_name: str) -> None:
+    """Refuse an id that is empty or stands twice, and say where."""
+    fix = f"keep one row a {_OF[id_name]}"
+    empty = pc.index(pc.equal(ids, ""), value=True).as_py()
+    if empty >= 0:
+        where = found.where, found.line(empty)
+        raise InputError(f"the {id_name} is empty", fix="fill it in", path=where[0], line=where[1])
+    if len(pc.unique(ids)) == len(ids):
+        return
+    before: set[str] = set()
+    for row, name in enumerate(ids.to_pylist()):
+        if name in before:
+            problem = f"{_OF[id_name]} {name} stands in it twice"
+            raise InputError(problem, fix=fix, path=found.where, line=found.line(row))
+        before.add(name)
+
+
+def _unreadable(where: str, id_name: str, why: str) -> InputError:
+    return InputError(
+        f"facts about {_OF[id_name]}s cannot be read from it ({why.splitlines()[0]})",
+        fix=f"give CSV, TSV, JSON, JSONL, Parquet or Arrow with a column {id_name}",
+        path=where,
+    )

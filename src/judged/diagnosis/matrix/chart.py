@@ -1,0 +1,185 @@
+"""The picture of a performance matrix: topics in grey, slices with their intervals, the cuts and what they part."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.charting import PALETTE, altair, apart, even, themed
+from judged.diagnosis.matrix.points import BOTH, COVERAGE, HEALTHY, OPEN, RANKING
+
+if TYPE_CHECKING:
+    from judged._types import Floats
+    from judged.charting import Scale
+    from judged.diagnosis.matrix.making import Matrix
+    from judged.diagnosis.matrix.points import Point
+
+_COLUMNS = 2
+_GREY = "#7F7F7F"
+_ALL, _FEW = "all topics", "too few topics"
+_COLOURS = {
+    HEALTHY: PALETTE[2], RANKING: PALETTE[1], COVERAGE: PALETTE[3], BOTH: "#7B3F00", OPEN: PALETTE[0],
+    _ALL: PALETTE[6], _FEW: "#5F5F5F",
+}  # fmt: skip
+_LINE = 15.0  # pixels from one name to the next
+_FAR = 0.6  # along the axis: names of points beyond stand to their left
+
+
+def chart(found: Matrix, run: str | None, width: int, height: int) -> Any:
+    """Draw one run, or all of them side by side on the same axes."""
+    alt = altair()
+    runs = list(found.scores.run_names) if run is None else [run]
+    across, up = (_scale(found, axis) for axis in (0, 1))
+    classes = _classes([point for point in found.points if point.run in runs])
+    panels = [
+        _panel(alt, found, name, (across, up), classes, height).properties(width=width, height=height) for name in runs
+    ]
+    whose = "given" if found.given_cuts else f"means of {found.baseline}"
+    title = alt.TitleParams(
+        f"{found.y} against {found.x}",
+        subtitle=f"cuts (dashed): {whose}; bars: intervals; grey: topics",
+        anchor="start",
+    )
+    made = alt.concat(*panels, columns=min(_COLUMNS, len(panels))) if len(panels) > 1 else panels[0]
+    return themed(
+        made.properties(title=title) if len(panels) > 1 else made.properties(title=_single(alt, title, runs[0]))
+    )
+
+
+def _single(alt: Any, title: Any, run: str) -> Any:
+    return alt.TitleParams(f"{run}: {title.text}", subtitle=title.subtitle, anchor="start", frame="group")
+
+
+def _scale(found: Matrix, axis: int) -> Scale:
+    """Make an axis that holds every point, the cut, and the measure's whole range where it has one."""
+    known = (found.x, found.y)[axis].properties
+    values = [found.values(run)[axis] for run in found.scores.run_names]
+    ends = [end for end in (known.low, known.high) if end is not None]
+    return even(np.concatenate([*values, [found.cuts[axis]], ends]), 5)
+
+
+def _panel(alt: Any, found: Matrix, run: str, scales: tuple[Scale, Scale], classes: list[str], height: int) -> Any:
+    across, up = scales
+    points = [point for point in found.points if point.run == run and not math.isnan(point.x.value)]
+    x, y = _encoded(alt, "x", str(found.x), across), _encoded(alt, "y", str(found.y), up)
+    layers = [_cuts(alt, found), _corners(alt, across, up), _topics(alt, found, run, x, y)]
+    layers += _slices(alt, _records(points, across, up, height), classes, x, y)
+    made = alt.layer(*layers)
+    return made.properties(title=alt.TitleParams(run, anchor="start")) if len(found.scores.runs) > 1 else made
+
+
+def _encoded(alt: Any, channel: str, title: str, scale: Scale) -> Any:
+    kind = alt.X if channel == "x" else alt.Y
+    bounds = alt.Scale(domain=[scale.low, scale.high], nice=False, zero=False)
+    return kind(f"{channel}:Q", title=title, scale=bounds, axis=alt.Axis(values=list(scale.ticks), labelFlush=False))
+
+
+def _cuts(alt: Any, found: Matrix) -> Any:
+    lines = []
+    for name, value in zip("xy", found.cuts, strict=True):
+        base = alt.Chart(alt.InlineData(values=[{name: value}])).mark_rule(strokeDash=[5, 4], color=_GREY)
+        lines.append(base.encode(**{name: f"{name}:Q"}))
+    return alt.layer(*lines)
+
+
+def _corners(alt: Any, across: Scale, up: Scale) -> Any:
+    """Name the quadrants in their outer corners."""
+    left, right = (across.low, across.high)
+    low, high = (up.low, up.high)
+    corners = [
+        (right, high, HEALTHY, "right", "top"), (right, low, RANKING, "right", "bottom"),
+        (left, high, COVERAGE, "left", "top"), (left, low, BOTH, "left", "bottom"),
+    ]  # fmt: skip
+    made: list[Any] = []
+    for x, y, name, side, edge in corners:
+        mark = alt.Chart(alt.InlineData(values=[{"x": x, "y": y, "name": name}])).mark_text(
+            align=side, baseline=edge, dx=4 if side == "left" else -4, dy=4 if edge == "top" else -4,
+            fontSize=11, fontStyle="italic", color=_GREY,
+        )  # fmt: skip
+        made.append(mark.encode(x="x:Q", y="y:Q", text="name:N"))
+    return alt.layer(*made)
+
+
+def _topics(alt: Any, found: Matrix, run: str, x: Any, y: Any) -> Any:
+    values: Floats = found.values(run)
+    rows = [
+        {"x": float(values[0, at]), "y": float(values[1, at]), "query_id": query, "quadrant": name}
+        for at, (query, name) in enumerate(zip(found.scores.query_ids, found.topics(run), strict=True))
+        if name
+    ]
+    tooltip = ["query_id:N", alt.Tooltip("x:Q", title=str(found.x), format=".4f"),
+               alt.Tooltip("y:Q", title=str(found.y), format=".4f"), "quadrant:N"]  # fmt: skip
+    return (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_circle(size=22, color=_GREY, opacity=0.4)
+        .encode(x=x, y=y, tooltip=tooltip)
+    )
+
+
+def _classes(points: list[Point]) -> list[str]:
+    """Name the classes that occur, in the order of the legend: one for all panels."""
+    seen = {_class(point) for point in points}
+    return [name for name in _COLOURS if name in seen]
+
+
+def _class(point: Point) -> str:
+    return _ALL if point.every else _FEW if point.small else point.quadrant or OPEN
+
+
+def _slices(alt: Any, rows: list[dict[str, Any]], classes: list[str], x: Any, y: Any) -> list[Any]:
+    colour = alt.Color(
+        "class:N", title=None, scale=alt.Scale(domain=classes, range=[_COLOURS[name] for name in classes]),
+        legend=alt.Legend(orient="bottom", columns=4, labelLimit=300, symbolType="circle"),
+    )  # fmt: skip
+    base = alt.Chart(alt.InlineData(values=rows))
+    wide = base.transform_filter("isValid(datum.x_low)").mark_rule(strokeWidth=1.6, clip=True)
+    tall = base.transform_filter("isValid(datum.y_low)").mark_rule(strokeWidth=1.6, clip=True)
+    tooltip = ["slice:N", "class:N", "topics:Q", alt.Tooltip("x:Q", format=".4f"), alt.Tooltip("y:Q", format=".4f"),
+               "judged:N"]  # fmt: skip
+    filled = base.transform_filter("!datum.small").mark_point(size=75, filled=True, opacity=1)
+    hollow = base.transform_filter("datum.small").mark_point(size=55, filled=False, strokeWidth=1.5)
+    names: list[Any] = []
+    for side, chosen in (("left", base.transform_filter("!datum.far")), ("right", base.transform_filter("datum.far"))):
+        how = {"align": side, "baseline": "middle", "dx": 8 if side == "left" else -8, "fontSize": 11}
+        at = alt.Y("name_y:Q")
+        halo = chosen.mark_text(**how, stroke="white", strokeWidth=4, opacity=0.85)
+        names += [
+            halo.encode(x=x, y=at, text="slice:N"),
+            chosen.mark_text(**how).encode(x=x, y=at, text="slice:N", color=colour),
+        ]
+    return [
+        wide.encode(x=alt.X("x_low:Q"), x2="x_high:Q", y=y, color=colour),
+        tall.encode(x=x, y=alt.Y("y_low:Q"), y2="y_high:Q", color=colour),
+        *names,
+        filled.encode(x=x, y=y, color=colour, tooltip=tooltip),
+        hollow.encode(x=x, y=y, color=colour, tooltip=tooltip),
+    ]
+
+
+def _records(points: list[Point], across: Scale, up: Scale, height: int) -> list[dict[str, Any]]:
+    """Give one record a point; names are moved up or down until none hides another, and off the bars."""
+    lift = 9 / height * (up.high - up.low)
+    names = apart(np.array([point.y.value + lift for point in points]), _LINE / height * (up.high - up.low))
+    far = across.share(np.array([point.x.value for point in points])) > _FAR
+    return [
+        {**_record(point), "name_y": y, "far": side}
+        for point, y, side in zip(points, names.tolist(), far.tolist(), strict=True)
+    ]
+
+
+def _record(point: Point) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "slice": point.slice,
+        "class": _class(point),
+        "topics": point.topics,
+        "small": point.small,
+        "x": point.x.value,
+        "y": point.y.value,
+        "judged": "-" if math.isnan(point.judged) else f"{point.judged:.0%}",
+    }
+    for name, axis in (("x", point.x), ("y", point.y)):
+        if not math.isnan(axis.low):
+            made |= {f"{name}_low": axis.low, f"{name}_high": axis.high}
+    return made

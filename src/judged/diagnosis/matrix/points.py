@@ -1,0 +1,209 @@
+"""Points of a performance matrix: slices and topics by two measures, and on which side of the cuts they lie."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from judged.stats.pairing import ROUNDING, check_share
+from judged.stats.student import student_quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged._types import Floats
+    from judged.diagnosis.changes import Where
+
+HEALTHY, RANKING, COVERAGE, BOTH, OPEN, NONE = (
+    "healthy", "ranking problem", "coverage problem", "both problems", "not told apart", "",
+)  # fmt: skip
+QUADRANTS = (HEALTHY, RANKING, COVERAGE, BOTH)
+"""By the cuts: high on both axes; low on y alone; low on x alone; low on both."""
+LOW, HIGH, APART = "below", "above", "not told apart"
+
+
+@dataclass(frozen=True)
+class MatrixChoices:
+    """The choices of a performance matrix.
+
+    Parameters
+    ----------
+    level
+        Of the intervals; those that class slices are corrected for how many there are.
+    rate
+        The false discovery rate of topics that are said to have lost.
+    resamples, seed
+        Of tests.
+
+    Raises
+    ------
+    InputError
+        If a value makes no sense.
+    """
+
+    level: float = 0.95
+    rate: float = 0.1
+    resamples: int = 100_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_share("confidence level", self.level, low=0.5)
+        check_share("false discovery rate", self.rate)
+
+    def corrected(self, looks: int) -> float:
+        """Give the level of intervals of which so many are looked at (Bonferroni)."""
+        return 1 - (1 - self.level) / max(looks, 1)
+
+
+class Axis(NamedTuple):
+    """One measure of a point.
+
+    Parameters
+    ----------
+    value, low, high
+        The mean, and the interval by which it is classed; NaN where there is none.
+    side
+        ``below`` or ``above`` the cut, where the whole interval is; else ``not told apart``. Empty: not classed.
+    """
+
+    value: float
+    low: float
+    high: float
+    side: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """A run over all topics, or over a slice.
+
+    Parameters
+    ----------
+    run, slice
+        Of what.
+    topics
+        How many have both scores.
+    small
+        Whether the slice is too small to be classed: it is shown, without intervals.
+    x, y
+        The two measures.
+    judged
+        The mean share of judged documents among the first 10; NaN where it is not known.
+    quadrant
+        What the intervals show: one of `QUADRANTS`, or ``not told apart``; empty where nothing is classed.
+    every
+        Whether these are all topics.
+    """
+
+    run: str
+    slice: str
+    topics: int
+    small: bool
+    x: Axis
+    y: Axis
+    judged: float
+    quadrant: str
+    every: bool
+
+
+def points_of(
+    run: str,
+    values: Floats,
+    where: Sequence[Where],
+    cuts: tuple[float, float],
+    ranges: Sequence[tuple[float, float]],
+    choices: MatrixChoices,
+) -> tuple[Point, ...]:
+    """Make a point for all topics and one for each slice.
+
+    Parameters
+    ----------
+    run
+        Its name.
+    values
+        (3, T): x, y, and the judged share.
+    where
+        All topics first, then slices.
+    cuts
+        On x and y.
+    ranges
+        The least and the greatest value of x and of y: no interval reaches beyond.
+    choices
+        How intervals are made. Those of slices are corrected for their number, times two axes.
+    """
+    has_both = ~np.isnan(values[:2]).any(axis=0)
+    looks = 2 * sum(not one.small and not one.every and (one.mask & has_both).sum() > 1 for one in where)
+    spread = _spread(values[:2])
+    made: list[Point] = []
+    for one in where:
+        chosen, both = values[:, one.mask], values[:2, one.mask & has_both]
+        limits = np.full((2, 2), math.nan)
+        if not one.small:
+            limits = _intervals(both, spread, choices.corrected(1 if one.every else looks))
+            limits = np.clip(limits, *np.array(ranges).T[:, :, None])
+        classed = not one.every and not one.small and both.shape[1] > 1
+        axes = [
+            Axis(_mean(row), float(low), float(high), _side(float(low), float(high), cut) if classed else NONE)
+            for row, (low, high), cut in zip(both, limits, cuts, strict=True)
+        ]
+        quadrant = _quadrant(axes[0].side, axes[1].side) if classed else NONE
+        made.append(
+            Point(run, one.name, both.shape[1], one.small, axes[0], axes[1], _mean(chosen[2]), quadrant, one.every)
+        )
+    return tuple(made)
+
+
+def _intervals(values: Floats, spread: Floats, level: float) -> Floats:
+    """Give Student's t interval for the mean of each row, (2, 2), with the row's own spread or a wider one.
+
+    Ten topics that happen to be alike, all of them found, say, show no spread at all, and their own interval would
+    lie away from any cut: slices of a run that was never sliced were so told apart two or three times as often as
+    declared, and by the bootstrap no less often. The spread of all topics holds the level.
+    """
+    n = values.shape[1]
+    if n < 2:
+        return np.full((2, 2), math.nan)
+    half = student_quantile((1 + level) / 2, n - 1) * np.fmax(_spread(values), spread) / math.sqrt(n)
+    means = values.mean(axis=1)
+    return np.stack([means - half, means + half], axis=1)
+
+
+def _spread(values: Floats) -> Floats:
+    """Give the standard deviation of each row over the topics that have both; NaN for fewer than two."""
+    both = values[:, ~np.isnan(values).any(axis=0)]
+    return both.std(axis=1, ddof=1) if both.shape[1] > 1 else np.full(len(values), math.nan)
+
+
+def _mean(row: Floats) -> float:
+    known = row[~np.isnan(row)]
+    return float(known.mean()) if len(known) else math.nan
+
+
+def _side(low: float, high: float, cut: float) -> str:
+    """Tell on which side of the cut an interval lies; one without width may lie on it."""
+    slack = ROUNDING * max(abs(low), abs(high), abs(cut))
+    if high < cut - slack:
+        return LOW
+    return HIGH if low > cut + slack else APART
+
+
+def _quadrant(x: str, y: str) -> str:
+    """Name what two axes show: a problem is what is shown to be low, health what is shown to be high."""
+    if LOW in {x, y}:
+        return BOTH if x == y else RANKING if y == LOW else COVERAGE
+    return HEALTHY if x == y == HIGH else OPEN
+
+
+def topic_quadrants(values: Floats, cuts: tuple[float, float]) -> tuple[str, ...]:
+    """Class topics by the cuts alone: (2, T). A single topic has no interval: this describes, and proves nothing.
+
+    >>> topic_quadrants(np.array([[0.9, 0.9, 0.1], [0.8, 0.1, 0.1]]), (0.5, 0.5))
+    ('healthy', 'ranking problem', 'both problems')
+    """
+    slack = [ROUNDING * max(1.0, abs(cut)) for cut in cuts]
+    x, y = values
+    low_x, low_y = x < cuts[0] - slack[0], y < cuts[1] - slack[1]
+    names = np.array([[HEALTHY, RANKING], [COVERAGE, BOTH]], dtype=object)[low_x.astype(int), low_y.astype(int)]
+    return tuple(np.where(np.isnan(x) | np.isnan(y), NONE, names).tolist())

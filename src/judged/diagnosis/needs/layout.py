@@ -1,0 +1,226 @@
+"""Needs in plain words, as text and as tables."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.comparison.marks import fixed
+from judged.stats.results import p_text
+from judged.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged.comparison import Pair
+    from judged.diagnosis.needs.result import Needs, NeedsSummary
+
+_PROSE = 100
+_QUERY = 50
+_PAIRS = 5  # that are told
+
+
+def sentences(found: Needs) -> tuple[str, ...]:
+    """Say how good, how bad at worst and how consistent each run is, and which differ over needs."""
+    many = sum(len(group) for group in found.query_ids)
+    counted = (
+        f"{len(found.needs)} needs, worded by {many} queries: each need counts once, and intervals and tests are over"
+        " needs, as wordings of one need are not independent."
+    )
+    made = [counted]
+    first = found.scores.measure_names[0]
+    ordered = sorted((one for one in found.summaries if one.measure == first), key=_by_mean(found))
+    made += [_of_run(found, one) for one in ordered[:_PAIRS]]
+    if found.comparison is not None:
+        pairs = found.comparison.measure(first).pairs
+        made += [_of_pair(pair) for pair in pairs[:_PAIRS]]
+        if len(pairs) > _PAIRS:
+            made.append(f"{len(pairs) - _PAIRS} more pairs were compared.")
+    return tuple(made)
+
+
+def _by_mean(found: Needs) -> Callable[[NeedsSummary], tuple[bool, float]]:
+    less = found.scores.measures[0].properties.higher_is_better is False
+
+    def key(one: NeedsSummary) -> tuple[bool, float]:
+        return math.isnan(one.mean), one.mean if less else -one.mean
+
+    return key
+
+
+def _of_run(found: Needs, one: NeedsSummary) -> str:
+    levels = (
+        f"{one.run} has {one.measure} {_with_ci(one.mean, one.mean_ci)} on average, and"
+        f" {_with_ci(one.worst, one.worst_ci)} with the worst wording of each need."
+    )
+    parts = [levels]
+    share = one.consistency.value
+    if math.isnan(share):
+        parts.append("How consistent it is over wordings cannot be told: too few needs have two, or nothing varies.")
+    else:
+        limits = one.consistency.interval
+        ci = "" if limits is None else f" [{limits[0]:.0%}, {limits[1]:.0%}]"
+        parts.append(
+            f"{share:.0%}{ci} of the variance of its scores lies between needs, {1 - share:.0%} between wordings of the"
+            " same need."
+        )
+    if not math.isnan(one.overlap):
+        parts.append(
+            f"Two wordings share {one.overlap:.0%} of their first {found.depth} documents (RBO {one.rbo:.2f})."
+        )
+    return " ".join(parts)
+
+
+def _of_pair(pair: Pair) -> str:
+    test = pair.found
+    if test.n < 2:
+        return f"{pair.second} and {pair.first} have {test.n} needs in common: nothing can be concluded."
+    limits = pair.shown_interval
+    ci = "" if limits is None else f" [{fixed(limits[0], 3)}, {fixed(limits[1], 3)}]"
+    gap = f"{pair.second} - {pair.first} {fixed(pair.shown_difference, 4, '+')}{ci} over {test.n} needs"
+    how = f"p {p_text(test.decisive_p)}" + (f" after {test.correction}" if test.correction not in {"", "none"} else "")
+    if pair.better is not None:
+        other = pair.first if pair.better == pair.second else pair.second
+        return f"{pair.better} is better than {other} in {pair.measure}: {gap}, {how}."
+    return f"No difference between {pair.second} and {pair.first} is shown in {pair.measure}: {gap}, {how}."
+
+
+def summary_table(found: Needs, measure: str | None) -> Table:
+    """Lay out a row a run: mean and worst with intervals, best, deviation, consistency, likeness of rankings."""
+    _, column = found.place(None, measure)
+    name = found.scores.measure_names[column]
+    header = (name, "mean", "worst wording", "best", "sd", "consistency", "overlap", "RBO")
+    rows = tuple(
+        (
+            one.run,
+            _with_ci(one.mean, one.mean_ci),
+            _with_ci(one.worst, one.worst_ci),
+            _number(one.best),
+            _number(one.deviation),
+            _with_ci(one.consistency.value, one.consistency.interval, 2),
+            _number(one.overlap, 2),
+            _number(one.rbo, 2),
+        )
+        for one in found.summaries
+        if one.measure == name
+    )
+    return Table(header, rows)
+
+
+def needs_table(found: Needs, run: str | None, measure: str | None, worst: int | None, *, texts: bool = True) -> Table:
+    """Lay out a row a need, those with the widest range first, with their worst and best wording."""
+    r, m = found.place(run, measure)
+    header = ["need", "worst wording", "best wording", "variants", "mean", "worst", "best", "sd"]
+    alike = not np.isnan(found.overlap[r]).all()
+    rows: list[tuple[str, ...]] = []
+    for at in _widest(found, r, m)[:worst]:
+        cells = [float(part[r, m, at]) for part in (found.mean, found.worst, found.best, found.deviation)]
+        wordings = [_wording(found, r, m, at, value) for value in cells[1:3]]
+        if texts:
+            wordings = [f"{query} {_short(found.queries.get(query, ''))}".rstrip() for query in wordings]
+        row = [found.needs[at], *wordings, str(found.variants[r, m, at]), *map(_number, cells)]
+        rows.append((*row, *([_number(float(found.overlap[r, at]), 2)] if alike else [])))
+    return Table((*header, *(["overlap"] if alike else [])), tuple(rows), labels=3)
+
+
+def _widest(found: Needs, run: int, measure: int) -> list[int]:
+    """Order the needs by the range of their scores, the widest first."""
+    ranges = np.nan_to_num(np.abs(found.best[run, measure] - found.worst[run, measure]), nan=-1.0)
+    return sorted(range(len(found.needs)), key=lambda at: (-ranges[at], found.needs[at]))
+
+
+def _wording(found: Needs, run: int, measure: int, at: int, value: float) -> str:
+    """Name the first wording with a score."""
+    place = {query: row for row, query in enumerate(found.scores.query_ids)}
+    scores = {query: found.scores.values[run, measure, place[query]] for query in found.query_ids[at]}
+    return next((query for query, score in scores.items() if score == value), "-")
+
+
+def _read_aloud(found: Needs, run: str, worst: int) -> list[str]:
+    """Give the texts of the worst and the best wording of the needs that vary most."""
+    r, m = found.place(run, None)
+    made: list[str] = []
+    for at in _widest(found, r, m)[:worst]:
+        parts = [
+            f"{name} {_number(float(value))} {found.queries.get(_wording(found, r, m, at, float(value))) or '-'}"
+            for name, value in (("worst", found.worst[r, m, at]), ("best", found.best[r, m, at]))
+        ]
+        made.append(f"{found.needs[at]}: {'; '.join(parts)}")
+    return made
+
+
+def long_table(found: Needs) -> Table:
+    """Lay out every run, measure and need in full precision."""
+    header = ("run", "measure", "need", "variants", "mean", "worst", "best", "deviation", "overlap", "rbo")
+    rows: list[tuple[str, ...]] = []
+    for r, run in enumerate(found.scores.run_names):
+        for m, measure in enumerate(found.scores.measure_names):
+            for at, need in enumerate(found.needs):
+                cells = [float(part[r, m, at]) for part in (found.mean, found.worst, found.best, found.deviation)]
+                cells += [float(found.overlap[r, at]), float(found.rbo[r, at])]
+                full = ["" if math.isnan(cell) else repr(cell) for cell in cells]
+                rows.append((run, measure, need, str(found.variants[r, m, at]), *full))
+    return Table(header, tuple(rows), labels=3)
+
+
+def text(found: Needs, *, width: int | None, worst: int) -> str:
+    """Write what was found, a table a measure, and the needs whose wordings differ most."""
+    blocks = ["\n".join(_wrapped(one, width) for one in found.sentences)]
+    blocks += [summary_table(found, name).text(width=width) for name in found.scores.measure_names]
+    blocks.append(_wrapped(_legend(found), width))
+    if worst and any(len(group) > 1 for group in found.query_ids):
+        run = _best_run(found)
+        table = needs_table(found, run, None, worst, texts=False)
+        blocks.append(f"{_heading(found, run)}\n{table.text(width=width)}")
+        if found.queries:
+            blocks.append("\n".join(_wrapped(line, width) for line in _read_aloud(found, run, worst)))
+    return "\n\n".join(blocks)
+
+
+def _best_run(found: Needs) -> str:
+    first = found.scores.measure_names[0]
+    return min((one for one in found.summaries if one.measure == first), key=_by_mean(found)).run
+
+
+def _heading(found: Needs, run: str) -> str:
+    return f"Needs whose wordings differ most, {run}, {found.scores.measure_names[0]}:"
+
+
+def _legend(found: Needs) -> str:
+    alike = f"; overlap, RBO: how alike the first {found.depth} documents of two wordings are"
+    return (
+        "mean: of the means over wordings; worst wording, best: of the worst and best score of each need; sd: standard"
+        " deviation between wordings; consistency: share of the variance that lies between needs (1: wording does not"
+        f" matter){'' if np.isnan(found.overlap).all() else alike}"
+    )
+
+
+def markdown(found: Needs, *, worst: int) -> str:
+    """Write the same as Markdown."""
+    blocks = [f"## {len(found.needs)} needs in several wordings", *found.sentences]
+    blocks += [summary_table(found, name).markdown() for name in found.scores.measure_names]
+    blocks.append(f"{_legend(found)}.")
+    if worst:
+        run = _best_run(found)
+        blocks += [_heading(found, run), needs_table(found, run, None, worst).markdown()]
+    return "\n\n".join(blocks)
+
+
+def _wrapped(sentence: str, width: int | None) -> str:
+    return textwrap.fill(sentence, min(width or _PROSE, _PROSE), break_long_words=False, break_on_hyphens=False)
+
+
+def _number(value: float, digits: int = 3) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def _with_ci(value: float, limits: tuple[float, float] | None, digits: int = 3) -> str:
+    ci = "" if limits is None else f" [{limits[0]:.{digits}f}, {limits[1]:.{digits}f}]"
+    return _number(value, digits) + ci
+
+
+def _short(query: str) -> str:
+    return query if len(query) <= _QUERY else query[: _QUERY - 1] + "…"

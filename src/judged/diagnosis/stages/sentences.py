@@ -1,0 +1,191 @@
+"""A diagnosis by stages in words: what may be concluded from it, and what not."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.comparison.forms import wrapped
+from judged.comparison.marks import fixed
+from judged.diagnosis.stages.layout import SMALL, changes_table, parts_table, systems, topics_table
+from judged.diagnosis.stages.parts import NOTHING, SCORE
+from judged.stats.pairing import topics_text
+from judged.stats.results import p_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.diagnosis.changes import Change
+    from judged.diagnosis.stages.making import Stages
+    from judged.diagnosis.stages.parts import Mean, Parts
+    from judged.stats.discoveries import Discoveries
+
+_SHOWN = 8  # topics that are named
+_SLICES = 6  # slices that get a sentence
+
+
+def sentences(found: Stages) -> tuple[str, ...]:
+    """Say what each system lost where, and then what changed between the two."""
+    said = [] if found.against is None else _of_change(found)
+    return (*said, *_of_system(found, found.trace.name, found.parts[0]))
+
+
+def _of_system(found: Stages, name: str, whole: Parts) -> list[str]:
+    measure, depth = found.measure, found.choices.depth
+    if not whole.topics:
+        return [f"{measure} leaves out every topic: there is nothing to say of {name}."]
+    if whole.verdicts.get(NOTHING) == sum(whole.verdicts.values()):
+        return ["No topic has a relevant document: nothing can be lost."]
+    candidates, ranking = whole.losses[0], whole.losses[-1]
+    said = [
+        (
+            f"{name} scores {fixed(whole.score.value, 4)} in {measure}, where {fixed(whole.best.value, 4)} could be"
+            f" attained: {_mean(candidates)} is lost because relevant documents are not among its first {depth}"
+            f" candidates, {_mean(ranking)} because the candidates are not in their best order."
+        )
+    ]
+    if ranking.value > 0:
+        reached = fixed(whole.score.value + ranking.value, 4)
+        said.append(
+            f"The best order of these candidates would score {reached}: no reranker of the first {depth} of"
+            f" {found.trace.candidates} can gain more than {fixed(ranking.value, 4)}."
+        )
+    counts = [f"{count} {verdict}" for verdict, count in whole.verdicts.items() if count]
+    said.append(
+        f"Topics of {name}: {', '.join(counts)} (a part counts from"
+        f" {found.choices.least:.0%} of the topic's best score and {found.choices.share:.0%} of its loss on)."
+    )
+    return said
+
+
+def _mean(one: Mean) -> str:
+    ci = "" if math.isnan(one.low) else f" [{one.low:.3f}, {one.high:.3f}]"
+    return f"{fixed(one.value, 4)}{ci}"
+
+
+def _of_change(found: Stages) -> list[str]:
+    names = [name for name, _, _ in systems(found)]
+    whole = [one for one in found.changes if one.every]
+    said = [_whole_change(whole, names, found)]
+    told = any(one.significant for one in whole[1:])
+    if told and whole[1].found.difference * whole[-1].found.difference < 0:
+        said.append(
+            "The parts move against each other: where less is found, less is left to be ranked badly, so such a gain"
+            " by ranking need not be a better ranker (nor such a loss a worse one)."
+        )
+    tested = [one for one in found.changes if not one.every and not math.isnan(one.found.p)]
+    parts = [one for one in tested if one.part != SCORE]
+    seen = [one for one in parts if one.significant]
+    said += [
+        f"{one.slice}: {_word(one)} by {one.part}, {_change(one)} over {one.found.n} topics ({_p(one)})."
+        for one in sorted(seen, key=lambda one: one.found.difference)[:_SLICES]
+    ]
+    if len(seen) > _SLICES:
+        said.append(f"{len(seen) - _SLICES} more such changes stand in the table.")
+    if tested and not seen:
+        said.append(f"In no slice did a part change by more than luck might (Holm over {len(parts)} tests).")
+    elif seen:
+        said[-1] += f" Holm over {len(parts)} tests; nothing is claimed of other slices."
+    small = {one.slice for one in found.changes if one.small}
+    if small:
+        said.append(f"Too few topics to be tested: {', '.join(sorted(small))}.")
+    return said + _of_topics(found)
+
+
+def _of_topics(found: Stages) -> list[str]:
+    """Say which topics lost, by which part; and which lost in one part, whatever the other made of it."""
+    lost = found.lost[SCORE]
+    counts = Counter(kind for kind in found.lost_kinds if kind)
+    kinds = ", ".join(f"{count} by {kind}" for kind, count in counts.most_common())
+    said = (
+        [f"{lost.sentence} {_named(found, lost)}" + (f"; {kinds}." if kinds else "")] if lost.count else [lost.sentence]
+    )
+    for name in found.names:
+        part = found.lost[name]
+        if part.count:
+            text = part.sentence[0].lower() + part.sentence[1:]
+            said.append(f"By {name} alone, whatever the other parts did: {text} {_named(found, part)}.")
+    if quiet := [name for name in found.names if not found.lost[name].count]:
+        said.append(f"No single topic can be said to have lost by {' or by '.join(quiet)}.")
+    return said
+
+
+def _named(found: Stages, lost: Discoveries) -> str:
+    which = [found.query_ids[at] for at in np.flatnonzero(lost.mask).tolist()]
+    return "These are " + ", ".join(which[:_SHOWN]) + (", ..." if len(which) > _SHOWN else "")
+
+
+def _whole_change(whole: Sequence[Change], names: Sequence[str], found: Stages) -> str:
+    score, *parts = whole
+    if score.found.n < 2:
+        return "There are too few topics to test what changed."
+    if not any(one.found.difference for one in whole):
+        return f"{names[0]} and {names[1]} score the same in {found.measure}, and lose it in the same parts."
+    size = fixed(abs(score.found.difference), 4)
+    way = "lower" if score.found.difference < 0 else "higher"
+    head = f"{names[0]} scores {size} {way} than {names[1]} in {found.measure} ({_p(score)})"
+    told = [
+        f"{_change(one)} by {one.part} ({_p(one)}{'' if one.significant else ': not told apart from 0'})"
+        for one in parts
+    ]
+    return f"{head}: {' and '.join(told)}."
+
+
+def _change(one: Change) -> str:
+    ci = one.found.interval
+    return fixed(one.found.difference, 4, "+") + ("" if ci is None else f" [{ci[0]:+.3f}, {ci[1]:+.3f}]")
+
+
+def _word(one: Change) -> str:
+    return "lost" if one.found.difference < 0 else "gained"
+
+
+def _p(one: Change) -> str:
+    return f"p {p_text(one.found.decisive_p)}"
+
+
+def caption(found: Stages) -> str:
+    """Say by which rules the numbers were made."""
+    choices = found.choices
+    parts = [
+        f"over {topics_text(len(found.query_ids))}",
+        f"candidates: first {choices.depth}",
+        f"[{1 - choices.alpha:.0%} interval: bootstrap, 2000 resamples, seed {choices.seed}]",
+    ]
+    if any(one.small for one in found.parts):
+        parts.append(f"{SMALL}: too few topics to be judged by")
+    return "; ".join(parts)
+
+
+def changes_caption(found: Stages) -> str:
+    """Say how changes were tested."""
+    first, second = (name for name, _, _ in systems(found))
+    choices = found.choices
+    return (
+        f"{first} minus {second}, parts add up to the change of {found.measure}; paired randomisation test,"
+        f" {choices.resamples} resamples, seed {choices.seed}; p by Holm: over the parts for all topics, over slices"
+        f" and parts below; intervals are not corrected; * p up to {choices.alpha:g}"
+    )
+
+
+def text(found: Stages, width: int | None, *, topics: bool) -> str:
+    """Write tables, rules and sentences."""
+    blocks = [parts_table(found).text(width=width), wrapped(caption(found), width)]
+    if found.against is not None:
+        blocks += [changes_table(found).text(width=width), wrapped(changes_caption(found), width)]
+    if topics:
+        blocks.append(topics_table(found, None).text(width=width))
+    return "\n\n".join([*blocks, "\n".join(wrapped(one, width) for one in sentences(found))])
+
+
+def markdown(found: Stages, *, topics: bool) -> str:
+    """Write the same in Markdown."""
+    blocks = [parts_table(found).markdown(), caption(found) + "."]
+    if found.against is not None:
+        blocks += [changes_table(found).markdown(), changes_caption(found) + "."]
+    if topics:
+        blocks.append(topics_table(found, None).markdown())
+    return "\n\n".join([*blocks, "\n".join(f"- {one}" for one in sentences(found))])

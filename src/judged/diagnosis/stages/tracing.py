@@ -1,0 +1,248 @@
+"""One system followed through its stages: what could still be attained behind each, and which documents were lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from judged.errors import InputError, MeasureError
+from judged.evaluation import measures_of
+from judged.judging.align import align
+from judged.judging.variants import cut, placed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged._types import Bools, Floats, Ints
+    from judged.judging import Judged
+    from judged.measures import Measure
+
+POSITIVE = float(np.nextafter(0, 1))
+"""The relevance level of measures that have none: any grade above 0."""
+
+
+class Through(NamedTuple):
+    """What one stage of a system left: its name, the documents it passed on, and how many of each topic count.
+
+    Parameters
+    ----------
+    name
+        What the stage is called.
+    judged
+        The ranking that it left, whole.
+    depth
+        How many of its documents the next stage gets; None for all.
+    """
+
+    name: str
+    judged: Judged
+    depth: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """What a stage left to be attained.
+
+    Attributes
+    ----------
+    name : str
+    depth : int or None
+        How many documents of each topic it passed on; None for all that it had.
+    attainable : (T,) float64
+        The score of the best order of these documents.
+    """
+
+    name: str
+    depth: int | None
+    attainable: Floats = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class RelevantDocuments:
+    """The relevant documents of all topics, and where a system has them. Ordered by topic, then grade, falling.
+
+    Attributes
+    ----------
+    topic : (N,) int64
+        The position of the topic.
+    doc : tuple of N str
+    grade : (N,) float64
+    candidate, final : (N,) int64
+        The rank in the whole run that the candidates were taken from, and in the final ranking; 0: not returned.
+    """
+
+    topic: Ints
+    doc: tuple[str, ...] = field(repr=False)
+    grade: Floats
+    candidate: Ints
+    final: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One system: its score on each topic, and the stages at which it lost what could be attained.
+
+    Attributes
+    ----------
+    name, candidates : str
+        Of the final ranking, by which the system is called, and of the run that its candidates are taken from.
+    stages : tuple of Stage
+        In the order of the pipeline. What they left is ranked in the end.
+    best, score : (T,) float64
+        The measure's score of the ideal ranking, and of the final one.
+    recall : (T,) float64
+        Of the candidates, by the recall measure.
+    relevant, found : (T,) int64
+        Relevant documents that the qrels know, and those among the candidates.
+    judged : (T,) float64
+        The share of the first 10 of the final ranking that is judged.
+    foreign : (T,) int64
+        Documents of the final ranking that are not among the candidates.
+    documents : RelevantDocuments
+    """
+
+    name: str
+    candidates: str
+    stages: tuple[Stage, ...]
+    best: Floats = field(repr=False)
+    score: Floats = field(repr=False)
+    recall: Floats = field(repr=False)
+    relevant: Ints = field(repr=False)
+    found: Ints = field(repr=False)
+    judged: Floats = field(repr=False)
+    foreign: Ints = field(repr=False)
+    documents: RelevantDocuments = field(repr=False)
+
+    @cached_property
+    def parts(self) -> Floats:
+        """The loss, best - score, split: one row a stage, and the last for the final ranking; (P, T)."""
+        levels = np.stack([self.best, *(stage.attainable for stage in self.stages), self.score])
+        made = levels[:-1] - levels[1:]
+        made[np.abs(made) <= 1e-12 * np.maximum(np.abs(levels[:-1]), np.abs(levels[1:]))] = 0.0
+        return made
+
+
+def one_measure(given: Any) -> Measure:
+    """Take a measure, its class or its name.
+
+    Raises
+    ------
+    InputError
+        If there are several.
+    """
+    found = measures_of(given)
+    if len(found) != 1:
+        raise InputError(f"{given} are {len(found)} measures", fix="name one, such as nDCG@10")
+    return found[0]
+
+
+def check_measure(measure: Measure) -> None:
+    """Refuse measures for which "relevant documents first, best grade first" need not be the best order.
+
+    Raises
+    ------
+    MeasureError
+        If the measure is one.
+    """
+    unrestricted = measure.replace(judged_only=False) if getattr(measure, "judged_only", False) else measure
+    known = unrestricted.properties
+    ordered = known.better_first or known.judged_better_first
+    usable = known.needs_ranking and known.sees_relevance and known.higher_is_better and known.ignores_unjudged_tail
+    mean = measure.entry.aggregate == "mean"
+    if ordered and usable and mean and not known.every_label and known.topics_apart:
+        return
+    why = "need not be highest for the best grades first"
+    if not known.needs_ranking:
+        why = "does not look at the order"
+    elif not mean:
+        why = f"is a {measure.entry.aggregate}, which parts do not add up to"
+    raise MeasureError(
+        f"{measure} {why}: its loss cannot be split into stages. Fix: take one such as nDCG@10, AP, RR@10, P@10"
+    )
+
+
+def traced(stages: Sequence[Through], final: Judged, measure: Measure, recall: Measure, shares: Measure) -> Trace:
+    """Follow a system through its stages.
+
+    Parameters
+    ----------
+    stages
+        What each left, over the same topics, in the order of the pipeline.
+    final
+        The ranking in the end, over the same topics.
+    measure, recall, shares
+        Of the score, of the candidates (the last stage), and of judged documents in the final ranking.
+    """
+    kept = [one.judged if one.depth is None else cut(one.judged, one.depth) for one in stages]
+    level = float(getattr(measure, "rel", POSITIVE))
+    last = kept[-1]
+    return Trace(
+        name=final.run.name,
+        candidates=stages[-1].judged.run.name,
+        stages=tuple(
+            Stage(one.name, one.depth, measure(best_order(left))) for one, left in zip(stages, kept, strict=True)
+        ),
+        best=measure(final.ideal),
+        score=measure(final),
+        recall=recall(stages[-1].judged),
+        relevant=final.num_relevant(level).astype(np.int64),
+        found=last.sum(last.relevant(level)).astype(np.int64),
+        judged=shares(final),
+        foreign=_foreign(stages[-1], final),
+        documents=_relevant_documents(stages[-1].judged, final, level),
+    )
+
+
+def best_order(judged: Judged) -> Judged:
+    """Put the documents of each topic into the best order: grades falling, then unjudged ones, then negative grades.
+
+    Examples
+    --------
+    >>> from judged import judge_list
+    >>> best = best_order(judge_list([None, -1, 1, 3], missing=[2]))
+    >>> best.rank.tolist(), best.grade.tolist()
+    ([1, 2, 4], [3.0, 1.0, -1.0])
+    """
+    hit = np.lexsort((-judged.grade, judged.topic))
+    topic = judged.topic[hit]
+    rank = np.arange(len(hit)) - judged.starts[topic] + 1
+    unjudged = judged.returned - np.diff(judged.starts)
+    rank = np.where(judged.grade[hit] < 0, rank + unjudged[topic], rank)
+    made = placed(judged, np.arange(len(judged)), topic, hit, rank)
+    return replace(made, reordered=True, title="best order of the candidates")
+
+
+def _foreign(stage: Through, final: Judged) -> Ints:
+    """Count the documents of the final ranking that the stage did not pass on."""
+    if final.run is stage.judged.run:
+        return np.zeros(len(final), dtype=np.int64)
+    both = align(stage.judged.run, final.run, ties=final.ranking.ties, precision=final.ranking.precision)
+    limit = stage.depth or np.iinfo(np.int64).max
+    outside = (both.second > 0) & ((both.first == 0) | (both.first > limit))
+    counts = np.bincount(both.topic[outside], minlength=len(both))
+    known = dict(zip(both.query_ids, counts.tolist(), strict=True))
+    return np.array([known.get(query, 0) for query in final.query_ids], dtype=np.int64)
+
+
+def _relevant_documents(candidates: Judged, final: Judged, level: float) -> RelevantDocuments:
+    at = np.flatnonzero(final.relevant_labels(level))
+    at = at[np.lexsort((-final.label_grade[at], final.label_topic[at]))]
+    names = final.qrels.index.row_names
+    docs = tuple(names[row] for row in final.label_row[at].tolist())
+    ranks = [_rank_of_labels(judged)[at] for judged in (candidates, final)]
+    return RelevantDocuments(final.label_topic[at], docs, final.label_grade[at], *ranks)
+
+
+def _rank_of_labels(judged: Judged) -> Ints:
+    """Give the rank of every judged pair, 0 where it was not returned: (L,)."""
+    ranks = np.zeros(len(judged.label_topic), dtype=np.int64)
+    ranks[judged.row] = judged.rank
+    return ranks
+
+
+def both_have(judged: Sequence[Judged]) -> Bools:
+    """Mark the topics that every run has: (T,)."""
+    return np.logical_and.reduce([one.present for one in judged])

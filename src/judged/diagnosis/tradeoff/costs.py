@@ -1,0 +1,175 @@
+"""What runs cost: latency, memory, labelling; one row a run, one column a cost."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+
+from judged.data import files
+from judged.data.ids import id_text
+from judged.data.json_rows import json_lines, load
+from judged.data.rows import table_of
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_RUN = ("run", "run_id", "run_name", "system", "system_id", "name")
+_FIX = "give a column run, and a column of numbers for each cost"
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Costs by run. Immutable.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The costs, in the order in which they were given.
+    by_run : dict of dict of float
+        ``{run: {cost: number}}``; a cost that is not known of a run is not in it.
+    left_out : tuple of str
+        Columns without a number, which are no costs.
+    where : str
+
+    Examples
+    --------
+    >>> costs = Costs.of({"bm25": {"latency_ms": 12.5, "memory_gb": 1}, "rrf": {"latency_ms": 30, "memory_gb": None}})
+    >>> costs.names, costs.by_run["rrf"]
+    (('latency_ms', 'memory_gb'), {'latency_ms': 30.0})
+    """
+
+    names: tuple[str, ...]
+    by_run: Mapping[str, Mapping[str, float]] = field(repr=False)
+    left_out: tuple[str, ...] = ()
+    where: str = "<costs>"
+
+    @classmethod
+    def of(cls, data: Any) -> Costs:
+        """Take ``{run: {cost: number}}``, a data frame, a list of dicts, or a file: CSV, TSV, JSON, JSONL or Parquet.
+
+        A table has a column ``run``; what is empty, None or NaN is not known.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read so, a run stands in it twice, or something in a column of costs is no finite number.
+        """
+        if isinstance(data, cls):
+            return data
+        where = str(data) if isinstance(data, (str, Path)) else "<costs>"
+        try:
+            return _made(_rows(data, where), where)
+        except pa.ArrowException as error:
+            raise InputError(f"costs cannot be read from it ({error})", fix=_FIX, path=where) from None
+
+
+def _made(rows: Iterable[tuple[str, Mapping[str, Any]]], where: str) -> Costs:
+    given: dict[str, dict[str, Any]] = {}
+    for run, costs in rows:
+        if run in given:
+            raise InputError(f"run {run} stands in it twice", fix="keep one row a run", path=where)
+        given[run] = {str(name).strip(): value for name, value in costs.items() if not _empty(value)}
+    names = list(dict.fromkeys(name for costs in given.values() for name in costs))
+    columns = {name: {run: costs[name] for run, costs in given.items() if name in costs} for name in names}
+    numbers = {name: {run: _number(value) for run, value in column.items()} for name, column in columns.items()}
+    costly = [name for name in names if any(value is not None for value in numbers[name].values())]
+    for name in costly:
+        for run, value in numbers[name].items():
+            if value is None or math.isinf(value):
+                problem = f"the {name} of run {run} is {columns[name][run]!r}"
+                raise InputError(problem, fix="write a finite number, or nothing where it is not known", path=where)
+    if not costly:
+        raise InputError("no cost in it", fix=_FIX, path=where)
+    by_run = {run: {name: numbers[name][run] for name in costly if run in numbers[name]} for run in given}
+    left_out = tuple(name for name in names if name not in costly)
+    return Costs(tuple(costly), cast("dict[str, dict[str, float]]", by_run), left_out, where)
+
+
+def _empty(value: Any) -> bool:
+    if isinstance(value, str):
+        return not value.strip() or value.strip() == "-"
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        return None
+    return None if math.isnan(found) else found
+
+
+def _rows(data: Any, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if isinstance(data, (str, Path)):
+        yield from _file(files.local(data), where)
+    elif isinstance(data, Mapping):
+        yield from _by_run(cast("Mapping[Any, Any]", data), where)
+    elif hasattr(data, "__arrow_c_stream__") or isinstance(data, pa.Table):
+        yield from _records(table_of(data).to_pylist(), where)
+    elif isinstance(data, Iterable):
+        yield from _records(cast("Iterable[Any]", data), where)
+    else:
+        raise InputError(f"a {type(data).__name__} holds no costs", fix='give {"bm25": {"latency_ms": 12.5}}')
+
+
+def _by_run(data: Mapping[Any, Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for run, costs in data.items():
+        if not isinstance(costs, Mapping):
+            raise InputError(f"{costs!r:.40} are no costs of run {run}", fix='write {"latency_ms": 12.5}', path=where)
+        yield id_text(run, "run"), cast("Mapping[str, Any]", costs)
+
+
+def _records(rows: Iterable[Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise InputError(f"{row!r:.40} is no row of costs", fix=_FIX, path=where)
+        named = {str(name).strip(): value for name, value in cast("Mapping[Any, Any]", row).items()}
+        column = next((name for usual in _RUN for name in named if name.lower() == usual), None)
+        if column is None:
+            raise InputError(f"no column run among {', '.join(named)[:80]}", fix=_FIX, path=where)
+        yield id_text(named.pop(column), "run"), named
+
+
+def _file(path: Path, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    head = files.head(path).lstrip()
+    if head.startswith(b"PAR1"):
+        from pyarrow import parquet
+
+        yield from _records(parquet.read_table(path).to_pylist(), where)
+    elif head.startswith(b"{") and head.split(b"\n", 1)[0].rstrip().endswith(b"}") and b"\n{" in head:
+        yield from _records((record for _, record in json_lines(path, where)), where)
+    elif head.startswith((b"{", b"[")):
+        data: Any = load(path, where)
+        yield from _by_run(data, where) if isinstance(data, dict) else _records(data, where)
+    else:
+        yield from _records(_delimited(path, where), where)
+
+
+def _delimited(path: Path, where: str) -> Iterator[Mapping[str, Any]]:
+    with files.opened(path) as file:
+        data = file.read().removeprefix(files.BOM)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise InputError("bytes that are not UTF-8", fix="save it as UTF-8", path=where) from None
+    first = text.split("\n", 1)[0]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",\t;", key=first.count))
+    header = [name.strip() for name in next(reader, [])]
+    for row in reader:
+        if any(cell.strip() for cell in row):
+            if len(row) > len(header):
+                problem = f"{len(row)} fields where {len(header)} are expected"
+                raise InputError(
+                    problem, fix="give every row the columns of the first", path=where, line=reader.line_num
+                )
+            yield dict(zip(header, [cell.strip() for cell in row], strict=False))

@@ -1,0 +1,183 @@
+"""Gain against cost as text: a table, sentences, CSV and a document."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from judged.evaluation.document import number
+from judged.tables import Cell, Table
+
+if TYPE_CHECKING:
+    from judged.diagnosis.tradeoff.making import Tradeoff, TradeoffRow
+
+_NAMED = 6  # runs: the others are in the table
+_WIDTH = 100  # of sentences, where no width is given
+
+
+def table(found: Tradeoff) -> Table:
+    """Lay out one row a run: measure, gain, and of each cost its amount, its change, and the gain for one unit."""
+    several = len(found.costs) > 1
+    header = ["run", found.measure, "gain"]
+    for name in found.costs:
+        header += [name, *(f"{what} {name}" if several else what for what in ("change", "gain a unit"))]
+    return Table((*header, "front"), tuple(_row(found, one) for one in found.rows))
+
+
+def _row(found: Tradeoff, one: TradeoffRow) -> tuple[str, ...]:
+    cells: list[str] = [one.run, _interval(f"{one.value:.4f}", one.interval)]
+    cells.append("-" if one.gain is None else _interval(f"{one.gain:+.4f}", one.gain_interval, sign="+"))
+    for name in found.costs:
+        cells += [_amount(one.costs[name]), _amount(one.cost_change[name], "+"), _amount(one.per_unit[name], "", 3)]
+    return (*cells, _front(one))
+
+
+def _interval(shown: str, limits: tuple[float, float] | None, sign: str = "") -> str:
+    rest = "" if limits is None else f"[{limits[0]:{sign}.3f}, {limits[1]:{sign}.3f}]"
+    return Cell(shown, rest=rest)
+
+
+def _amount(value: float | None, sign: str = "", digits: int = 6) -> str:
+    return "-" if value is None else f"{value:{sign}.{digits}g}"
+
+
+def _front(one: TradeoffRow) -> str:
+    if one.front is None:
+        return "-"
+    return ("yes" if one.front else "no") + ("" if one.sure else ", not sure")
+
+
+def text(found: Tradeoff, width: int | None) -> str:
+    """Write the table, and sentences below it."""
+    said = "\n".join(
+        textwrap.fill(one, min(width or _WIDTH, _WIDTH), break_long_words=False, break_on_hyphens=False)
+        for one in found.sentences
+    )
+    return f"{table(found).text(width=width)}\n\n{said}"
+
+
+def sentences(found: Tradeoff) -> tuple[str, ...]:
+    """Say which runs are worth their cost, how sure that is, and what may not be concluded."""
+    said = [_front_sentence(found)]
+    said += [_doubt(one, found) for one in found.rows if one.front and not one.sure]
+    said += _dominated(found)
+    said += _missing(found)
+    said += [_paid(one, found) for one in found.rows if one.front and one.run != found.baseline]
+    said.append(
+        f"Gains are mean differences over topics with their {found.level:.0%} intervals, each for itself; costs are"
+        " taken as they were given, without an interval. To stand on the front is not to be worth the cost: how much a"
+        " gain may cost is for whoever pays to say."
+    )
+    return tuple(said)
+
+
+def _front_sentence(found: Tradeoff) -> str:
+    less = [name for name in found.costs if name not in found.more_is_better]
+    ways = [f"{found.measure} ({'more' if found.higher_is_better else 'less'} is better)"]
+    ways += [f"{name} (less is better)" for name in less]
+    ways += [f"{name} (more is better)" for name in found.more_is_better]
+    names = ", ".join(found.front)
+    return f"On the front, by {_listed(ways)}: {names}. No other run is at least as good on all and better on one."
+
+
+def _listed(parts: list[str] | tuple[str, ...]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def _doubt(one: TradeoffRow, found: Tradeoff) -> str:
+    some = _listed([*one.rivals[:_NAMED], *_more(len(one.rivals))])
+    costs = "costs" if len(one.rivals) == 1 else "cost"
+    return (
+        f"{one.run} is there by its mean alone: {some} {costs} no more, and the interval of the difference in"
+        f" {found.measure} leaves open which is better."
+    )
+
+
+def _dominated(found: Tradeoff) -> list[str]:
+    """Name the dominated runs, each with the best of those that dominate it: first where that is sure."""
+    said: list[str] = []
+    for sure, why in ((True, "the interval of the difference leaves no doubt"), (False, "that interval includes 0")):
+        some = [one for one in found.rows if one.front is False and one.sure == sure]
+        if some:
+            named = [f"{one.run} (by {one.rivals[0]})" for one in some[:_NAMED]]
+            way = "Dominated" if sure else "Dominated by the means, which is not sure"
+            said.append(f"{way}, no better in {found.measure} and no cheaper: {_listed([*named, *_more(len(some))])};"
+                        f" {why}.")  # fmt: skip
+    return said
+
+
+def _more(count: int) -> list[str]:
+    return [f"{count - _NAMED} more"] if count > _NAMED else []
+
+
+def _missing(found: Tradeoff) -> list[str]:
+    """Name the runs that are not placed, together where they lack the same."""
+    lacking: dict[str, list[str]] = {}
+    for one in found.rows:
+        if one.front is None:
+            unknown = [name for name in found.costs if one.costs[name] is None]
+            lacking.setdefault(_listed(unknown) if unknown else found.measure, []).append(one.run)
+    return [f"Not placed, as {what} is not known: {', '.join(runs)}." for what, runs in lacking.items()]
+
+
+def _paid(one: TradeoffRow, found: Tradeoff) -> str:
+    """Say what a run on the front gains over the baseline, and for how much."""
+    gain = one.gain or 0.0
+    limits = "" if one.gain_interval is None else f" ({one.gain_interval[0]:+.3f} to {one.gain_interval[1]:+.3f})"
+    parts: list[str] = []
+    for name in found.costs:
+        change, ratio = one.cost_change[name], one.per_unit[name]
+        if change is not None:
+            each = "" if ratio is None else f" ({ratio:.3g} a unit)"
+            parts.append(f"{name} {change:+.6g}{each}")
+    return f"{one.run} against {found.baseline}: {found.measure} {gain:+.4f}{limits}; {'; '.join(parts) or 'no costs'}."
+
+
+def csv_table(found: Tradeoff) -> Table:
+    """Lay out one row a run, in full precision; nothing where something is not known."""
+    header = ["run", "measure", "value", "low", "high", "topics", "gain", "gain_low", "gain_high"]
+    header += [f"{part}{name}" for name in found.costs for part in ("", "change_", "per_unit_")]
+    rows: list[tuple[str, ...]] = []
+    for one in found.rows:
+        low, high = one.interval or (None, None)
+        gain_low, gain_high = one.gain_interval or (None, None)
+        numbers = [one.value, low, high, one.topics, one.gain, gain_low, gain_high]
+        for name in found.costs:
+            numbers += [one.costs[name], one.cost_change[name], one.per_unit[name]]
+        place = ["" if one.front is None else str(one.front).lower(), str(one.sure).lower(), "; ".join(one.rivals)]
+        rows.append((one.run, found.measure, *("" if value is None else repr(value) for value in numbers), *place))
+    return Table((*header, "front", "sure", "rivals"), tuple(rows))
+
+
+def document(found: Tradeoff) -> dict[str, Any]:
+    """Lay out everything as plain Python values."""
+    return {
+        "measure": found.measure,
+        "higher_is_better": found.higher_is_better,
+        "costs": list(found.costs),
+        "more_is_better": list(found.more_is_better),
+        "baseline": found.baseline,
+        "level": found.level,
+        "front": list(found.front),
+        "runs": [_plain(one) for one in found.rows],
+        "sentences": list(found.sentences),
+        "warnings": list(found.warnings),
+    }
+
+
+def _plain(one: TradeoffRow) -> dict[str, Any]:
+    return {
+        **vars(one),
+        "value": number(one.value),
+        "interval": _limits(one.interval),
+        "gain": None if one.gain is None else number(one.gain),
+        "gain_interval": _limits(one.gain_interval),
+        "costs": dict(one.costs),
+        "cost_change": dict(one.cost_change),
+        "per_unit": dict(one.per_unit),
+        "rivals": list(one.rivals),
+    }
+
+
+def _limits(limits: tuple[float, float] | None) -> list[float | None] | None:
+    return None if limits is None else [number(limit) for limit in limits]

@@ -1,0 +1,20 @@
+"""The regression gate: whether a candidate may take the baseline's place, and the forms that CI reads."""
+
+from judged.gating.config import Check, GateConfig, Guardrail
+from judged.gating.reading import config_of, parse_config, read_config
+from judged.gating.result import CheckResult, GateResult, GuardrailResult
+from judged.gating.running import gate, gate_scores
+
+__all__ = [
+    "Check",
+    "CheckResult",
+    "GateConfig",
+    "GateResult",
+    "Guardrail",
+    "GuardrailResult",
+    "config_of",
+    "gate",
+    "gate_scores",
+    "parse_config",
+    "read_config",
+]

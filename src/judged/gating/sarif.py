@@ -1,0 +1,71 @@
+"""A gate's decision as SARIF 2.1.0, which code hosts show beside the changed lines."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from judged.gating.result import CheckResult, GateResult, GuardrailResult
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_RULES = {
+    "loss": ("LossBeyondMargin", "The candidate lost more than the margin of this check."),
+    "inconclusive": ("Inconclusive", "These topics can neither prove nor rule out a loss beyond the margin."),
+    "guardrail": ("GuardrailBroken", "A number of the candidate is outside of what a guardrail allows."),
+}
+
+
+def sarif(result: GateResult) -> str:
+    """Write one result for each check and guardrail that did not pass: an error if it blocks, else a warning.
+
+    Its place is the line of the configuration where it is declared.
+    """
+    names = list(_RULES)
+    found = [_result(one, names, result.config.path) for one in result.parts if one.status != "pass"]
+    driver = {
+        "name": "judged",
+        "version": result.scores.versions.get("judged", ""),
+        "rules": [
+            {"id": f"judged-gate/{key}", "name": name, "shortDescription": {"text": text}}
+            for key, (name, text) in _RULES.items()
+        ],
+    }
+    run: dict[str, Any] = {
+        "tool": {"driver": driver},
+        "invocations": [{"executionSuccessful": True, "exitCode": result.exit_code}],
+        "results": found,
+        "columnKind": "unicodeCodePoints",
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
+
+
+def _result(one: CheckResult | GuardrailResult, names: list[str], path: str) -> dict[str, Any]:
+    declared = getattr(one, "check", None) or getattr(one, "guardrail", None)
+    kind = "guardrail" if hasattr(one, "guardrail") else "loss" if one.status == "fail" else "inconclusive"
+    made: dict[str, Any] = {
+        "ruleId": f"judged-gate/{kind}",
+        "ruleIndex": names.index(kind),
+        "level": "error" if one.blocks else "warning",
+        "message": {"text": one.sentence},
+        "partialFingerprints": {"judgedGate/v1": hashlib.sha256(f"{kind}:{one.name}".encode()).hexdigest()[:32]},
+    }
+    if path:
+        place: dict[str, Any] = {"artifactLocation": {"uri": _uri(path)}}
+        if line := getattr(declared, "line", None):
+            place["region"] = {"startLine": line}
+        made["locations"] = [{"physicalLocation": place}]
+    return made
+
+
+def _uri(path: str) -> str:
+    """Give a path as a reference, relative to the working folder if it lies in it: that is where a repository is."""
+    full = Path(os.path.abspath(path))  # noqa: PTH100  # links stay: their targets may lie elsewhere
+    here = Path.cwd()
+    if full.is_relative_to(here):
+        return quote(PurePath(full.relative_to(here)).as_posix())
+    return full.as_uri()

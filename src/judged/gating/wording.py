@@ -1,0 +1,210 @@
+"""The decision of a gate in plain words."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from judged.stats.pairing import topics_text
+from judged.stats.planning import amount
+from judged.stats.results import p_text
+
+if TYPE_CHECKING:
+    from judged.gating.result import CheckResult, GateResult, GuardrailResult
+
+_TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test"}
+
+
+def headline(result: GateResult) -> str:
+    """Say whether the gate passes, and why not."""
+    failed = [one for one in result.parts if one.status == "fail"]
+    strict = [one for one in result.parts if one.blocks and one.status != "fail"]
+    unclear = [one for one in result.parts if one.status == "inconclusive" and not one.blocks]
+    pair = f"{result.candidate} against {result.baseline}"
+    reasons = [f"{_count(failed, result)} failed"] if failed else []
+    reasons += [f"{_count(strict, result)} inconclusive, which strict mode does not let pass"] if strict else []
+    if reasons:
+        return f"FAIL: {pair}: {'; '.join(reasons)}."
+    if unclear:
+        return f"INCONCLUSIVE: {pair}: nothing failed, and {_count(unclear, result)} could not be decided."
+    return f"PASS: {pair}: {_all(result)}."
+
+
+def _all(result: GateResult) -> str:
+    parts = [f"{name}s" for name, some in (("check", result.checks), ("guardrail", result.guardrails)) if some]
+    return f"all {' and '.join(parts)} passed" if len(result.parts) > 1 else f"its {parts[0].rstrip('s')} passed"
+
+
+def _count(some: list[CheckResult | GuardrailResult], result: GateResult) -> str:
+    checks = sum(one in result.checks for one in some)
+    rails = len(some) - checks
+    counts = [f"{checks} of {_several(len(result.checks), 'check')}"] if checks else []
+    counts += [f"{rails} of {_several(len(result.guardrails), 'guardrail')}"] if rails else []
+    return " and ".join(counts)
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def check_sentence(found: CheckResult) -> str:
+    """Say what was found by a check."""
+    text = f"{_named(found)}: {_verdict(found)}"
+    if found.blocks and found.worst:
+        listed = ", ".join(f"{one.query_id} {_score(one.baseline)} to {_score(one.candidate)}" for one in found.worst)
+        text += f" Most was lost on {listed}."
+    if found.left_out:
+        text += f" {topics_text(found.left_out)} without a score for both runs did not count."
+    return text
+
+
+def _named(found: CheckResult) -> str:
+    owner = f" (owner: {found.owner})" if found.owner else ""
+    return f"{found.name}{owner}"
+
+
+def _verdict(found: CheckResult) -> str:
+    if found.status == "fail":
+        return (
+            f"failed: {_lost(found)}, more than the margin of {size(found, found.margin)}"
+            f" ({_interval(found)}p {p_text(found.adjusted)}{_corrected(found)},"
+            f" {topics_text(found.n)}).{_noted(found)}"
+        )
+    if found.status == "pass":
+        return _passing(found)
+    strict = " In strict mode, that fails." if found.strict else ""
+    if math.isnan(found.p):
+        seen = f" ({_lost(found)})" if found.n else ""
+        return f"inconclusive: {found.note}{seen}.{strict}"
+    return f"inconclusive: {_unclear(found)}{_noted(found)}{strict}"
+
+
+def _passing(found: CheckResult) -> str:
+    if math.isnan(found.p) or found.note.startswith("both runs"):
+        return f"passed: {found.note}."
+    gain = f"; the candidate is worse, by at least {size(found, found.least_loss)}" if found.least_loss > 0 else ""
+    gain = (
+        f"; the candidate is better, by at least {size(found, -found.largest_loss)}" if found.largest_loss < 0 else gain
+    )
+    seen = size(found, found.margin)
+    return (
+        f"passed: a loss of more than {seen} is ruled out{gain}"
+        f" ({_interval(found)}p {p_text(found.p_safe)}, {topics_text(found.n)}).{_noted(found)}"
+    )
+
+
+def _unclear(found: CheckResult) -> str:
+    """Say what cannot be ruled out, and what would have been noticed."""
+    largest = found.largest_loss
+    open_ = "no loss, however large," if math.isinf(largest) else f"a loss of up to {size(found, largest)}"
+    cannot = "can be ruled out" if math.isinf(largest) else "cannot be ruled out"
+    parts = [f"{open_} {cannot}, and the margin is {size(found, found.margin)}"]
+    if found.p <= (1 - found.level) / 2 * (1 + 1e-9):
+        parts.append(f"by itself it would have failed (p {p_text(found.p)}), but not{_corrected(found)}")
+    elif found.least_loss > 0:
+        parts.append(
+            f"the candidate is worse (by at least {size(found, found.least_loss)}), but perhaps by less than that"
+        )
+    if not math.isnan(found.detectable):
+        seen = f"with {topics_text(found.n)} a loss of {size(found, found.detectable)} would have been noticed"
+        parts.append(f"{seen} {often(found.power)}")
+    return "; ".join(parts) + "."
+
+
+def often(power: float) -> str:
+    """Write a chance.
+
+    >>> often(0.8), often(0.9)
+    ('four times in five', 'with a chance of 90%')
+    """
+    return "four times in five" if math.isclose(power, 0.8) else f"with a chance of {power:.0%}"
+
+
+def _lost(found: CheckResult) -> str:
+    """Say what was seen."""
+    verb = "lost" if found.loss > 0 else "gained"
+    return (
+        f"the candidate {verb} {size(found, abs(found.loss))} ({_score(found.baseline)} to {_score(found.candidate)})"
+        if found.loss
+        else f"no difference ({_score(found.baseline)})"
+    )
+
+
+def _interval(found: CheckResult) -> str:
+    if found.interval is None or any(map(math.isinf, found.interval)):
+        return ""
+    low, high = found.interval
+    return f"{found.level:.0%} interval of the difference {signed(found, low)} to {signed(found, high)}, "
+
+
+def _corrected(found: CheckResult) -> str:
+    names = {"holm": " after Holm's correction", "bonferroni": " after Bonferroni's correction", "none": ""}
+    return names[found.correction] if found.adjusted != found.p else ""
+
+
+def _noted(found: CheckResult) -> str:
+    return f" Note: {found.note}." if found.note else ""
+
+
+def _score(value: float) -> str:
+    return amount(value) if 0 < abs(value) < 0.01 else f"{value:.4f}"
+
+
+def size(found: CheckResult, value: float) -> str:
+    """Write a size; one of a ratio in per cent."""
+    return f"{100 * value:.3g}%" if found.kind == "ratio" else digits(value)
+
+
+def digits(value: float) -> str:
+    """Write a loss without zeros at its end: a margin of 0.01 is one of 0.01.
+
+    >>> digits(0.01), digits(0.0345678), digits(0.0), digits(0.00012)
+    ('0.01', '0.0346', '0', '0.00012')
+    """
+    return f"{value:.4f}".rstrip("0").rstrip(".") if abs(value) >= 0.001 or value == 0 else f"{value:.2g}"
+
+
+def signed(found: CheckResult, value: float, digits: int = 4) -> str:
+    """Write a difference with its sign; one of a ratio in per cent."""
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "-inf" if value < 0 else "+inf"
+    if found.kind == "ratio":
+        return f"{100 * value:+.1f}%"
+    return f"{value:+.{digits}f}"
+
+
+def guardrail_sentence(found: GuardrailResult) -> str:
+    """Say what was found by a guardrail."""
+    passed = "passed" if found.status == "pass" else "failed"
+    against = "" if math.isnan(found.baseline) else f" (baseline {number(found.baseline)})"
+    allowed = ", ".join(found.limits)
+    return f"{found.name}: {passed}: the candidate has {number(found.candidate)}{against}; allowed: {allowed}."
+
+
+def number(value: float) -> str:
+    """Write a number as it stands.
+
+    >>> number(0.93333333), number(180.0), number(math.nan)
+    ('0.9333', '180', '-')
+    """
+    return "-" if math.isnan(value) else f"{value:.4f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:g}"
+
+
+def caption(result: GateResult) -> str:
+    """Say by which rules it was decided."""
+    config = result.config
+    tested = sum(not math.isnan(one.p) for one in result.checks)
+    if not result.checks:
+        return "nothing is tested: guardrails are numbers that are compared as they stand"
+    drawn = f", {config.resamples} resamples, seed {config.seed}" if config.test == "randomisation" else ""
+    ratio = " (of ratios for geometric means)" if any(one.kind == "ratio" for one in result.checks) else ""
+    several = config.correction != "none" and tested > 1
+    by = f"p corrected by {config.correction.capitalize()} for {tested} checks" if several else "p not corrected"
+    sides = "an inconclusive check fails" if config.strict else "an inconclusive check does not fail"
+    return (
+        f"{_TESTS[config.test]}{ratio} of a loss beyond the margin, one-sided{drawn}; {by}; alpha = {config.alpha:g};"
+        f" {1 - 2 * config.alpha:.0%} intervals;"
+        f" {'strict: ' if config.strict else ''}{sides}"
+    )

@@ -1,0 +1,17 @@
+"""One report out of everything: what was evaluated, what is best, where it fails, and how that was computed."""
+
+from judged.reporting.content import Chart, Item, Notes, Numbers, Part, Ranking, Report, Section, SideBySide
+from judged.reporting.making import report
+
+__all__ = [
+    "Chart",
+    "Item",
+    "Notes",
+    "Numbers",
+    "Part",
+    "Ranking",
+    "Report",
+    "Section",
+    "SideBySide",
+    "report",
+]

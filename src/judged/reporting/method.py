@@ -1,0 +1,69 @@
+"""The last section: by which rules, from which files, with which versions, and how to make it again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.reporting.content import Notes, Numbers, Section
+from judged.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.reporting.content import Part
+    from judged.reporting.material import Material
+
+_OVER = {
+    "qrels": "all topics of the qrels count; one that a run lacks scores as an empty ranking",
+    "run": "the topics of each run count, judged or not",
+    "both": "the topics that qrels and run have in common count",
+}
+_TIES = {
+    "docid": "equal scores are ordered by falling document id",
+    "docid-rising": "equal scores are ordered by rising document id",
+    "stable": "equal scores stand as the run lists them",
+    "rank": "documents are ordered by the rank column",
+    "expected": "scores are means over all orders of tied documents",
+    "bounds": "equal scores are ordered by falling document id, and bounds hold over all orders",
+}
+
+
+def method(material: Material, warned: Sequence[str], left_out: Sequence[str], command: str) -> Section:
+    """Write the rules, the files with their hashes, the versions, what to beware of, and the command."""
+    scores = material.scores
+    parts: list[Part] = []
+    if warned:
+        parts.append(Notes("What to know before the numbers are used", tuple(warned)))
+    if left_out:
+        parts.append(Notes("Left out", tuple(left_out)))
+    parts += [Notes("Rules", _rules(material)), Numbers("Files", _files(material), folded=len(scores.runs) > 12)]
+    versions = tuple(f"{name} {version}" for name, version in scores.versions.items())
+    parts.append(Notes("Versions", versions))
+    if command:
+        parts.append(Notes("To make this report again", (command,), code=True))
+    said = ("The same files, seed and versions give the same report, byte for byte.",)
+    return Section("method", "How this was computed", said, tuple(parts))
+
+
+def _rules(material: Material) -> tuple[str, ...]:
+    scores, comparison = material.scores, material.comparison
+    policies = scores.policies
+    rules = [f"dialect {policies.dialect}"] if policies.dialect != "judged" else []
+    rules += [_OVER[policies.topics], _TIES[policies.ties]]
+    rules += [f"the first {policies.depth} documents of each topic count"] if policies.depth is not None else []
+    rules += ["scores of runs are compared as 32-bit numbers"] if policies.precision == "single" else []
+    grades = ", ".join(f"{grade:g}" for grade in scores.qrels.grades[:12])
+    rules.append(f"grades in the judgments: {grades}")
+    rules.append(f"measures: {', '.join(f'{one} ({one.entry.aggregate} over topics)' for one in scores.measures)}")
+    if comparison is not None:
+        rules.append(comparison.caption)
+    rules += [material.caution.rstrip(".")] if material.caution else []
+    rules.append(f"seed {material.seed} for every resampling")
+    return tuple(rules)
+
+
+def _files(material: Material) -> Table:
+    scores = material.scores
+    rows = [("qrels", scores.qrels.name, scores.qrels.path, f"{scores.qrels.topics:,}", scores.qrels.sha256 or "-")]
+    rows += [("run", one.name, one.path, f"{one.returned_topics:,}", one.sha256 or "-") for one in scores.runs]
+    return Table(("what", "name", "file", "topics", "SHA-256"), tuple(rows), labels=3)

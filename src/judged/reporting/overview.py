@@ -1,0 +1,155 @@
+"""The sections that every report has: the leaderboard, and curves by cutoff."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from judged.comparison.captions import caption
+from judged.curves import curve
+from judged.errors import JudgedError, JudgedWarning
+from judged.evaluation.table import plain, summary_table
+from judged.measures import parse
+from judged.reporting import charts
+from judged.reporting.content import Chart, Numbers, Part, Section
+from judged.reporting.material import counted, listed
+from judged.tables import Table
+
+if TYPE_CHECKING:
+    from judged.curves import Curves
+    from judged.evaluation import Estimate
+    from judged.reporting.material import Material
+
+_BOARD = 40  # runs of the chart
+_LINES = 5  # runs of a curve
+_PAIRS = 12  # rows of the table of pairs
+_DEPTH = 100
+
+
+def leaderboard(material: Material) -> Section:
+    """Write the table of all runs and measures, the chart of the first, and the tests of the pair looked at."""
+    comparison = material.comparison
+    if comparison is None:
+        table, note = summary_table(material.scores), "intervals: 95%, bootstrap over topics"
+    else:
+        untested = [one.untested for one in comparison.measures if one.untested]
+        table, note = comparison.leaderboard(), "; ".join([caption(comparison), *untested])
+    parts: list[Part] = [Numbers("Every run and measure", table, note)]
+    if len(material.scores.runs) > 1:
+        parts.insert(0, _board(material))
+    sentences: tuple[str, ...] = ()
+    if comparison is not None and material.reference is not None:
+        known = [one.by_runs for one in comparison.measures]
+        two = (material.reference, material.candidate)
+        pairs = [found for one in known if (found := one.get(two) or one.get((two[1], two[0])))]
+        sentences = tuple(pair.sentence for pair in pairs)
+        tested = sorted(material.tested.pairs, key=_decisive)[:_PAIRS] if material.tested else []
+        if len(tested) > 1 and comparison.choices.baseline is not None:
+            parts.append(_pairs_of(material, "Every run against the baseline"))
+    return Section("leaderboard", "Leaderboard", sentences, tuple(parts))
+
+
+def _decisive(pair: Any) -> float:
+    return float(pair.found.decisive_p)
+
+
+def _pairs_of(material: Material, title: str) -> Numbers:
+    comparison = material.comparison
+    if comparison is None:
+        return Numbers(title, Table((), ()))
+    note = (
+        "difference with its own interval; detectable: a true difference of this size is found four times out of five"
+    )
+    return Numbers(f"{title}: {material.lead}", comparison.pair_table(), note, folded=True)
+
+
+def _board(material: Material) -> Chart:
+    best = [material.estimates[at] for at in material.order]
+    shown = best[:_BOARD]
+    names = [one.run for one in shown]
+    for name in (material.candidate, material.reference):
+        if name is not None and name not in names:
+            shown = [*shown, next(one for one in best if one.run == name)]
+    known = [one for one in best if one.value == one.value]
+    cut = f" The best {_BOARD} of {len(best)} are drawn." if len(best) > len(shown) else ""
+    ends = (
+        f"{known[0].run} stands first with {plain(known[0].value)}, {known[-1].run} last with {plain(known[-1].value)}."
+        if known
+        else ""
+    )
+    measure = str(material.lead)
+    emphasised = [name for name in (material.candidate, material.reference) if name]
+    return Chart(
+        "leaderboard",
+        f"{measure} of every run, best first",
+        f"{measure} of {counted(len(shown), 'run')}, each with its 95% interval over topics: {ends}{cut}"
+        f" In colour: {listed(emphasised)}.",
+        _estimates_table(shown),
+        lambda: charts.board(shown, emphasised),
+    )
+
+
+def _estimates_table(estimates: list[Estimate]) -> Table:
+    rows = tuple(
+        (one.run, plain(one.value), *((plain(end) for end in one.ci) if one.ci else ("-", "-")), str(one.topics))
+        for one in estimates
+    )
+    return Table(("run", "value", "low", "high", "topics"), rows)
+
+
+def cutoffs(material: Material) -> tuple[Section | None, dict[str, Any]]:
+    """Draw the first measure and recall by cutoff, for the best runs and the two that are looked at."""
+    names = [material.candidate, *([material.reference] if material.reference is not None else [])]
+    names += [name for name in material.ranked if name not in names][: _LINES - len(names)]
+    wanted = list(dict.fromkeys([_series(material), "R"]))
+    made = [found for one in wanted if (found := _curve(material, names, one))]
+    if not made:
+        return None, {}
+    rest = len(material.ranked) - len(names)
+    more = f"; {counted(rest, 'other')} {'is' if rest == 1 else 'are'} not" if rest else ""
+    which = f"{listed(names, _LINES)} {'is' if len(names) == 1 else 'are'} drawn{more}." if more else ""
+    parts = tuple(_chart(one, f"cutoffs{at}") for at, one in enumerate(made, 1))
+    sentences = tuple(
+        one for one in (which, "Where lines cross, the answer to which run is better depends on the cutoff.") if one
+    )
+    section = Section("cutoffs", "By cutoff", sentences if len(names) > 1 else (), parts)
+    return section, {f"curve {one.name}": one for one in made}
+
+
+def _series(material: Material) -> str:
+    """Name the first measure without its cutoff; nDCG, where it has none."""
+    lead = material.lead
+    if lead.entry.cutoff is None or lead.entry.at != "cutoff":
+        return "nDCG"
+    return str(lead.replace(cutoff=1)).removesuffix("@1")
+
+
+def _curve(material: Material, names: list[str], measure: str) -> Curves | None:
+    policies = dict(material.policies)
+    series: Any = measure
+    options: dict[str, Any] = {}
+    if policies.get("dialect"):  # our own names must not be read as the tool's
+        try:
+            series = parse(f"{measure}@{_DEPTH}")
+        except JudgedError:
+            return None
+        options["cutoffs"] = _DEPTH
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", JudgedWarning)  # they are those of the scores, which the report lists
+            return curve(material.qrels, material.some_runs(names), series, seed=material.seed, **options, **policies)
+    except JudgedError:  # no curve of this measure over these runs: the report does without
+        return None
+
+
+def _chart(made: Curves, name: str) -> Chart:
+    last = made.mean[:, -1]
+    best = int(last.argmax()) if (last == last).any() else 0  # noqa: PLR0124
+    ends = f"At k = {made.at[-1]:.0f}, {made.run_names[best]} is highest with {plain(float(last[best]))}."
+    return Chart(
+        name,
+        made.title,
+        f"{made.name} by cutoff k from {made.at[0]:.0f} to {made.at[-1]:.0f}, {made.basis()}. {ends}",
+        made.table(),
+        made.chart,
+    )

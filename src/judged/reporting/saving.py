@@ -1,0 +1,76 @@
+"""Reports in files: a page, Markdown, JSON, or a folder of charts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judged.charting import PICTURES, save_chart
+from judged.data import replaced
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged.reporting.content import Report
+
+FORMS = ("html", "markdown", "json")
+SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+
+
+def save(report: Report, path: str | Path, form: str | None) -> None:
+    """Write a report; an existing file is replaced only when the new one is complete."""
+    made = written(report, form or form_of(path))
+    with replaced(path) as temporary:
+        temporary.write_text(made, encoding="utf-8")
+
+
+def form_of(path: str | Path) -> str:
+    """Tell what a file is to become by the end of its name.
+
+    Raises
+    ------
+    InputError
+        If nothing is known by this end.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix in SUFFIXES:
+        return SUFFIXES[suffix]
+    raise InputError(
+        f"no form of a report is known by {suffix!r}",
+        fix=f"give a form, or a name that ends in {', '.join(SUFFIXES)}",
+        path=str(path),
+    )
+
+
+def written(report: Report, form: str) -> str:
+    """Give a report in one of its forms.
+
+    Raises
+    ------
+    InputError
+        If there is no such form.
+    """
+    if form == "html":
+        return report.html()
+    if form == "markdown":
+        return report.markdown() + "\n"
+    if form == "json":
+        return json.dumps(report.to_dict(), indent=2, ensure_ascii=False) + "\n"
+    raise InputError(f"no form {form!r} of a report is known", fix=f"one of {', '.join(FORMS)}")
+
+
+def save_charts(report: Report, folder: str | Path, form: str) -> tuple[Path, ...]:
+    """Write every chart under its own name."""
+    if form not in PICTURES:
+        raise InputError(f"no form {form!r} of a chart is known", fix=f"one of {', '.join(PICTURES)}")
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"this folder cannot be made ({error.strerror})", fix="give another one", path=str(folder)
+        ) from None
+    files = [target / f"{chart.name}.{form}" for chart in report.charts]
+    for chart, file in zip(report.charts, files, strict=True):
+        save_chart(chart.draw(), file, form, chart.title)
+    return tuple(files)

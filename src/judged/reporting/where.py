@@ -1,0 +1,131 @@
+"""The sections that say where it fails: slices, the performance matrix, and the stages of a system."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from judged.diagnosis.matrix.making import performance_matrix
+from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
+from judged.diagnosis.stages.making import stages
+from judged.evaluation import dialect_of
+from judged.reporting.content import Chart, Numbers, Part, Section
+from judged.reporting.material import Found, counted, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.data import Qrels, Run
+    from judged.diagnosis.matrix.making import Matrix
+    from judged.reporting.material import Material
+    from judged.slicing.slices import Slicing
+
+CANDIDATES = "R@100"
+DEPTH = 100
+_TOPICS = 40  # rows of a table of topics
+
+
+def matrix(material: Material, slicing: Slicing | None) -> Found:
+    """Set both runs and their slices against recall and the first measure, to tell what was not found.
+
+    Raises
+    ------
+    MeasureError
+        If the first measure is no axis of such a picture.
+    """
+    names = material.two
+    found = performance_matrix(
+        material.qrels,
+        material.some_runs(names),
+        x=CANDIDATES,
+        y=str(material.lead),
+        slicing=slicing,
+        baseline=names[0],
+        seed=material.seed,
+        resamples=material.resamples,
+        **material.policies,
+    )
+    run = material.candidate
+    counts = ", ".join(f"{count} {name}" for name, count in found.counts(run).items())
+    said = (
+        f"One dot a topic of {run}: {found.x} across, {found.y} upwards. The lines are the means of {found.baseline}:"
+        f" {found.cuts[0]:.3f} and {found.cuts[1]:.3f}. Topics: {counts}."
+    )
+    chart = Chart("matrix", f"{run} by {found.x} and {found.y}", said, found.table(), lambda: found.chart(run))
+    rows = found.topics_table(run)
+    topics = Numbers(f"Every topic of {run}", replace(rows, rows=rows.rows[:_TOPICS]), _cut(rows.rows), folded=True)
+    section = Section("matrix", "Performance matrix", found.sentences, (chart, topics))
+    return Found(section, {"matrix": found}, _failing(material, found))
+
+
+def _failing(material: Material, found: Matrix) -> str:
+    """Say on how many topics the candidate falls short, and of what."""
+    counts = found.counts(material.candidate)
+    ranking, coverage, both = (counts[name] for name in (RANKING, COVERAGE, BOTH))
+    short = ranking + coverage + both
+    if not short:
+        return ""
+    return (
+        f"On {short:,} of {counted(len(material.scores.query_ids), 'topic')}, {material.candidate} is below the means"
+        f" of {found.baseline}: on {ranking:,} only in {found.y} (found, and ranked badly), on {coverage:,} only in"
+        f" {found.x} (not found), on {both:,} in both."
+    )
+
+
+def _cut(rows: Sequence[Any]) -> str:
+    return f"the first {_TOPICS} of {len(rows):,} topics" if len(rows) > _TOPICS else ""
+
+
+def prepared(material: Material, names: Sequence[str]) -> tuple[Qrels, list[Run]]:
+    """Give qrels and runs as the dialect ranks them."""
+    rules = dialect_of(material.policies.get("dialect"))
+    return rules.prepare_qrels(material.qrels), [rules.prepare_run(material.runs[name]) for name in names]
+
+
+def why_not(material: Material) -> str:
+    """Say why rankings cannot be looked into under these policies; nothing where they can."""
+    policies = material.scores.policies
+    if policies.ties in {"expected", "bounds"}:
+        return f"ties={policies.ties!r} has no single order of documents"
+    if policies.topics == "run":
+        return "with topics='run' the runs need not have the same topics"
+    return f"depth={policies.depth} cuts the rankings" if policies.depth is not None else ""
+
+
+def by_stage(material: Material, slicing: Slicing | None) -> Found:
+    """Split the loss of both runs into what was not found and what was ranked badly.
+
+    Raises
+    ------
+    MeasureError
+        If the best order of documents is not known for the first measure.
+    """
+    names = material.two[::-1]
+    qrels, runs = prepared(material, names)
+    policies = material.scores.policies
+    found = stages(
+        qrels,
+        runs[0],
+        measure=material.lead,
+        depth=DEPTH,
+        against=runs[1] if len(runs) > 1 else None,
+        slicing=slicing,
+        topics=policies.topics,
+        ties=policies.ties if policies.ties not in {"expected", "bounds"} else "docid",  # type: ignore[arg-type]
+        precision=policies.precision,
+        documents=material.policies.get("documents"),
+        seed=material.seed,
+        resamples=material.resamples,
+    )
+    said = (
+        f"A bar for {'each slice and run' if slicing is not None else listed(names)}: the mean {found.measure}, then"
+        f" what is lost of the best that could be attained, by ranking and by candidates (the first {DEPTH})."
+    )
+    parts: list[Part] = [Chart("stages", f"Where {found.measure} is lost", said, found.table(), found.chart)]
+    if found.against is not None:
+        parts.append(Numbers("What changed, by stage", found.changes_table(), folded=slicing is not None))
+    parts.append(Numbers("Topics with the largest loss", found.topics_table(_TOPICS), folded=True))
+    own = [one for one in found.sentences if one.startswith(f"{found.trace.name} scores")]
+    headline = own[-1] if own else ""
+    section = Section("stages", "Two stages: found, then ranked", found.sentences, tuple(parts))
+    return Found(section, {"stages": found}, headline, found.warnings)

@@ -1,0 +1,28 @@
+"""Slices of topics: attributes, expressions, scores and tests by slice."""
+
+from judged.slicing.by_documents import ScoresByDocument, by_document
+from judged.slicing.by_slice import by_slice
+from judged.slicing.compared import SliceComparison
+from judged.slicing.comparing import compare_slices
+from judged.slicing.derived import derive
+from judged.slicing.document_groups import document_slices
+from judged.slicing.expression import Expression
+from judged.slicing.known import known_topics
+from judged.slicing.sliced import SlicedScores
+from judged.slicing.slices import Slice, Slicing, slice_topics
+
+__all__ = [
+    "Expression",
+    "ScoresByDocument",
+    "Slice",
+    "SliceComparison",
+    "SlicedScores",
+    "Slicing",
+    "by_document",
+    "by_slice",
+    "compare_slices",
+    "derive",
+    "document_slices",
+    "known_topics",
+    "slice_topics",
+]

@@ -1,0 +1,50 @@
+"""Bands: numbers as a few named ranges, in an order that people know."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Bands(NamedTuple):
+    """Named ranges of a number.
+
+    Attributes
+    ----------
+    starts : tuple of float
+        Where each range but the first begins; rising.
+    names : tuple of str
+        One more than `starts`.
+
+    Examples
+    --------
+    >>> [LENGTH.of(words) for words in (1, 2, 3, 4, 6, 7)]
+    ['1', '2-3', '2-3', '4-6', '4-6', '7+']
+    """
+
+    starts: tuple[float, ...]
+    names: tuple[str, ...]
+
+    def of(self, value: float | None) -> str | None:
+        """Name the range of a number; None for None."""
+        return None if value is None else self.names[bisect_right(self.starts, value)]
+
+    def all_of(self, values: Iterable[float | None]) -> list[str | None]:
+        """Name the range of each number."""
+        return [self.of(value) for value in values]
+
+
+LENGTH = Bands((2, 4, 7), ("1", "2-3", "4-6", "7+"))
+"""Words of a query."""
+
+RELEVANT = Bands((1, 2, 6, 21), ("none", "1", "2-5", "6-20", "21+"))
+"""Relevant documents of a topic."""
+
+FIRST_RELEVANT = Bands((1, 2, 4, 11, 101), ("none", "1", "2-3", "4-10", "11-100", "101+"))
+"""Rank of the first relevant document; 0 where none was returned."""
+
+AGE = Bands((0, 2, 8, 31, 366), ("after today", "0-1", "2-7", "8-30", "31-365", "366+"))
+"""Age of a document in days; below 0 where it is dated after the day that counts as today."""

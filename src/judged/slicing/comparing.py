@@ -1,0 +1,282 @@
+"""`compare_slices`: whether systems differ on each slice, and whether their difference varies between slices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.comparison import Choices
+from judged.comparison.choices import MANY
+from judged.comparison.comparing import compared, scores_of
+from judged.comparison.testing import differences, pair_of
+from judged.errors import InputError
+from judged.measures import logarithms
+from judged.slicing.compared import BetweenSlices, SliceComparison, SlicePair
+from judged.stats.correction import adjust
+from judged.stats.heterogeneity import against_rest, heterogeneity
+from judged.stats.weighted import groups_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from judged._types import Floats
+    from judged.comparison import Comparison, Pair
+    from judged.comparison.choices import Family
+    from judged.evaluation import Scores
+    from judged.slicing.slices import Slicing
+    from judged.stats.heterogeneity import AgainstRest
+    from judged.stats.results import Difference
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """One measure and pair, with the difference on each topic: (T,), NaN where there is none."""
+
+    at: int
+    which: tuple[int, int]
+    geometric: bool
+    gaps: Floats
+
+
+def compare_slices(
+    scores: Any,
+    slicing: Slicing,
+    baseline: str | None = None,
+    *,
+    test: str = "randomisation",
+    correction: str = "holm",
+    family: Family = "all",
+    alpha: float = 0.05,
+    resamples: int = 100_000,
+    seed: int = 0,
+    measures: Any = None,
+    margin: float | None = None,
+) -> SliceComparison:
+    """Compare systems slice by slice, over the same topics.
+
+    Parameters
+    ----------
+    scores
+        What `evaluate` returned, or a file that `Scores.save` wrote.
+    slicing
+        Slices of topics, as `slice_topics` makes them. Those with fewer topics than they are judged by are shown, and
+        not tested.
+    baseline
+        The run that all others are compared with. Of two runs it is the first, if none is named.
+    test
+        Of two systems, as for `compare`: ``randomisation``, ``t``, ``wilcoxon``, ``sign``, ``bootstrap``, ``bca``,
+        ``studentised``, ``ratio``, ``bayes``.
+    correction
+        For the number of comparisons: ``holm``, ``bonferroni``, ``hochberg``, ``bh``, ``by`` or ``none``.
+    family
+        What is corrected together: ``all`` slices, pairs and measures, or those of each ``measure``.
+    alpha
+        A p-value up to here is significant. Intervals have the level 1 - alpha.
+    resamples, seed
+        Of tests by resampling. Whether differences vary between slices is tested by as many permutations, at most
+        10,000.
+    measures
+        Some of the measures of the scores; all, if left out.
+    margin
+        Say whether systems are equivalent on a slice: surely closer than this.
+
+    Returns
+    -------
+    SliceComparison
+
+    Raises
+    ------
+    InputError
+        If there is no such baseline or measure, three runs or more and no baseline, or a test of many systems is asked
+        for.
+
+    Notes
+    -----
+    A difference on one slice and none on another is no sign that they differ: that is a test of its own
+    (`SliceComparison.between`). It permutes which topic is in which slice, for slices that do not overlap and are not
+    small.
+    """
+    if test.replace("randomized-", "randomised-") in MANY:
+        raise InputError(f"{test} compares all systems at once, not two on a slice", fix="take randomisation, say")
+    choices = Choices(test, correction, family, alpha, resamples, seed, margin=margin, baseline=baseline)
+    table = scores_of(scores, None, measures, {})
+    if baseline is None and len(table.runs) > 2:
+        raise InputError(
+            f"{len(table.runs)} runs make {math.comb(len(table.runs), 2)} pairs on each slice",
+            fix=f"name a baseline, such as {table.run_names[0]}",
+        )
+    overall = compared(table, choices)
+    cut = slicing.over(table.query_ids)
+    asked = list(_asked(overall))
+    order = sorted(range(len(cut)), key=lambda at: bool(cut.small[at]))
+    rows, families = _rows(table, asked, cut, order, choices)
+    between = tuple(_between(asked, table, cut, choices))
+    return SliceComparison(
+        overall=overall,
+        slicing=cut,
+        rows=tuple(rows),
+        between=between,
+        choices=choices,
+        families=families,
+        warnings=(*overall.warnings, *_notes(overall, rows, cut)),
+    )
+
+
+def _asked(overall: Comparison) -> Iterator[_Asked]:
+    """Give the measures and pairs that are tested over all topics: the same are on each slice."""
+    scores = overall.scores
+    for at, one in enumerate(overall.measures):
+        geometric = one.measure.entry.aggregate == "geometric mean"
+        for pair in one.pairs:
+            which = scores.run_names.index(pair.first), scores.run_names.index(pair.second)
+            first, second = (scores.values[run, at] for run in which)
+            gaps = logarithms(second) - logarithms(first) if geometric else second - first
+            yield _Asked(at, which, geometric, gaps)
+
+
+def _rows(
+    scores: Scores, asked: list[_Asked], slicing: Slicing, order: list[int], choices: Choices
+) -> tuple[list[SlicePair], dict[str, int]]:
+    """Test every slice that is large enough, and correct all p-values of a family together."""
+    found: dict[tuple[int, int], Difference] = {}
+    for g in order:
+        found |= _tested(scores, asked, slicing, g, choices)
+    corrected, sizes = _corrected(found, asked, choices)
+    parts = {g: scores.over_topics(slicing.members[g]) for g in {g for _, g in found}}
+    made: list[SlicePair] = []
+    for place, one in enumerate(asked):
+        rests = _rests(one, slicing, [g for at, g in found if at == place], choices)
+        for g in order:
+            pair, test = None, corrected.get((place, g))
+            if test is not None:
+                pair = pair_of(parts[g], one.at, one.which, test, choices, sizes[one.at])
+            made.append(_row(scores, one, slicing, g, pair, rests.get(g)))
+    return made, {scores.measure_names[at]: size for at, size in sizes.items()}
+
+
+def _tested(
+    scores: Scores, asked: list[_Asked], slicing: Slicing, g: int, choices: Choices
+) -> dict[tuple[int, int], Difference]:
+    """Test every measure and pair on one slice that has enough topics; they share their resamples."""
+    mask, measures = slicing.members[g], len(scores.measures)
+    rows = scores.values[:, :, mask].reshape(-1, int(mask.sum()))
+    found: dict[tuple[int, int], Difference] = {}
+    for geometric in (False, True):
+        places = [
+            place
+            for place, one in enumerate(asked)
+            if one.geometric == geometric and np.count_nonzero(~np.isnan(one.gaps[mask])) >= slicing.slices[g].minimum
+        ]
+        if places:
+            pairs = [
+                (asked[at].which[0] * measures + asked[at].at, asked[at].which[1] * measures + asked[at].at)
+                for at in places
+            ]
+            tests, _ = differences(rows, pairs, choices, geometric=geometric)
+            found |= {(place, g): test for place, test in zip(places, tests, strict=True)}
+    return found
+
+
+def _rests(one: _Asked, slicing: Slicing, tested: list[int], choices: Choices) -> dict[int, AgainstRest]:
+    """Compare the difference on each slice with that on the other topics."""
+    how = {"resamples": _draws(choices), "seed": choices.seed}
+    found = against_rest(one.gaps, slicing.members[tested], level=choices.level, **how)
+    return dict(zip(tested, found, strict=True))
+
+
+def _corrected(
+    found: dict[tuple[int, int], Difference], asked: list[_Asked], choices: Choices
+) -> tuple[dict[tuple[int, int], Difference], dict[int, int]]:
+    """Adjust p-values over slices, pairs and measures, or over slices and pairs of each measure."""
+    measures = sorted({one.at for one in asked})
+    parts = [measures] if choices.family == "all" else [[at] for at in measures]
+    made: dict[tuple[int, int], Difference] = {}
+    sizes: dict[int, int] = {}
+    for part in parts:
+        keys = [key for key in found if asked[key[0]].at in part]
+        size = sum(not math.isnan(found[key].p) for key in keys)
+        sizes |= dict.fromkeys(part, size)
+        how = choices.correction if size > 1 else "none"
+        adjusted = adjust([found[key].p for key in keys], choices.correction)
+        for key, p in zip(keys, adjusted.tolist(), strict=True):
+            made[key] = found[key].corrected(p, how)
+    return made, sizes
+
+
+def _row(
+    scores: Scores, one: _Asked, slicing: Slicing, g: int, pair: Pair | None, rest: AgainstRest | None
+) -> SlicePair:
+    gaps = one.gaps[slicing.members[g]]
+    n = int((~np.isnan(gaps)).sum())
+    difference = pair.found.difference if pair is not None else float(np.nanmean(gaps)) if n else math.nan
+    return SlicePair(
+        slice=slicing.names[g],
+        measure=scores.measure_names[one.at],
+        first=scores.run_names[one.which[0]],
+        second=scores.run_names[one.which[1]],
+        n=n,
+        share=float(slicing.members[g].mean()),
+        difference=math.exp(difference) if one.geometric else difference,
+        minimum=slicing.slices[g].minimum,
+        small=pair is None,
+        pair=pair,
+        rest=rest,
+    )
+
+
+def _draws(choices: Choices) -> int:
+    return min(choices.resamples, 10_000)
+
+
+def _between(asked: list[_Asked], scores: Scores, slicing: Slicing, choices: Choices) -> Iterator[BetweenSlices]:
+    """Test whether each difference varies between the slices that are not small."""
+    at = np.flatnonzero(~slicing.small).tolist()
+    if len(at) < 2 or (groups := groups_of(slicing.members[at])) is None:
+        return
+    found = [heterogeneity(one.gaps, groups, resamples=_draws(choices), seed=choices.seed) for one in asked]
+    adjusted = adjust([one.p for one in found]).tolist()
+    for one, test, p in zip(asked, found, adjusted, strict=True):
+        first, second = (scores.run_names[run] for run in one.which)
+        names = tuple(slicing.names[at[group]] for group in test.groups)
+        yield BetweenSlices(scores.measure_names[one.at], first, second, names, test, p, choices.alpha)
+
+
+def _notes(overall: Comparison, rows: list[SlicePair], slicing: Slicing) -> Iterator[str]:
+    outside = int((~slicing.members.any(axis=0)).sum())
+    if outside:
+        yield f"{outside} of {len(slicing.query_ids)} topics are in no slice"
+    if not slicing.disjoint:
+        yield "slices overlap: their tests share topics, and whether differences vary between slices is not tested"
+    for one in overall.measures:
+        for pair in one.pairs:
+            mine = [row for row in rows if (row.measure, row.first, row.second) == (one.name, pair.first, pair.second)]
+            yield from _reversals(overall, pair.measure, pair.first, pair.second, mine)
+
+
+def _reversals(overall: Comparison, measure: str, first: str, second: str, rows: list[SlicePair]) -> Iterator[str]:
+    """Warn where all topics together say something else than the slices do."""
+    found = overall.measure(measure)
+    names = overall.scores.run_names
+    means = [found.estimates[names.index(run)].value for run in (first, second)]
+    neutral = 1.0 if found.measure.entry.aggregate == "geometric mean" else 0.0
+    signs = {_sign(row.difference - neutral) for row in rows if row.n}
+    whole = _sign(means[1] - means[0])
+    if whole and signs == {-whole}:
+        yield (
+            f"Simpson's paradox in {measure}: over all topics {second if whole > 0 else first} has the higher mean, on"
+            f" every slice {first if whole > 0 else second} has; the systems' means are over different topics, or not"
+            " every topic is in a slice"
+        )
+    better = {row.better: row.slice for row in reversed(rows) if row.better is not None}
+    if len(better) > 1:
+        yield (
+            f"the overall difference in {measure} hides opposite ones: {first} is better on {better[first]}, {second}"
+            f" on {better[second]}"
+        )
+
+
+def _sign(value: float) -> int:
+    return 0 if math.isnan(value) or abs(value) < 1e-12 else 1 if value > 0 else -1

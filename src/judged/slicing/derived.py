@@ -1,0 +1,236 @@
+"""`derive`: attributes of topics that follow from what is there already: judgments, texts, traffic, documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from judged.data import Qrels
+from judged.data.attributes import Attributes
+from judged.data.documents import Documents
+from judged.data.ids import id_text
+from judged.data.topics import Topics
+from judged.errors import InputError
+from judged.judging import judge
+from judged.slicing.bands import FIRST_RELEVANT, LENGTH, RELEVANT
+from judged.slicing.languages import can_guess, languages_of
+from judged.slicing.relevant_documents import document_columns
+from judged.slicing.traffic import traffic_columns
+from judged.slicing.wording import kind_of, normalised, script_of, word_count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.slicing.relevant_documents import Columns
+
+_NUMBERS = frozenset({"relevant", "judged", "words", "traffic_share", "freshness"})
+
+
+def derive(
+    qrels: Any = None,
+    *,
+    topics: Any = None,
+    attributes: Any = None,
+    run: Any = None,
+    traffic: Any = None,
+    seen: Any = None,
+    documents: Any = None,
+    today: Any = None,
+    date: str = "date",
+    rel: float = 1,
+    languages: Sequence[str] | str | None = None,
+    cuts: tuple[float, float] = (0.5, 0.9),
+) -> Attributes:
+    """Make attributes of topics out of the data itself. Each is made where its source is given.
+
+    ===================================  ============================================================================
+    from                                 attributes
+    ===================================  ============================================================================
+    `qrels`                              ``relevant``, ``relevant_band`` (none, 1, 2-5, 6-20, 21+), ``judged``: the
+                                         numbers of relevant and of judged documents
+    `topics`                             ``words``; ``length`` (1, 2-3, 4-6, 7+ words); ``kind`` (address, quoted,
+                                         question, identifier, keywords); ``script``; ``language``
+    `traffic`                            ``traffic_share``; ``frequency`` (head, torso, tail)
+    `seen`                               ``novelty`` (seen, new)
+    `run`, `qrels`                       ``first_relevant`` (1, 2-3, 4-10, 11-100, 101+, none)
+    `documents`, `qrels`                 ``freshness`` in days, ``freshness_band`` (0-1, 2-7, 8-30, 31-365, 366+,
+                                         after today); ``relevant_source`` and so on, one for each column of text
+    ===================================  ============================================================================
+
+    The rules of ``words`` and ``kind`` are those of `judged.slicing.wording`, those of head and tail
+    `judged.slicing.traffic.frequency_bands`.
+
+    Parameters
+    ----------
+    qrels, topics, documents
+        What `Qrels.of`, `Topics.of` and `Documents.of` take, or a path.
+    attributes
+        What is known already (`Attributes.of`); it is part of the result and goes before what is derived.
+    run
+        The *baseline*, for ``first_relevant``. This attribute cuts topics by an outcome. Topics on which a run did
+        badly were partly unlucky, and any other run does better on them for that reason alone (regression to the
+        mean). Never cut by the run whose gain is then reported; and cut by the baseline, expect the others to look
+        better in its worst band and worse in its best. None for topics without a relevant document.
+    traffic
+        How often each query was asked: ``{query_id: count}``, `Attributes` with one column of numbers or one called
+        ``traffic``, or the name of one of `attributes`. Shares are of all that is given, over other topics too.
+    seen
+        Queries that are known, such as those of the training set: texts and ids, `Topics`, ``{id: text}``, or a path.
+        A topic is ``seen`` if its normalised text (NFKC, case folded, single spaces) is among them. By id it is found
+        if the known ones are a plain list, or its own text is not known; ids of two sets of topics may coincide.
+    today
+        The day from which ages are counted, such as ``"2024-05-31"``; None for the newest date of the documents.
+    date
+        The column of documents that holds their dates.
+    rel
+        The least grade that is relevant.
+    languages
+        Codes of the languages that can occur, such as ``("en", "de")``; ``"any"`` for all. None: all, if the library
+        py3langid is installed, else there is no attribute ``language``. It is unsure on short texts, and None where
+        its probability is below one half; see `judged.slicing.languages.languages_of`.
+    cuts
+        The shares of traffic at which head and torso end.
+
+    Returns
+    -------
+    found : Attributes
+        Of all topics of `qrels`, `topics` and `attributes`; in byte order of their ids.
+
+    Raises
+    ------
+    InputError
+        If something cannot be read, or a source that another one needs is missing.
+    MissingExtraError
+        If `languages` are given and py3langid is not installed.
+
+    Examples
+    --------
+    >>> known = derive({"q1": {"d1": 1}, "q2": {"d2": 0}}, topics={"q1": "who is it", "q2": "income tax"}, languages=())
+    >>> known.names
+    ('relevant', 'relevant_band', 'judged', 'words', 'length', 'kind', 'script')
+    >>> known.column("kind").to_pylist(), known.column("relevant_band").to_pylist()
+    (['question', 'keywords'], ['1', 'none'])
+    """
+    judgments = None if qrels is None else Qrels.of(qrels)
+    texts = None if topics is None else _topics(topics)
+    known = None if attributes is None else Attributes.of(attributes)
+    if judgments is None and (run is not None or documents is not None):
+        raise InputError("run= and documents= tell nothing of topics without judgments", fix="give qrels too")
+    query_ids = _all_topics(judgments, texts, known, traffic)
+    made: Columns = {}
+    if judgments is not None:
+        made |= _judgment_columns(query_ids, judgments, rel)
+    if texts is not None or languages:
+        made |= _text_columns(query_ids, texts, languages)
+    if traffic is not None:
+        made |= traffic_columns(query_ids, traffic, known, cuts)
+    if seen is not None:
+        made["novelty"] = _novelty(query_ids, texts, seen)
+    if judgments is not None and run is not None:
+        made["first_relevant"] = _first_relevant(query_ids, judgments, run, rel)
+    if judgments is not None and documents is not None:
+        found = document_columns(query_ids, judgments, Documents.of(documents), today=today, date=date, rel=rel)
+        made |= _without_clash(found, made)
+    derived = Attributes(_table(query_ids, made), "<derived>")
+    return derived if known is None else known.over(query_ids).joined(derived)
+
+
+def _without_clash(found: Columns, made: Columns) -> Columns:
+    if clash := [name for name in found if name in made]:
+        name = clash[0].removeprefix("relevant_")
+        raise InputError(f"two attributes would be called {clash[0]}", fix=f"rename {name} of the documents")
+    return found
+
+
+def _topics(given: Any) -> Topics:
+    if isinstance(given, Topics):
+        return given
+    return Topics.read(given) if isinstance(given, (str, Path)) else Topics.of(given)
+
+
+def _all_topics(qrels: Qrels | None, topics: Topics | None, known: Attributes | None, traffic: Any) -> tuple[str, ...]:
+    found = {
+        *(() if qrels is None else qrels.topics),
+        *(() if topics is None else topics.table["query_id"].to_pylist()),
+        *(() if known is None else known.query_ids),
+    }
+    if not found and isinstance(traffic, Attributes):
+        found = set(traffic.query_ids)
+    elif not found and isinstance(traffic, Mapping):
+        found = {id_text(query, "query id") for query in cast("Mapping[Any, Any]", traffic)}
+    if not found:
+        raise InputError("nothing is given that topics could be found in", fix="give qrels, topics or attributes")
+    return tuple(sorted(found))
+
+
+def _judgment_columns(query_ids: Sequence[str], qrels: Qrels, rel: float) -> Columns:
+    index = qrels.index
+    relevant = np.bincount(index.topic[(index.grade >= rel) & (index.grade >= 0)], minlength=len(index.topics))
+    judged = np.bincount(index.topic, minlength=len(index.topics))
+    counts = [_looked_up(query_ids, index.topics, column.astype(np.float64).tolist()) for column in (relevant, judged)]
+    return {"relevant": counts[0], "relevant_band": RELEVANT.all_of(counts[0]), "judged": counts[1]}
+
+
+def _looked_up(query_ids: Sequence[str], names: Sequence[str], values: Sequence[Any]) -> list[Any]:
+    known = dict(zip(names, values, strict=True))
+    return [known.get(query) for query in query_ids]
+
+
+def _text_columns(query_ids: Sequence[str], topics: Topics | None, languages: Sequence[str] | str | None) -> Columns:
+    if topics is None:
+        raise InputError("languages= are guessed from texts", fix="give topics too")
+    texts = [topics.text(query) for query in query_ids]
+    words = [float(count) if (count := word_count(text)) else None for text in texts]
+    made: Columns = {
+        "words": words,
+        "length": LENGTH.all_of(words),
+        "kind": [kind_of(text) for text in texts],
+        "script": [script_of(text) for text in texts],
+    }
+    if isinstance(languages, str) and languages != "any":
+        raise InputError(f"languages={languages!r} is no list", fix=f'give ("{languages}", "en"), say, or "any"')
+    if languages or (languages is None and can_guess()):
+        made["language"] = languages_of(texts, None if languages is None or languages == "any" else languages)
+    return made
+
+
+def _novelty(query_ids: Sequence[str], topics: Topics | None, seen: Any) -> list[str]:
+    """Say of each topic whether it is among known queries."""
+    if isinstance(seen, (str, Path, Mapping, Topics)) or hasattr(seen, "__arrow_c_stream__"):
+        known = _topics(seen)
+        ids, by_id = set[str](known.table["query_id"].to_pylist()), False
+        texts = {normalised(text) for text in known.table["text"].to_pylist()}
+    elif isinstance(seen, Iterable):
+        listed = [id_text(one, "known query") for one in cast("Iterable[Any]", seen)]
+        ids, texts, by_id = set(listed), {normalised(text) for text in listed}, True
+    else:
+        raise InputError(f"a {type(seen).__name__} holds no known queries", fix="give texts or ids, or topics")
+    made: list[str] = []
+    for query in query_ids:
+        text = "" if topics is None else normalised(topics.text(query))
+        found = (text in texts if text else query in ids) or (by_id and query in ids)
+        made.append("seen" if found else "new")
+    return made
+
+
+def _first_relevant(query_ids: Sequence[str], qrels: Qrels, run: Any, rel: float) -> list[str | None]:
+    judged = judge(qrels, run)
+    if not judged.ranked or not judged.present.any():
+        problem = "has no scores" if judged.present.any() else "has no topic in common with the qrels"
+        fix = "give the baseline's ranking of the judged topics"
+        raise InputError(f"the run {problem}, so that no document is its first relevant one", fix=fix)
+    ranks = judged.first_rank(judged.relevant(rel)).tolist()
+    relevant = (judged.num_relevant(rel) > 0).tolist()
+    found = [float(rank) if any_relevant else None for rank, any_relevant in zip(ranks, relevant, strict=True)]
+    return FIRST_RELEVANT.all_of(_looked_up(query_ids, judged.query_ids, found))
+
+
+def _table(query_ids: Sequence[str], made: Columns) -> Any:
+    columns: dict[str, Any] = {"query_id": pa.array(query_ids, pa.string())}
+    for name, values in made.items():
+        columns[name] = pa.array(values, pa.float64() if name in _NUMBERS else pa.string())
+    return pa.table(columns)

@@ -1,0 +1,335 @@
+"""Slices as data: a name, an expression, and the least number of topics that a slice is judged by."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from judged.data.attributes import Attributes
+from judged.errors import InputError
+from judged.slicing.expression import Expression, name_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged._types import Bools, Ints
+
+MINIMUM = 10
+"""Topics: a mean of fewer is no finding."""
+
+_MANY = 12  # values: a text with more makes no slices, a number with more is cut into thirds
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Some topics, and why.
+
+    Parameters
+    ----------
+    name
+        How results call it.
+    expression
+        Which topics: see `judged.slicing.expression.Expression`.
+    minimum
+        With fewer topics it is shown, and never tested, ranked or gated.
+    owner
+        Who is told when it fails.
+
+    Raises
+    ------
+    InputError
+        If the name is empty, the expression cannot be read, or the minimum is below 1.
+
+    Examples
+    --------
+    >>> Slice("hard", "year <= 1999 and words > 4").minimum
+    10
+    """
+
+    name: str
+    expression: str
+    minimum: int = MINIMUM
+    owner: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise InputError("a slice has no name", fix="give it one")
+        if self.minimum < 1:
+            raise InputError(f"slice {self.name!r}: a minimum of {self.minimum} topics makes no sense", fix="1 or more")
+        try:
+            Expression(self.expression)
+        except InputError as error:
+            raise InputError(f"slice {self.name!r}: {error.problem}", fix=error.fix) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Slicing:
+    """Slices of T topics.
+
+    Attributes
+    ----------
+    slices : tuple of G Slice
+    query_ids : tuple of T str
+    members : (G, T) bool
+        Which topics are in which slice. A topic may be in several, or in none.
+    attributes : Attributes
+        Of these topics, in this order.
+
+    Examples
+    --------
+    >>> sliced = slice_topics({"q1": {"kind": "news"}, "q2": {"kind": "law"}, "q3": {"kind": "law"}}, "kind", minimum=2)
+    >>> sliced.names, sliced.n.tolist(), sliced.small.tolist()
+    (('kind=law', 'kind=news'), [2, 1], [False, True])
+    >>> sliced.mask("kind=law").tolist()
+    [False, True, True]
+    """
+
+    slices: tuple[Slice, ...]
+    query_ids: tuple[str, ...]
+    members: Bools = field(repr=False)
+    attributes: Attributes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        self.members.flags.writeable = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the slices."""
+        return tuple(one.name for one in self.slices)
+
+    @property
+    def n(self) -> Ints:
+        """How many topics each slice has: (G,)."""
+        return self.members.sum(axis=1)
+
+    @property
+    def small(self) -> Bools:
+        """Which slices have fewer topics than they are judged by: (G,)."""
+        return self.n < np.array([one.minimum for one in self.slices], dtype=np.int64)
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether no topic is in two slices."""
+        return bool((self.members.sum(axis=0) <= 1).all())
+
+    def mask(self, name: str) -> Bools:
+        """Mark the topics of one slice: (T,).
+
+        Raises
+        ------
+        InputError
+            If there is no such slice.
+        """
+        if name not in self.names:
+            raise InputError(f"no slice {name!r}", fix=f"one of {', '.join(self.names)}")
+        return self.members[self.names.index(name)]
+
+    def over(self, query_ids: Sequence[str]) -> Slicing:
+        """Give the same slices over other topics; those of which nothing is known satisfy no comparison."""
+        return _sliced(self.slices, self.attributes.over(query_ids))
+
+    def crossed(self, other: Slicing) -> Slicing:
+        """Give every slice of this one within every slice of another; combinations without topics are left out."""
+        known = self.attributes.joined(other.attributes).over(self.query_ids)
+        made = tuple(
+            Slice(
+                f"{one.name}, {two.name}",
+                " and ".join(f"({part.expression})" for part in (one, two) if part.expression.strip()),
+                max(one.minimum, two.minimum),
+                one.owner or two.owner,
+            )
+            for one in self.slices
+            for two in other.slices
+        )
+        found = _sliced(made, known)
+        return found.chosen(np.flatnonzero(found.n > 0).tolist())
+
+    def chosen(self, which: Sequence[int]) -> Slicing:
+        """Keep some slices, by their places."""
+        rows = list(which)
+        return replace(self, slices=tuple(self.slices[at] for at in rows), members=self.members[rows])
+
+    def __len__(self) -> int:
+        return len(self.slices)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name} {n}" for name, n in zip(self.names, self.n.tolist(), strict=True))
+        return f"Slicing({len(self.query_ids)} topics: {counts})"
+
+
+def slice_topics(
+    attributes: Any,
+    by: str | Iterable[str] | None = None,
+    *,
+    slices: Any = None,
+    minimum: int | None = None,
+    query_ids: Sequence[str] | None = None,
+) -> Slicing:
+    """Cut topics into slices.
+
+    Parameters
+    ----------
+    attributes
+        `Attributes`, or whatever `Attributes.of` takes.
+    by
+        Attributes, each of which makes one slice a value; numbers with more than 12 values are cut into thirds.
+        Topics without a value make a slice ``missing``, where there are any.
+    slices
+        Besides, or instead: `Slice`s, dicts ``{"name": ..., "expression": ...}``, or a TOML file with ``[[slice]]``.
+    minimum
+        The least number of topics of each slice of `by`; and of those of `slices` that are given as dicts or in a
+        file and have none of their own. None: 10.
+    query_ids
+        The topics; None: those of the attributes.
+
+    Raises
+    ------
+    InputError
+        If an attribute does not exist or has too many values, no slice is asked for, or two have one name.
+
+    Examples
+    --------
+    >>> known = {f"q{at}": {"words": at} for at in range(30)}
+    >>> slice_topics(known, "words").names
+    ('words<10', 'words 10 to 19', 'words>=20')
+    """
+    known = Attributes.of(attributes)
+    known = known if query_ids is None else known.over(query_ids)
+    names = [by] if isinstance(by, str) else list(by or ())
+    least = MINIMUM if minimum is None else minimum
+    made = [one for name in names for one in _by_value(known, name.strip(), least)]
+    if slices is not None:
+        made += read_slices(slices, least) if isinstance(slices, (str, Path)) else slices_of(slices, least)
+    if not made:
+        raise InputError("there is nothing to slice by", fix="name an attribute, or give slices")
+    found = [one.name for one in made]
+    if twice := [name for name in found if found.count(name) > 1]:
+        raise InputError(f"two slices are called {twice[0]!r}", fix="give each its own name")
+    return _sliced(tuple(made), known)
+
+
+def slices_of(data: Any, minimum: int = MINIMUM) -> tuple[Slice, ...]:
+    """Take slices, or dicts of their fields.
+
+    Raises
+    ------
+    InputError
+        If one lacks a name or an expression, or has a field that a slice does not have.
+
+    Examples
+    --------
+    >>> slices_of([{"name": "long", "expression": "words > 4"}])
+    (Slice(name='long', expression='words > 4', minimum=10, owner=''),)
+    """
+    return tuple(one if isinstance(one, Slice) else _slice(one, minimum) for one in data)
+
+
+def read_slices(path: str | Path, minimum: int = MINIMUM) -> tuple[Slice, ...]:
+    """Read the ``[[slice]]`` tables of a TOML file.
+
+    Raises
+    ------
+    InputError
+        If it is not such a file.
+    """
+    try:
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise InputError(f"it cannot be read ({reason})", fix="check the path", path=str(path)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"this is no TOML ({error})", fix="correct it", path=str(path)) from None
+    found = data.get("slice")
+    if not isinstance(found, list) or not found:
+        raise InputError("no [[slice]] in it", fix="write [[slice]], name = and expression =", path=str(path))
+    try:
+        return slices_of(cast("list[Any]", found), minimum)
+    except InputError as error:
+        raise InputError(error.problem, fix=error.fix, path=str(path)) from None
+
+
+def _slice(data: Any, minimum: int) -> Slice:
+    known = {one.name: one.type for one in fields(Slice)}
+    if not isinstance(data, Mapping):
+        raise InputError(f"{data!r:.60} is no slice", fix='give {"name": "long", "expression": "words > 4"}')
+    given = cast("Mapping[str, Any]", data)
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            fix = f"did you mean {near[0]}?" if near else f"a slice has {', '.join(known)}"
+            raise InputError(f"a slice has no {name!r}", fix=fix.rstrip("?"))
+    for name in ("name", "expression"):
+        if not isinstance(given.get(name), str):
+            raise InputError(f"a slice has no {name}: {dict(given)!r:.60}", fix=f"write {name} = and a text")
+    least = given.get("minimum", minimum)
+    if not isinstance(least, int) or isinstance(least, bool):
+        raise InputError(f"the minimum {least!r} of slice {given['name']!r} is no whole number", fix="10, say")
+    return Slice(given["name"], given["expression"], least, str(given.get("owner", "")))
+
+
+def _by_value(known: Attributes, name: str, minimum: int) -> list[Slice]:
+    """Make one slice a value of an attribute, or thirds of a number."""
+    column = known.column(name)
+    values = [value for value in column.to_pylist() if value is not None]
+    if not values:
+        raise InputError(f"no topic has a value of {name}", fix="check that both files use the same query ids")
+    distinct = sorted(set(values))
+    if str(column.type) == "double" and len(distinct) > _MANY:
+        made = _thirds(name, np.array(values), minimum)
+    elif len(distinct) > _MANY:
+        raise InputError(
+            f"{name} has {len(distinct)} different values: too many for slices",
+            fix="write slices that name several of them: kind in ('a', 'b')",
+        )
+    else:
+        made = [
+            Slice(f"{name}={_shown(value)}", f"{name_in(name)} == {_literal(value)}", minimum) for value in distinct
+        ]
+    if len(values) < len(known):
+        made.append(Slice(f"{name} missing", f"missing({name_in(name)})", minimum))
+    return made
+
+
+def _thirds(name: str, values: np.ndarray[Any, np.dtype[np.float64]], minimum: int) -> list[Slice]:
+    """Cut a number where a third and two thirds of the topics lie below."""
+    wrote = name_in(name)
+    low, high = np.quantile(values, [1 / 3, 2 / 3], method="higher").tolist()
+    if low == high:  # so many topics share one value that the thirds fall together
+        found = [Slice(f"{name}={low:g}", f"{wrote} == {_literal(low)}", minimum)]
+        found = (
+            [Slice(f"{name}<{low:g}", f"{wrote} < {_literal(low)}", minimum)] if (values < low).any() else []
+        ) + found
+        return found + (
+            [Slice(f"{name}>{low:g}", f"{wrote} > {_literal(low)}", minimum)] if (values > low).any() else []
+        )
+    top = values[(values >= low) & (values < high)].max()
+    middle = f"{name} {low:g} to {top:g}" if top > low else f"{name}={low:g}"
+    made = [Slice(f"{name}<{low:g}", f"{wrote} < {_literal(low)}", minimum)] if (values < low).any() else []
+    made.append(Slice(middle, f"{_literal(low)} <= {wrote} < {_literal(high)}", minimum))
+    return [*made, Slice(f"{name}>={high:g}", f"{wrote} >= {_literal(high)}", minimum)]
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _literal(value: Any) -> str:
+    """Write a value as it stands in an expression: whole numbers without a fraction."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else repr(value)
+
+
+def _sliced(slices: tuple[Slice, ...], known: Attributes) -> Slicing:
+    rows: list[Bools] = []
+    for one in slices:
+        try:
+            rows.append(Expression(one.expression).mask(known))
+        except InputError as error:
+            raise InputError(f"slice {one.name!r}: {error.problem}", fix=error.fix, path=error.path) from None
+    members = np.stack(rows) if rows else np.zeros((0, len(known)), dtype=np.bool_)
+    return Slicing(slices, known.query_ids, members, known)

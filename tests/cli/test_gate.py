@@ -1,0 +1,215 @@
+"""`judged gate` and `judged gate init`: what they print, write and end with."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import judged
+from comparison_made import lists
+from judged.data.write import write_qrels, write_run
+from judged.gating import gate, parse_config, read_config
+from judged.gating.first import first_config, rounded_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from command_line import Ended
+
+TOPICS = 40
+OLD = [(1, 1, 2, 3, 5)[at * 7 % 13 % 5] for at in range(TOPICS)]
+RANKS = {
+    "old": OLD,
+    "same": OLD,
+    "worse": [rank + 2 for rank in OLD],
+    "mixed": [max(1, rank + (1, -1)[at % 2]) for at, rank in enumerate(OLD)],
+}
+CONFIG = '[gate]\nresamples = 5000\n[[check]]\nmeasure = "RR"\nmargin = 0.02\n'
+FILES = "qrels.txt", "old.run"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    qrels, runs = lists(**RANKS)
+    write_qrels(judged.Qrels.of(qrels), tmp_path / "qrels.txt")
+    for name, run in runs.items():
+        scored = {topic: {doc: -at for at, doc in enumerate(docs)} for topic, docs in run.items()}
+        write_run(judged.Run.of(scored), tmp_path / f"{name}.run")
+    (tmp_path / "gate.toml").write_text(CONFIG)
+    kinds = (f"q{at:02},{'few' if at < 4 else 'a' if at % 2 else 'b'},{at}" for at in range(TOPICS))
+    (tmp_path / "topics.csv").write_text("\n".join(["query_id,kind,order", *kinds, ""]))
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("candidate", "more", "code", "status"),
+    [
+        ("same", (), 0, "PASS"),
+        ("same", ("--strict",), 0, "PASS"),
+        ("worse", (), 1, "FAIL"),
+        ("mixed", (), 0, "INCONCLUSIVE"),
+        ("mixed", ("--strict",), 1, "FAIL"),
+    ],
+)
+def test_exit_codes(run: Callable[..., Ended], candidate: str, more: tuple[str, ...], code: int, status: str) -> None:
+    done = run("gate", *FILES, f"{candidate}.run", *more)
+    assert (done.code, done.lines[0].partition(":")[0]) == (code, status)
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_command_prints_what_the_function_finds(run: Callable[..., Ended]) -> None:
+    result = gate("qrels.txt", "old.run", "worse.run", "gate.toml")
+    assert run("gate", *FILES, "worse.run").out == result.text() + "\n"
+    for form in ("markdown", "json", "junit", "sarif"):
+        done = run("gate", *FILES, "worse.run", "--format", form)
+        assert (done.out, done.err, done.code) == (getattr(result, form)() + "\n", "", 1)
+
+
+def test_several_forms_at_once(folder: Path, run: Callable[..., Ended]) -> None:
+    names = {"--junit": "j.xml", "--sarif": "s.sarif", "--markdown": "m.md", "--json": "r.json", "-o": "t.txt"}
+    done = run("gate", *FILES, "worse.run", *(part for pair in names.items() for part in pair))
+    result = gate("qrels.txt", "old.run", "worse.run", "gate.toml")
+    assert (done.code, done.out) == (1, "")
+    written = {name: (folder / name).read_text() for name in names.values()}
+    assert ET.fromstring(written["j.xml"].encode()).find("testsuite/testcase/failure") is not None  # noqa: S314
+    place = json.loads(written["s.sarif"])["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "gate.toml"}, "region": {"startLine": 3}}
+    assert json.loads(written["r.json"]) == result.to_dict()
+    assert (written["m.md"], written["t.txt"]) == (result.markdown() + "\n", result.text() + "\n")
+    assert run("gate", *FILES, "worse.run", "-o", "x.sarif").code == 1
+    assert (folder / "x.sarif").read_text() == written["s.sarif"]
+
+
+def test_the_configuration_knows_where_its_files_are(folder: Path, run: Callable[..., Ended]) -> None:
+    (folder / "ci").mkdir()
+    text = f'attributes = "../topics.csv"\n{CONFIG}slice = "a"\n[[slice]]\nname = "a"\nexpression = "kind == \'a\'"\n'
+    text += '[[guardrail]]\ntable = "ms.csv"\ncolumn = "ms"\nat_most = 5\n'
+    (folder / "ci" / "gate.toml").write_text(text)
+    (folder / "ci" / "ms.csv").write_text("run,ms\nold,4\nworse,6\n")
+    done = run("gate", *FILES, "worse.run", "--config", "ci/gate.toml", "--format", "json")
+    read = json.loads(done.out)
+    assert [(one["slice"], one["n"], one["status"]) for one in read["checks"]] == [("a", 18, "fail")]
+    assert [(one["baseline"], one["candidate"], one["status"]) for one in read["guardrails"]] == [(4, 6, "fail")]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("same.run", "--config", "none.toml"), "none.toml: the configuration cannot be read"),
+        (("none.run",), "none.run"),
+        (("same.run", "-o", "x.pdf"), "no form of a result is known by .pdf"),
+        (("same.run", "--json", "gate.toml"), "this file is an input"),
+        (("same.run", "--json", "x", "--junit", "x"), "two results are to be written to it"),
+        ((), "Missing argument 'CANDIDATE'"),
+    ],
+)
+def test_wrong_input_ends_with_2(run: Callable[..., Ended], arguments: tuple[str, ...], message: str) -> None:
+    done = run("gate", *FILES, *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert "Fix: " in done.err
+
+
+def test_a_mistake_in_the_configuration_names_its_line(folder: Path, run: Callable[..., Ended]) -> None:
+    (folder / "gate.toml").write_text(CONFIG + "margn = 3\n")
+    done = run("gate", *FILES, "same.run")
+    assert (done.code, done.err) == (2, "error: gate.toml:6: [[check]] 1: no key 'margn'. Fix: write margin.\n")
+
+
+@pytest.mark.usefixtures("folder")
+def test_help_shows_both_commands(run: Callable[..., Ended]) -> None:
+    assert "judged gate [OPTIONS] QRELS BASELINE CANDIDATE" in run("gate", "--help").out
+    assert "judged gate init" in run("gate", "--help").out
+    assert "judged gate init [OPTIONS] QRELS BASELINE [RUN]..." in run("gate", "init", "--help").out
+
+
+@pytest.mark.parametrize("more", [(), ("--strict",), ("--margin-relative", "0.05"), ("mixed.run",)])
+def test_a_first_configuration_is_accepted_as_it_is(
+    folder: Path, run: Callable[..., Ended], more: tuple[str, ...]
+) -> None:
+    done = run("gate", "init", *FILES, *more, "-o", "new.toml")
+    assert (done.code, done.err) == (0, "")
+    config = read_config(folder / "new.toml")
+    assert [one.measure for one in config.checks] == ["RR@10", "R@20"]  # one relevant document, twenty returned
+    assert config.strict == ("--strict" in more)
+    assert [one.kind for one in config.guardrails] == ["judged", "missing topics"]
+    assert run("gate", *FILES, "same.run", "--config", "new.toml").code == 0
+    assert run("gate", *FILES, "worse.run", "--config", "new.toml").code == 1
+
+
+def test_init_slices_by_what_is_known_and_large_enough(folder: Path, run: Callable[..., Ended]) -> None:
+    (folder / "ci").mkdir()
+    done = run("gate", "init", *FILES, "--attributes", "topics.csv", "--by", "kind", "-m", "RR", "-o", "ci/g.toml")
+    assert done.code == 0
+    text = (folder / "ci" / "g.toml").read_text()
+    config = parse_config(text)
+    assert config.attributes == "../topics.csv"
+    assert [one.name for one in config.slices] == ["kind=a", "kind=b"]
+    assert [(one.measure, one.slice) for one in config.checks] == [("RR", "all"), ("RR", "kind=a"), ("RR", "kind=b")]
+    assert "# Too few topics to decide anything: kind=few (4)." in text
+    read = json.loads(run("gate", *FILES, "mixed.run", "--config", "ci/g.toml", "--format", "json").out)
+    assert [one["n"] for one in read["checks"]] == [40, 18, 18]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "gate.toml: this file is there already. Fix: give another name, or --force."),
+        (("--by", "kind", "-o", "n.toml"), "the attribute kind is in no table"),
+        (("--attributes", "topics.csv", "-o", "n.toml"), "Fix: give --by with one of kind, order"),
+        (("-m", "NumRelRet", "-o", "n.toml"), "NumRelRet cannot be checked by a gate"),
+        (("-o", "qrels.txt", "--force"), "this file is an input"),
+    ],
+)  # fmt: skip
+def test_init_refuses(run: Callable[..., Ended], arguments: tuple[str, ...], message: str) -> None:
+    done = run("gate", "init", *FILES, *arguments)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_init_overwrites_when_it_is_forced(folder: Path, run: Callable[..., Ended]) -> None:
+    assert run("gate", "init", *FILES, "--force").code == 0
+    assert (folder / "gate.toml").read_text() != CONFIG
+    printed = run("gate", "init", *FILES, "-o", "-")
+    assert printed.out.rstrip("\n") == (folder / "gate.toml").read_text().rstrip("\n")
+
+
+def test_margins_follow_from_the_spread_of_the_differences() -> None:
+    import numpy as np
+
+    from judged import minimum_detectable
+
+    qrels, runs = lists(**RANKS)
+    values = judged.evaluate(qrels, runs, "RR").values[:, 0]
+    gaps = values[3] - values[0]
+    told = minimum_detectable(float(np.std(gaps, ddof=1)), TOPICS, 0.1)
+    text = first_config(qrels, {"old": runs["old"]}, {"mixed": runs["mixed"]}, "RR", strict=True)
+    (check,) = parse_config(text).checks
+    assert check.margin == rounded_up(told)
+    assert told <= check.margin <= 1.34 * told
+    assumed = float(np.std(values[0], ddof=1)) * 0.2**0.5  # correlation 0.9
+    (check,) = parse_config(first_config(qrels, {"old": runs["old"]}, None, "RR", strict=True)).checks
+    assert check.margin == rounded_up(minimum_detectable(assumed, TOPICS, 0.1))
+
+
+def test_attributes_in_memory_need_the_name_of_a_file() -> None:
+    qrels, runs = lists(old=[1, 2] * 12)
+    kinds = {topic: {"kind": "ab"[at % 2]} for at, topic in enumerate(qrels)}
+    with pytest.raises(judged.InputError, match="give attributes_path"):
+        first_config(qrels, runs["old"], attributes=kinds)
+    config = parse_config(first_config(qrels, runs["old"], attributes=kinds, attributes_path="k.csv"))
+    assert (config.attributes, [one.name for one in config.slices]) == ("k.csv", ["kind=a", "kind=b"])
+
+
+def test_a_baseline_from_which_nothing_can_be_told() -> None:
+    qrels, runs = lists(old=[1] * 12)
+    config = parse_config(first_config(qrels, runs["old"], None, ["RR", "GMAP"]))
+    assert [one.margin_relative for one in config.checks] == [0.02, 0.02]

@@ -1,0 +1,191 @@
+"""`judged slices`: what it prints is what `by_slice` and `compare_slices` found."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import judged
+from comparison_made import lists
+from judged.data.write import write_qrels, write_run
+from judged.sample import FOLDER
+from judged.slicing.by_slice import by_slice
+from judged.slicing.comparing import compare_slices
+from judged.slicing.slices import slice_topics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from command_line import Ended
+    from judged.evaluation import Scores
+    from judged.slicing.slices import Slicing
+
+GOOD, BAD = [1] * 12 + [4] * 12 + [2] * 3, [1, 2] * 6 + [5] * 12 + [1] * 3
+KINDS = ["news"] * 12 + ["law"] * 12 + ["rare"] * 3
+SLICES = """
+[[slice]]
+name = "popular"
+expression = "traffic >= 10"
+[[slice]]
+name = "popular law"
+expression = "traffic >= 10 and Kind == 'law'"
+minimum = 5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    qrels, runs = lists(good=GOOD, bad=BAD)
+    write_qrels(judged.Qrels.of(qrels), tmp_path / "qrels.txt")
+    for name, run in runs.items():
+        scored = {topic: {doc: -at for at, doc in enumerate(docs)} for topic, docs in run.items()}
+        write_run(judged.Run.of(scored), tmp_path / f"{name}.run")
+    rows = [f"q{at:02}\t{kind}\t{at}" for at, kind in enumerate(KINDS)]
+    (tmp_path / "known.tsv").write_text("\n".join(["query_id\tKind\ttraffic", *rows]) + "\n")
+    (tmp_path / "slices.toml").write_text(SLICES.replace("Kind", "kind"))
+    return tmp_path
+
+
+CALL = ("slices", "qrels.txt", "bad.run", "good.run", "--attributes", "known.tsv", "-m", "RR")
+
+
+def scores() -> Scores:
+    return judged.evaluate("qrels.txt", ["bad.run", "good.run"], "RR")
+
+
+def slicing(**options: object) -> Slicing:
+    return slice_topics("known.tsv", **({"by": "kind"} | options))
+
+
+@pytest.mark.usefixtures("folder")
+def test_scores_by_slice(run: Callable[..., Ended]) -> None:
+    done = run(*CALL, "--by", "kind", "--weights", "traffic")
+    found = by_slice(scores(), slicing(), weights="traffic")
+    assert (done.code, done.out) == (0, found.text() + "\n")
+    assert done.lines[4].split()[:4] == ["kind=rare", "(few)", "3", "11%"]
+    assert done.lines[6].startswith("traffic-weighted mean")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("option", [("--compare",), ("--baseline", "bad")])
+def test_differences_by_slice(run: Callable[..., Ended], option: tuple[str, ...]) -> None:
+    done = run(*CALL, "--by", "kind", *option, "--alpha", "0.1", "--family", "measure")
+    found = compare_slices(scores(), slicing(), "bad", alpha=0.1, family="measure")
+    assert (done.code, done.out) == (0, found.text() + "\n")
+    assert found.row("kind=law").better == "good"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("form", ["markdown", "csv", "json"])
+def test_forms(run: Callable[..., Ended], form: str) -> None:
+    out = run(*CALL, "--by", "kind", "--format", form).out
+    compared = run(*CALL, "--by", "kind", "--compare", "--format", form).out
+    both = by_slice(scores(), slicing()), compare_slices(scores(), slicing())
+    if form == "json":
+        one, two = json.loads(out), json.loads(compared)
+        assert [one["results"], two["results"]] == [found.to_dict()["results"] for found in both]
+    else:
+        assert [out, compared] == [getattr(found, form)() + "\n" for found in both]
+
+
+@pytest.mark.usefixtures("folder")
+def test_slices_of_ones_own_and_a_minimum(run: Callable[..., Ended]) -> None:
+    out = run(*CALL, "--slices", "slices.toml", "--minimum", "15", "--format", "json").out
+    made = {one["name"]: one for one in json.loads(out)["slices"]}
+    assert {name: (one["minimum"], one["topics"]) for name, one in made.items()} == {
+        "popular": (15, 17), "popular law": (5, 12),
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("folder")
+def test_attributes_are_crossed(run: Callable[..., Ended]) -> None:
+    out = run(*CALL, "--by", "Kind,traffic", "--cross", "--format", "json").out
+    names = [one["name"] for one in json.loads(out)["slices"]]
+    assert names == [
+        "kind=law, traffic 9 to 17", "kind=law, traffic>=18", "kind=news, traffic<9", "kind=news, traffic 9 to 17",
+        "kind=rare, traffic>=18",
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("folder")
+def test_where_leaves_the_topics_of_one_slice(run: Callable[..., Ended]) -> None:
+    out = run(*CALL, "--by", "kind", "--where", "traffic >= 6 and kind != 'rare'", "--format", "json").out
+    found = json.loads(out)
+    assert {one["name"]: one["topics"] for one in found["slices"]} == {"kind=law": 12, "kind=news": 6}
+    assert found["results"][0] == {**found["results"][0], "slice": "all topics", "topics": 18}
+
+
+@pytest.mark.usefixtures("folder")
+def test_slices_by_an_outcome_are_cut_by_the_baseline_and_say_so(run: Callable[..., Ended]) -> None:
+    done = run(*CALL, "--by", "first_relevant", "--baseline", "good", "--format", "json")
+    found = json.loads(done.out)
+    assert {one["name"]: one["topics"] for one in found["slices"]} == {
+        "first_relevant=1": 12, "first_relevant=2-3": 3, "first_relevant=4-10": 12,
+    }  # fmt: skip
+    assert found["warnings"][0].startswith("first_relevant is that of good: on topics where it did badly")
+
+
+def test_the_sample(run: Callable[..., Ended]) -> None:
+    names = ("bm25", "rrf")
+    runs = [str(FOLDER / "runs" / f"{name}.run.gz") for name in names]
+    queries = str(FOLDER / "queries.jsonl")
+    for by in ("query_class", "kind", "words", "relevant"):
+        done = run("slices", str(FOLDER / "qrels.txt"), *runs, "--queries", queries, "--by", by, "-m", "nDCG@10")
+        assert done.code == 0
+        assert done.lines[1].split()[:4] == ["all", "topics", "48", "100%"]
+        assert by in done.lines[2]
+
+
+@pytest.mark.usefixtures("folder")
+def test_head_and_tail_follow_from_traffic(run: Callable[..., Ended]) -> None:
+    """Traffic is 0 to 26, 351 in all: 26 to 19 are 180, the first more than half; 26 to 8 are 323, more than 0.9."""
+    out = run(*CALL, "--by", "frequency", "--format", "json").out
+    found = {one["name"]: one["topics"] for one in json.loads(out)["slices"]}
+    assert found == {"frequency=head": 8, "frequency=tail": 8, "frequency=torso": 11}
+
+
+@pytest.mark.usefixtures("folder")
+def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
+    assert run(*CALL, "--by", "kind", "-o", "made.svg").code == 0
+    assert "kind=law (12)" in (folder / "made.svg").read_text()
+    assert run(*CALL, "--by", "kind", "--compare", "-o", "made.png").code == 0
+    assert (folder / "made.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ((), "nothing to slice by. Fix: give --by NAME, or --slices FILE"),
+        (("--by", "odd"), "no attribute 'odd'"),
+        (("--by", "words"), "the attribute words is in no table, and cannot be derived. Fix: give the topics' texts"),
+        (("--by", "freshness"), "cannot be derived. Fix: give documents with a date."),
+        (("--by", "kind", "--baseline", "odd"), "no run 'odd' to be the baseline. Fix: one of bad, good"),
+        (("--by", "kind", "--compare", "--baseline", "bad"), "both say what is compared"),
+        (("--by", "kind", "--cross"), "--cross needs two things to cross"),
+        (("--by", "kind", "--alpha", "0.1"), "--alpha is of no use without a comparison"),
+        (("--by", "kind", "--compare", "--ci", "t"), "--ci is of no use here"),
+        (("--by", "kind", "--compare", "--weights", "traffic"), "--weights goes with scores by slice"),
+        (("--by", "kind", "--weights", "kind"), "the attribute kind is no number"),
+        (("--by", "kind", "--where", "traffic > 99"), "no topic satisfies --where"),
+        (("--by", "kind", "--where", "import os"), "is no expression"),
+        (("--by", "kind", "--ties", "bounds"), "slices show no bounds"),
+        (("--by", "kind", "-o", "known.tsv", "--format", "csv"), "this file is an input"),
+        (("--by", "kind", "-o", "made.odd"), "no form of a result is known by .odd"),
+    ],
+)
+def test_wrong_input(run: Callable[..., Ended], options: tuple[str, ...], problem: str) -> None:
+    done = run(*CALL, *options)
+    assert done.code == 2
+    assert problem in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_three_runs_have_no_pair(run: Callable[..., Ended]) -> None:
+    done = run(*CALL[:4], "again=good.run", *CALL[4:], "--by", "kind", "--compare")
+    assert "--compare takes two runs, and there are 3" in done.err

@@ -1,0 +1,90 @@
+"""`--where`: the numbers are those of the chosen topics, and nothing is said of the others."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import judged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from command_line import Ended
+
+QRELS = "".join(f"q{at} 0 d 1\n" for at in range(1, 5))
+RUN = "q1 Q0 d 1 2.0 a\nq1 Q0 x 2 1.0 a\nq2 Q0 x 1 2.0 a\nq2 Q0 d 2 1.0 a\nq3 Q0 d 1 2.0 a\nq4 Q0 x 1 2.0 a\n"
+OTHER = "q1 Q0 x 1 2.0 b\nq2 Q0 d 1 2.0 b\nq3 Q0 x 1 2.0 b\nq4 Q0 d 1 2.0 b\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "qrels.txt").write_text(QRELS)
+    (tmp_path / "a.run").write_text(RUN)
+    (tmp_path / "b.run").write_text(OTHER)
+    (tmp_path / "known.csv").write_text("query_id,kind,size\nq1,law,3\nq2,law,4\nq3,news,5\nq4,,6\n")
+    return tmp_path
+
+
+def test_the_mean_is_that_of_the_chosen_topics(run: Callable[..., Ended]) -> None:
+    chosen = ("--attributes", "known.csv", "--where", "kind == 'law'")
+    done = run("evaluate", "qrels.txt", "a.run", "-m", "RR", "--format", "json", "--per-topic", *chosen)
+    made = json.loads(done.out)
+    assert (made["results"][0]["value"], made["results"][0]["per_topic"]) == (0.75, {"q1": 1.0, "q2": 0.5})
+    assert made["where"] == "kind == 'law'"
+    assert made["runs"]["a"]["warnings"] == []  # q3 and q4 are not "not in the qrels": they were not chosen
+    shown = run("evaluate", "qrels.txt", "a.run", "-m", "RR", "--ci", "none", *chosen)
+    assert "over the 2 topics of the qrels where kind == 'law'" in shown.out
+
+
+def test_compare_and_curve_know_it_too(run: Callable[..., Ended]) -> None:
+    chosen = ("--attributes", "known.csv", "--where", "not kind == 'law'")
+    made = json.loads(run("compare", "qrels.txt", "a.run", "b.run", "-m", "RR", "--format", "json", *chosen).out)
+    assert made["measures"][0]["pairs"][0]["test"]["n"] == 2
+    assert made["measures"][0]["pairs"][0]["difference"] == 0.0  # q3 1 against 0, q4 0 against 1
+    drawn = json.loads(run("curve", "qrels.txt", "a.run", "-m", "R@2", "--format", "json", *chosen).out)
+    assert drawn["curves"][0]["mean"] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--where", "size == 'x'"), "the attribute size is a number, and is compared with 'x'"),
+        (("--where", "colour == 'x'"), "no attribute 'colour'"),
+        (("--where", "size > 100"), "no topic satisfies --where 'size > 100'"),
+        (("--where", "__import__('os')"), "cannot stand in a slice's expression"),
+        (("--where", "size > 3", "--topics", "run"), "--topics run counts others"),
+        ((), "--attributes goes with --where"),
+    ],
+)
+def test_what_makes_no_sense_is_said(run: Callable[..., Ended], given: tuple[str, ...], said: str) -> None:
+    done = run("evaluate", "qrels.txt", "a.run", "-m", "RR", "--attributes", "known.csv", *given)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_topics_of_the_source_that_are_left_out_are_remembered() -> None:
+    qrels = judged.Qrels.of({"q1": {"d": 1}, "q2": {"d": 1}})
+    assert qrels.over(["q2", "q9"]).left_out == {"q1"}
+    with pytest.raises(judged.InputError, match="none of the chosen topics has a judgment"):
+        qrels.over(["q9"])
+
+
+def test_scores_over_some_topics_are_the_same_scores() -> None:
+    qrels = {f"q{at}": {"d": 1, "e": 2} for at in range(6)}
+    run = {f"q{at}": {"d": 2.0, "x": 2.0, "e": 1.0} for at in range(6)}
+    scores = judged.evaluate(qrels, run, ["nDCG@10", "RR"], ties="bounds")
+    part = scores.over_topics([query in {"q2", "q4"} for query in scores.query_ids])
+    assert part.query_ids == ("q2", "q4")
+    again = judged.evaluate({query: qrels[query] for query in ("q2", "q4")}, run, ["nDCG@10", "RR"], ties="bounds")
+    assert part.values.tolist() == again.values.tolist()
+    assert part.ranges[0].low.tolist() == again.ranges[0].low.tolist()
+    assert part.aggregate() == again.aggregate()
+    with pytest.raises(judged.InputError, match="no topic is left"):
+        scores.over_topics([False] * 6)
+    with pytest.raises(judged.InputError, match="for 6 topics"):
+        scores.over_topics([True])

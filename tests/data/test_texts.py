@@ -1,0 +1,192 @@
+"""Texts of documents: every form of file, only what is wanted, and what is refused."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from judged.data.texts import Text, Texts, shortened
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = [
+    ("d1", "Income tax", "How it is paid.\nAnd when."),
+    ("d2", "", 'no title, but a comma, "quotes" and é'),
+    ("7", "seven", ""),
+]
+WHOLE = {doc: Text(title, text) for doc, title, text in ROWS}
+FLAT = {doc: Text(title, text.replace("\n", " ")) for doc, title, text in ROWS}
+
+
+def _records(doc: str = "doc_id", text: str = "text") -> list[dict[str, Any]]:
+    return [{doc: row[0], "title": row[1], text: row[2], "other": 3} for row in ROWS]
+
+
+@pytest.mark.parametrize(("doc", "text"), [("doc_id", "text"), ("_id", "body"), ("id", "contents"), ("docno", "text")])
+@pytest.mark.parametrize("wanted", [None, {"d1", "7", "absent"}])
+def test_jsonl(tmp_path: Path, doc: str, text: str, wanted: set[str] | None) -> None:
+    path = tmp_path / "docs.jsonl"
+    path.write_text("\n".join(map(json.dumps, _records(doc, text))) + "\n\n", encoding="utf-8")
+    expected = {key: found for key, found in WHOLE.items() if wanted is None or key in wanted}
+    assert Texts.read(path, wanted).documents == expected
+    for ending, pack in ((".gz", gzip.compress), (".bz2", bz2.compress)):
+        packed = tmp_path / f"docs.jsonl{ending}"
+        packed.write_bytes(pack(path.read_bytes()))
+        assert Texts.read(packed, wanted).documents == expected
+
+
+def test_json_of_both_shapes(tmp_path: Path) -> None:
+    path = tmp_path / "docs.json"
+    path.write_text(json.dumps(_records(), indent=1), encoding="utf-8")
+    assert Texts.read(path).documents == WHOLE
+    path.write_text(json.dumps({row[0]: {"title": row[1], "text": row[2]} for row in ROWS}, indent=1), encoding="utf-8")
+    assert Texts.read(path, {"d2"}).documents == {"d2": WHOLE["d2"]}
+    path.write_text('{"a": "the text"}', encoding="utf-8")
+    assert Texts.read(path).documents == {"a": Text("", "the text")}
+    path.write_text('{\n"a": "the text"\n}', encoding="utf-8")
+    assert Texts.read(path).documents == {"a": Text("", "the text")}
+
+
+@pytest.mark.parametrize("wanted", [None, {"d2", "7"}])
+def test_csv_with_lines_in_a_field_keeps_ids_as_they_are(tmp_path: Path, wanted: set[str] | None) -> None:
+    path = tmp_path / "docs.csv"
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["year", "docno", "title", "body"])
+        writer.writerows([["1999", *row] for row in ROWS] + [["", "007", "", "spy"]])
+    expected = {**WHOLE, "007": Text("", "spy")}
+    expected = {key: found for key, found in expected.items() if wanted is None or key in wanted}
+    assert Texts.read(path, wanted).documents == expected
+
+
+def test_csv_with_a_text_longer_than_a_field_of_pythons_reader_may_be(tmp_path: Path) -> None:
+    path = tmp_path / "docs.csv"
+    path.write_text(f"id,text\na,{'word ' * 400_000}\nb,short\n", encoding="utf-8")
+    assert len(Texts.read(path).text("a")) == 2_000_000
+    assert Texts.read(path).text("b") == "short"
+
+
+def test_tsv_with_and_without_names(tmp_path: Path) -> None:
+    path = tmp_path / "docs.tsv"
+    lines = ["\t".join((doc, title, text.replace("\n", " "))) for doc, title, text in ROWS]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert Texts.read(path).documents == FLAT
+    path.write_text("\n".join(["id\ttitle\ttext", *lines]), encoding="utf-8")
+    assert Texts.read(path).documents == FLAT
+    path.write_text("text\tdoc-id\r\nb c\td1", encoding="utf-8")
+    assert Texts.read(path).documents == {"d1": Text("", "b c")}
+    path.write_text("0\tfirst passage\n1\tsecond\n", encoding="utf-8")
+    assert Texts.read(path, {"1"}).documents == {"1": Text("", "second")}
+    path.write_text("D1\thttp://a\tthe title\tthe body\n", encoding="utf-8")  # as MS MARCO writes documents
+    assert Texts.read(path).documents == {"D1": Text("the title", "the body")}
+
+
+@pytest.mark.parametrize("wanted", [None, {"d1"}])
+def test_parquet_with_numbers_as_ids(tmp_path: Path, wanted: set[str] | None) -> None:
+    path = tmp_path / "docs.parquet"
+    parquet.write_table(pa.table({name: [row[name] for row in _records()] for name in _records()[0]}), path)
+    assert Texts.read(path, wanted).documents == (WHOLE if wanted is None else {"d1": WHOLE["d1"]})
+    parquet.write_table(pa.table({"id": [1, 20], "text": [None, "twenty"]}), path)
+    assert Texts.read(path, {"20", "1"}).documents == {"1": Text("", ""), "20": Text("", "twenty")}
+
+
+def test_the_first_of_a_document_that_stands_twice_is_kept() -> None:
+    assert Texts.of({"a": "x"}, wanted={"b"}).documents == {}
+    assert Texts.of({7: {"text": "x"}}).documents == {"7": Text("", "x")}
+
+
+def test_twice(tmp_path: Path) -> None:
+    path = tmp_path / "docs.jsonl"
+    path.write_text('{"id": "a", "text": "one"}\n{"id": "a", "text": "two"}\n', encoding="utf-8")
+    assert Texts.read(path).text("a") == "one"
+
+
+def test_an_escaped_id_a_nested_one_and_a_number_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "docs.jsonl"
+    lines = [
+        '{"meta": {"id": "zz"}, "id": "caf\\u00e9", "text": "one"}',
+        '{"meta": {"id": "zz"}, "id": "b", "text": "says \\"id\\": \\"c\\""}',
+        '{"ID" : 12, "text": ["p1", "p2"]}',
+    ]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert Texts.read(path, {"café", "b", "12", "c", "zz"}).documents == {
+        "café": Text("", "one"),
+        "b": Text("", 'says "id": "c"'),
+        "12": Text("", "p1\np2"),
+    }
+    assert set(Texts.read(path, {"café"}).documents) == {"café"}
+    assert set(Texts.read(path, {"12"}).documents) == {"12"}
+
+
+def test_what_is_not_wanted_is_not_parsed_and_what_is_must_be_whole(tmp_path: Path) -> None:
+    path = tmp_path / "docs.jsonl"
+    path.write_text('{"id": "a", "text": "one"}\n{"id": "b", "text": broken}\n', encoding="utf-8")
+    assert Texts.read(path, {"a"}).text("a") == "one"
+    with pytest.raises(InputError, match=r"docs.jsonl:2: broken JSON"):
+        Texts.read(path, {"b"})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.jsonl", b'{"text": "x"}\n', r"a.jsonl:1: .* no document with an id"),
+        ("a.jsonl", b'{"id": 1.5, "text": "x"}\n', "ids are text"),
+        ("a.json", b"[1]", "no document"),
+        ("a.json", b'{\n"a": 3}', "no text"),
+        ("a.csv", b"id,year\na,1999\n", "no text among its columns id, year"),
+        ("a.csv", b"name of it\nx\n", "no document id"),
+        ("a.tsv", b"a\tb\tc\td\te\n", "no document id"),
+        ("a.tsv", b"a\tb\nc\n", r"a.tsv:2: 1 fields where 2"),
+        ("a.tsv", b"a\t\xff\n", "cannot be read"),
+        ("a.csv", "id,text\n".encode("utf-16"), "UTF-16"),
+        ("a.parquet", b"PAR1 and nothing", "cannot be read"),
+        ("a.jsonl.gz", gzip.compress(b'{"id": "1", "text": "x"}\n' * 100)[:-20], "cut short"),
+    ],
+)
+def test_refused(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        Texts.read(path)
+
+
+def test_other_kinds_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        Texts.read(tmp_path / "none.jsonl")
+    with pytest.raises(InputError, match="holds no texts"):
+        Texts.of(3)
+    with pytest.raises(InputError, match="is no text"):
+        Texts.of({"a": 3})
+
+
+def test_snippets() -> None:
+    texts = Texts.of(
+        {
+            "repeated": {"title": "flow past a plate", "text": "Flow past a plate .\n the boundary layer"},
+            "title": {"title": "only a title"},
+            "long": "one two three four",
+        }
+    )
+    assert texts.snippet("repeated") == "Flow past a plate . the boundary layer"
+    assert texts.snippet("title") == "only a title"
+    assert texts.snippet("long", 14) == "one two..."
+    assert texts.snippet("long", 18) == "one two three four"
+    assert texts.snippet("absent") == texts.text("absent") == texts.title("absent") == ""
+
+
+@given(st.text("ab c.", max_size=30), st.integers(0, 32))
+def test_a_shortened_text_fits_and_begins_as_the_text_does(text: str, length: int) -> None:
+    found = shortened(text, length)
+    assert len(found) <= length
+    assert found == text if len(text) <= length else text.startswith(found.rstrip("."))

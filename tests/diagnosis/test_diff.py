@@ -1,0 +1,244 @@
+"""`diff`: hand-made rankings, and what each document adds, for every additive measure."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judged import judge, judge_list, sample
+from judged.data.topics import Topics
+from judged.diagnosis.diff.making import diff
+from judged.diagnosis.shares import shares
+from judged.errors import InputError
+from judged.measures import parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+QRELS = {"q1": {"a": 3, "b": 1, "c": 0, "e": 2}, "q2": {"a": 1}, "q3": {"a": 1}}
+A = {
+    "q1": {"b": 9.0, "x": 8.0, "a": 7.0, "c": 6.0, "e": 5.0},
+    "q2": {"a": 2.0, "x": 1.0},
+    "q3": {"a": 2.0, "x": 1.0},
+}
+B = {
+    "q1": {"a": 9.0, "b": 8.0, "e": 7.0, "y": 6.0, "c": 5.0},
+    "q2": {"x": 2.0, "a": 1.0},
+    "q3": {"a": 2.0, "x": 1.0},
+}
+IDEAL = 3 + 2 / math.log2(3) + 0.5
+
+
+def test_rows_ranks_and_moves_by_hand() -> None:
+    (one,) = diff(QRELS, A, B, "q1", measure="nDCG@3", depth=3).topics
+    assert [(row.doc_id, row.first_rank, row.second_rank, row.grade, row.movement) for row in one.rows] == [
+        ("a", 3, 1, 3.0, "up 2"),
+        ("b", 1, 2, 1.0, "down 1"),
+        ("e", 5, 3, 2.0, "up 2"),
+        ("x", 2, None, None, "gone"),
+    ]
+    assert [row.doc_id for row in one.side(0)] == ["b", "x", "a"]
+    assert [row.doc_id for row in one.side(1)] == ["a", "b", "e"]
+    assert one.counts == {"up": 2, "down": 1, "same": 0, "new": 0, "gone": 1}
+    assert one.unjudged == (1, 0)
+    assert one.returned == (5, 5)
+
+
+def test_what_each_document_adds_by_hand() -> None:
+    (one,) = diff(QRELS, A, B, "q1", measure=["nDCG@3", "P@2", "RR"], depth=3).topics
+    added = {row.doc_id: row.changes for row in one.rows}
+    assert added["a"][0] == pytest.approx((3 - 3 / 2) / IDEAL)
+    assert added["b"][0] == pytest.approx((1 / math.log2(3) - 1) / IDEAL)
+    assert added["e"][0] == pytest.approx(2 / 2 / IDEAL)
+    assert added["x"][0] == 0
+    assert [changes[1] for changes in added.values()] == [0.5, 0.0, 0.0, 0.0]  # P@2: a came into the first two
+    assert all(changes[2] is None for changes in added.values())  # reciprocal rank has no shares
+    assert one.below == (0.0, 0.0, None)
+
+
+def test_what_is_not_shown_is_the_rest_of_the_difference() -> None:
+    (one,) = diff(QRELS, A, B, "q1", measure="nDCG@5", depth=1).topics
+    assert {row.doc_id for row in one.rows} == {"a", "b"}
+    shown = sum(row.changes[0] or 0.0 for row in one.rows)
+    assert one.below[0] == pytest.approx((2 / 2 - 2 / math.log2(6)) / IDEAL)  # e rose from 5 to 3
+    assert shown + (one.below[0] or 0.0) == pytest.approx(one.scores[0].difference)
+
+
+def test_topics_that_differ_most_both_ways() -> None:
+    found = diff(QRELS, A, B, measure="nDCG@3", topics=1)
+    assert [(one.query_id, one.outcome) for one in found.topics] == [("q1", "won"), ("q2", "lost")]
+    mean = found.means[0]
+    assert (mean.better, mean.worse, mean.same) == (1, 1, 1)
+    assert mean.first == pytest.approx(((1 + 1.5) / IDEAL + 2) / 3)
+    assert "1 for second, 1 against it" in found.sentences[-1]
+
+
+def test_where_less_is_better_wins_turn_round() -> None:
+    found = diff({"q": {"a": 1, "n": 0}}, {"q": {"n": 2.0, "a": 1.0}}, {"q": {"a": 2.0, "x": 1.0}}, measure="P@1")
+    assert found.topics[0].outcome == "won"
+    fewer = diff({"q": {"a": 1, "n": 0}}, {"q": {"n": 2.0, "a": 1.0}}, {"q": {"a": 2.0}}, measure="NumNonrelRet")
+    (pair,) = fewer.topics[0].scores
+    assert (pair.first, pair.second, fewer.topics[0].outcome) == (1.0, 0.0, "won")
+
+
+def test_nothing_differs() -> None:
+    found = diff(QRELS, A, A)
+    assert found.topics == ()
+    assert found.sentences[-1] == "No topic differs by nDCG@10: there is nothing to show."
+    (same,) = diff(QRELS, A, A, "q1").topics
+    assert same.outcome == "same"
+    assert "stands at the same rank" in same.sentence
+
+
+def test_a_topic_that_a_run_lacks() -> None:
+    found = diff(QRELS, A, {"q1": B["q1"]}, ["q2"])
+    (one,) = found.topics
+    assert one.returned == (2, 0)
+    assert [row.movement for row in one.rows] == ["gone", "gone"]
+    assert found.warnings == ("second returned nothing for 2 of 3 topics; they score 0",)
+    (nothing,) = diff(QRELS, {"q1": A["q1"]}, {"q1": B["q1"]}, "q3").topics
+    assert nothing.rows == ()
+    assert nothing.sentence == "Neither run returned a document."
+
+
+def test_ties_are_broken_as_asked() -> None:
+    tied = {"q2": {"a": 1.0, "x": 1.0}}
+    ranks = {
+        policy: [row.first_rank for row in diff(QRELS, tied, B, "q2", ties=policy).topics[0].rows]
+        for policy in ("docid", "docid-rising")
+    }
+    assert ranks == {"docid": [1, 2], "docid-rising": [2, 1]}  # rows in the order of B: x, a
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"topic": "q9"}, "no topic 'q9'"),
+        ({"second": {"z": {"a": 1.0}}}, "no topic in common"),
+        ({"depth": 0}, "show nothing"),
+        ({"second": {"q1": ["a"]}, "first": {"q1": {"a"}}}, "no ranking"),
+    ],
+)
+def test_refused(change: dict[str, Any], message: str) -> None:
+    given = {"qrels": QRELS, "first": A, "second": B} | change
+    with pytest.raises(InputError, match=message):
+        diff(**given)
+
+
+ADDITIVE = [
+    "P@3", "SetP", "R@3", "SetR", "F@3", "SetF", "Rprec", "RprecMult(factor=2)", "RelP@3", "SetRelP", "RBP(p=0.8)",
+    "Utility", "nDCG@5", "nDCG(gain=exp2)", "nDCG(discount=original)@5", "CG@2", "DCG@5", "IdealDCG@3",
+    "NumNonrelRet", "NumRelRet", "Accuracy(n=50)", "NCG@3", "Fallout(n=50)", "Generality(n=50)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+@settings(max_examples=25)
+@given(
+    grades=st.lists(st.none() | st.integers(0, 3), min_size=1, max_size=7),
+    missing=st.lists(st.integers(0, 3), max_size=3),
+)
+def test_shares_are_what_the_score_is_more_than_that_of_nothing(
+    name: str, grades: list[int | None], missing: list[int]
+) -> None:
+    measure = parse(name)
+    one = judge_list(grades, missing=[*missing, 1])
+    judged_ones = [grade for grade in grades if grade is not None]
+    nothing = judge_list([None] * len(grades), missing=[*judged_ones, *missing, 1])
+    found = shares(one, measure)
+    assert found is not None
+    assert set(found) == set(one.doc)
+    assert sum(found.values()) == pytest.approx(float(measure(one)[0]) - float(measure(nothing)[0]), abs=1e-9)
+
+
+def test_measures_without_shares() -> None:
+    one = judge_list([1, 0, 1])
+    assert all(
+        shares(one, parse(name)) is None
+        for name in ("AP", "RR", "ERR(max=4)@5", "Hole@3", "NumRet", "nDCG(judged_only=true)@5")
+    )
+
+
+def test_sample_scores_are_those_of_the_measure() -> None:
+    runs = {run.name: run for run in sample.runs()}
+    found = diff(sample.qrels(), runs["bm25"], runs["rrf"], measure="nDCG@10", topics=3)
+    measure = parse("nDCG@10")
+    for one in found.topics:
+        values = [float(measure(judge(sample.qrels(), runs[name]).only(one.query_id))[0]) for name in ("bm25", "rrf")]
+        assert [one.scores[0].first, one.scores[0].second] == values
+        rest = one.below[0]
+        assert rest is not None
+        assert sum(row.changes[0] or 0.0 for row in one.rows) + rest == pytest.approx(values[1] - values[0])
+
+
+def test_two_columns_for_a_terminal() -> None:
+    found = diff(QRELS, A, B, "q1", measure="nDCG@3", depth=3, documents={"a": "A title", "e": "Eel"})
+    lines = found.text(width=80).splitlines()
+    head = next(at for at, line in enumerate(lines) if line.startswith("first "))
+    column = (80 - 3) // 2
+    assert lines[head + 1] == f"{'1    1  b':<{column}} │ 1 ↑2 3  a  A title"
+    assert lines[head + 2] == f"{'2 -  -  x':<{column}} │ 2 ↓1 1  b"
+    assert lines[head + 3] == f"{'3    3  a  A title':<{column}} │ 3 ↑2 2  e  Eel"
+    assert all(len(line) <= 80 for line in lines)
+    plain = found.text(width=80, ascii_only=True)
+    assert plain.isascii()
+    assert "| 1 ^2 3  a  A title" in plain
+    coloured = found.text(width=80, colour=True)
+    assert "\x1b[1;32m3\x1b[0m" in coloured  # the highest grade is green
+    assert "\x1b" not in found.text(width=80)
+
+
+def test_lists_stand_below_each_other_where_it_is_narrow() -> None:
+    lines = diff(QRELS, A, B, "q1", depth=2, measure="nDCG@3").text(width=40).splitlines()
+    assert lines[lines.index("first") + 1 :][:5] == ["1    1  b", "2 -  -  x", "second", "1 ↑2 3  a", "2 ↓1 1  b"]
+
+
+def test_wide_characters_keep_the_columns_straight() -> None:
+    texts = {"a": "文書" * 30, "b": "文書", "x": "e\u0301" * 3}
+    lines = diff(QRELS, A, B, "q1", depth=3, measure="nDCG@3", documents=texts).text(width=70).splitlines()
+    head = next(at for at, line in enumerate(lines) if line.startswith("first "))
+    from unicodedata import combining, east_asian_width
+
+    for line in lines[head + 1 : head + 4]:
+        left = line.split(" │ ", maxsplit=1)[0]
+        assert sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in left) == (70 - 3) // 2
+
+
+def test_forms_hold_the_same() -> None:
+    found = diff(QRELS, A, B, ["q1", "q2"], measure=["nDCG@3", "RR"], queries=Topics.of({"q1": "cats", "q2": "dogs"}))
+    made = json.loads(json.dumps(found.to_dict()))
+    assert made["topics"][0]["query"] == "cats"
+    assert made["topics"][1]["scores"]["RR"] == {"first": 1.0, "second": 0.5, "difference": -0.5}
+    assert made["topics"][0]["documents"][0]["changes"]["RR"] is None
+    assert made["topics"][0]["documents"][0]["moved"] == "up"
+    assert made["topics"][0]["documents"][0]["places"] == 2
+    assert found.markdown().count("### Topic") == 2
+    assert "| a | 3 | 3 | 1 | up 2 |" in found.markdown()
+    assert found.documents().header[-2:] == ("adds to nDCG@3", "adds to RR")
+    assert len(found.documents().rows) == sum(len(one.rows) for one in found.topics)
+    assert "topic q1: cats" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("d.jsonl", '{"docno": "a", "title": "One", "text": "x"}\n{"docno": "b", "title": "", "text": "Two  lines"}'),
+        ("d.csv", "docid,text\na,One\nb,Two lines\n"),
+        ("d.ndjson", '{"id": "a", "contents": "One"}\n{"id": "b", "contents": "Two lines"}\n'),
+    ],
+)
+def test_texts_of_files(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    found = diff({"q": {"a": 1}}, {"q": ["a", "b"]}, {"q": ["b", "a", "c"]}, documents=tmp_path / name)
+    assert {row.doc_id: row.text for row in found.topics[0].rows} == {"a": "One", "b": "Two lines", "c": ""}
+
+
+def test_a_file_without_texts_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("docid,length\na,3\n")
+    with pytest.raises(InputError, match="no text among its columns"):
+        diff({"q": {"a": 1}}, {"q": ["a"]}, {"q": ["b", "a"]}, documents=tmp_path / "d.csv")

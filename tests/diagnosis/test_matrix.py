@@ -1,0 +1,203 @@
+"""The performance matrix: cuts, sides, quadrants and changes by hand; the level that its intervals hold."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+
+from judged import evaluate
+from judged.diagnosis.changes import everywhere
+from judged.diagnosis.matrix.making import Matrix, performance_matrix
+from judged.diagnosis.matrix.points import MatrixChoices, points_of, topic_quadrants
+from judged.errors import InputError, MeasureError
+from judged.slicing.slices import slice_topics
+
+TOPICS = [f"q{at:02}" for at in range(60)]
+QRELS = {topic: {"r1": 1, "r2": 1, "n": 0} for topic in TOPICS}
+KNOWN = {topic: {"kind": ("good", "low", "gone")[at % 3], "few": at < 4} for at, topic in enumerate(TOPICS)}
+FILL = [f"x{at}" for at in range(20)]
+
+
+def ranked(at: int, *, damage: bool) -> list[str]:
+    """Rank both relevant documents first; every seventh topic has one of them second, so that topics vary."""
+    docs = ["r1", "r2", *FILL] if at % 7 else ["x0", "r1", "r2", *FILL[1:]]
+    kind = ("good", "low", "gone")[at % 3] if damage else "good"
+    if kind == "low":
+        return [*FILL[:12], "r1", "r2", *FILL[12:]]
+    return FILL if kind == "gone" else docs
+
+
+OLD = {topic: ranked(at, damage=False) for at, topic in enumerate(TOPICS)}
+NEW = {topic: ranked(at, damage=True) for at, topic in enumerate(TOPICS)}
+
+
+def made(**options: object) -> Matrix:
+    cut = slice_topics(KNOWN, ["kind", "few"], minimum=10)
+    given = {"x": "R@20", "slicing": cut, "resamples": 1000, **options}
+    return performance_matrix(QRELS, {"old": OLD, "new": NEW}, **given)
+
+
+def test_quadrants_of_slices() -> None:
+    found = made()
+    told = {(point.run, point.slice): point for point in found.points}
+    assert found.baseline == "old"
+    scores = evaluate(QRELS, {"old": OLD}, ["R@20", "nDCG@10"])
+    assert found.cuts == pytest.approx((scores.value("R@20"), scores.value("nDCG@10")))
+    assert told["new", "kind=low"].quadrant == "ranking problem"
+    assert (told["new", "kind=low"].x.side, told["new", "kind=low"].y.side) == ("not told apart", "below")
+    assert told["new", "kind=gone"].quadrant == "both problems"
+    assert told["new", "kind=good"].quadrant == "not told apart"
+    assert told["new", "all topics"].quadrant == ""
+    small = next(point for point in found.points if point.small)
+    assert (small.slice, small.topics, small.quadrant) == ("few=true", 4, "")
+    assert math.isnan(small.y.low)
+    text = " ".join(found.sentences)
+    assert "new, kind=low: ranking problem (what is relevant is found, and ranked badly): R@20 1.000" in text
+    assert "nDCG@10 0.000 [0.000, " in text
+    assert "below the baseline's 0.9" in text
+    assert "too few topics to be classed: few=true" in text
+
+
+def test_intervals_are_those_of_the_wider_spread_at_the_corrected_level() -> None:
+    scipy_stats = pytest.importorskip("scipy.stats")
+    values = np.array([[0.0, 0.2, 0.4, 0.6, 0.8, 1.0] * 4, [0.5, 0.5, 0.5, 0.5, 0.9, 0.1] * 4, [1.0] * 24])
+    known = {str(at): {"same": at % 6 < 4} for at in range(24)}
+    where = everywhere(24, slice_topics(known, "same", minimum=2, query_ids=[str(at) for at in range(24)]))
+    points = {one.slice: one for one in points_of("r", values, where, (0.5, 0.5), [(0, 1), (0, 1)], MatrixChoices())}
+    same = points["same=true"]
+    t = scipy_stats.t.ppf(1 - 0.05 / 4 / 2, 15)  # two slices, two axes; 16 topics
+    own, whole = values[0, where[-1].mask].std(ddof=1), values[0].std(ddof=1)
+    assert own < whole
+    assert same.x.value == pytest.approx(0.3)
+    assert same.x.high == pytest.approx(0.3 + t * whole / 4)
+    assert same.y.low == pytest.approx(0.5 - t * values[1].std(ddof=1) / 4)  # its own spread is 0
+    all_topics = points["all topics"]
+    assert all_topics.x.high == pytest.approx(0.5 + scipy_stats.t.ppf(0.975, 23) * whole / math.sqrt(24))
+
+
+def test_slices_that_happen_to_be_alike_are_not_told_apart() -> None:
+    """Ten topics of a perfect score among ninety, of which a tenth fail, are no finding."""
+    values = np.ones((3, 100))
+    values[:2, ::10] = 0.0
+    known = {f"{at:03}": {"lucky": 1 <= at % 10 <= 2 and at < 55} for at in range(100)}
+    where = everywhere(100, slice_topics(known, "lucky", minimum=10))
+    points = points_of("r", values, where, (0.9, 0.9), [(0, 1), (0, 1)], MatrixChoices())
+    lucky = next(one for one in points if one.slice == "lucky=true")
+    assert (lucky.topics, lucky.x.value) == (12, 1.0)
+    assert lucky.quadrant == "not told apart"
+
+
+def test_the_level_holds_over_all_slices() -> None:
+    """Slices that say nothing are told apart from the baseline's own mean in at most one of twenty repetitions."""
+    rng = np.random.default_rng(5)
+    false = 0
+    for _ in range(300):
+        x = np.where(rng.random(160) < 0.7, 1.0, rng.random(160))  # skewed, as recall is
+        y = rng.beta(2, 1, size=160)
+        values = np.stack([x, y, np.ones(160)])
+        known = {f"{at:03}": {"luck": f"g{rng.integers(8)}"} for at in range(160)}
+        where = everywhere(160, slice_topics(known, "luck", minimum=10))
+        cuts = (float(x.mean()), float(y.mean()))
+        points = points_of("r", values, where, cuts, [(0, 1), (0, 1)], MatrixChoices())
+        false += any({one.x.side, one.y.side} & {"below", "above"} for one in points)
+    assert false <= 0.05 * 300
+
+
+def test_topics_by_the_cuts_alone() -> None:
+    values = np.array([[0.5, 0.5, 0.4, 0.4, math.nan], [0.3, 0.2, 0.3, 0.2, 1.0]])
+    assert topic_quadrants(values, (0.5, 0.3)) == (
+        "healthy", "ranking problem", "coverage problem", "both problems", "",
+    )  # fmt: skip
+    assert topic_quadrants(values, (0.1 + 0.4 + 1e-16, 0.1 * 3))[0] == "healthy"  # rounding is no difference
+    found = made(cuts=(0.5, 0.5))
+    assert found.counts("new") == {
+        "healthy": sum(name == "healthy" for name in found.topics("new")),
+        "ranking problem": 20, "coverage problem": 0, "both problems": 20,
+    }  # fmt: skip
+    assert sum(found.counts("new").values()) == 60
+
+
+def test_changes_and_lost_topics() -> None:
+    found = made()
+    told = {(one.slice, one.part): one for one in found.changes}
+    assert told["kind=low", "R@20"].found.difference == 0
+    assert told["kind=low", "nDCG@10"].significant
+    assert told["kind=gone", "R@20"].significant
+    assert not told["kind=good", "nDCG@10"].significant
+    tested = [one for one in found.changes if not one.every and not one.small]
+    assert len(tested) == 8  # kind has three values, few one that is large enough: times two axes
+    lost = found.lost["new"]
+    assert lost["R@20"].mask.sum() == 20
+    assert lost["nDCG@10"].mask.sum() == 40
+    assert "new by nDCG@10: 40 of 60 topics lost" in " ".join(found.sentences)
+
+
+def test_given_scores_baseline_and_cuts() -> None:
+    scores = evaluate(QRELS, {"old": OLD, "new": NEW}, ["R@20", "nDCG@10"])
+    found = performance_matrix(scores, x="R@20", baseline="new", resamples=100)
+    assert found.cuts[1] == pytest.approx(scores.value("nDCG@10", "new"))
+    assert {one.system for one in found.changes} == {"old"}
+    assert math.isnan(found.points[0].judged)
+    given = performance_matrix(scores, x="R@20", cuts=(0.5, 0.25), resamples=100)
+    assert (given.cuts, given.given_cuts) == ((0.5, 0.25), True)
+    alone = performance_matrix(evaluate(QRELS, {"old": OLD}, ["R@20", "nDCG@10"]), x="R@20")
+    assert (alone.changes, alone.lost) == ((), {})
+    with pytest.raises(InputError, match="no second run"):
+        alone.changes_table()
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"x": "R@500", "given": True}, "R@500 was not evaluated"),
+        ({"baseline": "none"}, "no run 'none' to be the baseline"),
+        ({"cuts": (math.nan, 0.5)}, "are no numbers"),
+        ({"level": 1.0}, "confidence level"),
+        ({"rate": 0.0}, "false discovery rate"),
+        ({"y": "R@20"}, "both axes are R@20"),
+        ({"y": "NumRelRet"}, "has no mean over topics"),
+        ({"y": "GMAP"}, "has no mean over topics"),
+        ({"y": "Unjudged@10"}, "higher is not better"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options: dict[str, object], why: str) -> None:
+    scores = evaluate(QRELS, {"old": OLD}, ["R@20", "nDCG@10"]) if options.pop("given", False) else None
+    call = made if scores is None else partial(performance_matrix, scores)
+    with pytest.raises((InputError, MeasureError), match=why):
+        call(**options)
+
+
+def test_forms() -> None:
+    found = made()
+    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert document["points"][0]["quadrant"] is None
+    assert document["topics"]["new"]["q01"]["quadrant"] == "ranking problem"
+    assert document["lost"]["new"]["R@20"]["found"][:2] == ["q02", "q05"]
+    rows = list(csv.DictReader(io.StringIO(found.csv())))
+    assert (len(rows), rows[60]["run"], float(rows[61]["nDCG@10"])) == (120, "new", 0.0)
+    assert "ranking problem" in found.text(topics=True)
+    assert "q59" in found.markdown(topics=True)
+    assert "Bonferroni: 4 slices, two axes" in repr(found)
+    assert found.topics_table("new").rows[0][1] == "both problems"
+    with pytest.raises(InputError, match="no run 'z'"):
+        found.topics("z")
+
+
+def test_the_picture_holds_every_topic_and_slice() -> None:
+    pytest.importorskip("altair")
+    found = made()
+    both = json.dumps(found.chart().to_dict())
+    one = json.dumps(found.chart("new").to_dict())
+    for name in ("kind=low", "healthy", "coverage problem", "q59"):
+        assert name in both
+        assert name in one
+    assert both.count('"q59"') == 2
+    assert one.count('"q59"') == 1
+    with pytest.raises(InputError, match="no run 'z'"):
+        found.chart("z")

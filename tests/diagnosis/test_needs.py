@@ -1,0 +1,267 @@
+"""`needs`: numbers by hand, judgments of needs, consistency by the textbook, and that needs count, not queries."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judged import evaluate
+from judged.data import Qrels, Run
+from judged.data.attributes import Attributes
+from judged.data.topics import Topics
+from judged.diagnosis.needs.alike import alike
+from judged.diagnosis.needs.consistency import consistency
+from judged.diagnosis.needs.making import needs
+from judged.diagnosis.needs.variants import by_variant, expand_qrels, needs_of
+from judged.errors import InputError
+from judged.stats.paired import paired_test
+from judged.stats.rbo import rbo
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+QRELS = {"7": {"a": 1}, "8": {"a": 1}, "9": {"a": 1}}
+MAPPING = {"7-1": "7", "7-2": "7", "7-3": "7", "8-1": "8", "8-2": "8", "9-1": "9"}
+
+
+def at(rank: int) -> dict[str, float]:
+    """Give a ranking whose relevant document stands at a rank."""
+    return {("a" if place == rank else f"x{place}"): -float(place) for place in range(1, rank + 1)}
+
+
+OLD = {"7-1": at(1), "7-2": at(2), "7-3": at(4), "8-1": at(2), "8-2": at(2), "9-1": at(1)}
+NEW = {"7-1": at(1), "7-2": at(1), "7-3": at(1), "8-1": at(1), "8-2": at(4), "9-1": at(2)}
+
+
+def test_every_number_by_hand() -> None:
+    found = needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, "RR")
+    assert found.needs == ("7", "8", "9")
+    assert found.query_ids == (("7-1", "7-2", "7-3"), ("8-1", "8-2"), ("9-1",))
+    assert found.mean[0, 0].tolist() == pytest.approx([(1 + 0.5 + 0.25) / 3, 0.5, 1.0])
+    assert found.worst[:, 0].tolist() == [[0.25, 0.5, 1.0], [1.0, 0.25, 0.5]]
+    assert found.best[:, 0].tolist() == [[1.0, 0.5, 1.0], [1.0, 1.0, 0.5]]
+    assert found.variants[0, 0].tolist() == [3, 2, 1]
+    middle = 1.75 / 3
+    seven = math.sqrt(((1 - middle) ** 2 + (0.5 - middle) ** 2 + (0.25 - middle) ** 2) / 2)
+    assert found.deviation[0, 0, :2].tolist() == pytest.approx([seven, 0.0])
+    assert math.isnan(found.deviation[0, 0, 2])  # one wording has no spread
+    old = found.summary("old", "RR")
+    assert old.mean == pytest.approx((middle + 0.5 + 1) / 3)  # each need counts once, 7 no more than 9
+    assert old.worst == pytest.approx((0.25 + 0.5 + 1) / 3)
+    assert old.best == pytest.approx((1 + 0.5 + 1) / 3)
+    assert old.deviation == pytest.approx(seven / 2)
+    assert "the judgments are of needs: each of 6 query variants has those of its need" in found.warnings
+    assert "1 of 3 needs have one wording only: nothing is known of their spread" in found.warnings
+
+
+def test_systems_are_compared_over_needs() -> None:
+    found = needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, "RR")
+    assert found.comparison is not None
+    (pair,) = found.comparison.pairs
+    expected = paired_test(found.mean[0, 0], found.mean[1, 0])
+    assert pair.found.n == 3
+    assert (pair.found.difference, pair.found.p) == (expected.difference, expected.p)
+    assert "over 3 needs" in found.sentences[-1]
+
+
+def test_scores_that_were_already_made_give_the_same() -> None:
+    scores = evaluate(expand_qrels(QRELS, MAPPING), {"old": OLD, "new": NEW}, ["RR", "P@1"])
+    found, direct = needs(scores, MAPPING), needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, ["RR", "P@1"])
+    assert found.mean.tolist() == direct.mean.tolist()
+    assert np.isnan(found.overlap).all()
+    assert not np.isnan(direct.overlap[:, :2]).any()
+    for row, run in enumerate(("old", "new")):
+        one = direct.summary(run, "P@1")
+        assert (one.overlap, one.rbo) == (np.nanmean(direct.overlap[row]), np.nanmean(direct.rbo[row]))
+    assert direct.summary("old").overlap != direct.summary("new").overlap
+
+
+def test_one_run_has_nothing_to_be_compared_with() -> None:
+    found = needs(QRELS, MAPPING, OLD, "RR")
+    assert found.comparison is None
+    assert found.to_dict()["comparison"] == []
+
+
+def test_where_less_is_better_the_highest_is_the_worst() -> None:
+    qrels = {"7": {"a": 1, "n": 0, "m": 0}, "8": {"a": 1}}
+    run = {"7-1": {"n": 2.0, "m": 1.0}, "7-2": {"a": 1.0}, "8-1": {"a": 1.0}}
+    found = needs(qrels, {"7-1": "7", "7-2": "7", "8-1": "8"}, run, ["RR", "Fallout(n=10)"])
+    assert found.worst[0, 1, 0] == pytest.approx(2 / 9)
+    assert found.best[0, 1, 0] == 0.0
+
+
+def test_sums_are_left_out_and_alone_refused() -> None:
+    found = needs(QRELS, MAPPING, OLD, ["RR", "NumRel"])
+    assert found.scores.measure_names == ("RR",)
+    assert "left out, as no means over topics: NumRel" in found.warnings
+    with pytest.raises(InputError, match="NumRel is no mean"):
+        needs(QRELS, MAPPING, OLD, "NumRel")
+
+
+def test_topics_without_a_need_are_left_out_and_named() -> None:
+    qrels = expand_qrels(QRELS, MAPPING)
+    known = {query: need for query, need in MAPPING.items() if need != "9"}
+    found = needs(qrels, known, OLD, "RR")
+    assert found.needs == ("7", "8")
+    assert "left out, as their need is not known: 1 of 6 topics: 9-1" in found.warnings
+    with pytest.raises(InputError, match="no topic has a need"):
+        needs(qrels, {"z": "1"}, OLD, "RR")
+
+
+def test_consistency_is_the_intraclass_correlation() -> None:
+    # Shrout and Fleiss (1979), table 2: six targets, four ratings each; their ICC(1,1) is .17
+    ratings = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float)
+    found = consistency(ratings.ravel(), np.repeat(np.arange(6), 4))
+    assert round(found.value, 2) == 0.17
+    assert found.interval is not None
+    assert 0 <= found.interval[0] <= found.value <= found.interval[1] <= 1
+
+
+def test_consistency_of_groups_of_unequal_size_by_hand() -> None:
+    scores, need = np.array([0.0, 0.2, 0.4, 1.0, 0.8]), np.array([0, 0, 0, 1, 1])
+    between = 3 * (0.2 - 0.48) ** 2 + 2 * (0.9 - 0.48) ** 2  # one degree of freedom
+    within = (0.08 + 0.02) / 3
+    usual = 5 - (9 + 4) / 5
+    part = (between - within) / usual
+    assert consistency(scores, need).value == pytest.approx(part / (part + within))
+
+
+@pytest.mark.parametrize(
+    ("scores", "need", "value"),
+    [
+        ([0.1, 0.1, 0.7, 0.7], [0, 0, 1, 1], 1.0),  # wording does not matter
+        ([0.1, 0.7, 0.1, 0.7], [0, 0, 1, 1], 0.0),  # needs do not differ
+        ([0.3, 0.3, 0.3, 0.3], [0, 0, 1, 1], math.nan),  # nothing varies
+        ([0.1, 0.2, 0.3], [0, 1, 2], math.nan),  # one wording each
+        ([0.1, 0.2, 0.3], [0, 0, 0], math.nan),  # one need
+        ([0.1, 0.1, 0.7, 0.7, math.nan], [0, 0, 1, 1, 1], 1.0),
+    ],
+)
+def test_consistency_at_its_ends(scores: list[float], need: list[int], value: float) -> None:
+    assert consistency(np.array(scores), np.array(need)).value == pytest.approx(value, nan_ok=True)
+
+
+@given(
+    sizes=st.lists(st.integers(1, 4), min_size=2, max_size=5),
+    shift=st.floats(-5, 5),
+    scale=st.floats(0.1, 10),
+    seed=st.integers(0, 1000),
+)
+def test_consistency_knows_neither_zero_nor_unit(sizes: list[int], shift: float, scale: float, seed: int) -> None:
+    need = np.repeat(np.arange(len(sizes)), sizes)
+    scores = np.random.default_rng(seed).random(len(need))
+    one, other = (consistency(values, need) for values in (scores, scores * scale + shift))
+    assert one.value == pytest.approx(other.value, nan_ok=True, abs=1e-7)
+    assert math.isnan(one.value) or 0 <= one.value <= 1
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
+    """100 needs of 3 wordings, half of the variance between needs; wordings taken as topics would be too sure."""
+    rng = np.random.default_rng(5)
+    need = np.repeat(np.arange(100), 3)
+    hits = 0
+    for _ in range(200):
+        scores = rng.normal(size=100)[need] + rng.normal(size=300)
+        found = consistency(scores, need).interval
+        assert found is not None
+        hits += found[0] <= 0.5 <= found[1]
+    assert 184 <= hits <= 197  # 95 %
+
+
+def test_likeness_of_rankings_by_hand() -> None:
+    run = Run.of({"1": {"a": 3.0, "b": 2.0, "c": 1.0}, "2": {"b": 3.0, "a": 2.0, "d": 1.0}, "3": {}, "4": {"a": 1.0}})
+    overlap, biased = alike(run, [["1", "2", "3"], ["4"], ["3", "4"]], depth=3)
+    assert overlap[0] == pytest.approx(2 / 3)
+    assert biased[0] == rbo(np.array([1, 2, 3, 0]), np.array([2, 1, 0, 3])).value
+    assert np.isnan(overlap[1:]).all()  # one wording, or one that returned something
+    shallow, _ = alike(run, [["1", "2"]], depth=1)
+    assert shallow.tolist() == [0.0]
+
+
+def test_likeness_of_many_wordings_is_that_of_some_pairs() -> None:
+    run = Run.of({str(query): {"a": 2.0, f"d{query % 2}": 1.0} for query in range(40)})
+    overlap, _ = alike(run, [[str(query) for query in range(40)]], depth=2)
+    share = 2 * (20 * 19 / 2) / (40 * 39 / 2)  # of the pairs that have both documents in common
+    assert overlap[0] == pytest.approx(share + (1 - share) / 2, abs=0.05)
+
+
+def test_judgments_of_needs_become_those_of_queries() -> None:
+    qrels = Qrels.of([{"query_id": "7", "doc_id": "a", "relevance": 2, "iteration": "s1"},
+                      {"query_id": "7", "doc_id": "a", "relevance": 0, "iteration": "s2"},
+                      {"query_id": "5", "doc_id": "b", "relevance": 1, "iteration": "s1"}])  # fmt: skip
+    made = expand_qrels(qrels, {"7-1": "7", "7-2": "7", "6-1": "6"})
+    assert made.table.to_pylist() == [
+        {"query_id": query, "doc_id": "a", "relevance": grade, "iteration": part}
+        for query in ("7-1", "7-2")
+        for grade, part in ((2.0, "s1"), (0.0, "s2"))
+    ]
+    with pytest.raises(InputError, match="no need of the mapping is judged"):
+        expand_qrels(qrels, {"x": "y"})
+
+
+def test_qrels_are_expanded_where_they_are_of_needs_only() -> None:
+    by_query = Qrels.of({"7-1": {"a": 1}, "7-2": {"a": 1}})
+    assert by_variant(by_query, {"7-1": "7", "7-2": "7"}) == (by_query, "")
+    original, note = by_variant(Qrels.of({"7": {"a": 1}}), {"7": "7", "7-2": "7"})  # the query itself is a wording
+    assert original.topics == ("7", "7-2")
+    assert note
+    with pytest.raises(InputError, match="'2' is a query id and also the name of a need"):
+        by_variant(Qrels.of({"1": {"a": 1}, "2": {"a": 1}}), {"1": "1", "2": "1", "3": "2", "4": "2"})
+
+
+def test_where_needs_are_named(tmp_path: Path) -> None:
+    expected = {"q1": "7", "q2": "7", "q3": "8"}
+    (tmp_path / "needs.csv").write_text("query_id,topic_id,words\nq1,7,3\nq2,7,4\nq3,8,5\n")
+    assert needs_of(tmp_path / "needs.csv") == expected
+    (tmp_path / "zeros.tsv").write_text("query_id\tneed\nq1\t007\nq2\t008\n")
+    assert needs_of(tmp_path / "zeros.tsv") == {"q1": "007", "q2": "008"}
+    topics = Topics.of(
+        {"q1": {"text": "a", "info": "7"}, "q2": {"text": "b", "info": "7"}, "q3": {"text": "c", "info": "8"}}
+    )
+    assert needs_of(topics) == expected  # the only attribute
+    assert needs_of(Attributes.of({"q1": {"b": 7, "need": "x"}, "q2": {"b": 8}}), "b") == {"q1": "7", "q2": "8"}
+    assert needs_of({1: 7, "q2": "8"}) == {"1": "7", "q2": "8"}
+    with pytest.raises(InputError, match="no attribute names the need"):
+        needs_of({"q1": {"a": 1, "b": 2}})
+    with pytest.raises(InputError, match="no attribute 'c'"):
+        needs_of({"q1": {"a": 1, "b": 2}}, "c")
+
+
+def test_the_widest_needs_stand_first_with_their_wordings() -> None:
+    found = needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, "RR", queries={"7-3": "cats", "8-2": "dogs"})
+    table = found.needs_table("old", worst=2)
+    assert [row[:4] for row in table.rows] == [("7", "7-3 cats", "7-1", "3"), ("8", "8-1", "8-1", "2")]
+    assert [row[0] for row in found.needs_table("new").rows] == ["8", "7", "9"]
+    with pytest.raises(InputError, match="no 'other'"):
+        found.needs_table("other")
+
+
+def test_forms_hold_the_same() -> None:
+    found = needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, ["RR", "P@1"], queries={"7-3": "cats", "8-2": "dogs"})
+    made: dict[str, Any] = json.loads(json.dumps(found.to_dict()))
+    assert [one["mean"] for one in made["results"]] == [one.mean for one in found.summaries]
+    assert made["by_need"][2]["results"][0]["deviation"] is None
+    assert [one["measure"] for one in made["comparison"]] == ["RR", "P@1"]
+    assert len(found.long_table().rows) == 2 * 2 * 3
+    assert found.table("P@1").rows[0][0] == "old"
+    text = found.text(width=100)
+    assert "3 needs, worded by 6 queries" in text
+    assert "8: worst 0.250 dogs" in text  # of the run with the higher mean
+    assert "| new |" in found.markdown()
+
+
+def test_the_picture_goes_from_worst_to_best() -> None:
+    pytest.importorskip("altair")
+    from judged.charting import specification
+
+    found = needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, "RR")
+    (rows,) = specification(found.chart("new"))["datasets"].values()
+    assert [(one["need"], one["low"], one["mean"], one["high"]) for one in rows] == [
+        ("7", 1.0, 1.0, 1.0), ("8", 0.25, 0.625, 1.0), ("9", 0.5, 0.5, 0.5),
+    ]  # fmt: skip

@@ -1,0 +1,451 @@
+"""Labels to review: kinds and order by hand, changes against evaluation with the label really changed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import judged
+from judged.data.texts import Texts
+from judged.diagnosis.review.forms import apply_review
+from judged.diagnosis.review.making import KINDS, ReviewList, review
+from judged.errors import InputError, MeasureError
+from judged.slicing.slices import slice_topics
+from strategies import BINARY, collections
+
+pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")  # topics missing from generated runs
+
+MEASURES = ("nDCG@10", "nDCG@2", "AP", "P@5", "RR", "ERR(max=4)", "Bpref", "nDCG(judged_only=true)@3", "R@2", "SetF")
+
+QRELS = {"q1": {"a": 2, "b": 0, "c": 1, "d": 0}, "q2": {"e": 1, "f": 1}, "q3": {"g": 0}}
+RUN = {"q1": ["b", "x", "c", "a"], "q2": ["e", "y"]}
+
+
+def keys(listed: ReviewList) -> list[tuple[str, str, str]]:
+    return [(one.query_id, one.doc_id, one.kind) for one in listed.items]
+
+
+def by_kind(listed: ReviewList) -> dict[str, set[tuple[str, str]]]:
+    return {kind: {(q, d) for q, d, found in keys(listed) if found == kind} for kind in KINDS}
+
+
+def test_kinds_ranks_and_grades_by_hand() -> None:
+    listed = review(QRELS, RUN, measure="P@2")
+    assert by_kind(listed) == {
+        "false positive": {("q1", "b")},
+        "false negative": {("q1", "a"), ("q1", "c"), ("q2", "f")},  # a and c stand lower, f was not returned
+        "unjudged": {("q1", "x"), ("q2", "y")},
+    }
+    found = {(one.query_id, one.doc_id): one for one in listed.items}
+    assert (found["q1", "b"].grade, found["q1", "b"].other_grade, dict(found["q1", "b"].ranks)) == (0, 2, {"run": 1})
+    assert (found["q1", "a"].grade, found["q1", "a"].other_grade, found["q1", "a"].missed) == (2, 0, ())
+    assert (found["q2", "f"].ranks["run"], found["q2", "f"].missed) == (None, ("run",))
+    assert (found["q2", "y"].grade, found["q2", "y"].other_grade) == (None, 2)
+    assert listed.found == {"false positive": 1, "false negative": 3, "unjudged": 2}
+    assert (listed.k, listed.rel, listed.highest) == (2, 1, 2)
+
+
+def test_the_most_informative_label_is_known_by_hand() -> None:
+    # RR of q: 1/4 with d at rank 4; the irrelevant a at rank 1 would make it 1 (+3/4), b at rank 2 1/2 (+1/4),
+    # the unjudged x at rank 3 1/3 (+1/12); if d were not relevant it would be 0 (-1/4), but d is shown, so not wrong.
+    listed = review({"q": {"a": 0, "b": 0, "d": 1}}, {"q": ["a", "b", "x", "d"]}, measure="RR", k=4)
+    assert [(one.doc_id, one.change["run"]) for one in listed.items] == [
+        ("a", 0.75),
+        ("b", 0.25),
+        ("x", pytest.approx(1 / 12)),
+    ]
+
+
+def test_equally_informative_labels_stand_by_topic_and_document() -> None:
+    qrels = {"q2": {"b": 0, "a": 0, "z": 1}, "q1": {"d": 0, "c": 0, "z": 1}}
+    listed = review(qrels, {"q2": ["b", "a"], "q1": ["d", "c"]}, measure="P@2", kinds="false positive")
+    assert [(one.query_id, one.doc_id) for one in listed.items] == [("q1", "c"), ("q1", "d"), ("q2", "a"), ("q2", "b")]
+    assert {one.change["run"] for one in listed.items} == {0.5}
+
+
+def test_what_turns_the_order_of_two_runs_comes_first() -> None:
+    # On q1, RR of old is 1/2 and of new 1/3. b stands first in new alone and would make it 1, so new becomes better.
+    # On q2 both lack everything; z would give both 1: a larger change than any on q1, but nothing turns.
+    qrels = {"q1": {"a": 1, "b": 0, "c": 0}, "q2": {"z": 0, "r": 1}}
+    old = {"q1": ["c", "a", "b"], "q2": ["z", "y"]}
+    new = {"q1": ["b", "c", "a"], "q2": ["z", "w"]}
+    listed = review(qrels, {"old": old, "new": new}, measure="RR", kinds="false positive", k=1)
+    assert [(one.doc_id, one.turns) for one in listed.items] == [("b", True), ("z", False), ("c", False)]
+    first = listed.items[0]
+    assert dict(first.change) == {"old": 0, "new": pytest.approx(2 / 3)}
+    assert first.difference == pytest.approx(2 / 3)
+    assert dict(first.ranks) == {"old": 3, "new": 1}
+    assert listed.turning == 1
+    assert listed.items[2].difference == pytest.approx(0.5 - 1 / 3 - 0.5)  # c: old from 1/2 to 1, new from 1/3 to 1/2
+    assert "1 label would" in " ".join(listed.sentences)
+
+
+def test_a_tie_is_not_turned() -> None:
+    listed = review({"q": {"a": 0, "b": 0}}, {"old": {"q": ["a"]}, "new": {"q": ["b"]}}, measure="P@1")
+    assert [one.turns for one in listed.items] == [False, False]
+    assert {one.difference for one in listed.items} == {-1.0, 1.0}
+
+
+def test_what_is_neither_better_high_nor_low_turns_nothing() -> None:
+    runs = {"old": {"q": ["a", "b"]}, "new": {"q": ["b", "x", "y"]}}
+    qrels = {"q": {"a": 1, "b": 0}}
+    assert review(qrels, runs, measure="NumRelRet", k=3).turning == 0
+    assert review(qrels, runs, measure="P@1", k=3, kinds="false positive").turning == 0  # b would make a tie
+
+
+grade = st.sampled_from((-1.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@given(
+    made=collections(grade=grade, score=st.sampled_from((0.0, 1.0, 2.0, 0.5, -1.0))),
+    k=st.integers(1, 12),
+    rel=st.sampled_from((1.0, 2.0)),
+)
+@settings(max_examples=25)
+def test_the_change_is_that_of_evaluation_with_the_label_really_changed(
+    measure: str, made: tuple[dict[str, Any], dict[str, Any]], k: int, rel: float
+) -> None:
+    qrels, run = made
+    listed = review(qrels, run, measure=measure, k=k, rel=rel)
+    base = scores(qrels, run, measure)
+    for one in listed.items:
+        other = {**qrels, one.query_id: {**qrels[one.query_id], one.doc_id: one.other_grade}}
+        expected = scores(other, run, measure)[one.query_id] - base[one.query_id]
+        assert one.change["run"] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@3", "AP", "Bpref"])
+@given(made=collections(grade=grade), other=collections(), k=st.integers(1, 4))
+@settings(max_examples=25)
+def test_changes_of_two_runs_and_of_their_difference(measure: str, made: Any, other: Any, k: int) -> None:
+    qrels, first = made
+    second = {topic: other[1].get(topic, dict(docs)) for topic, docs in first.items()}
+    second = {topic: {doc: -score for doc, score in docs.items()} for topic, docs in second.items()}
+    listed = review(qrels, {"first": first, "second": second}, measure=measure, k=k)
+    base = [scores(qrels, run, measure) for run in (first, second)]
+    for one in listed.items:
+        query = one.query_id
+        changed = {**qrels, query: {**qrels[query], one.doc_id: one.other_grade}}
+        old = [found[query] for found in base]
+        new = [scores(changed, run, measure)[query] for run in (first, second)]
+        assert list(one.change.values()) == pytest.approx([new[0] - old[0], new[1] - old[1]], abs=1e-12)
+        assert one.difference == pytest.approx((new[1] - new[0]) - (old[1] - old[0]), abs=1e-12)
+        if min(abs(old[1] - old[0]), abs(new[1] - new[0])) > 1e-9 or old[0] == old[1]:
+            assert one.turns == ((old[1] - old[0]) * (new[1] - new[0]) < 0)
+        everywhere = [judged.judge(qrels, run).only(query).everything for run in (first, second)]
+        ranks = [dict(zip(found.doc.to_pylist(), found.rank.tolist(), strict=True)) for found in everywhere]
+        assert list(one.ranks.values()) == [found.get(one.doc_id) for found in ranks]
+    assert [one.turns for one in listed.items] == sorted((one.turns for one in listed.items), reverse=True)
+
+
+def scores(qrels: Any, run: Any, measure: str) -> dict[str, float]:
+    return judged.evaluate(qrels, run, measure).per_topic()["run"][str(judged.parse(measure))]
+
+
+@given(made=collections(grade=grade), k=st.integers(1, 8), rel=st.sampled_from((1.0, 2.0)))
+@settings(max_examples=60)
+def test_kinds_and_counts_against_a_plain_count(made: tuple[Any, Any], k: int, rel: float) -> None:
+    qrels, run = made
+    listed = review(qrels, run, measure="nDCG@10", k=k, rel=rel)
+    every = judged.judge(qrels, run).everything
+    topics, rows = judged.Qrels.of(qrels).topics, zip(every.topic, every.rank, every.doc.to_pylist(), strict=True)
+    first = {(topics[topic], doc) for topic, rank, doc in rows if rank <= k}
+    shown = {(q, d): qrels[q].get(d) for q, d in first}
+    relevant = {(q, d) for q, docs in qrels.items() for d, value in docs.items() if value >= rel}
+    assert by_kind(listed) == {
+        "false positive": {pair for pair, value in shown.items() if value is not None and value < rel},
+        "false negative": relevant - first,
+        "unjudged": {pair for pair, value in shown.items() if value is None},
+    }
+    (rates,) = listed.rates
+    assert rates.returned == len(first)
+    assert rates.returned == rates.false_positives + rates.unjudged + len(relevant & first)
+    assert (rates.relevant, rates.false_negatives) == (len(relevant), len(relevant - first))
+    assert rates.false_negatives >= rates.without_place
+    assert listed.found == {kind: len(pairs) for kind, pairs in by_kind(listed).items()}
+    sizes = [abs(one.change["run"]) for one in listed.items]
+    assert all(left >= right - 1e-11 for left, right in pairwise(sizes))
+
+
+@given(made=collections(grade=st.sampled_from(BINARY)), limit=st.integers(0, 4))
+@settings(max_examples=30)
+def test_limit_and_kinds_take_from_the_same_list(made: tuple[Any, Any], limit: int) -> None:
+    qrels, run = made
+    whole = review(qrels, run, measure="AP", k=3)
+    assert keys(review(qrels, run, measure="AP", k=3, limit=limit)) == keys(whole)[:limit]
+    for kind in KINDS:
+        one = review(qrels, run, measure="AP", k=3, kinds=kind)
+        assert keys(one) == [key for key in keys(whole) if key[2] == kind]
+        assert one.found == whole.found
+
+
+def test_many_variants_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = review(QRELS, RUN, measure="nDCG@3")
+    monkeypatch.setattr("judged.diagnosis.review.relabelling._ROWS", 3)
+    assert review(QRELS, RUN, measure="nDCG@3").to_dict() == whole.to_dict()
+
+
+def test_a_measure_that_asks_for_facts_of_every_document() -> None:
+    facts = {doc: {"length": 40 + at} for at, doc in enumerate("abcdefgxy")}
+    listed = review(QRELS, RUN, measure="TBG", k=2, documents=facts)
+    base = judged.evaluate(QRELS, RUN, "TBG", documents=facts).per_topic()["run"]["TBG"]
+    for one in listed.items:
+        other = {**QRELS, one.query_id: {**QRELS[one.query_id], one.doc_id: one.other_grade}}
+        found = judged.evaluate(other, RUN, "TBG", documents=facts).per_topic()["run"]["TBG"]
+        assert one.change["run"] == pytest.approx(found[one.query_id] - base[one.query_id], abs=1e-12)
+    assert any(one.change["run"] for one in listed.items)
+
+
+def test_rates_by_slice() -> None:
+    kinds = {"q1": {"kind": "law"}, "q2": {"kind": "news"}, "q3": {"kind": "news"}}
+    listed = review(QRELS, RUN, measure="P@2", slicing=slice_topics(kinds, "kind", minimum=2))
+    rates = {one.slice: one for one in listed.rates}
+    assert (rates["kind=law"].topics, rates["kind=law"].small) == (1, True)
+    assert (rates["kind=law"].returned, rates["kind=law"].false_positives, rates["kind=law"].unjudged) == (2, 1, 1)
+    assert (rates["kind=law"].relevant, rates["kind=law"].low, rates["kind=law"].missed) == (2, 2, 0)
+    assert (rates["kind=news"].topics, rates["kind=news"].returned, rates["kind=news"].unjudged) == (2, 2, 1)
+    assert rates["kind=news"].miss_rate == 0.5
+    assert rates[""].false_positive_rate == 1 / 4
+    assert {one.slices for one in listed.items if one.query_id == "q1"} == {("kind=law",)}
+    assert "kind=law (few topics)" in listed.rates_table().text()
+    assert listed.warnings == ("run returned nothing for 1 of 3 topics of the qrels",)
+
+
+def test_slices_with_enough_topics_are_named_and_small_ones_not() -> None:
+    qrels = {f"q{at}": {"r": 1, "n": 0} for at in range(7)}
+    run = {f"q{at}": ["n"] if at < 2 or at == 6 else ["r"] for at in range(7)}
+    kinds = {f"q{at}": {"kind": "bad" if at < 2 else "good" if at < 6 else "few"} for at in range(7)}
+    sliced = slice_topics(kinds, "kind", minimum=2)
+    listed = review(qrels, run, measure="P@1", slicing=sliced)
+    said = next(one for one in listed.sentences if "slices with enough topics" in one)
+    assert "of documents judged not relevant in kind=bad (2 of 2, 2 topics)" in said
+    assert "not among the first 1 in kind=bad (2 of 2, 2 topics)" in said
+    assert "kind=few" not in said
+    assert not any("slices with" in one for one in review(qrels, {t: ["r"] for t in qrels}, slicing=sliced).sentences)
+
+
+def test_documents_without_a_place() -> None:
+    listed = review({"q": {"a": 1, "b": 1, "c": 1}}, {"q": ["a", "b"]}, measure="P@1")
+    (rates,) = listed.rates
+    assert (rates.relevant, rates.low, rates.missed, rates.without_place) == (3, 1, 1, 2)
+
+
+def test_undefined_scores_have_no_change_and_come_last() -> None:
+    listed = review(
+        {"q1": {"a": 0}, "q2": {"b": 0, "c": 1}}, {"q1": ["a"], "q2": ["b"]}, measure="AP(undefined=skip)@1"
+    )
+    # c is all that is relevant to q2, and b could be relevant; a would make q1 count, which does not now
+    unknown = [(one.doc_id, math.isnan(one.change["run"])) for one in listed.items]
+    assert unknown == [("b", False), ("a", True), ("c", True)]
+    assert listed.to_dict()["items"][-1]["change"] == {"run": None}
+    assert listed.table().rows[-1][-1] == "-"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"k": 0}, "first 0 documents"),
+        ({"rel": 0}, "level 0"),
+        ({"rel": math.nan}, "level nan"),
+        ({"limit": -1}, "limit of -1"),
+        ({"kinds": "wrong"}, "no kind 'wrong'"),
+        ({"kinds": ()}, "no kind of label"),
+        ({"ties": "rank"}, "no rank column"),
+    ],
+)
+def test_refused_options(options: dict[str, Any], said: str) -> None:
+    run = {"q1": {"a": 1.0}}
+    with pytest.raises(InputError, match=said):
+        review(QRELS, run, **options)
+
+
+def test_refused_measures_and_runs() -> None:
+    with pytest.raises(MeasureError, match="every label"):
+        review(QRELS, RUN, measure="alpha_nDCG@10")
+    with pytest.raises(MeasureError, match="all topics"):
+        review(QRELS, RUN, measure="Hole@10")
+    with pytest.raises(InputError, match="without scores"):
+        review(QRELS, {"q1": {"a", "b"}})
+
+
+def with_texts(**options: Any) -> ReviewList:
+    queries = {"q1": "income tax", "q2": {"text": "peace", "kind": "news"}}
+    docs = {"b": {"title": "the title", "text": "one\ttwo\nthree " + "long " * 300}, "x": "an unjudged one"}
+    return review(QRELS, RUN, measure="P@2", queries=queries, docs=docs, **options)
+
+
+def test_texts_are_carried_by_items_and_forms() -> None:
+    listed = with_texts()
+    found = {one.doc_id: one for one in listed.items}
+    assert (found["b"].query, found["b"].title) == ("income tax", "the title")
+    assert (found["x"].title, found["x"].text) == ("", "an unjudged one")
+    assert "    query: income tax" in listed.text()
+    assert "    document: the title: one two three long" in listed.text(width=60)
+    assert "| an unjudged one |" in listed.markdown()
+    assert Texts.of({"a": "x"}).documents.keys() == {"a"}
+
+
+def test_csv_and_jsonl_hold_everything() -> None:
+    listed = with_texts()
+    rows = list(csv.DictReader(io.StringIO(listed.csv())))
+    records = [json.loads(line) for line in listed.jsonl().splitlines()]
+    assert [row["doc_id"] for row in rows] == [one["doc_id"] for one in records] == [one.doc_id for one in listed.items]
+    for row, record, one in zip(rows, records, listed.items, strict=True):
+        assert float(row["change run"]) == record["change"]["run"] == one.change["run"]
+        assert (row["grade"] or None) == (None if one.grade is None else f"{one.grade:g}")
+        assert (row["rank run"] or None) == (None if record["ranks"]["run"] is None else str(record["ranks"]["run"]))
+        assert row["text"] == record["text"] == one.text
+    assert json.loads(json.dumps(listed.to_dict()))["items"] == records
+
+
+def test_the_form_is_blind_and_comes_back() -> None:
+    listed = with_texts()
+    rows = list(csv.DictReader(io.StringIO(listed.tsv()), delimiter="\t"))
+    assert list(rows[0]) == ["query_id", "doc_id", "relevance", "new_grade", "query", "title", "text"]
+    assert [(row["query_id"], row["doc_id"]) for row in rows] == [(one.query_id, one.doc_id) for one in listed.items]
+    assert {row["new_grade"] for row in rows} == {""}
+    assert max(len(row["text"]) for row in rows) <= 1000
+
+
+def filled(listed: ReviewList, grades: dict[tuple[str, str], object]) -> str:
+    rows = list(csv.DictReader(io.StringIO(listed.tsv()), delimiter="\t"))
+    for row in rows:
+        row["new_grade"] = str(grades.get((row["query_id"], row["doc_id"]), ""))
+    target = io.StringIO()
+    writer = csv.DictWriter(target, list(rows[0]), delimiter="\t")
+    writer.writeheader()
+    writer.writerows(rows)
+    return target.getvalue()
+
+
+def test_new_grades_are_put_into_the_judgments(tmp_path: Any) -> None:
+    path = tmp_path / "reviewed.tsv"
+    path.write_text(filled(with_texts(), {("q1", "b"): 3, ("q1", "x"): 0, ("q2", "f"): "0.5"}), encoding="utf-8-sig")
+    qrels = judged.Qrels.of(QRELS)
+    new = apply_review(qrels, path)
+    expected = {
+        "q1": {"a": 2, "b": 3, "c": 1, "d": 0, "x": 0},
+        "q2": {"e": 1, "f": 0.5},
+        "q3": {"g": 0},
+    }
+    assert as_dict(new) == expected
+    assert as_dict(qrels) == QRELS
+    path.write_text(path.read_text(encoding="utf-8-sig").replace("\t", ","))
+    assert as_dict(apply_review(QRELS, path)) == expected
+
+
+def as_dict(qrels: judged.Qrels) -> dict[str, dict[str, float]]:
+    made: dict[str, dict[str, float]] = {}
+    for row in qrels.table.to_pylist():
+        made.setdefault(row["query_id"], {})[row["doc_id"]] = row["relevance"]
+    return made
+
+
+@given(made=collections(grade=grade), data=st.data())
+@settings(max_examples=40)
+def test_any_form_comes_back_whatever_the_ids(made: tuple[Any, Any], data: st.DataObject) -> None:
+    qrels, run = made
+    listed = review(qrels, run, measure="P@3")
+    pairs = [(one.query_id, one.doc_id) for one in listed.items]
+    if not pairs:
+        return
+    chosen = data.draw(st.lists(st.sampled_from(pairs), min_size=1, unique=True))
+    rows = list(csv.DictReader(io.StringIO(filled(listed, dict.fromkeys(chosen, 7))), delimiter="\t"))
+    new = as_dict(apply_review(qrels, rows))
+    expected = {q: dict(docs) for q, docs in qrels.items()}
+    for query, doc in chosen:
+        expected[query][doc] = 7
+    assert new == expected
+
+
+def test_the_scores_of_reviewed_judgments_change_as_the_list_said() -> None:
+    listed = review(QRELS, RUN, measure="nDCG@2")
+    base = scores(QRELS, RUN, "nDCG@2")
+    for one in listed.items:
+        new = apply_review(QRELS, [{**vars(one), "relevance": one.grade, "new_grade": one.other_grade}])
+        assert scores(new, RUN, "nDCG@2")[one.query_id] - base[one.query_id] == pytest.approx(one.change["run"])
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"doc_id": "a", "new_grade": 1}, "no column query_id"),
+        ({"query_id": "q1", "doc_id": "a"}, "no column new_grade"),
+        ({"query_id": "q1", "doc_id": "a", "new_grade": ""}, "no new grade is filled in"),
+        ({"query_id": "q1", "doc_id": "a", "new_grade": "good"}, "'good' is no number"),
+        ({"query_id": "q1", "doc_id": "a", "new_grade": "inf"}, "'inf' is no number"),
+        ({"query_id": "q9", "doc_id": "a", "new_grade": 1}, "no topic 'q9'"),
+        ({"query_id": "q1", "doc_id": "a", "relevance": 1, "new_grade": 1}, "has grade 1, the qrels say 2"),
+        ({"query_id": "q1", "doc_id": "a", "relevance": "", "new_grade": 1}, "has grade none, the qrels say 2"),
+        ({"query_id": "q1", "doc_id": "x", "relevance": 0, "new_grade": 1}, "has grade 0, the qrels say none"),
+        ({"query_id": "q1", "doc_id": "a", "relevance": "two", "new_grade": 1}, "has grade nan"),
+    ],
+)
+def test_what_does_not_fit_is_refused(row: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        apply_review(QRELS, [row])
+
+
+def test_more_that_does_not_fit(tmp_path: Any) -> None:
+    row = {"query_id": "q1", "doc_id": "a", "new_grade": 1}
+    with pytest.raises(InputError, match=r"two new grades, 1 and 3"):
+        apply_review(QRELS, [row, {**row, "new_grade": 3}])
+    several = judged.Qrels.of([{"query_id": "q1", "doc_id": "a", "iteration": at, "relevance": 1} for at in "12"])
+    with pytest.raises(InputError, match="several labels"):
+        apply_review(several, [row])
+    with pytest.raises(InputError, match="no reviewed list"):
+        apply_review(QRELS, 3)
+    path = tmp_path / "form.tsv"
+    path.write_bytes(b"query_id\tdoc_id\tnew_grade\nq1\ta\t\xff\n")
+    with pytest.raises(InputError, match="UTF-8"):
+        apply_review(QRELS, path)
+    path.write_text("query_id\tdoc_id\tnew_grade\nq1\ta\t1\nq9\ta\t1\n")
+    with pytest.raises(InputError, match=r"form.tsv:3: the qrels have no topic"):
+        apply_review(QRELS, path)
+
+
+def test_sentences_give_every_count() -> None:
+    said = " ".join(review(QRELS, RUN, measure="P@2", limit=2).sentences)
+    assert "of the 4 documents among the first 2 of 3 topics, 1 (25.0%) are judged not relevant and 2 (50.0%)" in said
+    assert "Of 4 relevant documents 3 (75.0%) are not among them: 2 stand lower, 1 were not returned" in said
+    assert "1 false positive, 3 false negatives, 2 unjudged; the 2 most informative are listed" in said
+
+
+def test_many_runs_are_summed_up() -> None:
+    runs = {f"r{at}": {"q": ["b", "a"] if at < 2 else ["a", "b"]} for at in range(6)}
+    listed = review({"q": {"a": 1, "b": 0}}, runs, measure="RR", k=1)
+    assert listed.table().header == ("topic", "document", "kind", "grade", "other", "in first 1 of", "largest change",
+                                     "difference", "turns")  # fmt: skip
+    assert listed.table().rows == (
+        # without a, RR falls from 1 to 0 for four runs, and from 1/2 for two
+        ("q", "a", "false negative", "1", "0", "4 of 6 runs", "-1.0000", "+0.0000", ""),
+        ("q", "b", "false positive", "0", "1", "2 of 6 runs", "+0.5000", "+0.0000", ""),
+    )
+    said = " ".join(listed.sentences)
+    assert "r1: of the 1 documents" in said
+    assert "r2: of" not in said
+    assert "The 4 other runs are in the table of rates." in said
+    assert len(listed.rates_table().rows) == 6
+
+
+def test_depth_and_ties_are_those_of_judge() -> None:
+    run = {"q1": {"a": 1.0, "b": 1.0, "c": 0.5, "x": 0.25}}  # by falling id b stands before a
+    ranks = {one.doc_id: one.ranks["run"] for one in review(QRELS, run, measure="P@1", kinds="false positive").items}
+    assert ranks == {"b": 1}
+    rising = review(QRELS, run, measure="P@1", ties="docid-rising")
+    assert [one.doc_id for one in rising.items if one.kind == "false positive"] == []
+    shallow = {(one.query_id, one.doc_id): one for one in review(QRELS, run, measure="AP", k=10, depth=2).items}
+    assert shallow["q1", "c"].missed == ("run",)
+    assert ("q1", "x") not in shallow
+    base = judged.evaluate(QRELS, run, "AP", depth=2).per_topic()["run"]["AP"]["q1"]
+    new = judged.evaluate({"q1": {**QRELS["q1"], "b": 2}}, run, "AP", depth=2).per_topic()["run"]["AP"]["q1"]
+    assert shallow["q1", "b"].change["run"] == pytest.approx(new - base)

@@ -1,0 +1,333 @@
+"""The split of a loss into stages: by hand, against enumeration, and its sums."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import judged
+from judged import evaluate, judge, judge_list, parse
+from judged.diagnosis.matrix.making import performance_matrix
+from judged.diagnosis.stages.making import Stages, stages
+from judged.diagnosis.stages.parts import Cut, verdict_names
+from judged.diagnosis.stages.tracing import Through, best_order, check_measure, traced
+from judged.errors import InputError, MeasureError
+from judged.slicing.slices import Slice, slice_topics
+
+SPLIT = (
+    "nDCG", "nDCG@3", "nDCG(gain=exp2)@2", "nDCG(judged_only=true)@3", "DCG@3", "CG@2", "AP", "AP(rel=2)", "AP@3", "RR",
+    "RR(rel=2)@2", "P@3", "R@3", "F@3", "Success@2", "Rprec", "RBP(p=0.8)", "RBP(p=0.8)@3", "ERR(max=3)@3", "Bpref",
+    "InfAP", "GAP", "AP11", "RelP@3", "NCG@3", "Compat", "BinG",
+)  # fmt: skip
+GRADES = st.one_of(st.none(), st.sampled_from([-1, 0, 0, 1, 1, 2, 3]))
+
+QRELS = {
+    "a": {"d1": 2, "d2": 1, "d3": 1, "n": 0},  # found, one below the depth
+    "b": {"d1": 1, "d2": 1},  # one found
+    "c": {"d1": 1},  # missing from the run
+    "d": {"n": 0},  # nothing relevant
+}
+RUN = {
+    "a": ["x", "d2", "d1", "y", "d3"],
+    "b": ["d2", "x", "y", "z"],
+    "d": ["n"],
+}
+LOG3 = math.log2(3)
+
+
+def made(**options: object) -> Stages:
+    return stages(QRELS, RUN, depth=3, **options)
+
+
+def test_by_hand() -> None:
+    found = made(measure="DCG@2")
+    trace = found.trace
+    assert found.query_ids == ("a", "b", "c", "d")
+    np.testing.assert_allclose(trace.best, [2 + 1 / LOG3, 1 + 1 / LOG3, 1, 0])
+    np.testing.assert_allclose(trace.stages[0].attainable, [2 + 1 / LOG3, 1, 0, 0])
+    np.testing.assert_allclose(trace.score, [1 / LOG3, 1, 0, 0])
+    np.testing.assert_allclose(trace.parts, [[0, 1 / LOG3, 1, 0], [2, 0, 0, 0]])
+    assert trace.recall.tolist() == [2 / 3, 0.5, 0, 0]
+    assert (trace.found.tolist(), trace.relevant.tolist()) == ([2, 1, 0, 0], [3, 2, 1, 0])
+    assert trace.judged[[0, 3]].tolist() == pytest.approx([2 / 3, 1.0])
+    assert found.verdicts == ("found but ranked badly", "not found", "not found", "nothing relevant")
+
+
+def test_where_each_relevant_document_was_lost() -> None:
+    rows = made(measure="RR@1").documents_table().rows
+    assert rows == (
+        ("a", "d1", "2", "ranked low", "3", "3"),
+        ("a", "d2", "1", "ranked low", "2", "2"),
+        ("a", "d3", "1", "below the depth", "5", "-"),
+        ("b", "d1", "1", "not returned", "-", "-"),
+        ("c", "d1", "1", "not returned", "-", "-"),
+    )
+    assert made().documents_table("b").rows == (("b", "d1", "1", "not returned", "-", "-"),)
+    with pytest.raises(InputError, match="no topic 'z'"):
+        made().documents_table("z")
+
+
+@pytest.mark.parametrize("name", SPLIT)
+@settings(max_examples=8)
+@given(grades=st.lists(GRADES, min_size=1, max_size=5), missing=st.lists(st.integers(0, 3), max_size=3))
+def test_the_attainable_score_is_the_best_of_all_orders(
+    name: str, grades: list[int | None], missing: list[int]
+) -> None:
+    measure = parse(name)
+    check_measure(measure)
+    if all(grade is None for grade in grades) and not missing:
+        return
+    listed = judge_list(grades, missing=missing)
+    best = max(measure(judge_list(list(order), missing=missing))[0] for order in set(permutations(grades)))
+    attained = measure(best_order(listed))[0]
+    assert attained == pytest.approx(best, abs=1e-12)
+    assert measure(listed.ideal)[0] >= attained - 1e-12
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from("abcdef"),
+        st.tuples(st.permutations(range(8)), st.lists(st.integers(-1, 3), min_size=8, max_size=8)),
+        min_size=1,
+    ),
+    st.integers(1, 8),
+    st.sampled_from(["nDCG@3", "AP", "RR", "P@3", "DCG"]),
+)
+def test_parts_add_up_and_are_never_negative(
+    topics: dict[str, tuple[list[int], list[int]]], depth: int, measure: str
+) -> None:
+    qrels = {topic: {f"d{at}": grade for at, grade in enumerate(grades)} for topic, (_, grades) in topics.items()}
+    run = {topic: [f"d{at}" for at in order[:6]] for topic, (order, _) in topics.items()}
+    other = {topic: run[topic][::-1] for topic in topics}
+    found = stages(qrels, run, measure=measure, depth=depth, against=other, resamples=100)
+    for trace in (found.trace, found.against):
+        assert trace is not None
+        np.testing.assert_allclose(trace.parts.sum(axis=0), trace.best - trace.score, atol=1e-12)
+        assert (trace.parts >= 0).all()
+        assert not trace.foreign.any()
+    assert found.against is not None
+    change = found.trace.score - found.against.score
+    np.testing.assert_allclose((found.against.parts - found.trace.parts).sum(axis=0), change, atol=1e-12)
+    whole = {one.part: one.found.difference for one in found.changes if one.every}
+    assert whole["candidates"] + whole["ranking"] == pytest.approx(whole["score"], abs=1e-12)
+
+
+def test_the_score_of_a_final_ranking_is_that_of_evaluate() -> None:
+    final = {"a": ["d1", "x", "d2"], "b": ["x", "d2", "y"], "c": ["u"], "d": ["n"]}
+    found = stages(QRELS, RUN, final, "nDCG@10", depth=3)
+    scores = evaluate(QRELS, {"final": final}, ["nDCG@10", "Judged@10"])
+    assert found.trace.score.tolist() == scores.values[0, 0].tolist()
+    assert found.parts[0].score.value == pytest.approx(scores.value("nDCG@10"))
+    first, second = found.warnings
+    assert first.startswith(
+        "run: 1 of its documents, on 1 topic, are not among the first 3 of run; 0 of them are relevant"
+    )
+    assert second == "run: returned nothing for 1 of 4 topics: nothing is found there"
+    assert found.trace.candidates == "run"
+
+
+def test_documents_that_are_no_candidates_are_counted() -> None:
+    final = {"a": ["d1", "d2", "d3"], "b": ["d2", "d1"], "c": ["d1", "q"]}
+    found = stages(QRELS, RUN, final, "nDCG@10", depth=3)
+    assert found.trace.foreign.tolist() == [1, 1, 2, 0]
+    assert found.trace.parts[1, 2] == -1  # nothing among the candidates, and ranked first all the same
+    assert (
+        "4 of its documents, on 3 topics, are not among the first 3 of run; 3 of them are relevant and on the page"
+        in found.warnings[0]
+    )
+    np.testing.assert_allclose(found.trace.parts.sum(axis=0), found.trace.best - found.trace.score, atol=1e-12)
+
+
+def test_what_looks_below_the_depth_says_so() -> None:
+    found = made(measure="AP")
+    assert "AP looks below rank 3" in found.warnings[0]
+    cut = judge(QRELS, RUN, depth=3)
+    assert found.trace.score.tolist() == parse("AP")(cut).tolist()
+    assert all("looks below" not in text for text in made(measure="RR@3").warnings)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("SetR", "does not look at the order"),
+        ("Judged@10", "best grades first"),
+        ("GMAP", "geometric mean"),
+        ("AlphanDCG@10", "best grades first"),
+        ("nDCG(gain={1:3,2:1})@10", "best grades first"),
+    ],
+)
+def test_measures_that_cannot_be_split_are_refused(name: str, why: str) -> None:
+    with pytest.raises(MeasureError, match=why):
+        made(measure=name)
+
+
+def test_which_topics_count() -> None:
+    assert made(topics="both").query_ids == ("a", "b", "d")
+    assert made(topics="both", against={"a": ["d1"], "q": ["x"]}).query_ids == ("a",)
+    with pytest.raises(InputError, match="no topic policy 'run'"):
+        made(topics="run")
+    with pytest.raises(InputError, match="no topic in common"):
+        stages(QRELS, {"z": ["d"]})
+    skipped = made(measure="nDCG(undefined=skip)@10")
+    assert np.isnan(skipped.trace.score).tolist() == [False, False, False, True]
+    assert (skipped.parts[0].topics, skipped.verdicts[3]) == (3, "nothing relevant")
+
+
+def big(topics: int = 40) -> tuple[dict[str, dict[str, int]], dict[str, list[str]], dict[str, list[str]]]:
+    """Give qrels, a run with the relevant document first, and one that lost it on even topics, and pushed it on odd."""
+    qrels = {f"q{at:02}": {"rel": 1} for at in range(topics)}
+    good = {topic: ["rel", *(f"x{at}" for at in range(20))] for topic in qrels}
+    bad = {
+        topic: docs[1:] if at % 2 == 0 else [*docs[1:15], "rel", *docs[15:]]
+        for at, (topic, docs) in enumerate(good.items())
+    }
+    return qrels, good, bad
+
+
+def test_two_systems_and_slices() -> None:
+    qrels, good, bad = big()
+    known = {topic: {"side": "even" if at % 2 == 0 else "odd", "few": at < 5} for at, topic in enumerate(qrels)}
+    cut = slice_topics(known, ["side", "few"], minimum=10)
+    found = stages(qrels, bad, against=good, slicing=cut, resamples=999)
+    told = {(one.slice, one.part): one for one in found.changes}
+    assert told["all topics", "candidates"].found.difference == -0.5
+    assert told["side=even", "candidates"].found.difference == told["side=odd", "ranking"].found.difference == -1
+    assert told["side=even", "ranking"].found.difference == told["side=odd", "candidates"].found.difference == 0
+    small = told[next(name for name, part in told if "few" in name and told[name, part].small), "score"]
+    assert math.isnan(small.found.p)
+    assert not small.significant
+    # four slices, one of them too small: Holm over 3 x 2 parts; p of 20 equal signs is 1 / 1000 at 999 resamples
+    assert told["side=even", "candidates"].found.adjusted == pytest.approx(6 * told["side=even", "candidates"].found.p)
+    lost = found.lost
+    assert lost["candidates"].mask.tolist() == [at % 2 == 0 for at in range(40)]
+    assert lost["ranking"].mask.tolist() == [at % 2 == 1 for at in range(40)]
+    assert found.lost_kinds[:2] == ("candidates", "ranking")
+    said = " ".join(found.sentences)
+    assert "run scores 1.0000 lower than run" in said
+    assert "side=even: lost by candidates, -1.0000" in said
+    assert "side=odd: lost by ranking, -1.0000" in said
+    assert "40 of 40 topics lost 1 or more, where 0 gained as much" in said
+    assert "20 by candidates, 20 by ranking." in said
+    assert "By candidates alone, whatever the other parts did: 20 of 40 topics lost 1 or more" in said
+    assert found.parts[1].losses[0].low == found.parts[1].losses[0].value == 1
+
+
+def test_a_pair_of_candidates_and_final_ranking_is_a_system_too() -> None:
+    qrels, good, bad = big()
+    found = stages(qrels, good, bad, against=(good, good), resamples=100)
+    assert found.against is not None
+    whole = {one.part: one.found.difference for one in found.changes if one.every}
+    assert whole == {"score": -1.0, "candidates": 0.0, "ranking": -1.0}
+    same = stages(qrels, good, against=good)
+    assert "score the same in nDCG@10, and lose it in the same parts" in same.sentences[0]
+
+
+def test_a_part_counts_from_a_share_of_the_best_and_of_the_loss_on() -> None:
+    # R@5 of 10 relevant: candidates hold 4, of which 3 are shown: best 0.5, lost 0.1 and 0.1
+    qrels = {"q": {f"d{at}": 1 for at in range(10)}}
+    run = {"q": ["d0", "d1", "d2", "x", "y", "d3", "z"]}
+    assert stages(qrels, run, measure="R@5").verdicts == ("both",)
+    assert stages(qrels, run, measure="R@5", least=0.21).verdicts == ("healthy",)
+    assert stages(qrels, run, measure="R@5", least=0.2).verdicts == ("both",)
+    run = {"q": ["x", "d1", "y", "z", "w", "d3", "d4"]}  # 0.2 by candidates, 0.2 by ranking
+    assert stages(qrels, run, measure="R@5", share=0.49).verdicts == ("both",)
+    run = {"q": ["x", "d1", "y", "z", "w", "d3"]}  # 0.3 by candidates, 0.1 by ranking
+    assert stages(qrels, run, measure="R@5", share=0.3).verdicts == ("not found",)
+    assert stages(qrels, run, measure="R@5", share=0.25).verdicts == ("both",)
+
+
+def test_a_pipeline_may_have_more_stages() -> None:
+    """Retrieval passes 4 on, a first reranker 2, and the second one orders these."""
+    qrels = {"q": {"a": 3, "b": 2, "c": 1}, "p": {"a": 1}}
+    first = judge(qrels, {"q": ["x", "b", "y", "a", "c"], "p": ["x", "y", "z", "w", "a"]})
+    second = judge(qrels, {"q": ["b", "x", "a", "y"], "p": ["x", "y"]})
+    third = judge(qrels, {"q": ["x", "b"], "p": ["y", "x"]})
+    steps = [Through("retrieval", first, 4), Through("first", second, 2)]
+    found = traced(steps, third, parse("DCG@3"), parse("R@4"), parse("Judged@10"))
+    assert found.parts[:, 1].tolist() == pytest.approx([1 / 2, 3 + 2 / LOG3 - 2, 2 - 2 / LOG3])
+    assert found.parts[:, 0].tolist() == [1, 0, 0]
+    assert [stage.attainable[1] for stage in found.stages] == pytest.approx([3 + 2 / LOG3, 2])
+    assert verdict_names(found, Cut(least=0.05)) == ("not found", "lost at stage 2 and stage 3")
+
+
+def test_a_deeper_recall_and_measures_by_class() -> None:
+    found = stages(QRELS, RUN, depth=3, recall="R@5", measure=judged.nDCG(cutoff=10))
+    assert found.trace.recall.tolist() == [1, 0.5, 0, 0]
+    assert stages(QRELS, RUN, measure=judged.RR).measure == parse("RR")
+    with pytest.raises(InputError, match="are 2 measures"):
+        stages(QRELS, RUN, measure="P@5,10")
+
+
+def test_options_that_make_no_sense() -> None:
+    for wrong in ({"depth": 0}, {"least": 0.0}, {"rate": 1.0}, {"alpha": 0.7}, {"share": 0.6}):
+        with pytest.raises(InputError):
+            stages(QRELS, RUN, **wrong)
+    with pytest.raises(InputError, match="2 runs stand where one is asked for"):
+        stages(QRELS, {"one": RUN, "two": RUN})
+    with pytest.raises(InputError, match="no second system"):
+        made().changes_table()
+
+
+def test_forms() -> None:
+    qrels, good, bad = big()
+    found = stages(qrels, bad, against=good, resamples=100)
+    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert document["systems"][0]["topics"]["q00"]["losses"] == [1.0, 0.0]
+    assert document["systems"][0]["lost_documents"][1] == {
+        "query_id": "q01", "doc_id": "rel", "grade": 1.0, "lost": "ranked low", "candidate_rank": 15, "final_rank": 15,
+    }  # fmt: skip
+    assert document["lost"]["candidates"]["found"][:2] == ["q00", "q02"]
+    rows = list(csv.DictReader(io.StringIO(found.csv())))
+    assert (len(rows), rows[0]["verdict"], rows[1]["lost_ranking"]) == (80, "not found", "1.0")
+    assert all(one in found.text(topics=True) for one in ("lost: candidates", "q00", "Holm"))
+    assert found.markdown().count("|") > 20
+    assert repr(found).startswith("slice")
+    plain = made(measure="nDCG(undefined=skip)@10")
+    json.dumps(plain.to_dict(), allow_nan=False)
+    first = plain.topics_table(1).rows[0]
+    assert first[:2] == ("c", "not found")
+
+
+def test_slices_that_cannot_be_tested() -> None:
+    """An empty slice, one of a single topic, and one that is too small: shown, not tested, and not counted by Holm."""
+    qrels, good, bad = big()
+    known = {topic: {"at": float(at)} for at, topic in enumerate(qrels)}
+    wanted = {"empty": "at > 99", "single": "at == 1", "small": "at < 4", "large": "at >= 4"}
+    cut = slice_topics(known, slices=[Slice(name, text, 10 if name == "small" else 1) for name, text in wanted.items()])
+    found = stages(qrels, bad, against=good, slicing=cut, resamples=999)
+    told = {(one.slice, one.part): one.found for one in found.changes}
+    assert [one.topics for one in found.parts[1:]] == [0, 1, 4, 36]
+    for name in ("empty", "single", "small"):
+        assert math.isnan(told[name, "ranking"].p)
+    assert told["large", "ranking"].adjusted == pytest.approx(2 * told["large", "ranking"].p)
+    assert "Holm over 2 tests" in " ".join(found.sentences)
+    json.dumps(found.to_dict(), allow_nan=False)
+    matrix = performance_matrix(qrels, {"good": good, "bad": bad}, x="R@100", slicing=cut, resamples=999)
+    points = {(point.run, point.slice): point for point in matrix.points}
+    assert [points["bad", name].quadrant for name in wanted] == ["", "", "", "both problems"]
+    assert "Bonferroni: 1 slice, two axes" in matrix.text()
+    json.dumps(matrix.to_dict(), allow_nan=False)
+
+
+def test_bars_add_up_to_the_best() -> None:
+    pytest.importorskip("altair")
+    qrels, good, bad = big(12)
+    found = stages(qrels, bad, against=good, resamples=100)
+    for by, bars in (("slice", 2), ("topic", 12)):
+        spec = found.chart(by=by).to_dict()
+        values = spec["data"].get("values") or next(iter(spec["datasets"].values()))
+        assert len({row["bar"] for row in values}) == bars
+        ends: dict[str, float] = {}
+        for row in values:
+            ends[row["bar"]] = max(ends.get(row["bar"], 0.0), row["to"])
+        assert set(ends.values()) == {1.0}
+    with pytest.raises(InputError, match="no bars by 'system'"):
+        found.chart(by="system")

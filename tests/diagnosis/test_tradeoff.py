@@ -1,0 +1,281 @@
+"""Gain against cost: fronts, changes and gains a unit by hand, the front against its definition."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+import judged
+from judged.diagnosis.tradeoff.costs import Costs
+from judged.diagnosis.tradeoff.making import tradeoff
+from judged.diagnosis.tradeoff.pareto import dominators
+from judged.errors import InputError, MeasureError
+from judged.stats.paired import paired_test
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOPICS = [f"q{at:02d}" for at in range(20)]
+
+
+def scored(**ranks: list[int]) -> judged.Scores:
+    """Evaluate runs whose only relevant document stands at these ranks, topic by topic."""
+    qrels = {topic: {"r": 1} for topic in TOPICS}
+    runs = {
+        name: {topic: [*(f"n{at}" for at in range(1, rank)), "r"] for topic, rank in zip(TOPICS, places, strict=True)}
+        for name, places in ranks.items()
+    }
+    return judged.evaluate(qrels, runs, ["RR", "P@1"])
+
+
+# RR of slow: 1; of mid: 1/2; of luck: 1/2 but for one topic with 1; of bad: 1/4
+SCORES = scored(slow=[1] * 20, mid=[2] * 20, luck=[1] + [2] * 19, bad=[4] * 20)
+COSTS = {"slow": {"ms": 50, "gb": 4}, "mid": {"ms": 10, "gb": 1}, "luck": {"ms": 20, "gb": 1}, "bad": {"ms": 20}}
+
+
+def test_the_front_by_hand() -> None:
+    found = tradeoff(SCORES, COSTS, cost="ms")
+    assert found.front == ("mid", "luck", "slow")
+    assert [one.run for one in found.rows] == ["mid", "luck", "bad", "slow"]  # cheapest first, then the better
+    assert found.baseline == "mid"
+    bad = found.row("bad")
+    assert (bad.front, bad.sure, bad.rivals) == (False, True, ("luck", "mid"))
+    assert (found.row("slow").front, found.row("slow").sure, found.row("slow").rivals) == (True, True, ())
+    # luck is better than mid on one topic of 20: its interval includes 0, so its place is not sure
+    assert (found.row("luck").front, found.row("luck").sure, found.row("luck").rivals) == (True, False, ("mid",))
+
+
+def test_gain_cost_change_and_gain_a_unit_by_hand() -> None:
+    found = tradeoff(SCORES, COSTS, baseline="luck")
+    slow, mid, bad = (found.row(name) for name in ("slow", "mid", "bad"))
+    assert slow.gain == pytest.approx(0.475)  # 1 - (1 + 19/2)/20
+    assert dict(slow.cost_change) == {"ms": 30, "gb": 3}
+    assert dict(slow.per_unit) == {"ms": pytest.approx(0.475 / 30), "gb": pytest.approx(0.475 / 3)}
+    assert mid.gain == pytest.approx(-0.025)
+    assert dict(mid.cost_change) == {"ms": -10, "gb": 0}
+    assert dict(mid.per_unit) == {"ms": pytest.approx(0.0025), "gb": None}  # what each ms saved costs
+    assert dict(bad.cost_change) == {"ms": 0, "gb": None}
+    assert dict(bad.per_unit) == {"ms": None, "gb": None}
+    luck = found.row("luck")
+    assert (luck.gain, luck.gain_interval, set(luck.cost_change.values())) == (None, None, {None})
+
+
+def test_gains_are_those_of_the_paired_test_in_both_directions() -> None:
+    rr = SCORES.per_topic()
+    for baseline in ("slow", "bad"):
+        found = tradeoff(SCORES, COSTS, baseline=baseline)
+        for one in found.rows:
+            if one.run != baseline:
+                first, second = (list(rr[run]["RR"].values()) for run in (baseline, one.run))
+                expected = paired_test(first, second, resamples=10_000)
+                assert one.gain == pytest.approx(expected.difference)
+                assert one.gain_interval == pytest.approx(expected.interval, abs=2e-3)
+    estimate = next(one for one in SCORES.estimates() if (one.run, one.measure) == ("luck", "RR"))
+    assert tradeoff(SCORES, COSTS).row("luck").interval == estimate.ci
+
+
+def test_what_is_not_known_is_no_zero() -> None:
+    found = tradeoff(SCORES, {"slow": {"ms": 50}, "mid": {"ms": None}, "bad": {"ms": float("nan")}})
+    assert found.front == ("slow",)
+    for name in ("mid", "luck", "bad"):
+        one = found.row(name)
+        assert (one.front, one.costs["ms"], one.cost_change["ms"]) == (None, None, None)
+    rows = {row[0]: row for row in found.table().rows}
+    assert rows["mid"][3:] == ("-", "-", "-", "-")
+    assert "without all costs, and so not on the front: luck, mid, bad" in found.warnings
+    assert "Not placed, as ms is not known: luck, mid, bad." in found.sentences
+
+
+def test_more_of_some_costs_is_better() -> None:
+    costs = {"slow": {"qps": 20}, "mid": {"qps": 100}, "luck": {"qps": 20}, "bad": {"qps": 300}}
+    assert tradeoff(SCORES, costs).front == ("slow",)
+    found = tradeoff(SCORES, costs, more_is_better="qps")
+    assert found.front == ("bad", "mid", "slow")
+    assert found.baseline == "bad"
+    assert found.row("mid").cost_change["qps"] == -200
+    assert found.row("mid").per_unit["qps"] == pytest.approx(0.25 / 200)
+
+
+def test_a_measure_that_is_better_low() -> None:
+    low = "Fallout(n=100)@5"
+    qrels = {topic: {"r": 1, "n": 0, "m": 0} for topic in TOPICS}
+    scores = judged.evaluate(
+        qrels, {"clean": {topic: ["r"] for topic in TOPICS}, "noisy": {topic: ["n", "r"] for topic in TOPICS}}, low
+    )
+    found = tradeoff(scores, {"clean": {"ms": 2}, "noisy": {"ms": 3}})
+    assert (found.front, found.row("noisy").sure) == (("clean",), True)
+    assert tradeoff(scores, {"clean": {"ms": 3}, "noisy": {"ms": 2}}).front == ("noisy", "clean")
+
+
+def test_runs_with_the_same_scores_are_told_apart_by_cost_beyond_doubt() -> None:
+    scores = scored(one=[2] * 20, two=[2] * 20, three=[2] * 20)
+    found = tradeoff(scores, {"one": {"ms": 1}, "two": {"ms": 1}, "three": {"ms": 2}})
+    assert found.front == ("one", "two")
+    assert (found.row("three").sure, found.row("three").rivals) == (True, ("one", "two"))
+    assert (found.row("one").sure, found.row("one").rivals) == (False, ("two",))  # nothing tells which is better
+
+
+def test_dominance_that_is_not_sure_is_said() -> None:
+    scores = scored(cheap=[1, 3] * 10, dear=[2, 1, 3, 2] * 5)
+    found = tradeoff(scores, {"cheap": {"ms": 1}, "dear": {"ms": 2}})
+    dear = found.row("dear")
+    assert dear.gain is not None
+    assert dear.gain < 0
+    assert (dear.front, dear.sure, dear.rivals) == (False, False, ("cheap",))
+    assert found.sentences[1] == (
+        "Dominated by the means, which is not sure, no better in RR and no cheaper: dear (by cheap);"
+        " that interval includes 0."
+    )
+    assert found.table().rows[1][-1] == "no, not sure"
+
+
+points = st.lists(st.tuples(*[st.sampled_from((0.0, 0.25, 0.5, 1.0))] * 3), min_size=1, max_size=7)
+
+
+@given(points)
+@settings(max_examples=200)
+def test_dominators_by_definition(made: list[tuple[float, float, float]]) -> None:
+    values, dearer = np.array([one[0] for one in made]), np.array([one[1:] for one in made])
+    for row, (value, *costs) in enumerate(made):
+        expected = [
+            v >= value and all(c <= d for c, d in zip(other, costs, strict=True))
+            and (v > value or any(c < d for c, d in zip(other, costs, strict=True)))
+            for v, *other in made
+        ]  # fmt: skip
+        assert dominators(row, values, dearer).tolist() == expected
+    front = [row for row in range(len(made)) if not dominators(row, values, dearer).any()]
+    assert front  # a finite set has a front, and what is off it is dominated by something on it
+    assert all(dominators(row, values, dearer)[front].any() for row in set(range(len(made))) - set(front))
+
+
+def test_many_runs_are_named_in_few_words() -> None:
+    runs = {f"r{at}": [at] * 20 for at in range(1, 11)}
+    found = tradeoff(scored(**runs), {run: {"ms": at} for at, run in enumerate(runs)})
+    assert found.front == ("r1",)
+    named = ", ".join(f"r{at} (by r1)" for at in range(2, 8))
+    assert f"no cheaper: {named} and 3 more; the interval" in found.sentences[1]
+
+
+def test_forms_say_the_same(tmp_path: Path) -> None:
+    found = tradeoff(SCORES, COSTS)
+    made = json.loads(json.dumps(found.to_dict()))
+    assert made["front"] == list(found.front)
+    assert [one["run"] for one in made["runs"]] == [one.run for one in found.rows]
+    assert made["runs"][-1]["costs"] == {"ms": 50, "gb": 4}
+    assert made["baseline"] == "mid"
+    lines = found.csv().splitlines()
+    assert lines[0].startswith("run,measure,value,low,high,topics,gain,gain_low,gain_high,ms,change_ms,per_unit_ms,gb")
+    assert len(lines) == 1 + len(found.rows)
+    bad = next(line for line in lines if line.startswith("bad"))
+    assert ",20.0,10.0,,,,,,false," in bad  # gb is not known: nothing is written
+    assert found.markdown().count("\n|") == len(found.rows) + 1
+    assert all(one in " ".join(found.text().split()) for one in found.sentences)
+    SCORES.save(tmp_path / "s.parquet")
+    assert tradeoff(str(tmp_path / "s.parquet"), COSTS).to_dict() == found.to_dict()
+
+
+def drawn(spec: dict[str, Any], mark: str) -> list[dict[str, Any]]:
+    data = next(layer for layer in spec["layer"] if layer["mark"]["type"] == mark)["data"]
+    return data["values"] if "values" in data else spec["datasets"][data["name"]]
+
+
+def test_a_chart_has_a_point_a_run_and_the_front_of_one_cost() -> None:
+    found = tradeoff(SCORES, COSTS)
+    spec = found.chart("gb").to_dict()
+    points = drawn(spec, "point")
+    assert {one["run"]: one["place"] for one in points} == {
+        "slow": "on the front",
+        "mid": "dominated",  # luck costs no more memory
+        "luck": "on the front",
+    }
+    assert sorted(one["run"] for one in drawn(spec, "line")) == ["luck", "slow"]
+    assert len(drawn(found.chart().to_dict(), "point")) == 4
+    with pytest.raises(InputError, match="no cost 'x'"):
+        found.chart("x")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"measure": "AP"}, InputError, "AP was not evaluated"),
+        ({"baseline": "x"}, InputError, "no run 'x'"),
+        ({"cost": "x"}, InputError, "no cost 'x'"),
+        ({"more_is_better": ["x"]}, InputError, "no cost 'x'"),
+        ({"test": "sign"}, InputError, "no interval"),
+        ({"costs": {"other": {"ms": 3}}}, InputError, "no run that was scored"),
+    ],
+)
+def test_refused(options: dict[str, Any], error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        tradeoff(SCORES, options.pop("costs", COSTS), **options)
+
+
+def test_measures_without_a_mean_are_refused() -> None:
+    scores = judged.evaluate({"q": {"a": 1}}, {"one": {"q": ["a"]}}, ["GMAP", "NumRet"])
+    for name in ("GMAP", "NumRet"):
+        with pytest.raises(MeasureError, match=name):
+            tradeoff(scores, {"one": {"ms": 1}}, measure=name)
+
+
+def test_one_run_and_one_topic() -> None:
+    found = tradeoff(judged.evaluate({"q": {"a": 1}}, {"one": {"q": ["a"]}}, "RR"), {"one": {"ms": 1}})
+    assert (found.front, found.row("one").sure) == (("one",), True)
+    two = judged.evaluate({"q": {"a": 1, "b": 0}}, {"one": {"q": ["a"]}, "two": {"q": ["b"]}}, "RR")
+    found = tradeoff(two, {"one": {"ms": 1}, "two": {"ms": 2}})
+    assert (found.row("two").front, found.row("two").sure, found.row("two").gain) == (False, False, -1.0)
+
+
+EXPECTED = {"bm25": {"ms": 12.5, "gb": 1.0}, "007": {"ms": 30.0}}
+
+
+def test_costs_of_every_form(tmp_path: Path) -> None:
+    records = [{"run": "bm25", "ms": 12.5, "gb": 1, "cpu": "fast"}, {"run": "007", "ms": "30", "gb": None}]
+    made = {
+        "a.csv": "\ufeffms,run,gb,cpu\n12.5,bm25,1,fast\n30,007,,\n\n",
+        "b.tsv": "run\tms\tgb\tcpu\nbm25\t12.5\t1\tfast\n007\t30\t-\n",
+        "c.json": json.dumps(records),
+        "d.jsonl": "\n".join(map(json.dumps, records)),
+        "e.json": json.dumps({"bm25": {"ms": 12.5, "gb": 1, "cpu": "fast"}, "007": {"ms": 30}}),
+    }
+    for name, text in made.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    table = pa.table({"system": ["bm25", "007"], "ms": [12.5, 30], "gb": [1, None], "cpu": ["fast", None]})
+    parquet.write_table(table, tmp_path / "f.parquet")
+    for given_costs in (*(tmp_path / name for name in (*made, "f.parquet")), table, records):
+        found = Costs.of(given_costs)
+        assert found.by_run == EXPECTED
+        assert set(found.names) == {"ms", "gb"}
+        assert found.left_out == ("cpu",)
+    assert tradeoff(SCORES, COSTS).to_dict() == tradeoff(SCORES, Costs.of(COSTS)).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("run,ms\na,fast\nb,2\n", r"the ms of run a is 'fast'"),
+        ("run,ms\na,inf\n", "the ms of run a is 'inf'"),
+        ("run,ms\na,1\na,2\n", "run a stands in it twice"),
+        ("ms,gb\n1,2\n", "no column run among ms, gb"),
+        ("run,cpu\na,fast\n", "no cost in it"),
+        ("run,ms\na,1,2\n", r"costs.csv:2: 3 fields where 2"),
+        ('{"a": 3}', "no costs of run a"),
+        ("[3]", "no row of costs"),
+    ],
+)
+def test_refused_costs(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "costs.csv").write_text(text)
+    with pytest.raises(InputError, match=said):
+        Costs.of(tmp_path / "costs.csv")
+
+
+def test_other_costs_are_refused() -> None:
+    with pytest.raises(InputError, match="holds no costs"):
+        Costs.of(3)
+    assert tradeoff(SCORES, {**COSTS, "other": {"ms": 1}}).warnings[-1] == "costs of runs that were not scored: other"

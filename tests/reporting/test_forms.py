@@ -1,0 +1,247 @@
+"""One report as page, Markdown, JSON and pictures: the same sentences and numbers, escaped for each, and repeatable."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from judged import InputError, MissingExtraError
+from judged.reporting.html import in_script
+from judged.reporting.markdown import escaped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from judged.reporting import Report
+
+
+class Page(HTMLParser):
+    """Elements of a page, with the texts of its tables."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.rows: list[list[str]] = []
+        self.cell = False
+        self.words: list[str] = []
+        self.hidden = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in {"td", "th"}:
+            self.cell = True
+            self.rows[-1].append("")
+        self.hidden += tag in {"script", "style"}
+
+    def handle_endtag(self, tag: str) -> None:
+        self.cell = self.cell and tag not in {"td", "th"}
+        self.hidden -= tag in {"script", "style"}
+
+    def handle_data(self, data: str) -> None:
+        if not self.hidden:
+            self.words.append(data)
+        if self.cell:
+            self.rows[-1][-1] += data
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.elements if name == tag]
+
+
+@pytest.fixture(scope="session")
+def parsed(page: str) -> Page:
+    return Page(page)
+
+
+def flat(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def test_nothing_from_outside(page: str, parsed: Page) -> None:
+    for tag, attrs in parsed.elements:
+        assert tag not in {"link", "iframe", "img", "object", "embed", "base", "form"}
+        assert "src" not in attrs
+        assert not any(name.startswith("on") for name in attrs)
+        assert (attrs.get("href") or "#").startswith("#")
+    assert "@import" not in page
+    assert "url(" not in "".join(re.findall(r"<style>(.*?)</style>", page, re.DOTALL))
+
+
+def test_texts_from_files_stay_texts(page: str, parsed: Page, evil: str) -> None:
+    """Topic, document, attribute, run and title hold markup; the page has no element but its own."""
+    scripts = parsed.of("script")
+    assert [one.get("id") for one in scripts] == ["charts", None, None]
+    assert "alert(1)" in page
+    assert "<script>alert" not in page
+    assert parsed.of("img") == []
+    assert "<i>third" not in page
+    assert "<b>odd" not in page
+    assert "\u2028" not in re.findall(r'id="charts">(.*?)</script>', page, re.DOTALL)[0]
+    assert flat(f"Title {evil}") in {flat(word) for word in parsed.words}
+    assert flat(evil) in {flat(word) for word in parsed.words}
+
+
+def test_data_in_scripts() -> None:
+    value = {"a</script>": ["<!--", "\u2028\u2029", "&amp;", "é", 0.1, None]}
+    made = in_script(value)
+    assert json.loads(made) == value
+    assert made.isascii()
+    assert not set("<>&") & set(made)
+
+
+def test_structure(parsed: Page) -> None:
+    ids = [attrs["id"] for _, attrs in parsed.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    levels = [int(tag[1]) for tag, _ in parsed.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    for landmark in ("header", "nav", "main", "footer"):
+        assert len(parsed.of(landmark)) == 1
+    assert parsed.of("a")[0] == {"class": "skip", "href": "#content"}
+    assert {one["href"] for one in parsed.of("a")} <= {f"#{name}" for name in ids}
+    assert all(one.get("scope") in {"col", "row"} for one in parsed.of("th"))
+    assert parsed.of("html") == [{"lang": "en"}]
+    charts = [one for one in parsed.of("div") if one.get("class") == "chart"]
+    assert len(charts) == len(parsed.of("figure")) == 7
+    assert all(one["role"] == "img" and one["aria-label"] for one in charts)
+    regions = [one for one in parsed.of("div") if one.get("class") == "scroll"]
+    assert len(regions) == len(parsed.of("table"))
+    assert all(one["tabindex"] == "0" and one["role"] == "region" and one["aria-label"] for one in regions)
+
+
+def test_the_library_is_there_once(page: str) -> None:
+    assert page.count("window.vegaEmbed=") == 1
+    assert len(page) < 2_000_000
+
+
+def test_every_form_has_every_sentence_and_number(made: Report, parsed: Page) -> None:
+    """Tables of the page, of Markdown and of JSON are those of the report."""
+    document = made.to_dict()
+    whole = flat(" ".join(parsed.words))
+    markdown = made.markdown()
+    rows = {tuple(flat(cell) for cell in row) for row in parsed.rows}
+    for section, data in zip(made.sections, document["sections"], strict=True):
+        assert list(section.sentences) == data["sentences"]
+        for sentence in section.sentences:
+            assert all(flat(part) in whole for part in re.split(r"`[^`]+`", sentence))
+        for part in data["parts"]:
+            for row in part.get("rows", ()):
+                assert any(_numbers(" ".join(row)) == _numbers(" ".join(found)) for found in rows)
+                assert all(number in markdown for number in _numbers(" ".join(row)))
+    assert json.loads(json.dumps(document)) == document
+
+
+def _numbers(text: str) -> list[str]:
+    return re.findall(r"\d+\.\d{4}", text)
+
+
+def test_json_holds_full_precision(made: Report) -> None:
+    document = made.to_dict()
+    results = document["results"]
+    assert results["evaluation"] == made.scores.to_dict()
+    assert made.comparison is not None
+    assert results["comparison"] == made.comparison.to_dict()
+    assert {"slices", "slice comparison", "matrix", "stages", "diff"} <= results.keys()
+    assert document["command"] == "judged report qrels.txt 'a b.run'"
+
+
+def test_markdown_shows_characters_as_they_are(made: Report) -> None:
+    text = made.markdown()
+    assert "<script" not in text
+    assert "<i>" not in text
+    assert "&lt;i&gt;third&lt;/i&gt;" in text
+    assert r"\*star\*" in text
+    for line in text.splitlines():
+        if line.startswith("| ") and "tick" in line:
+            assert len(re.findall(r"(?<!\\)\|", line)) == len(re.findall(r"(?<!\\)\|", "| a | b | c | d | e |"))
+    assert escaped("# no heading") == r"\# no heading"
+    assert escaped("1. no list") == r"1\. no list"
+    assert escaped("two\nlines") == "two lines"
+
+
+def test_the_same_input_gives_the_same_bytes(make: Callable[..., Report], made: Report, page: str, evil: str) -> None:
+    again = make(baseline="old", title=f"Title {evil}", command="judged report qrels.txt 'a b.run'")
+    assert again.html() == page
+    assert again.markdown() == made.markdown()
+    assert json.dumps(again.to_dict()) == json.dumps(made.to_dict())
+
+
+def test_another_seed_gives_other_intervals(make: Callable[..., Report], made: Report) -> None:
+    other = make(baseline="old", seed=5)
+    assert [row[0] for row in other.table().rows] == [row[0] for row in made.table().rows]
+    assert other.results["evaluation"] is other.scores
+    assert other.to_dict()["results"]["evaluation"]["policies"]["ci"]["seed"] == 5
+    assert other.to_dict()["results"]["comparison"] != made.to_dict()["results"]["comparison"]
+
+
+def test_files(made: Report, page: str, tmp_path: Path) -> None:
+    for name in ("a.html", "a.md", "a.JSON"):
+        made.save(tmp_path / name)
+    assert (tmp_path / "a.html").read_text(encoding="utf-8") == page
+    assert (tmp_path / "a.md").read_text(encoding="utf-8") == made.markdown() + "\n"
+    assert json.loads((tmp_path / "a.JSON").read_text(encoding="utf-8")) == made.to_dict()
+    made.save(tmp_path / "b", form="markdown")
+    assert (tmp_path / "b").read_text(encoding="utf-8") == made.markdown() + "\n"
+    with pytest.raises(InputError, match=r"no form of a report is known by '\.pdf'.*\.html"):
+        made.save(tmp_path / "a.pdf")
+    with pytest.raises(InputError, match="no form 'pdf' of a report"):
+        made.save(tmp_path / "a.html", form="pdf")
+    assert (tmp_path / "a.html").read_text(encoding="utf-8") == page
+
+
+def test_charts_as_pictures(made: Report, tmp_path: Path) -> None:
+    files = made.save_charts(tmp_path / "deep" / "charts")
+    assert [file.name for file in files] == [f"{chart.name}.svg" for chart in made.charts]
+    assert all(file.read_text(encoding="utf-8").startswith("<svg") for file in files)
+    with pytest.raises(InputError, match="no form 'gif' of a chart"):
+        made.save_charts(tmp_path / "none", form="gif")
+    assert not (tmp_path / "none").exists()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="this folder cannot be made"):
+        made.save_charts(tmp_path / "file")
+
+
+def test_without_the_libraries_of_charts(made: Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    parsed = Page(made.html())
+    assert len(parsed.of("script")) == 1
+    assert not [one for one in parsed.of("div") if one.get("class") == "chart"]
+    assert len(parsed.of("figure")) == 7
+    assert "altair is not installed. Fix: pip install 'judged[plots]'" in " ".join(parsed.words)
+    assert all("open" in one for one in parsed.of("details")[:1])
+    assert made.markdown()
+    with pytest.raises(MissingExtraError):
+        made.save_charts(tmp_path)
+
+
+def test_text_for_a_terminal(made: Report) -> None:
+    text = made.text(60)
+    assert max(map(len, text.split("\n\n")[1].splitlines())) <= 60
+    assert repr(made) == made.text()
+    assert made.table().text() in repr(made)
+    assert "<table>" in made._repr_html_()
+
+
+def test_thousands_of_topics_do_not_make_a_large_file() -> None:
+    """What is drawn and listed of topics is limited, and the rest is said."""
+    from judged.reporting import report
+
+    topics = [f"q{at}" for at in range(2500)]
+    qrels: dict[str, Any] = {q: {"d": 1} for q in topics}
+    runs = {"one": {q: ["d", "x"] if at % 3 else ["x", "d"] for at, q in enumerate(topics)},
+            "two": {q: ["d", "x"] if at % 5 else ["x", "d"] for at, q in enumerate(topics)}}  # fmt: skip
+    made = report(qrels, runs, measures=["nDCG@10"], baseline="one")
+    assert len(made.html()) < 3_000_000
+    chart = next(chart for chart in made.charts if chart.name == "topics")
+    assert len(chart.table.rows) == 40
+    assert "Of 2,500 topics the largest gains and losses are shown." in chart.sentence

@@ -1,0 +1,214 @@
+"""Scores by slice: those of the topics alone, ways to average by hand, and slices that differ."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+
+from judged import InputError, evaluate
+from judged.measures import aggregate
+from judged.slicing.by_slice import by_slice
+from judged.slicing.slices import slice_topics
+from slices_made import scores_of, slicing_of
+
+NAN = math.nan
+HARD = ["easy"] * 30 + ["hard"] * 15 + ["rare"] * 3
+
+
+def values(seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.clip(rng.normal(np.where(np.array(HARD) == "hard", 0.3, 0.6), 0.1), 0, 1)
+
+
+def test_a_slice_is_an_evaluation_of_its_topics() -> None:
+    scores = scores_of({"a": values(1), "b": values(2)})
+    found = by_slice(scores, slicing_of(HARD))
+    assert found.names == ("all topics", "group=easy", "group=hard", "group=rare")
+    for name, mask in zip(found.names[1:], found.slicing.members, strict=True):
+        alone = scores.over_topics(mask).estimates()
+        assert tuple(one.estimate for one in found.estimates if one.slice == name) == alone
+    assert tuple(one.estimate for one in found.estimates[:2]) == scores.estimates()
+    assert found.value("group=hard", "b") == pytest.approx(values(2)[30:45].mean())
+    assert [(one.n, one.share, one.small) for one in found.estimates[2::2]] == [
+        (30, 30 / 48, False), (15, 15 / 48, False), (3, 3 / 48, True),
+    ]  # fmt: skip
+
+
+def test_small_slices_stand_last_and_are_not_judged() -> None:
+    found = by_slice(scores_of({"a": values()}), slicing_of(["a few"] * 4 + HARD[4:]))
+    assert found.names == ("all topics", "group=easy", "group=hard", "group=a few", "group=rare")
+    assert {one.slice for one in found.findings} == {"group=easy", "group=hard"}
+    assert [row[0] for row in found.table().rows[3:5]] == ["group=a few (few)", "group=rare (few)"]
+    assert found.sentences[-1] == (
+        "2 slices have fewer topics than needed (`group=a few` 4 of 10, `group=rare` 3 of 10): they are shown, and not"
+        " tested."
+    )
+
+
+def test_ways_to_average_by_hand() -> None:
+    scores = scores_of({"a": [1.0, 0.8, 0.6, 0.0, 0.2, 0.5]})
+    slicing = slicing_of(["x", "x", "x", "y", "y", "z"], minimum=2)
+    weights = [10, 10, 10, 60, 0, 10]
+    found = by_slice(scores, slicing, weights={"traffic": weights}, ci="t")
+    assert found.average().value == pytest.approx(3.1 / 6)
+    assert found.average("mean of slices").value == pytest.approx((0.8 + 0.1) / 2)  # z has one topic
+    traffic = found.average("traffic-weighted mean")
+    assert traffic.value == pytest.approx((10 + 8 + 6 + 0 + 5) / 100)
+    assert (traffic.topics, traffic.effective) == (5, pytest.approx(100**2 / (4 * 100 + 3600)))
+    assert traffic.ci is not None
+    assert traffic.ci[0] < traffic.value < traffic.ci[1]
+    shares = [one.weight for one in found.estimates]
+    assert shares == pytest.approx([1.0, 0.3, 0.6, 0.1])
+    assert by_slice(scores, slicing, weights=weights, ci="t").averages == found.averages
+    assert any("as sure as that of 2 topics" in text for text in found.warnings)
+
+
+def test_recall_weighted_by_relevant_documents_is_that_of_all_of_them() -> None:
+    """Found: 1 of 1, 2 of 4, 0 of 3: 3 of 8 in all; the topic mean is (1 + 0.5 + 0) / 3."""
+    qrels = {"q1": {"a": 1}, "q2": dict.fromkeys("abcd", 1), "q3": dict.fromkeys("abc", 1)}
+    scores = evaluate(qrels, {"q1": ["a"], "q2": ["a", "x", "b"], "q3": ["y"]}, "R@10")
+    known = {query: {"kind": "any", "relevant": len(docs)} for query, docs in qrels.items()}
+    found = by_slice(scores, slice_topics(known, "kind"), weights="relevant", ci="none")
+    assert found.average().value == pytest.approx(0.5)
+    pooled = found.average("weighted by relevant documents")
+    assert pooled.value == pytest.approx(3 / 8)
+    assert pooled.ci is None
+
+
+def test_geometric_means_are_averaged_by_their_logarithms() -> None:
+    scores = scores_of({"a": [0.1, 0.4, 0.9, 0.0, 0.2, 0.5]}, "GMAP")
+    slicing = slicing_of(["x", "x", "x", "y", "y", "y"], minimum=2)
+    found = by_slice(scores, slicing, weights=[1, 1, 1, 0, 0, 2])
+    x, y = (aggregate("geometric mean", scores.values[0, 0, mask]) for mask in slicing.members)
+    assert found.value("group=x") == pytest.approx(x)
+    assert found.average("mean of slices").value == pytest.approx(math.sqrt(x * y))
+    assert found.average("traffic-weighted mean").value == pytest.approx((0.1 * 0.4 * 0.9 * 0.25) ** 0.2)
+
+
+def test_sums_are_shown_and_not_averaged() -> None:
+    scores = scores_of({"a": np.ones((2, 24))}, "num_ret", "P@5")
+    found = by_slice(scores, slicing_of(["x", "y"] * 12), ci="none")
+    assert found.value("group=x", measure="num_ret") == 12
+    assert {one.measure for one in found.averages} == {one.measure for one in found.findings} == {"P@5"}
+    assert [row[3] for row in found.table().rows] == ["24", "12", "12", "-"]
+
+
+def test_slices_that_overlap_have_no_mean() -> None:
+    attributes = {f"q{at:04}": {"words": at, "kind": "a" if at % 2 else "b"} for at in range(40)}
+    slicing = slice_topics(attributes, slices=[{"name": "short", "expression": "words < 20"},
+                                               {"name": "a", "expression": "kind == 'a'"}])  # fmt: skip
+    found = by_slice(scores_of({"a": np.linspace(0, 1, 40)}), slicing)
+    assert {one.name for one in found.averages} == {"topic mean"}
+    with pytest.raises(InputError, match="no mean of slices was made"):
+        found.average("mean of slices")
+    assert "Slices overlap: there is no mean of slices, only the topic mean." in found.sentences
+    assert found.to_dict()["overlap"] is True
+    assert found.warnings[-1] == "10 of 40 topics are in no slice"
+
+
+def test_a_hard_slice_is_named_and_not_told_twice() -> None:
+    found = by_slice(scores_of({"a": values()}), slicing_of(["easy"] * 30 + ["hard"] * 15 + ["easy"] * 3))
+    assert found.tests == 1  # hard against the rest is easy against the rest
+    assert [(one.slice, one.better) for one in found.findings] == [("group=easy", True), ("group=hard", False)]
+    (hard, averages) = found.sentences
+    assert hard.startswith("a: `group=hard` is worse than the other topics in nDCG@10: 0.326 over 15 topics, -0.273")
+    assert hard.endswith("p = 0.0001.")
+    assert averages.startswith("Each average answers another question: topic mean")
+    assert [row[-1].split()[-1] for row in found.table().rows[1:3]] == ["†", "‡"]
+
+
+def test_where_nothing_differs_nothing_is_claimed() -> None:
+    rng = np.random.default_rng(5)
+    scores = scores_of({"a": rng.random(60), "b": rng.random(60)})
+    found = by_slice(scores, slicing_of(["x", "y", "z"] * 20))
+    assert found.tests == 6
+    assert not any(one.significant for one in found.findings)
+    assert found.sentences[0].startswith("No slice is shown to differ from the other topics (6 tests, Holm).")
+
+
+def test_p_values_are_corrected_for_slices_runs_and_measures() -> None:
+    rng = np.random.default_rng(6)
+    scores = scores_of({"a": rng.random((2, 60)), "b": rng.random((2, 60))}, "nDCG@10", "AP")
+    found = by_slice(scores, slicing_of(["x", "y", "z"] * 20))
+    assert found.tests == len(found.findings) == 12
+    by_p = sorted(found.findings, key=lambda one: one.rest.p)
+    assert by_p[0].adjusted == pytest.approx(min(1.0, 12 * by_p[0].rest.p))
+
+
+def test_a_slice_whose_topics_have_no_score_is_not_tested() -> None:
+    scores = values()
+    scores[30:40] = NAN  # 5 of 15 are left
+    found = by_slice(scores_of({"a": scores}), slicing_of(HARD))
+    assert [one.slice for one in found.findings] == ["group=easy"]
+    assert found.estimate("group=hard").estimate.topics == 5
+
+
+def test_a_slice_without_topics() -> None:
+    attributes = {f"q{at:04}": {"words": at} for at in range(20)}
+    slices = [{"name": "none", "expression": "words > 99"}, {"name": "all", "expression": ""}]
+    found = by_slice(scores_of({"a": np.linspace(0, 1, 20)}), slice_topics(attributes, slices=slices))
+    assert math.isnan(found.value("none"))
+    assert found.estimate("none").n == 0
+    assert "no topic is in the slice none" in found.warnings
+    assert found.table().rows[-1][-1] == "-"
+
+
+def test_topics_of_another_collection_do_not_count() -> None:
+    attributes = {f"q{at:04}": {"group": "x"} for at in range(100)}
+    found = by_slice(scores_of({"a": np.linspace(0, 1, 20)}), slice_topics(attributes, "group"))
+    assert found.estimate("group=x").n == 20
+
+
+@pytest.mark.parametrize(
+    ("weights", "problem"),
+    [
+        ("group", "no number"),
+        ("traffic", "no attribute"),
+        ([1, 2], "shape"),
+        ([-1] * 48, "negative"),
+        ([NAN] * 48, "no topic has a weight"),
+        (3, "gives no weights"),
+    ],
+)
+def test_weights_that_are_none(weights: object, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        by_slice(scores_of({"a": values()}), slicing_of(HARD), weights=weights)
+
+
+def test_unknown_names() -> None:
+    found = by_slice(scores_of({"a": values()}), slicing_of(HARD))
+    for call in (lambda: found.value("group=odd"), lambda: found.value(run="z"), lambda: found.table("AP")):
+        with pytest.raises(InputError, match="Fix: one of"):
+            call()
+
+
+def test_forms() -> None:
+    found = by_slice(scores_of({"a": values(1), "b": values(2)}, "nDCG@10"), slicing_of(HARD), weights=[1] * 48)
+    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert [one["slice"] for one in document["results"][::2]] == list(found.names)
+    assert document["results"][4]["value"] == found.value("group=hard", "a")
+    assert document["findings"][0]["rest"]["n"] == 30
+    rows = list(csv.DictReader(io.StringIO(found.csv())))
+    assert [float(row["value"]) for row in rows] == [one.estimate.value for one in found.estimates]
+    assert rows[-1]["small"] == "true"
+    assert found.markdown().splitlines()[0] == "| nDCG@10 | topics | share | of traffic | a | b |"
+    assert repr(found).startswith(found.text())
+    assert [row[0] for row in found.average_table().rows] == ["topic mean"] * 2 + ["mean of slices"] * 2 + [
+        "traffic-weighted mean"
+    ] * 2
+    assert found.table(run="b").header == ("slice", "topics", "share", "of traffic", "nDCG@10")
+    assert all(len(line) <= 60 for line in found.text(60).splitlines())
+
+
+def test_the_chart_has_every_number() -> None:
+    found = by_slice(scores_of({"a": values(1), "b": values(2)}), slicing_of(HARD))
+    (points,) = found.chart().to_dict()["datasets"].values()
+    assert {(point["slice"], point["series"]): point["value"] for point in points} == {
+        (f"{one.slice} ({one.n})", one.estimate.run): one.estimate.value for one in found.estimates
+    }
+    assert {point["slice"] for point in points if point["few"]} == {"group=rare (3)"}

@@ -1,0 +1,274 @@
+"""Tests by slice: those of the topics alone, corrected together; how often they err, and what they find."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from comparison_made import scores as ranked
+from judged import InputError, JudgedWarning
+from judged.comparison.marks import TIMES
+from judged.slicing.comparing import compare_slices
+from judged.slicing.slices import slice_topics
+from judged.stats.correction import adjust
+from judged.stats.heterogeneity import against_rest, heterogeneity
+from judged.stats.paired import paired_test
+from slices_made import scores_of, slicing_of
+
+GROUPS = ["news"] * 20 + ["law"] * 15 + ["chat"] * 12 + ["rare"] * 4
+NAN = math.nan
+
+
+def made(effect: dict[str, float] | None = None, seed: int = 0, groups: list[str] | None = None) -> dict[str, Any]:
+    """Give two runs that differ by these amounts on average, by group."""
+    rng, names = np.random.default_rng(seed), groups or GROUPS
+    base = rng.uniform(0.3, 0.7, len(names))
+    gaps = np.array([(effect or {}).get(name, 0.0) for name in names])
+    return {"old": base, "new": base + gaps + rng.normal(0, 0.05, len(names))}
+
+
+def test_each_slice_has_the_test_of_its_topics() -> None:
+    runs = made({"law": 0.1})
+    found = compare_slices(scores_of(runs), slicing_of(GROUPS))
+    assert [row.slice for row in found.rows] == ["group=chat", "group=law", "group=news", "group=rare"]
+    tests = []
+    for row in found.rows[:3]:
+        mask = found.slicing.mask(row.slice)
+        alone = paired_test(runs["old"][mask], runs["new"][mask], resamples=100_000)
+        assert row.pair is not None
+        assert (row.pair.found.p, row.pair.found.interval) == (alone.p, alone.interval)
+        assert (row.n, row.difference, row.pair.wins.wins) == (mask.sum(), alone.difference, row.pair.wins.wins)
+        rest = against_rest(runs["new"] - runs["old"], [mask])[0]
+        assert row.rest is not None
+        assert (row.rest.p, row.rest.interval, row.rest.n_rest) == (rest.p, rest.interval, 51 - row.n)
+        tests.append(alone.p)
+    adjusted = [row.pair.found.adjusted for row in found.rows[:3]]
+    assert adjusted == adjust(tests, "holm").tolist()
+    assert found.families == {"nDCG@10": 3}
+    assert found.row("group=law").better == "new"
+    assert [row.better for row in found.rows] == [None, "new", None, None]
+
+
+def test_a_small_slice_is_shown_and_not_tested() -> None:
+    runs = made()
+    found = compare_slices(scores_of(runs), slicing_of(GROUPS))
+    row = found.row("group=rare")
+    assert (row.n, row.minimum, row.small, row.pair, row.rest) == (4, 10, True, None, None)
+    assert row.difference == pytest.approx((runs["new"] - runs["old"])[-4:].mean())
+    assert found.table().rows[-1][0] == "group=rare (few)"
+    assert found.table().rows[-1][3] == "too few"
+    assert found.sentences[-1] == (
+        "1 slice has fewer topics than needed (`group=rare` 4 of 10): it is shown, and not tested."
+    )
+
+
+def test_topics_without_a_score_may_make_a_slice_small() -> None:
+    runs = made()
+    runs["new"][35:39] = NAN  # 8 of 12 are left
+    found = compare_slices(scores_of(runs), slicing_of(GROUPS))
+    assert [(row.slice, row.n) for row in found.rows if row.small] == [("group=chat", 8), ("group=rare", 4)]
+
+
+@pytest.mark.parametrize(("family", "sizes"), [("all", [12, 12]), ("measure", [6, 6])])
+def test_families(family: Any, sizes: list[int]) -> None:
+    """3 slices, 2 pairs and 2 measures."""
+    rng = np.random.default_rng(3)
+    runs = {name: rng.random((2, len(GROUPS))) for name in ("a", "b", "c")}
+    found = compare_slices(scores_of(runs, "nDCG@10", "AP"), slicing_of(GROUPS), "b", family=family, resamples=999)
+    assert list(found.families.values()) == sizes
+    assert found.pairs == (("b", "a"), ("b", "c"))
+    parts = [found.rows] if family == "all" else [found.of("nDCG@10", "a") + found.of("nDCG@10", "c"), None]
+    tested = [row.pair.found for row in parts[0] if row.pair is not None]
+    assert len(tested) == sizes[0]
+    assert [one.adjusted for one in tested] == adjust([one.p for one in tested]).tolist()
+    assert f"Holm for {sizes[0]} comparisons" in found.caption
+
+
+def test_the_difference_varies_between_slices() -> None:
+    runs = made({"law": 0.15})
+    found = compare_slices(scores_of(runs), slicing_of(GROUPS))
+    between = found.heterogeneity()
+    assert between is not None
+    codes = [{"chat": 0, "law": 1, "news": 2, "rare": -1}[name] for name in GROUPS]
+    assert between.found == heterogeneity(runs["new"] - runs["old"], codes)
+    assert between.slices == ("group=chat", "group=law", "group=news")
+    assert between.significant
+    (varies,) = [text for text in found.sentences if "varies" in text]
+    assert "on `group=law`" in varies
+    assert varies.startswith("The difference between new and old in nDCG@10 varies between slices (p = 0.0001): from ")
+
+
+def test_between_slices_is_corrected_for_pairs_and_measures() -> None:
+    rng = np.random.default_rng(4)
+    runs = {name: rng.random((2, len(GROUPS))) for name in ("a", "b", "c")}
+    found = compare_slices(scores_of(runs, "nDCG@10", "AP"), slicing_of(GROUPS), "a", resamples=999)
+    assert [one.adjusted for one in found.between] == adjust([one.found.p for one in found.between]).tolist()
+    assert len(found.between) == 4
+
+
+def test_slices_that_overlap() -> None:
+    attributes = {f"q{at:04}": {"words": at} for at in range(len(GROUPS))}
+    slices = [{"name": "short", "expression": "words < 30"}, {"name": "middle", "expression": "20 <= words < 40"}]
+    found = compare_slices(scores_of(made()), slice_topics(attributes, slices=slices))
+    assert found.between == ()
+    assert found.heterogeneity() is None
+    assert "slices overlap: their tests share topics" in found.warnings[-1]
+    assert [row.n for row in found.rows] == [30, 20]
+
+
+def test_opposite_findings_are_warned_of() -> None:
+    found = compare_slices(scores_of(made({"law": 0.15, "news": -0.15})), slicing_of(GROUPS))
+    assert found.row("group=law").better == "new"
+    assert found.row("group=news").better == "old"
+    assert found.warnings[-1] == (
+        "the overall difference in nDCG@10 hides opposite ones: old is better on group=news, new on group=law"
+    )
+
+
+def test_simpsons_paradox() -> None:
+    """Each run has topics of its own: `new` is better on every shared topic, and has more of the hard ones."""
+    old: list[int | None] = [1] * 10 + [1] * 10 + [5] * 10 + [None] * 10
+    new: list[int | None] = [None] * 10 + [1] * 10 + [4] * 10 + [4] * 10
+    new[12:14], old[12:14] = [1, 1], [2, 2]
+    with pytest.warns(JudgedWarning, match="returned nothing"):
+        scores = ranked(topics="run", old=old, new=new)
+    kinds = {f"q{at:02}": {"kind": "easy" if at < 20 else "hard"} for at in range(40)}
+    found = compare_slices(scores, slice_topics(kinds, "kind"))
+    assert all(row.difference > 0 and row.n == 10 for row in found.rows)
+    means = [one.value for one in found.overall.measures[0].estimates]
+    assert means[0] > means[1]
+    (warned,) = [text for text in found.warnings if "Simpson" in text]
+    assert warned.startswith("Simpson's paradox in RR: over all topics old has the higher mean, on every slice new has")
+
+
+def test_no_paradox_where_every_topic_counts_for_both() -> None:
+    for seed in range(20):
+        found = compare_slices(scores_of(made(seed=seed)), slicing_of(GROUPS), test="t")
+        assert not any("Simpson" in text for text in found.warnings)
+
+
+def test_geometric_means_are_compared_by_ratios() -> None:
+    runs = {"old": [0.2, 0.4] * 12, "new": [0.3, 0.6] * 12}
+    found = compare_slices(scores_of(runs, "GMAP"), slicing_of((["x"] * 10 + ["y"] * 2) * 2, minimum=5))
+    assert [row.difference for row in found.rows] == pytest.approx([1.5, 1.5])
+    assert found.rows[1].small
+    assert found.table().rows[2][2] == f"{TIMES}1.500"
+
+
+def test_other_tests() -> None:
+    scores, slicing = scores_of(made({"law": 0.1})), slicing_of(GROUPS)
+    bayes = compare_slices(scores, slicing, test="bayes", margin=0.02)
+    assert bayes.row("group=law").better == "new"
+    assert "probability 1.000" in bayes.sentences[0]
+    assert "beliefs are not corrected" in bayes.caption
+    plain = compare_slices(scores, slicing, correction="none", test="t")
+    assert all(row.pair.found.decisive_p == row.pair.found.p for row in plain.rows if row.pair)
+    assert "after" not in plain.sentences[0]
+    close = compare_slices(scores, slicing, margin=0.2)
+    assert any("they are surely closer than 0.2" in text for text in close.sentences)
+
+
+def test_sentences_of_two_runs() -> None:
+    found = compare_slices(scores_of(made({"law": 0.1, "news": 0.1})), slicing_of(GROUPS))
+    law, news = found.row("group=law").pair, found.row("group=news").pair
+    assert law is not None
+    assert news is not None
+    assert found.sentences[0] == (
+        f"new is better than old in nDCG@10 on `group=law` (+{law.found.difference:.3f}, 15 topics, p ="
+        f" {law.found.adjusted:.2g}) and `group=news` (+{news.found.difference:.3f}, 20 topics, p ="
+        f" {news.found.adjusted:.2g}), after Holm over 3 comparisons."
+    )
+    assert found.sentences[1].startswith("No difference in nDCG@10 between new and old is shown on `group=chat`.")
+
+
+def test_sentences_of_many_runs_tell_what_is_not_shown_once() -> None:
+    rng = np.random.default_rng(8)
+    base = rng.uniform(0.3, 0.6, len(GROUPS))
+    runs = {name: base + rng.normal(0, 0.05, len(GROUPS)) for name in "abcde"}
+    runs["e"] = base + 0.2
+    found = compare_slices(scores_of(runs), slicing_of(GROUPS), "a")
+    assert sum("is shown on any slice for b, c and d" in text for text in found.sentences) == 1
+    assert found.sentences[0].startswith("e is better than a in nDCG@10 on `group=chat`")
+
+
+def test_what_cannot_be_compared() -> None:
+    scores, slicing = scores_of(made()), slicing_of(GROUPS)
+    three = scores_of({name: [0.1] * 51 for name in "abc"})
+    for call, problem in (
+        (lambda: compare_slices(three, slicing), "3 runs make 3 pairs on each slice. Fix: name a baseline, such as a"),
+        (lambda: compare_slices(scores, slicing, "odd"), "no run 'odd' to be the baseline"),
+        (lambda: compare_slices(scores, slicing, test="tukey"), "tukey compares all systems at once"),
+        (lambda: compare_slices(scores, slicing, measures="AP"), "AP was not evaluated"),
+        (lambda: compare_slices(scores, slicing).row("odd"), "no slice 'odd'"),
+        (lambda: compare_slices(scores, slicing).of(second="odd"), "'odd' was not compared"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            call()
+
+
+def test_all_slices_small() -> None:
+    found = compare_slices(scores_of(made()), slicing_of(GROUPS, minimum=50))
+    assert found.caption == "no slice is tested: all have too few topics"
+    assert found.between == ()
+    assert found.sentences[0] == "Nothing can be said of single slices: all have too few topics."
+    assert len(found.table().rows) == 5
+
+
+def test_forms() -> None:
+    found = compare_slices(scores_of(made({"law": 0.1})), slicing_of(GROUPS))
+    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert [one["slice"] for one in document["results"]] == [row.slice for row in found.rows]
+    assert document["results"][1]["pair"]["test"]["adjusted"] == found.rows[1].pair.found.adjusted
+    assert document["results"][3]["pair"] is None
+    assert document["between"][0]["found"]["p"] == found.between[0].found.p
+    assert document["overall"][0]["difference"] == found.overall.pairs[0].found.difference
+    rows = list(csv.DictReader(io.StringIO(found.csv())))
+    assert [float(row["difference"]) for row in rows] == [row.difference for row in found.rows]
+    assert (rows[1]["better"], rows[3]["adjusted"]) == ("new", "")
+    assert "| slice | topics | difference | adjusted p | won-tied-lost | detectable |" in found.markdown()
+    assert found.text().startswith("== nDCG@10: new against old ==\nslice")
+
+
+def test_the_chart_shows_what_is_significant() -> None:
+    found = compare_slices(scores_of(made({"law": 0.1})), slicing_of(GROUPS))
+    points = max(found.chart().to_dict()["datasets"].values(), key=len)
+    assert {point["slice"]: point["state"] for point in points} == {
+        "all topics (51)": "significant",
+        "group=chat (12)": "not shown",
+        "group=law (15)": "significant",
+        "group=news (20)": "not shown",
+        "group=rare (4)": "too few topics",
+    }
+
+
+def test_false_findings_are_as_rare_as_promised() -> None:
+    """Under a true null with 8 slices, at most 5% of data sets may have any finding: 120 of them, 3.3 errors."""
+    groups = [f"s{at}" for at in range(8) for _ in range(12)]
+    slicing, times = slicing_of(groups), 120
+    rng = np.random.default_rng(13)
+    hits = varies = 0
+    for at in range(times):
+        base = rng.beta(0.8, 1.2, len(groups))
+        noise = rng.normal(0, rng.uniform(0.02, 0.3, 8).repeat(12))  # slices differ in spread
+        scores = scores_of({"old": base, "new": base + noise})
+        found = compare_slices(scores, slicing, resamples=999, seed=at)
+        hits += any(row.better is not None for row in found.rows)
+        varies += any(one.significant for one in found.between)
+    assert hits / times <= 0.05 + 3.3 * math.sqrt(0.05 * 0.95 / times)
+    assert varies / times <= 0.08 + 3.3 * math.sqrt(0.08 * 0.92 / times)  # near 5%, as spreads differ
+
+
+def test_a_planted_effect_is_found_where_it_is() -> None:
+    groups = [f"s{at}" for at in range(8) for _ in range(20)]
+    slicing = slicing_of(groups)
+    found = [compare_slices(scores_of(made({"s3": 0.08}, seed, groups)), slicing, resamples=4999) for seed in range(10)]
+    assert all(one.row("group=s3").better == "new" for one in found)
+    elsewhere = sum(row.better is not None for one in found for row in one.rows if row.slice != "group=s3")
+    assert elsewhere <= 2
+    assert all(one.heterogeneity().significant for one in found)

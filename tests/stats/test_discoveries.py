@@ -1,0 +1,115 @@
+"""Topics that lost: the rule against its definition, and the rate that it promises."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judged.errors import InputError
+from judged.stats.discoveries import losers
+
+
+def by_definition(differences: list[float], rate: float) -> set[int]:
+    """Try every size as the threshold, the least first."""
+    for c in sorted({abs(d) for d in differences if d}):
+        found = {at for at, d in enumerate(differences) if d <= -c}
+        if (1 + sum(d >= c for d in differences)) / max(1, len(found)) <= rate:
+            return found
+    return set()
+
+
+@given(st.lists(st.integers(-6, 3), max_size=60), st.sampled_from([0.05, 0.1, 0.2, 0.25, 0.5]))
+def test_the_rule_is_the_definition(sizes: list[int], rate: float) -> None:
+    differences = [size / 8 for size in sizes]  # exact in binary: no rounding, many ties
+    found = losers(differences, rate)
+    assert set(np.flatnonzero(found.mask).tolist()) == by_definition(differences, rate)
+    assert found.count == 0 or found.estimate <= rate
+    assert (found.losses, found.gains) == (sum(size < 0 for size in sizes), sum(size > 0 for size in sizes))
+    assert losers([*differences, math.nan], rate).mask.tolist() == [*found.mask.tolist(), False]
+
+
+def test_by_hand() -> None:
+    found = losers([-0.5] * 12 + [0.5] + [-0.2] * 8 + [0.2, 0.1])
+    # c = 0.5: (1 + 1) / 12 = 0.167, c = 0.2: (1 + 2) / 20 = 0.15: neither is enough
+    assert (found.count, math.isnan(found.threshold)) == (0, True)
+    found = losers([-0.5] * 12 + [0.5] + [-0.2] * 8 + [0.2, 0.1], 0.15)
+    assert (found.count, found.threshold, found.estimate) == (20, 0.2, 0.15)
+    assert found.sentence.startswith("20 of 23 topics lost 0.2 or more, where 2 gained as much: on average at most 15%")
+
+
+def test_the_least_size_counts_and_not_the_first_that_fits() -> None:
+    # 0.4 admits 10 losses; at 0.3 a gain stands against 11; at 0.2 there are 20 losses against 1 gain: 2 / 20 = 0.1
+    found = losers([-0.4] * 10 + [0.3, -0.3] + [-0.2] * 9)
+    assert (found.count, found.threshold) == (20, 0.2)
+
+
+def test_rounding_makes_no_difference() -> None:
+    gain = 0.3 - 0.2  # 0.09999999999999998
+    assert gain != 0.1
+    assert losers([-0.1] * 10 + [gain]).count == 0
+    assert losers([-gain] * 10 + [0.1]).count == 0
+    assert losers([-0.1, -gain] * 5).count == 10
+    assert losers([-1e-16] * 40).losses == 0
+    assert losers([-1e-11] * 40, scale=100.0).losses == 0
+    assert losers([-1e-11] * 40).count == 40
+
+
+@pytest.mark.parametrize(("rate", "fewest"), [(0.1, 10), (0.05, 20), (0.2, 5), (0.3, 4)])
+def test_few_losses_can_never_be_declared(rate: float, fewest: int) -> None:
+    assert losers([-1.0] * fewest, rate).count == fewest
+    few = losers([-1.0] * (fewest - 1), rate)
+    assert few.count == 0
+    assert f"fewer than {fewest} losses can never be told from luck" in few.sentence
+    assert "no topic lost" in losers([0.0, 1.0], rate).sentence
+    assert losers([], rate).n == 0
+
+
+def test_gains_too_frequent() -> None:
+    text = losers([-0.1, 0.1] * 30).sentence
+    assert "30 of 60 lost and 30 gained, and gains are too frequent at every size" in text
+
+
+def test_the_rate_holds_and_losses_are_found() -> None:
+    """Signs of topics without a loss are fair coins; sizes may depend on anything."""
+    rng = np.random.default_rng(11)
+    shares: list[float] = []
+    found: list[float] = []
+    for _ in range(600):
+        sizes = rng.gamma(1.0, 0.1, size=200)
+        signs = rng.choice([-1, 1], size=200)
+        differences = np.round(sizes * signs, 2)  # with ties and zeros
+        differences[:40] = -rng.uniform(0.2, 0.6, size=40)
+        mask = losers(differences, 0.1).mask
+        shares.append(mask[40:].sum() / max(1, mask.sum()))
+        found.append(mask[:40].mean())
+    error = np.std(shares) / np.sqrt(len(shares))
+    assert np.mean(shares) <= 0.1 + 3 * error
+    assert np.mean(shares) > 0.02  # it is no empty promise: there is something to hold
+    assert np.mean(found) > 0.4
+
+
+def test_without_any_loss_something_is_found_as_seldom_as_declared() -> None:
+    rng = np.random.default_rng(12)
+    hits = [losers(rng.standard_normal(100), 0.1).count > 0 for _ in range(1000)]
+    assert np.mean(hits) <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / 1000)
+
+
+def test_bad_input() -> None:
+    with pytest.raises(InputError, match=r"false discovery rate 1\.0 is not between 0 and 1"):
+        losers([0.1], 1.0)
+    with pytest.raises(InputError, match="no row of finite numbers"):
+        losers([math.inf])
+    with pytest.raises(InputError, match="no row of finite numbers"):
+        losers(np.zeros((2, 2)))
+
+
+def test_plain_values() -> None:
+    made = losers([-0.5] * 10 + [math.nan]).to_dict()
+    assert json.loads(json.dumps(made, allow_nan=False))["found"] == list(range(10))
+    assert (made["left_out"], made["threshold"]) == (1, 0.5)
+    assert losers([0.5]).to_dict()["threshold"] is None
