@@ -47,15 +47,16 @@ def main() -> int:
     """Write the documentation, or check it; exit code 1 if it is out of date."""
     check = "--check" in sys.argv[1:]
     stale: list[str] = []
+    catalogue = measures()  # before examples register measures of their own
+    made, wrong = dict[Path, str](), list[str]()
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        with sample_folder() as folder:  # each page begins anew
+            made[path] = rewritten(path, folder)
+            wrong += doctests(path.name, made[path], folder) if path.name != "measures.md" else []
     with sample_folder() as folder:
-        made = {path: rewritten(path, folder) for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))}
-        made |= {ROOT / "docs" / "measures.md": measures(), ROOT / "docs" / "cli.md": cli(folder)}
-        made[ROOT / "docs" / "choosing.md"] = choosing.page()
-        made[ROOT / "src" / "judged" / "__init__.pyi"] = stub()
-        pages = [
-            path for path in made if path.suffix == ".md" and path.name != "measures.md"
-        ]  # its examples are doctests of the code
-        wrong = [failure for path in pages for failure in doctests(path.name, made[path], folder)]
+        made |= {ROOT / "docs" / "measures.md": catalogue, ROOT / "docs" / "cli.md": cli(folder)}
+    made[ROOT / "docs" / "choosing.md"] = choosing.page()
+    made[ROOT / "src" / "judged" / "__init__.pyi"] = stub()
     for path, text in made.items():
         if not path.exists() or path.read_text() != text:
             stale.append(str(path.relative_to(ROOT)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -132,8 +133,8 @@ def test_relevant_documents_that_are_not_shown_are_named(make: Callable[..., Rep
     part = section(report, "lists").parts[0]
     assert isinstance(part, SideBySide)
     assert part.sentences[1] == (
-        "5 relevant documents are not among the first 10 of new: a (grade 3, not there), b (grade 2, rank 16),"
-        " c (grade 2, not there), e (grade 1, not there) and 1 other."
+        "5 relevant documents are not among the first 10 of new: a (grade 3, not returned), b (grade 2, rank 16),"
+        " c (grade 2, not returned), e (grade 1, not returned) and 1 other."
     )
 
 
@@ -266,6 +267,7 @@ def test_warnings_and_provenance(make: Callable[..., Report], made: Report, give
     assert report.sentences[-1].startswith(f"{len(report.warnings)} warnings stand under 'How this was computed'")
     assert notes(made, "To make this report again") == ("judged report qrels.txt 'a b.run'",)
     assert f"judged {made.scores.versions['judged']}" in notes(made, "Versions")
+    assert f"altair {version('altair')}" in notes(made, "Versions")
     files = next(part for part in section(made, "method").parts if isinstance(part, Numbers))
     assert [row[1] for row in files.table.rows] == ["qrels", "old", "<i>third</i>", "other"]
 

@@ -58,7 +58,7 @@ def opened(browser: Any, path: Path) -> Iterator[Callable[..., tuple[Any, list[s
         tab = context.new_page()
         faults: list[str] = []
         requests: list[str] = []
-        tab.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+        tab.on("console", lambda message: faults.append(message.text))
         tab.on("pageerror", lambda error: faults.append(str(error)))
         tab.on("dialog", lambda dialog: (faults.append(f"dialog {dialog.message}"), dialog.dismiss()))
         tab.on("request", lambda request: requests.append(request.url))

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from judged import InputError, evaluate
+from judged.comparison.marks import TIMES
 from judged.measures import aggregate
 from judged.slicing.by_slice import by_slice
+from judged.slicing.derived import derive
 from judged.slicing.slices import slice_topics
 from slices_made import scores_of, slicing_of
 
@@ -212,3 +214,26 @@ def test_the_chart_has_every_number() -> None:
         (f"{one.slice} ({one.n})", one.estimate.run): one.estimate.value for one in found.estimates
     }
     assert {point["slice"] for point in points if point["few"]} == {"group=rare (3)"}
+
+
+def test_a_sentence_of_geometric_means_names_their_ratio() -> None:
+    qrels = {f"q{at:02}": {"d": 1, "e": 1} for at in range(40)}
+    ranked = {query: ["d", "e"] if at < 20 else ["x", "d"] for at, query in enumerate(qrels)}
+    groups = {query: {"group": "easy" if at < 20 else "hard"} for at, query in enumerate(qrels)}
+    found = by_slice(evaluate(qrels, ranked, "GMAP"), slice_topics(groups, "group"))
+    text = found.sentences[0]
+    assert f"in GMAP: 0.250 over 20 topics, {TIMES}0.250 against the other 20" in text
+    assert f"interval {TIMES}0.250 to {TIMES}0.250" in text
+
+
+def test_relevant_documents_of_another_level_are_not_pooled() -> None:
+    qrels = {"a": {"d": 2, "e": 2, "f": 1}, "b": {"d": 2, "e": 1, "f": 1, "g": 1}}
+    scores = evaluate(qrels, {"a": ["d"], "b": ["d"]}, ["R(rel=2)@5", "R@5"])
+    found = by_slice(scores, slice_topics(derive(qrels), "relevant"), weights="relevant", ci="none")
+    assert found.average("weighted by relevant documents", measure="R@5").value == pytest.approx(2 / 7)
+    other = found.average("weighted by relevant documents", measure="R(rel=2)@5").value
+    assert other == pytest.approx((3 * 1 / 2 + 4 * 1) / 7)  # 2 of 3 are found
+    said = next(one for one in found.warnings if "pooled" in one)
+    assert said.startswith("relevant documents are counted from grade 1 on")
+    assert said.endswith("R(rel=2)@5 weighted by them is not that of all documents pooled")
+    assert not any("pooled" in one for one in by_slice(scores, found.slicing, ci="none").warnings)

@@ -272,3 +272,16 @@ def test_a_planted_effect_is_found_where_it_is() -> None:
     elsewhere = sum(row.better is not None for one in found for row in one.rows if row.slice != "group=s3")
     assert elsewhere <= 2
     assert all(one.heterogeneity().significant for one in found)
+
+
+def test_a_slice_without_topics_is_small() -> None:
+    scores = scores_of(made())
+    slicing = slice_topics(
+        {query: {"size": float(at)} for at, query in enumerate(scores.query_ids)},
+        slices=[{"name": "all", "expression": "size >= 0"}, {"name": "none", "expression": "size < 0"}],
+    )
+    found = compare_slices(scores, slicing)
+    row = found.row("none")
+    assert (row.n, row.small, row.pair) == (0, True, None)
+    assert math.isnan(row.difference)
+    assert found.families == {"nDCG@10": 1}

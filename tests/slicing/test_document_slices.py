@@ -232,7 +232,7 @@ def test_what_cannot_be_asked_is_refused() -> None:
 def test_the_chart_draws_every_number_of_a_measure() -> None:
     found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="t", minimum=2)
     drawn = found.chart("RR", width=300).to_dict()
-    points = {(one["group"], one["run"]): one for one in next(iter(drawn["datasets"].values()))}
+    points = {(one["slice"], one["series"]): one for one in next(iter(drawn["datasets"].values()))}
     wanted = [one for one in found.estimates if one.estimate.measure == "RR"]
     assert len(points) == len(wanted) == 8
     for one in wanted:

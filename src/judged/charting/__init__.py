@@ -1,6 +1,6 @@
 """The look of every chart, its axes, and how it becomes a picture or a file."""
 
-from judged.charting.look import DASHES, FONT, PALETTE, altair, apart, themed
+from judged.charting.look import DASHES, FONT, PALETTE, altair, apart, axis_of, themed
 from judged.charting.pictures import PICTURES, library, picture, save_chart, specification
 from judged.charting.scale import Scale, by_cutoff, even, round_of
 
@@ -12,6 +12,7 @@ __all__ = [
     "Scale",
     "altair",
     "apart",
+    "axis_of",
     "by_cutoff",
     "even",
     "library",

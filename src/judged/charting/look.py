@@ -10,6 +10,7 @@ from judged.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from judged._types import Floats
+    from judged.charting.scale import Scale
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
 """Colours that people with any kind of colour vision tell apart (Okabe and Ito 2008), without yellow, with grey."""
@@ -73,6 +74,16 @@ def themed(chart: Any) -> Any:
         legend={"labelFontSize": 11, "labelColor": _INK, "titleColor": _INK, "symbolStrokeWidth": 2},
         header=header,
     )
+
+
+def axis_of(alt: Any, scale: Scale, **more: Any) -> Any:
+    """Make an axis with the numbers of a scale, with as many decimals as they need; `more` as ``alt.Axis`` takes it.
+
+    >>> from judged.charting.scale import Scale
+    >>> axis_of(altair(), Scale(0.0, 0.05, (0.0, 0.025, 0.05))).to_dict()["format"]
+    ',.3f'
+    """
+    return alt.Axis(values=list(scale.ticks), **{"format": f",.{scale.decimals}f", **more})
 
 
 def apart(values: Floats, least: float) -> Floats:

@@ -25,6 +25,15 @@ class Scale:
     ticks: tuple[float, ...]
     logarithmic: bool = False
 
+    @property
+    def decimals(self) -> int:
+        """How many decimals the numbers on the axis need.
+
+        >>> Scale(0.0, 0.05, (0.0, 0.025, 0.05)).decimals, Scale(0.0, 20.0, (0.0, 10.0, 20.0)).decimals
+        (3, 0)
+        """
+        return max(len(f"{tick:.12f}".rstrip("0").partition(".")[2]) for tick in self.ticks)
+
     def share(self, values: Floats) -> Floats:
         """Give how far along the axis values stand, from 0 to 1."""
         low, high = self.low, self.high

@@ -163,7 +163,7 @@ def command(
         scores.save(out)
         output.remarks(scores.warnings)
         return
-    shown = {"per_topic": per_topic, "queries": named, "to_file": out is not None, "where": where}
+    shown: dict[str, Any] = {"per_topic": per_topic, "queries": named, "to_file": out is not None, "where": where}
     output.write(_rendered(scores, chosen, interval, **shown), out)
     if chosen != "json":
         output.remarks(scores.warnings)

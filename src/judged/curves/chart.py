@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.charting import DASHES, FONT, PALETTE, Scale, altair, apart, by_cutoff, even, themed
+from judged.charting import DASHES, FONT, PALETTE, Scale, altair, apart, axis_of, by_cutoff, even, themed
 
 if TYPE_CHECKING:
     from judged.curves.curves import Curves
@@ -76,7 +76,7 @@ def _scale(alt: Any, scale: Scale) -> Any:
 
 
 def _axis(alt: Any, scale: Scale, form: str | None = None) -> Any:
-    return alt.Axis(values=list(scale.ticks), labelFlush=False, **({"format": form} if form else {}))
+    return axis_of(alt, scale, labelFlush=False, **({"format": form} if form else {}))
 
 
 def _tooltip(alt: Any, curves: Curves) -> list[Any]:

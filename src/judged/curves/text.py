@@ -179,8 +179,7 @@ def _number(curves: Curves, run: int, at: int) -> str:
 
 def _numbers(scale: Scale) -> list[str]:
     """Write the numbers of an axis, all with the same decimals."""
-    decimals = max(len(f"{tick:.12g}".partition(".")[2]) for tick in scale.ticks)
-    return [f"{tick:.{decimals}f}" for tick in scale.ticks]
+    return [f"{tick:.{scale.decimals}f}" for tick in scale.ticks]
 
 
 def _steps(x: Floats, y: Floats) -> Iterable[tuple[float, float]]:

@@ -15,11 +15,15 @@ from judged.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeAlias
 
     from judged._types import Floats
     from judged.reporting.material import Material
 
+    Positions: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+
 _ALL = 60  # topics: as many bars can be read
+_SAME = 10  # topics without a difference: more of them are no more than white space
 _ENDS = 20  # where there are more: this many losses, and as many gains
 _LOWEST = 10
 _LABEL = 44  # characters of a query beside a bar
@@ -32,7 +36,8 @@ def differences(material: Material) -> Section | None:
     if material.reference is None or not len(known):
         return None
     order = known[np.argsort(-gains[known], kind="stable")]
-    shown = order if len(order) <= _ALL else _ends(order, gains)
+    apart = order[gains[order] != 0]
+    shown = _ends(apart if len(order) - len(apart) > _SAME or len(order) > _ALL else order)
     won, lost = int((gains > 0).sum()), int((gains < 0).sum())
     measure, candidate, reference = str(material.lead), material.candidate, material.reference
     lower = " Lower is better here, so a bar to the right is a lower score." if material.better < 0 else ""
@@ -40,7 +45,10 @@ def differences(material: Material) -> Section | None:
         f"{candidate} is better than {reference} on {counted(won, 'topic')}, worse on {lost:,}, and equal on"
         f" {len(known) - won - lost:,}, by {measure}.{lower}"
     )
-    cut = f" Of {len(order):,} topics the largest gains and losses are shown." if len(shown) < len(order) else ""
+    cut = ""
+    if len(shown) < len(order):
+        cut = " Those without a difference are not drawn." if len(shown) == len(apart) else ""
+        cut = cut or f" Of {len(order):,} topics the largest gains and losses are shown."
     sentence = (
         f"One bar a topic, from the largest gain of {candidate} over {reference} ({_named(material, order[0], gains)})"
         f" to its largest loss ({_named(material, order[-1], gains)}).{cut}"
@@ -56,12 +64,9 @@ def differences(material: Material) -> Section | None:
     return Section("topics", "Topic by topic", (said,), (chart,))
 
 
-def _ends(
-    order: np.ndarray[tuple[int], np.dtype[np.int64]], gains: Floats
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Keep the largest gains and losses; topics without a difference are neither."""
-    apart = order[gains[order] != 0]
-    return apart if len(apart) <= 2 * _ENDS else np.concatenate([apart[:_ENDS], apart[-_ENDS:]])
+def _ends(order: Positions) -> Positions:
+    """Keep the largest gains and losses where there are too many topics to draw."""
+    return order if len(order) <= _ALL else np.concatenate([order[:_ENDS], order[-_ENDS:]])
 
 
 def _named(material: Material, at: int, gains: Floats) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.charting import PALETTE, altair, even, themed
+from judged.charting import PALETTE, altair, axis_of, even, themed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ def board(estimates: Sequence[Estimate], emphasised: Sequence[str], *, width: in
     scale = even(ends.ravel(), 6)
     name = estimates[0].measure if estimates else ""
     x = alt.X("value:Q", title=name, scale=alt.Scale(domain=[scale.low, scale.high], nice=False, zero=False),
-              axis=alt.Axis(values=list(scale.ticks)))  # fmt: skip
+              axis=axis_of(alt, scale))  # fmt: skip
     y = alt.Y("run:N", sort=[row["run"] for row in rows], title=None, axis=_names(alt))
     kinds = alt.Scale(domain=["looked at closely", "others"], range=[GAIN, PLAIN])
     colour = alt.Color("kind:N", legend=None, scale=kinds)
@@ -78,7 +78,7 @@ def differences(
         for _, label, gain, one, two in rows
     ]
     scale = even(np.array([0.0, *(row["gain"] for row in data)]), 6)
-    x = alt.X("gain:Q", title=f"{measure}: {second} against {first}", axis=alt.Axis(values=list(scale.ticks)),
+    x = alt.X("gain:Q", title=f"{measure}: {second} against {first}", axis=axis_of(alt, scale),
               scale=alt.Scale(domain=[scale.low, scale.high], nice=False, zero=True))  # fmt: skip
     y = alt.Y("topic:N", sort=[row["topic"] for row in data], title=None, axis=_names(alt))
     sides = alt.Scale(domain=["gain", "loss"], range=[GAIN, LOSS])

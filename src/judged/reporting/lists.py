@@ -91,7 +91,7 @@ def missed(split: Stages | None, query_id: str) -> str:
     places = np.flatnonzero(away).tolist()
     if not places:
         return ""
-    ranks = [f"rank {rank}" if rank else "not there" for rank in known.candidate[places].tolist()]
+    ranks = [f"rank {rank}" if rank else "not returned" for rank in known.candidate[places].tolist()]
     named = [f"{known.doc[at]} (grade {known.grade[at]:g}, {rank})" for at, rank in zip(places, ranks, strict=True)]
     what = counted(len(places), "relevant document is", "relevant documents are")
     return f"{what} not among the first {_DEPTH} of {split.trace.name}: {listed(named, _MISSED)}."

@@ -6,6 +6,8 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from judged.comparison.choices import Choices
 from judged.comparison.comparing import chosen_measures, compared, scores_of
 from judged.comparison.pair import MeasureComparison, order_of
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from judged.reporting.material import Found
 
 _MOST_TOPICS = 2000
+_UNLIKE = 0.25  # of the topics: two runs that differ on fewer are variants of one
 MANY = 15
 """Runs: every pair of more is tested by the first measure alone; with a baseline, all measures are."""
 DEFAULT_MEASURES = ("nDCG@10", "AP", "R@100")
@@ -182,12 +185,19 @@ def _material(
     elif baseline is not None:
         candidate, reference = next(name for name in ranked if name != baseline), baseline
     else:
-        candidate, reference = ranked[0], ranked[1]
+        candidate, reference = ranked[0], _next_best(scores, ranked)
     return {
         "qrels": qrels, "runs": runs, "scores": scores, "comparison": comparison, "estimates": estimates,
         "order": order, "candidate": candidate, "reference": reference, "seed": seed,
         "resamples": _resamples(scores), "policies": policies,
     }  # fmt: skip
+
+
+def _next_best(scores: Scores, ranked: list[str]) -> str:
+    """Choose the run that the best is held against: the next one that is more than a variant of it."""
+    rows = [scores.values[scores.run_names.index(name), 0] for name in ranked]
+    unlike = (name for name, row in zip(ranked[1:], rows[1:], strict=True) if np.mean(row != rows[0]) >= _UNLIKE)
+    return next(unlike, ranked[1])
 
 
 def _written(material: Material, title: str | None, command: str) -> Report:

@@ -39,7 +39,7 @@ class Material:
     candidate : str
         The run that is looked at closely: the best one, or where that is the baseline the best of the others.
     reference : str or None
-        The run that it is compared with: the baseline, or the next best.
+        The run that it is compared with: the baseline, or the next best that is more than a variant of the best.
     topics : Topics or None
         The texts of the queries.
     attributes : Attributes or None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from judged.reporting.content import Notes, Numbers, Section
@@ -37,12 +39,21 @@ def method(material: Material, warned: Sequence[str], left_out: Sequence[str], c
     if left_out:
         parts.append(Notes("Left out", tuple(left_out)))
     parts += [Notes("Rules", _rules(material)), Numbers("Files", _files(material), folded=len(scores.runs) > 12)]
-    versions = tuple(f"{name} {version}" for name, version in scores.versions.items())
+    versions = tuple(f"{name} {number}" for name, number in (scores.versions | _drawn_by()).items())
     parts.append(Notes("Versions", versions))
     if command:
         parts.append(Notes("To make this report again", (command,), code=True))
     said = ("The same files, seed and versions give the same report, byte for byte.",)
     return Section("method", "How this was computed", said, tuple(parts))
+
+
+def _drawn_by() -> dict[str, str]:
+    """Name the versions of what draws charts, where it is installed."""
+    known: dict[str, str] = {}
+    for name in ("altair", "vl-convert-python"):
+        with suppress(PackageNotFoundError):
+            known[name] = version(name)
+    return known
 
 
 def _rules(material: Material) -> tuple[str, ...]:

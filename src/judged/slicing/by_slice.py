@@ -51,7 +51,8 @@ def by_slice(
     weights
         By which topics are averaged besides: the name of an attribute that is a number, such as ``traffic`` or
         ``relevant``; several names; ``{name: (T,) numbers}``, in the order of ``scores.query_ids``; or such numbers.
-        A recall that is weighted by relevant documents is that of all of them pooled.
+        A recall that is weighted by relevant documents is that of all of them pooled, if both count from the same
+        grade.
     ci, level, resamples, seed
         Of the intervals, as for `Scores.estimates`. Those of weighted means are linearised unless ``ci`` is ``none``:
         where weights differ much, the bootstrap's are too narrow. A slice differs from the other topics if
@@ -100,7 +101,7 @@ def by_slice(
         findings=findings,
         tests=tests,
         weights=tuple(weighing),
-        warnings=(*scores.warnings, *_notes(cut, weighing)),
+        warnings=(*scores.warnings, *_notes(cut, weighing), *_levels(scores, weighing)),
     )
 
 
@@ -249,6 +250,16 @@ def _finding(
     higher = measure.properties.higher_is_better
     better = None if not significant or higher is None else (rest.difference > 0) == higher
     return SliceFinding(name, run, str(measure), value, rest, adjusted, significant, better)
+
+
+def _levels(scores: Scores, weighing: Iterable[str]) -> Iterator[str]:
+    """Say which measures count other documents than those that are relevant from grade 1 on."""
+    other = [str(one) for one in scores.measures if getattr(one, "rel", 1) != 1]
+    if "relevant" in weighing and other:
+        yield (
+            f"relevant documents are counted from grade 1 on, unless the attribute was made otherwise:"
+            f" {', '.join(other)} weighted by them is not that of all documents pooled"
+        )
 
 
 def _notes(slicing: Slicing, weighing: dict[str, Floats]) -> Iterator[str]:

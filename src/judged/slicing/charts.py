@@ -33,7 +33,7 @@ def score_chart(found: SlicedScores, measure: str, *, width: int, height: int | 
     few = any(point["few"] for point in points)
     hollow = "; hollow: too few topics to be judged by" if few else ""
     subtitle = f"{found.method.level:.0%} intervals over topics{hollow}"
-    return _drawn(points, order, runs, measure, (f"{measure} by slice", subtitle), "datum.few", (width, height))
+    return dots_by_slice(points, order, runs, measure, (f"{measure} by slice", subtitle), "datum.few", (width, height))
 
 
 def comparison_chart(found: SliceComparison, measure: str, *, width: int, height: int | None) -> Any:
@@ -59,7 +59,7 @@ def comparison_chart(found: SliceComparison, measure: str, *, width: int, height
     title = f"{what} {'/' if ratio else '-'} {first}", "filled: significant after correction; hollow: not shown"
     hollow = f"datum.state != '{_STATES[0]}'"
     across = f"{'ratio' if ratio else 'difference'} in {measure}"
-    return _drawn(points, order, names, across, title, hollow, (width, height), zero=1.0 if ratio else 0.0)
+    return dots_by_slice(points, order, names, across, title, hollow, (width, height), zero=1.0 if ratio else 0.0)
 
 
 def _named(name: str, n: int) -> str:
@@ -70,13 +70,13 @@ def _ends(ci: tuple[float, float] | None) -> dict[str, float]:
     return {} if ci is None or not all(map(math.isfinite, ci)) else {"low": ci[0], "high": ci[1]}
 
 
-def _coloured(alt: Any, channel: Any, series: list[str], *, legend: bool = False) -> Any:
+def _coloured(alt: Any, series: list[str]) -> Any:
     colours = [PALETTE[at % len(PALETTE)] for at in range(len(series))]
-    shown = alt.Legend(title=None, labelLimit=300) if legend and len(series) > 1 else None
-    return channel("series:N", sort=series, legend=shown, scale=alt.Scale(domain=series, range=colours))
+    legend = alt.Legend(title=None, labelLimit=300) if len(series) > 1 else None
+    return alt.Color("series:N", sort=series, legend=legend, scale=alt.Scale(domain=series, range=colours))
 
 
-def _drawn(
+def dots_by_slice(
     points: list[dict[str, Any]],
     order: list[str],
     series: list[str],
@@ -86,21 +86,40 @@ def _drawn(
     size: tuple[int, int | None],
     zero: float | None = None,
 ) -> Any:
-    """Draw dots on lines, slices downwards, series beside one another within a slice."""
+    """Draw dots on lines, slices downwards, series beside one another within a slice.
+
+    Parameters
+    ----------
+    points
+        With ``slice``, ``series``, ``value``, ``topics``, and ``low`` and ``high`` where there is an interval.
+    order, series
+        The slices and the series, as they are to stand.
+    across, title
+        What the axis is called; title and subtitle.
+    hollow
+        Which dots are hollow, in Vega's language.
+    size
+        Width and height, or None for a height that fits.
+    zero
+        Where a line is drawn across all slices.
+    """
     alt = altair()
     base = alt.Chart(alt.InlineData(values=points))
     y = alt.Y("slice:N", sort=order, title=None, axis=alt.Axis(labelLimit=260, grid=False))
     offset = {"yOffset": alt.YOffset("series:N", sort=series)} if len(series) > 1 else {}
-    colour = _coloured(alt, alt.Color, series, legend=True)
-    fill = alt.condition(hollow, alt.value("white"), _coloured(alt, alt.Fill, series))
-    x = alt.X("value:Q", title=across, scale=alt.Scale(zero=False), axis=alt.Axis(labelFlush=False))
+    colour = _coloured(alt, series)
+    x = alt.X("value:Q", title=across, scale=alt.Scale(zero=False), axis=alt.Axis(labelFlush=False, tickCount=6))
     shown = ("slice:N", "series:N", "value:Q", "low:Q", "high:Q", "topics:Q")
     tooltip = [alt.Tooltip(name, **({"format": ".4f"} if name in shown[2:5] else {})) for name in shown]
     line = base.mark_rule(strokeWidth=1.6).transform_filter("isValid(datum.low)")
-    dot = base.mark_point(filled=True, size=46, opacity=1, strokeWidth=1.6)
+    how = {"size": 46, "opacity": 1, "strokeWidth": 1.6}
+    dots = (
+        base.transform_filter(f"!({hollow})").mark_point(filled=True, **how),
+        base.transform_filter(hollow).mark_point(filled=False, fill="white", **how),
+    )
     layers = [
         line.encode(y=y, x=alt.X("low:Q", title=across), x2="high:Q", color=colour, **offset),
-        dot.encode(y=y, x=x, stroke=_coloured(alt, alt.Stroke, series), fill=fill, tooltip=tooltip, **offset),
+        *(dot.encode(y=y, x=x, color=colour, tooltip=tooltip, **offset) for dot in dots),
     ]
     if zero is not None:
         rule = alt.Chart(alt.InlineData(values=[{"value": zero}])).mark_rule(color="#999", strokeDash=[4, 3])

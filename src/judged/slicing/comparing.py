@@ -162,7 +162,7 @@ def _tested(
 ) -> dict[tuple[int, int], Difference]:
     """Test every measure and pair on one slice that has enough topics; they share their resamples."""
     mask, measures = slicing.members[g], len(scores.measures)
-    rows = scores.values[:, :, mask].reshape(-1, int(mask.sum()))
+    rows = scores.values[:, :, mask].reshape(len(scores.runs) * measures, int(mask.sum()))
     found: dict[tuple[int, int], Difference] = {}
     for geometric in (False, True):
         places = [

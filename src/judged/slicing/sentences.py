@@ -71,12 +71,16 @@ def _standing(one: SliceFinding, word: str, end: str, found: SlicedScores) -> st
     ]
     extreme = len(ranked) > 2 and one.value == (min(ranked) if one.rest.difference < 0 else max(ranked))
     which = f", the {end} slice," if end and extreme else ""
-    low, high = one.rest.interval or (math.nan, math.nan)
-    limits = f"{found.method.level:.0%} interval {fixed(low, 3, '+')} to {fixed(high, 3, '+')}"
+    kinds = {str(measure): measure.entry.aggregate for measure in found.scores.measures}
+    gap, low, high = (
+        f"{TIMES}{math.exp(value):.3f}" if kinds[one.measure] == "geometric mean" else fixed(value, 3, "+")
+        for value in (one.rest.difference, *(one.rest.interval or (math.nan, math.nan)))
+    )
+    limits = f"{found.method.level:.0%} interval {low} to {high}"
     after = f" after Holm over {found.tests} tests" if found.tests > 1 else ""
     return (
         f"{one.run}: `{one.slice}`{which} is {word} than the other topics in {one.measure}: {fixed(one.value, 3)} over"
-        f" {topics_text(one.rest.n)}, {fixed(one.rest.difference, 3, '+')} against the other {one.rest.n_rest}"
+        f" {topics_text(one.rest.n)}, {gap} against the other {one.rest.n_rest}"
         f" ({limits}), p {p_text(one.adjusted)}{after}."
     )
 

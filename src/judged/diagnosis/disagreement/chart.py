@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.charting import PALETTE, altair, even, themed
+from judged.charting import PALETTE, altair, axis_of, even, themed
 
 if TYPE_CHECKING:
     from judged.diagnosis.disagreement.result import Disagreement
@@ -37,7 +37,7 @@ def chart(found: Disagreement, width: int, height: int) -> Any:
             f"{key}:Q",
             title=f"{name}: {found.systems[1]} minus {found.systems[0]}",
             scale=alt.Scale(domain=[axis.low, axis.high], nice=False),
-            axis=alt.Axis(values=list(axis.ticks), format=",.3~r"),
+            axis=axis_of(alt, axis),
         )
         for kind, key, name, axis in zip((alt.X, alt.Y), ("x", "y"), found.measures, axes, strict=True)
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.charting import PALETTE, altair, apart, even, themed
+from judged.charting import PALETTE, altair, apart, axis_of, even, themed
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, HEALTHY, OPEN, RANKING
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _panel(alt: Any, found: Matrix, run: str, scales: tuple[Scale, Scale], class
 def _encoded(alt: Any, channel: str, title: str, scale: Scale) -> Any:
     kind = alt.X if channel == "x" else alt.Y
     bounds = alt.Scale(domain=[scale.low, scale.high], nice=False, zero=False)
-    return kind(f"{channel}:Q", title=title, scale=bounds, axis=alt.Axis(values=list(scale.ticks), labelFlush=False))
+    return kind(f"{channel}:Q", title=title, scale=bounds, axis=axis_of(alt, scale, labelFlush=False))
 
 
 def _cuts(alt: Any, found: Matrix) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.charting import PALETTE, altair, even, themed
+from judged.charting import PALETTE, altair, axis_of, even, themed
 
 if TYPE_CHECKING:
     from judged.diagnosis.needs.result import Needs
@@ -38,7 +38,7 @@ def chart(found: Needs, run: str | None, measure: str | None, width: int) -> Any
     scale = alt.Scale(domain=[axis.low, axis.high], nice=False)
     y = alt.Y("need:N", sort=[row["need"] for row in rows], title="need")
     base = alt.Chart(alt.InlineData(values=rows))
-    ticks = alt.Axis(values=list(axis.ticks), format=",.3~r")
+    ticks = axis_of(alt, axis)
     layers = [
         base.mark_rule(color=PALETTE[0], strokeWidth=2, opacity=0.5).encode(
             y=y, x=alt.X("low:Q", title=name, scale=scale, axis=ticks), x2="high:Q"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.charting import FONT, PALETTE, Scale, altair, apart, by_cutoff, even, themed
+from judged.charting import FONT, PALETTE, Scale, altair, apart, axis_of, by_cutoff, even, themed
 from judged.diagnosis.tradeoff.pareto import dominators
 from judged.errors import InputError
 
@@ -30,7 +30,7 @@ def chart(found: Tradeoff, cost: str | None, width: int, height: int) -> Any:
     limits = [number for one in points for number in (one["value"], one.get("low"), one.get("high"))]
     up = even(np.array([number for number in limits if number is not None]), 6)
     x = alt.X("cost:Q", title=name, scale=_scale(alt, across), axis=alt.Axis(values=list(across.ticks), format=",.3~r"))
-    y = alt.Y("value:Q", title=found.measure, scale=_scale(alt, up), axis=alt.Axis(values=list(up.ticks)))
+    y = alt.Y("value:Q", title=found.measure, scale=_scale(alt, up), axis=axis_of(alt, up))
     base = alt.Chart(alt.InlineData(values=points))
     colour = alt.Color(
         "place:N",
