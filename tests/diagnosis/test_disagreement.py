@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -187,6 +188,19 @@ def test_what_it_rests_on_is_the_least_number_from_the_top() -> None:
     for left_out in range(count + 1):
         sums = np.array([one.differences for one in found.topics[left_out:]]).sum(axis=0)
         assert (sums[0] * sums[1] < 0) == (left_out < count)
+
+
+def test_fewer_topics_than_those_that_pull_most_may_turn_the_means() -> None:
+    """Pulls put q1 first, then q2: without both, the means agree; without q2 alone they do, too."""
+    values = np.array([[[0.5] * 3] * 2, [[0.0, 0.0, 0.4], [0.4, 0.5, 1.0]]])
+    qrels = {f"q{at}": {"d": 1} for at in range(3)}
+    scores = evaluate(qrels, {run: {query: ["d"] for query in qrels} for run in "ab"}, ["nDCG@10", "R@100"])
+    found = disagreement(replace(scores, values=values), first="nDCG@10", second="R@100")
+    assert [one.query_id for one in found.topics] == ["q1", "q2", "q0"]
+    assert found.rests_on == 2
+    assert (values[1] - values[0])[:, :2].sum(axis=1) == pytest.approx([-1.0, -0.1])
+    said = "It rests on 2 topics or fewer: without those that pull most the means no longer disagree."
+    assert any(said in one for one in found.sentences)
 
 
 def test_of_many_systems_the_pair_most_pulled_apart_and_tau() -> None:

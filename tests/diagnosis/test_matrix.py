@@ -58,7 +58,8 @@ def test_quadrants_of_slices() -> None:
     assert (small.slice, small.topics, small.quadrant) == ("few=true", 4, "")
     assert math.isnan(small.y.low)
     text = " ".join(found.sentences)
-    assert "new, kind=low: ranking problem (what is relevant is found, and ranked badly): R@20 1.000" in text
+    meaning = "what is relevant is ranked badly; that less of it is found is not shown"  # R@20 is not told apart
+    assert f"new, kind=low: ranking problem ({meaning}): R@20 1.000" in text
     assert "nDCG@10 0.000 [0.000, " in text
     assert "below the baseline's 0.9" in text
     assert "too few topics to be classed: few=true" in text

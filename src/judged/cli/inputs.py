@@ -53,14 +53,9 @@ def form_of(out: Path | None, known: Mapping[str, str]) -> str:
     InputError
         If no form is known by it.
     """
-    suffix = out.suffix.lower() if out else ""
-    if suffix in known:
-        return known[suffix]
-    raise InputError(
-        f"no form of a result is known by {suffix}",
-        fix=f"give --format, or a name that ends in {', '.join(filter(None, known))}",
-        path=str(out),
-    )
+    from judged.data.forms import form_by_name
+
+    return form_by_name(out or "", known, "a result", ask="--format")
 
 
 @contextmanager

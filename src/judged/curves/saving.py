@@ -10,6 +10,7 @@ from judged import charting
 from judged.charting import PICTURES
 from judged.curves import forms
 from judged.data import replaced
+from judged.data.forms import form_by_name
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,14 +50,7 @@ def form_of(path: str | Path) -> str:
     InputError
         If nothing is known by this end.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix in _SUFFIX:
-        return _SUFFIX[suffix]
-    raise InputError(
-        f"no form of a curve is known by {suffix!r}",
-        fix=f"give a form, or a name that ends in {', '.join(_SUFFIX)}",
-        path=str(path),
-    )
+    return form_by_name(path, _SUFFIX, "a curve")
 
 
 def written(curves: Curves, form: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from judged.charting import PICTURES, save_chart
 from judged.data import replaced
+from judged.data.forms import form_by_name
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,14 +33,7 @@ def form_of(path: str | Path) -> str:
     InputError
         If nothing is known by this end.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix in SUFFIXES:
-        return SUFFIXES[suffix]
-    raise InputError(
-        f"no form of a report is known by {suffix!r}",
-        fix=f"give a form, or a name that ends in {', '.join(SUFFIXES)}",
-        path=str(path),
-    )
+    return form_by_name(path, SUFFIXES, "a report")
 
 
 def written(report: Report, form: str) -> str:

@@ -57,8 +57,10 @@ def _mean(found: Disagreement, one: MeanSide) -> str:
 def _verdict(found: Disagreement) -> str:
     if found.opposite:
         count = found.rests_on or 0
+        which = "it" if count == 1 else "those that pull most"  # fewer, chosen otherwise, may do as well
         rests = (
-            f"It rests on {topics_text(count)}: without {'it' if count == 1 else 'these'} the means no longer disagree."
+            f"It rests on {topics_text(count)}{'' if count == 1 else ' or fewer'}: without {which} the means no longer"
+            " disagree."
         )
         weak = all(not abs(one.in_errors) >= 2 for one in found.means)
         luck = " Neither difference is twice its standard error: both may be luck of the topics." if weak else ""

@@ -69,6 +69,8 @@ def _of_point(found: Matrix, point: Point) -> str:
     x = _of_axis(found, str(found.x), point.x, found.cuts[0])
     y = _of_axis(found, str(found.y), point.y, found.cuts[1])
     meaning = f" ({_MEANING[point.quadrant]})" if point.quadrant in _MEANING else ""
+    if point.quadrant == RANKING and point.x.side == APART:  # of what is found, nothing is shown
+        meaning = " (what is relevant is ranked badly; that less of it is found is not shown)"
     text = f"{point.slice}: {point.quadrant}{meaning}: {x}, {y}"
     if point.quadrant == COVERAGE and point.judged < 1:
         text += f"; {point.judged:.0%} of its first 10 are judged, so recall may be low for want of judgments"
