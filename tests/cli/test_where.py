@@ -88,3 +88,36 @@ def test_scores_over_some_topics_are_the_same_scores() -> None:
         scores.over_topics([False] * 6)
     with pytest.raises(judged.InputError, match="for 6 topics"):
         scores.over_topics([True])
+
+
+def test_what_is_not_known_is_said(run: Callable[..., Ended], folder: Path) -> None:
+    asked = ("evaluate", "qrels.txt", "a.run", "-m", "RR", "--attributes", "known.csv", "--where")
+    assert "1 of 4 topics have no kind" in run(*asked, "kind != 'law'").err
+    assert "have no kind" not in run(*asked, "missing(kind)").err
+    assert "--where is empty" in run(*asked, " ").err
+    assert run(*asked, " ").code == 2
+    assert "Over the topics where size > 4." in run(*asked, "size > 4", "--format", "markdown").out
+    assert "% over the topics where size > 4" in run(*asked, "size > 4", "--format", "latex").out
+    chosen = run(*asked, "query_id in ('q1', 'q2')", "--ci", "none")
+    assert chosen.lines[1].split() == ["a", "0.7500"]
+    del folder
+
+
+def test_an_outcome_is_cut_by_the_baseline_and_says_so(run: Callable[..., Ended]) -> None:
+    asked = (
+        "compare",
+        "qrels.txt",
+        "a.run",
+        "b.run",
+        "-m",
+        "RR",
+        "--format",
+        "json",
+        "--where",
+        "first_relevant == '1'",
+    )
+    by_first, by_second = run(*asked), run(*asked, "--baseline", "b")
+    assert "first_relevant is that of a:" in by_first.err
+    assert json.loads(by_first.out)["measures"][0]["results"][0]["value"] == 1.0  # a has q1 and q3 at the first rank
+    assert "first_relevant is that of b:" in by_second.err
+    assert json.loads(by_second.out)["measures"][0]["results"][1]["value"] == 1.0

@@ -149,7 +149,7 @@ def _one(
     if not given:
         raise InputError("no run is given", fix="name two runs or more behind QRELS")
     inputs.keep_inputs(out, [chooses["queries"] or "", chooses["attributes"] or ""])
-    judgments = narrowed(judgments, given, **chooses, topics=options["topics"])
+    judgments = narrowed(judgments, given, **chooses, topics=options["topics"], baseline=options["baseline"])
     with inputs.progress_bar(given) as progress:
         return compare(judgments, given, measures, progress=progress, **options)
 
@@ -233,9 +233,9 @@ def _written(found: Comparison, form: str, *, pairs: bool, shown: bool, where: s
     if form == "csv":
         return found.csv()
     if form == "markdown":
-        return found.markdown(pairs=pairs)
+        return found.markdown(pairs=pairs) + (f"\n\nOver the topics where {where}." if where else "")
     if form == "latex":
-        return found.latex(pairs=pairs)
+        return found.latex(pairs=pairs) + (f"\n% over the topics where {where}" if where else "")
     choices = found.choices
     interval = {"ci": "none", "level": choices.level, "resamples": choices.resamples, "seed": choices.seed}
     rules = evaluate.caption(found.scores, interval, where).removesuffix("; no intervals")

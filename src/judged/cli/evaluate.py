@@ -191,9 +191,9 @@ def _rendered(
         return long_table(scores, scores.estimates(**interval), per_topic=per_topic).csv()
     table = topic_table(scores, queries) if per_topic else summary_table(scores, scores.estimates(**interval))
     if form == "markdown":
-        return table.markdown()
+        return table.markdown() + (f"\n\nOver the topics where {where}." if where else "")
     if form == "latex":
-        return table.latex()
+        return table.latex() + (f"\n% over the topics where {where}" if where else "")
     shown = not to_file
     colour = shown and output.coloured(sys.stdout.isatty())
     return (

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from judged.cli import output
 from judged.cli.slicing_options import Asked
 from judged.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from judged.data import Qrels, Run
+    from judged.data.attributes import Attributes
 
 
 def narrowed(
@@ -18,9 +22,19 @@ def narrowed(
     attributes: str | None,
     queries: str | None,
     where: str | None,
-    topics: str | None,
+    topics: str | None = None,
+    baseline: str | None = None,
 ) -> Qrels:
-    """Leave the topics that an expression over their attributes asks for.
+    """Leave the topics that an expression over their attributes asks for, and say what should be known of the choice.
+
+    Parameters
+    ----------
+    qrels, runs
+        What the command is given.
+    attributes, queries, where, topics
+        Its options.
+    baseline
+        The name of the run that topics are cut by where the expression asks for an outcome; the first for None.
 
     Raises
     ------
@@ -37,7 +51,21 @@ def narrowed(
         )
     asked = Asked(attributes=attributes, queries=queries, where=where)
     query_ids = sorted(qrels.topics)
-    mask = asked.where_mask(asked.known(qrels, run=runs[0] if len(runs) == 1 else None), query_ids)
+    cut_by = next((run for run in runs if run.name == baseline), runs[0])
+    known = asked.known(qrels, run=cut_by)
+    mask = asked.where_mask(known, query_ids)
     if mask is None:
         return qrels
+    output.remarks([*asked.remarks(cut_by.name), *_unknown(where, known.over(query_ids))])
     return qrels.over([query for query, kept in zip(query_ids, mask.tolist(), strict=True) if kept])
+
+
+def _unknown(where: str, known: Attributes) -> Iterator[str]:
+    """Say of how many topics it is not known whether they were meant."""
+    from judged.slicing.expression import Expression
+
+    if "missing" in where:
+        return
+    for name in Expression(where).names:
+        if lacking := known.column(name).null_count:
+            yield f"{lacking} of {len(known)} topics have no {name}: they satisfy no comparison with it"

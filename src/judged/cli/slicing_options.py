@@ -223,6 +223,8 @@ class Asked:
         """
         if self.where is None:
             return None
+        if not self.where.strip():
+            raise InputError("--where is empty", fix="say which topics, or leave it out")
         from judged.slicing.expression import Expression
 
         mask = Expression(self.where).mask(known.over(query_ids))

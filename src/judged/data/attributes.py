@@ -125,13 +125,15 @@ class Attributes:
     def column(self, name: str) -> Any:
         """Give one attribute of all topics as an Arrow array: string, double or bool, null where it is not known.
 
+        ``query_id`` is one as well.
+
         Raises
         ------
         InputError
             If there is no such attribute.
         """
         name = self.spelled(name)
-        if name not in self.names:
+        if name not in self.table.column_names:
             known = ", ".join(self.names[:_SHOWN]) + (", ..." if len(self.names) > _SHOWN else "")
             raise InputError(f"no attribute {name!r}", fix=f"one of {known or 'none: there are no attributes'}")
         return self.table[name].combine_chunks()

@@ -70,7 +70,7 @@ def known_topics(
     found = Attributes.of({query: {} for query in sorted(qrels.topics)})
     for part in (attributes, topics):
         found = found if part is None else found.joined(_of_these(Attributes.of(part), found))
-    asked = {found.spelled(name) for name in needed}
+    asked = {found.spelled(name) for name in needed} - {"query_id"}
     if asked <= set(found.names):
         return found
     made = derive(
