@@ -39,7 +39,7 @@ def test_two_columns_with_queries_and_titles(run: Callable[..., Ended], monkeypa
     head = done.lines.index(f"{'old':<{column}} │ new")
     assert done.lines[head + 1 : head + 4] == [
         f"{'1    1  b  Some cats':<{column}} │ 1 ↑2 3  a  All cats",
-        f"{'2 -  -  x':<{column}} │ 2 ↓1 1  b  Some cats",
+        f"{'2 x  -  x':<{column}} │ 2 ↓1 1  b  Some cats",
         f"{'3    3  a  All cats':<{column}} │ 3 +  0  c",
     ]
     assert "\x1b" not in done.out  # no terminal, no colour
@@ -49,7 +49,7 @@ def test_two_columns_with_queries_and_titles(run: Callable[..., Ended], monkeypa
 
 
 def test_without_a_topic_both_extremes(run: Callable[..., Ended]) -> None:
-    done = run("diff", "qrels.txt", "old.run", "new.run", "--topics", "1")
+    done = run("diff", "qrels.txt", "old.run", "new.run", "--show", "1")
     assert [line for line in done.lines if line.startswith("topic ")] == ["topic q1", "topic q2"]
     assert "new is better than old on 1 of 2 topics, worse on 1" in done.out
 
@@ -57,7 +57,7 @@ def test_without_a_topic_both_extremes(run: Callable[..., Ended]) -> None:
 def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:
     arguments = ("diff", "qrels.txt", "old.run", "new.run", "-m", "nDCG@3", "-m", "RR")
     made = json.loads(run(*arguments, "--format", "json").out)
-    assert made["runs"] == ["old", "new"]
+    assert list(made["runs"]) == [made["first"], made["second"]] == ["old", "new"]
     assert made["topics"][0]["scores"]["RR"] == {"first": 1.0, "second": 1.0, "difference": 0.0}
     assert run(*arguments, "-o", "out.csv").out == ""
     rows = (tmp_path / "out.csv").read_text().splitlines()
@@ -78,4 +78,4 @@ def test_refused(run: Callable[..., Ended]) -> None:
 def test_a_run_that_lacks_topics_is_remarked_on(run: Callable[..., Ended], tmp_path: Path) -> None:
     (tmp_path / "short.run").write_text("q1 Q0 a 1 3 t\n")
     done = run("diff", "qrels.txt", "old.run", "short.run")
-    assert done.err == "warning: short returned nothing for 1 of 2 topics; they score 0\n"
+    assert "warning: short: nothing returned for 1 of 2 topics; they score 0: q2\n" in done.err

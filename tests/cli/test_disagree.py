@@ -58,10 +58,23 @@ def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:
 
 def test_refused(run: Callable[..., Ended]) -> None:
     one = run("disagree", "qrels.txt", "early.run", "many.run", "-m", "RR")
-    assert (one.code, "1 measures are named" in one.err) == (2, True)
+    assert (one.code, "one measure is named" in one.err) == (2, True)
     alone = run("disagree", "qrels.txt", "early.run")
     assert (alone.code, "there is one run" in alone.err) == (2, True)
     by = run(*ARGUMENTS, "--by", "kind")
-    assert (by.code, "--queries FILE" in by.err) == (2, True)
+    assert (by.code, "no attribute 'kind'" in by.err or "give the topics' texts" in by.err) == (2, True)
+    bounds = run(*ARGUMENTS, "--ties", "bounds")
+    assert (bounds.code, "'bounds' is not one of" in bounds.err) == (2, True)
     pair = run(*ARGUMENTS, "--pair", "early", "late")
     assert (pair.code, "no run 'late'" in pair.err) == (2, True)
+
+
+def test_slices_are_asked_for_as_elsewhere(run: Callable[..., Ended], tmp_path: Path) -> None:
+    (tmp_path / "known.csv").write_text("query_id,side\n" + "".join(f"q{at:02},{at % 2}\n" for at in range(12)))
+    (tmp_path / "own.toml").write_text("[[slice]]\nname = 'late'\nexpression = 'side == 1'\nminimum = 2\n")
+    done = run(*ARGUMENTS, "--attributes", "known.csv", "--by", "side,relevant", "--slices", "own.toml")
+    assert [line.split()[:2] for line in done.lines if line.startswith(("side=", "relevant=", "late"))] == [
+        ["side=0", "6"], ["side=1", "6"], ["relevant=3", "12"], ["late", "6"],
+    ]  # fmt: skip
+    told = run(*ARGUMENTS, "--by", "first_relevant", "--pair", "many", "early")
+    assert "first_relevant is that of many: on topics where it did badly" in told.err

@@ -75,7 +75,7 @@ def test_several_forms_at_once(folder: Path, run: Callable[..., Ended]) -> None:
     names = {"--junit": "j.xml", "--sarif": "s.sarif", "--markdown": "m.md", "--json": "r.json", "-o": "t.txt"}
     done = run("gate", *FILES, "worse.run", *(part for pair in names.items() for part in pair))
     result = gate("qrels.txt", "old.run", "worse.run", "gate.toml")
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (1, "FAIL: worse against old: 1 of 1 check failed.\n")  # for the log of a job
     written = {name: (folder / name).read_text() for name in names.values()}
     assert ET.fromstring(written["j.xml"].encode()).find("testsuite/testcase/failure") is not None  # noqa: S314
     place = json.loads(written["s.sarif"])["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
@@ -165,6 +165,8 @@ def test_init_slices_by_what_is_known_and_large_enough(folder: Path, run: Callab
         ((), "gate.toml: this file is there already. Fix: give another name, or --force."),
         (("--by", "kind", "-o", "n.toml"), "the attribute kind is in no table"),
         (("--attributes", "topics.csv", "-o", "n.toml"), "Fix: give --by with one of kind, order"),
+        (("--by", "first_relevant", "-o", "n.toml"), "first_relevant is an outcome of a run, by which no gate"),
+        (("-m", "AP(rel=5)", "-o", "n.toml"), "AP(rel=5) of the baseline old is 0 on every topic, so that nothing"),
         (("-m", "NumRelRet", "-o", "n.toml"), "NumRelRet cannot be checked by a gate"),
         (("-o", "qrels.txt", "--force"), "this file is an input"),
     ],
@@ -213,3 +215,75 @@ def test_a_baseline_from_which_nothing_can_be_told() -> None:
     qrels, runs = lists(old=[1] * 12)
     config = parse_config(first_config(qrels, runs["old"], None, ["RR", "GMAP"]))
     assert [one.margin_relative for one in config.checks] == [0.02, 0.02]
+
+
+def test_init_takes_several_attributes_at_once(folder: Path, run: Callable[..., Ended]) -> None:
+    done = run("gate", "init", *FILES, "--attributes", "topics.csv", "--by", "kind,order", "-m", "RR", "-o", "n.toml")
+    assert (done.code, done.err) == (0, "")
+    names = [one.name for one in read_config(folder / "n.toml").slices]
+    assert names == ["kind=a", "kind=b", "order<13", "order 13 to 25", "order>=26"]
+
+
+def test_init_warns_of_a_baseline_that_is_hardly_judged(folder: Path, run: Callable[..., Ended]) -> None:
+    """Two of 40 topics have results; a guardrail of at least 0 judged documents would guard nothing."""
+    qrels, runs = lists(few=[1, 2] + [None] * 38)  # type: ignore[list-item]
+    scored = {topic: {doc: -at for at, doc in enumerate(docs)} for topic, docs in runs["few"].items()}
+    write_run(judged.Run.of(scored), folder / "few.run")
+    done = run("gate", "init", "qrels.txt", "few.run", "-m", "RR", "-o", "n.toml")
+    assert done.code == 0
+    assert "warning: few: nothing returned for 38 of 40 topics" in done.err
+    assert "warning: few: 0.5% of its first 10 documents are judged: judgments are sparse, or document" in done.err
+    assert [one.kind for one in read_config(folder / "n.toml").guardrails] == ["missing topics"]
+    assert "So few are judged here" in (folder / "n.toml").read_text().replace("\n# ", " ")
+    with pytest.warns(judged.JudgedWarning) as told:
+        first_config(qrels, runs["few"], None, "RR")
+    assert len(told) == 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_other_document_ids_do_not_pass(folder: Path, run: Callable[..., Ended]) -> None:
+    text = (folder / "old.run").read_text().replace("rel", "lost")
+    (folder / "foreign.run").write_text(text)
+    done = run("gate", "qrels.txt", "foreign.run", "foreign.run")
+    assert (done.code, done.out) == (2, "")
+    assert "gate.toml:3: [[check]] 1: RR is 0 on every topic of both runs, so that nothing is measured" in done.err
+    assert run("gate", "init", "qrels.txt", "foreign.run", "-m", "RR", "-o", "n.toml").code == 2
+
+
+OF_SLICE = 'slice = "s"\n[[slice]]\nname = "s"\nexpression = '
+TABLE = '[[guardrail]]\ntable = "{}"\ncolumn = "ms"\nat_most = 5\n'
+MISTAKES = {
+    f'attributes = "nope.csv"\n{CONFIG}': "gate.toml:1: attributes: there is no file nope.csv",
+    f'[gate]\nqueries = "nope.tsv"\n{CONFIG[7:]}': "gate.toml:2: queries: there is no file nope.tsv",
+    f'{CONFIG}slice = "foo"\n': "gate.toml:3: [[check]] 1: no slice 'foo'. Fix: add a [[slice]] of this name",
+    f'attributes = "topics.csv"\n{CONFIG}{OF_SLICE}"kind == 3"\n': "gate.toml:8: slice 's': the attribute kind",
+    f'attributes = "topics.csv"\n{CONFIG}{OF_SLICE}"kind == \'none\'"\n': (
+        "gate.toml:4: [[check]] 1: no topic is in the slice 's': none satisfies kind == 'none'"
+    ),
+    f"{CONFIG}{OF_SLICE}\"first_relevant == '1'\"\n": (
+        "gate.toml:7: [[slice]] 1: the slice 's' is cut by first_relevant, an outcome of a run"
+    ),
+    CONFIG + TABLE.format("none.csv"): "gate.toml:6: [[guardrail]] 1: none.csv: it cannot be read",
+    CONFIG + TABLE.format("topics.csv"): "gate.toml:6: [[guardrail]] 1: topics.csv: no column run among query_id, kind",
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES, ids=range(len(MISTAKES)))
+def test_mistakes_of_files_and_slices_name_their_line(folder: Path, run: Callable[..., Ended], text: str) -> None:
+    (folder / "gate.toml").write_text(text)
+    done = run("gate", *FILES, "same.run")
+    assert (done.code, done.out) == (2, "")
+    assert MISTAKES[text] in done.err
+
+
+def test_a_margin_that_no_candidate_can_lose_is_told(folder: Path, run: Callable[..., Ended]) -> None:
+    (folder / "gate.toml").write_text(CONFIG.replace("0.02", "50"))
+    done = run("gate", *FILES, "worse.run")
+    assert done.code == 0
+    assert "warning: RR: the margin of 50 is no less than the baseline's mean 0.6" in done.err
+    assert "no less than" not in run("gate", *FILES, "same.run", "--config", _written(folder, "0.5")).err
+
+
+def _written(folder: Path, margin: str) -> str:
+    (folder / "other.toml").write_text(CONFIG.replace("0.02", margin))
+    return "other.toml"

@@ -66,3 +66,15 @@ def test_refused(run: Callable[..., Ended]) -> None:
     assert (nothing.code, "give --needs FILE or --queries FILE" in nothing.err) == (2, True)
     column = run(*ARGUMENTS, "--needs", "needs.tsv", "--column", "topic")
     assert (column.code, "no attribute 'topic' names the need" in column.err) == (2, True)
+
+
+def test_how_far_rankings_are_looked_at_is_called_depth(run: Callable[..., Ended]) -> None:
+    made = json.loads(run(*ARGUMENTS, "--needs", "needs.tsv", "--depth", "1", "--format", "json").out)
+    assert made["depth"] == 1
+    assert made["results"][0]["overlap"] == 0.5  # need 7 begins with a and x1, need 8 twice with x1
+
+
+def test_there_are_no_bounds(run: Callable[..., Ended]) -> None:
+    done = run(*ARGUMENTS, "--needs", "needs.tsv", "--ties", "bounds")
+    assert (done.code, "'bounds' is not one of" in done.err) == (2, True)
+    assert run(*ARGUMENTS, "--needs", "needs.tsv", "--ties", "expected").code == 0

@@ -96,12 +96,27 @@ def test_charts(files: Path) -> None:
     assert all(name.endswith(".svg") for name in names)
 
 
+def test_what_was_written_is_said(files: Path) -> None:
+    found = run("qrels.txt", "old.run", "my new.run", "-m", "RR", "--charts", "pictures", "-o", "out.md")
+    assert found.stdout == ""
+    count = len(list((files / "pictures").iterdir()))
+    assert found.stderr.splitlines()[:2] == ["wrote out.md", f"wrote {count} charts to pictures"]
+    assert "wrote" not in run("qrels.txt", "old.run", "-m", "RR").stderr
+
+
 def test_policies_reach_the_scores(files: Path) -> None:
     run("qrels.txt", "old.run", "my new.run", "-m", "RR", "--depth", "1", "--ties", "stable", "-o", "out.json")
     data = json.loads((files / "out.json").read_text(encoding="utf-8"))
     assert data["results"]["evaluation"]["policies"]["depth"] == 1
     assert data["results"]["evaluation"]["policies"]["ties"] == "stable"
     assert shlex.split(data["command"])[-6:] == ["--depth", "1", "--ties", "stable", "--output", "out.json"]
+
+
+@pytest.mark.usefixtures("files")
+def test_there_are_no_bounds() -> None:
+    """A report has nowhere to show them, and would lose the sections that need one order of documents."""
+    found = run("qrels.txt", "old.run", "-m", "RR", "--ties", "bounds")
+    assert (found.exit_code, "'bounds' is not one of" in found.stderr) == (2, True)
 
 
 def test_warnings_go_to_standard_error(files: Path) -> None:

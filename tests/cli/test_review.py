@@ -40,7 +40,9 @@ def test_the_table_is_that_of_python(run: Callable[..., Ended]) -> None:
         "review", "qrels.txt", "one.run", "two.run", "-m", "P@2", "--queries", "queries.jsonl", "--docs", "docs.tsv"
     )
     found = review("qrels.txt", ["one.run", "two.run"], measure="P@2", queries="queries.jsonl", docs="docs.tsv")
-    assert (done.code, done.out, done.err) == (0, found.text() + "\n", "")
+    assert (done.code, done.out) == (0, found.text() + "\n")
+    assert done.err == "".join(f"warning: {one}\n" for one in found.warnings)
+    assert "two: nothing returned" not in done.err
     assert "    query: income tax" in done.lines
     assert "    document: the title: the text" in done.lines
 

@@ -117,6 +117,10 @@ def test_where_leaves_the_topics_of_one_slice(run: Callable[..., Ended]) -> None
     found = json.loads(out)
     assert {one["name"]: one["topics"] for one in found["slices"]} == {"kind=law": 12, "kind=news": 6}
     assert found["results"][0] == {**found["results"][0], "slice": "all topics", "topics": 18}
+    assert found["where"] == "traffic >= 6 and kind != 'rare'"
+    for more in ((), ("--compare",), ("--format", "markdown")):
+        out = run(*CALL, "--by", "kind", "--where", "traffic >= 6", *more).out
+        assert "topics where traffic >= 6; " in " ".join(out.split())
 
 
 @pytest.mark.usefixtures("folder")
@@ -173,7 +177,7 @@ def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
         (("--by", "kind", "--weights", "kind"), "the attribute kind is no number"),
         (("--by", "kind", "--where", "traffic > 99"), "no topic satisfies --where"),
         (("--by", "kind", "--where", "import os"), "is no expression"),
-        (("--by", "kind", "--ties", "bounds"), "slices show no bounds"),
+        (("--by", "kind", "--ties", "bounds"), "'bounds' is not one of"),
         (("--by", "kind", "-o", "known.tsv", "--format", "csv"), "this file is an input"),
         (("--by", "kind", "-o", "made.odd"), "no form of a result is known by .odd"),
     ],
@@ -183,6 +187,17 @@ def test_wrong_input(run: Callable[..., Ended], options: tuple[str, ...], proble
     assert done.code == 2
     assert problem in done.err
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_sums_are_not_compared_and_it_says_so(run: Callable[..., Ended]) -> None:
+    alone = run(*CALL[:-1], "NumRelRet", "--by", "kind", "--compare")
+    problem = "nothing to compare by slice: NumRelRet is a sum over the topics. Fix: take a measure that is a mean"
+    assert (alone.code, problem in alone.err) == (2, True)
+    beside = run(*CALL, "-m", "NumRelRet", "--by", "kind", "--compare")
+    assert beside.code == 0
+    assert "NumRelRet is a sum over the topics: it is not compared by slice" in beside.err
+    assert "it is shown, and not tested" not in beside.err
 
 
 @pytest.mark.usefixtures("folder")

@@ -68,14 +68,43 @@ def test_stages_of_two_systems_by_slice(run: Callable[..., Ended]) -> None:
     assert (alone.code, "--against-final goes with --against" in alone.err) == (2, True)
 
 
-@pytest.mark.usefixtures("folder")
-def test_documents_of_one_topic(run: Callable[..., Ended]) -> None:
+def test_documents_of_one_topic(run: Callable[..., Ended], folder: Path) -> None:
     done = run("stages", "qrels.txt", "bad.run", "-t", "q01")
-    assert [line.split() for line in done.lines[1:]] == [
+    assert done.lines[:2] == ["q01", stages("qrels.txt", "bad.run").topic_text("q01").splitlines()[1]]
+    assert [line.split() for line in done.lines[-2:]] == [
         ["q01", "rel", "1", "ranked", "low", "13", "13"],
         ["q01", "other", "1", "not", "returned", "-", "-"],
     ]
     assert run("stages", "qrels.txt", "bad.run", "-t", "z").code == 2
+    texts = [{"query_id": topic, "text": text} for topic, text in (("q01", "cats"), ("q02", "dogs"))]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, texts)))
+    named = run("stages", "qrels.txt", "bad.run", "-t", "q01", "--queries", "queries.jsonl", "--format", "markdown")
+    assert named.lines[0] == "q01: cats"
+    assert named.lines[-1].startswith("| q01 | other |")
+    both = run("stages", "qrels.txt", "bad.run", "-t", "q01", "--per-topic")
+    assert (both.code, "--per-topic shows every topic, and --topic one" in both.err) == (2, True)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_part_counts_from_a_share_of_the_loss_on(run: Callable[..., Ended]) -> None:
+    """In nDCG, half of the topics lose 0.613 of 1 by candidates (1 of 2 documents) and 0.387 by ranking, say."""
+    for share, verdict in (("0.1", "both"), ("0.45", None)):
+        found = json.loads(run("stages", "qrels.txt", "bad.run", "--share", share, "--format", "json").out)
+        told = {found["systems"][0]["topics"]["q01"]["verdict"]}
+        wanted = stages("qrels.txt", "bad.run", share=float(share)).verdicts[1]
+        assert told == {verdict or wanted}
+    assert wanted != "both"
+
+
+@pytest.mark.usefixtures("folder")
+def test_csv_of_slices_and_topics(run: Callable[..., Ended]) -> None:
+    options = ("--attributes", "known.csv", "--by", "side", "--format", "csv")
+    for command in ("stages", "matrix"):
+        by_slice = run(command, "qrels.txt", "bad.run", *options).lines
+        assert [line.split(",")[0 if command == "stages" else 1] for line in by_slice] == [
+            "slice", "all topics", "side=even", "side=odd",
+        ]  # fmt: skip
+        assert len(run(command, "qrels.txt", "bad.run", *options, "--per-topic").lines) == 25
 
 
 @pytest.mark.usefixtures("folder")

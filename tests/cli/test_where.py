@@ -121,3 +121,32 @@ def test_an_outcome_is_cut_by_the_baseline_and_says_so(run: Callable[..., Ended]
     assert json.loads(by_first.out)["measures"][0]["results"][0]["value"] == 1.0  # a has q1 and q3 at the first rank
     assert "first_relevant is that of b:" in by_second.err
     assert json.loads(by_second.out)["measures"][0]["results"][1]["value"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("stages", "qrels.txt", "a.run", "-m", "RR@10"),
+        ("matrix", "qrels.txt", "a.run", "-x", "R@2", "-y", "RR"),
+        ("disagree", "qrels.txt", "a.run", "b.run", "-m", "RR", "-m", "R@2"),
+        ("diff", "qrels.txt", "a.run", "b.run", "-m", "RR"),
+        ("review", "qrels.txt", "a.run", "-m", "RR@10"),
+    ],
+)
+def test_every_diagnosis_knows_it(run: Callable[..., Ended], asked: tuple[str, ...]) -> None:
+    chosen = ("--attributes", "known.csv", "--where", "kind == 'law'")
+    made = run(*asked, *chosen, "--format", "json")
+    assert made.code == 0, made.err
+    assert json.loads(made.out)["where"] == "kind == 'law'"
+    assert json.loads(made.out)["qrels"]["topics"] == 2
+    assert "not in the qrels" not in made.err
+    assert run(*asked, *chosen, "--format", "markdown").out.rstrip().endswith("Over the topics where kind == 'law'.")
+
+
+def test_a_report_says_which_topics_it_is_on(run: Callable[..., Ended], folder: Path) -> None:
+    chosen = ("--attributes", "known.csv", "--where", "kind == 'law'")
+    done = run("report", "qrels.txt", "a.run", "b.run", "-m", "RR", *chosen, "-o", "r.md")
+    text = (folder / "r.md").read_text()
+    assert done.code == 0, done.err
+    assert "Evaluation on qrels where kind == 'law'" in text
+    assert "2 topics" in text

@@ -390,3 +390,42 @@ def test_the_same_seed_gives_the_same_answer_and_another_another() -> None:
     documents = [compare(table, resamples=1000, seed=seed).to_dict() for seed in (1, 1, 2)]
     assert documents[0] == documents[1]
     assert documents[0]["measures"][0]["pairs"][0]["test"]["p"] != documents[2]["measures"][0]["pairs"][0]["test"]["p"]
+
+
+def test_the_correction_may_ask_for_more_than_few_topics_can_give() -> None:
+    """With 6 topics p is at least 2^-5 = 0.031; of three pairs the least by Holm asks for 0.05 / 3."""
+    runs = {"a": [1, 2, 3, 4, 5, 6], "b": [2, 3, 4, 5, 6, 7], "c": [3, 4, 5, 6, 7, 9]}
+    three = compare(scores(**runs))
+    assert {pair.found.p for pair in three.pairs} == {2**-5}
+    assert not any(pair.significant for pair in three.pairs)
+    assert all(np.isnan(pair.detectable) for pair in three.pairs)
+    assert "would often be missed" not in three.pairs[0].sentence
+    note = "with 6 topics p cannot be below 0.031, nor below 0.094 after holm for 3 comparisons: no difference can be"
+    assert f"{note} significant at 0.05" in three.warnings
+    late = compare(scores(**runs), correction="hochberg")  # which rejects all, as all are below alpha
+    assert all(pair.significant for pair in late.pairs)
+    assert any(text.endswith("significant at 0.05, unless others are") for text in late.warnings)
+    two = compare(scores(a=runs["a"], b=runs["b"]))
+    assert two.pairs[0].significant
+    assert two.pairs[0].detectable > 0
+    assert not any("cannot be below" in text for text in two.warnings)
+    assert compare(scores(**runs), test="t").pairs[0].detectable > 0  # which knows no such bound
+
+
+def test_what_four_topics_cannot_show_is_not_called_detectable() -> None:
+    few = compare(scores(old=[1, 2, 3, 4], new=[2, 3, 4, 6])).pairs[0]
+    assert np.isnan(few.detectable)
+    assert few.sentence.partition("That does")[2].startswith(" not make them equal. ")
+
+
+def test_nothing_is_explained_that_is_not_there() -> None:
+    """One comparison is not adjusted, no mark needs no legend, and one topic is no topics."""
+    alike = compare(scores(old=[1, 2, 1, 2, 3, 4], new=[2, 1, 1, 2, 3, 4]), baseline="old")
+    assert "not corrected: one comparison" in alike.caption
+    assert alike.pair_table().header[3] == "p"
+    assert "†" not in alike.text()
+    assert "new is higher on 1 topic, equal on 4, lower on 1." in alike.text()
+    clear = compare(scores(old=[2] * 6, new=[1] * 6, other=[1] * 6), baseline="old", correction="bonferroni", alpha=0.1)
+    assert "† significantly better" in clear.text()
+    assert clear.pair_table().header[3] == "adjusted p"
+    assert compare(scores(old=[1], new=[2])).caption.startswith("n = 1 topic;")

@@ -44,3 +44,17 @@ def test_what_is_refused() -> None:
         orders(evaluate(QRELS, {"x": RUNS["x"], "y": RUNS["y"]}, ["AP", "RR"]))
     with pytest.raises(InputError, match="there is only one measure"):
         orders(evaluate(QRELS, RUNS, "AP"))
+
+
+def test_means_that_differ_in_the_last_bit_are_tied() -> None:
+    """1 + 1/2 + 1/6 and 1/2 + 1/6 + 1 are not the same float; P@1 prefers neither system, nor does RR."""
+    assert (1 + 1 / 2 + 1 / 6) / 3 != (1 / 2 + 1 / 6 + 1) / 3
+    topics = ("q1", "q2", "q3")
+    ranks = {"x": (1, 2, 6), "y": (2, 6, 1), "z": (1, 1, 1)}
+    runs = {
+        name: {topic: [*(f"n{at}" for at in range(1, rank)), "a"] for topic, rank in zip(topics, found, strict=True)}
+        for name, found in ranks.items()
+    }
+    (pair,) = orders(evaluate({topic: {"a": 1} for topic in topics}, runs, ["RR", "P@1"])).pairs
+    assert pair.swapped == ()
+    assert pair.tau.value == 1.0  # x and y are tied by both

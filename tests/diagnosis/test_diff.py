@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judged import judge, judge_list, sample
+from judged import evaluate, judge, judge_list, sample
 from judged.data.topics import Topics
 from judged.diagnosis.diff.making import diff
 from judged.diagnosis.shares import shares
@@ -70,7 +70,7 @@ def test_what_is_not_shown_is_the_rest_of_the_difference() -> None:
 
 
 def test_topics_that_differ_most_both_ways() -> None:
-    found = diff(QRELS, A, B, measure="nDCG@3", topics=1)
+    found = diff(QRELS, A, B, measure="nDCG@3", show=1)
     assert [(one.query_id, one.outcome) for one in found.topics] == [("q1", "won"), ("q2", "lost")]
     mean = found.means[0]
     assert (mean.better, mean.worse, mean.same) == (1, 1, 1)
@@ -100,7 +100,7 @@ def test_a_topic_that_a_run_lacks() -> None:
     (one,) = found.topics
     assert one.returned == (2, 0)
     assert [row.movement for row in one.rows] == ["gone", "gone"]
-    assert found.warnings == ("second returned nothing for 2 of 3 topics; they score 0",)
+    assert "second: nothing returned for 2 of 3 topics; they score 0: q2, q3" in found.warnings
     (nothing,) = diff(QRELS, {"q1": A["q1"]}, {"q1": B["q1"]}, "q3").topics
     assert nothing.rows == ()
     assert nothing.sentence == "Neither run returned a document."
@@ -113,6 +113,37 @@ def test_ties_are_broken_as_asked() -> None:
         for policy in ("docid", "docid-rising")
     }
     assert ranks == {"docid": [1, 2], "docid-rising": [2, 1]}  # rows in the order of B: x, a
+
+
+def test_warnings_are_those_of_evaluate() -> None:
+    """Foreign ids, ties, and first documents without a judgment make a difference doubtful."""
+    foreign = {"q1": {"D1": 2.0, "D2": 1.0}}
+    tied = {"q1": {"a": 1.0, "b": 1.0, "x": 1.0, "y": 1.0}}
+    found = diff(QRELS, foreign, tied)
+    assert any("first: no returned document is judged; do document ids match?" in one for one in found.warnings)
+    assert any(one.startswith("ties among the judged documents") and "second 100%" in one for one in found.warnings)
+    assert "of the first 10 documents many are not judged, and count as not relevant: first 100%, second 50%" in (
+        found.warnings
+    )
+
+
+def test_the_head_of_the_document_is_that_of_evaluate(tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text("q1 Q0 a 1 2 t\nq2 Q0 a 1 2 t\n")
+    (tmp_path / "qrels").write_text("q1 0 a 1\nq2 0 a 1\n")
+    both = [tmp_path / "a.run", B]
+    made = diff(tmp_path / "qrels", *both).to_dict()
+    expected = evaluate(tmp_path / "qrels", both, "nDCG@10").to_dict(ci="none")
+    assert made["qrels"] == expected["qrels"]
+    assert made["qrels"]["sha256"]
+    assert made["policies"] == {name: value for name, value in expected["policies"].items() if name != "ci"}
+    assert made["versions"] == expected["versions"]
+    assert list(made["runs"].values()) == list(expected["runs"].values())
+    assert list(made["runs"]) == [made["first"], made["second"]]
+
+
+def test_one_topic_that_differs_is_called_one() -> None:
+    found = diff({"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}, {"q": {"a": 1.0}})
+    assert found.sentences[-1] == "Shown is the only topic that differs by nDCG@10."
 
 
 @pytest.mark.parametrize(
@@ -166,7 +197,7 @@ def test_measures_without_shares() -> None:
 
 def test_sample_scores_are_those_of_the_measure() -> None:
     runs = {run.name: run for run in sample.runs()}
-    found = diff(sample.qrels(), runs["bm25"], runs["rrf"], measure="nDCG@10", topics=3)
+    found = diff(sample.qrels(), runs["bm25"], runs["rrf"], measure="nDCG@10", show=3)
     measure = parse("nDCG@10")
     for one in found.topics:
         values = [float(measure(judge(sample.qrels(), runs[name]).only(one.query_id))[0]) for name in ("bm25", "rrf")]
@@ -177,12 +208,12 @@ def test_sample_scores_are_those_of_the_measure() -> None:
 
 
 def test_two_columns_for_a_terminal() -> None:
-    found = diff(QRELS, A, B, "q1", measure="nDCG@3", depth=3, documents={"a": "A title", "e": "Eel"})
+    found = diff(QRELS, A, B, "q1", measure="nDCG@3", depth=3, docs={"a": "A title", "e": "Eel"})
     lines = found.text(width=80).splitlines()
     head = next(at for at, line in enumerate(lines) if line.startswith("first "))
     column = (80 - 3) // 2
     assert lines[head + 1] == f"{'1    1  b':<{column}} │ 1 ↑2 3  a  A title"
-    assert lines[head + 2] == f"{'2 -  -  x':<{column}} │ 2 ↓1 1  b"
+    assert lines[head + 2] == f"{'2 x  -  x':<{column}} │ 2 ↓1 1  b"
     assert lines[head + 3] == f"{'3    3  a  A title':<{column}} │ 3 ↑2 2  e  Eel"
     assert all(len(line) <= 80 for line in lines)
     plain = found.text(width=80, ascii_only=True)
@@ -195,12 +226,12 @@ def test_two_columns_for_a_terminal() -> None:
 
 def test_lists_stand_below_each_other_where_it_is_narrow() -> None:
     lines = diff(QRELS, A, B, "q1", depth=2, measure="nDCG@3").text(width=40).splitlines()
-    assert lines[lines.index("first") + 1 :][:5] == ["1    1  b", "2 -  -  x", "second", "1 ↑2 3  a", "2 ↓1 1  b"]
+    assert lines[lines.index("first") + 1 :][:5] == ["1    1  b", "2 x  -  x", "second", "1 ↑2 3  a", "2 ↓1 1  b"]
 
 
 def test_wide_characters_keep_the_columns_straight() -> None:
     texts = {"a": "文書" * 30, "b": "文書", "x": "e\u0301" * 3}
-    lines = diff(QRELS, A, B, "q1", depth=3, measure="nDCG@3", documents=texts).text(width=70).splitlines()
+    lines = diff(QRELS, A, B, "q1", depth=3, measure="nDCG@3", docs=texts).text(width=70).splitlines()
     head = next(at for at, line in enumerate(lines) if line.startswith("first "))
     from unicodedata import combining, east_asian_width
 
@@ -234,11 +265,11 @@ def test_forms_hold_the_same() -> None:
 )
 def test_texts_of_files(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
-    found = diff({"q": {"a": 1}}, {"q": ["a", "b"]}, {"q": ["b", "a", "c"]}, documents=tmp_path / name)
+    found = diff({"q": {"a": 1}}, {"q": ["a", "b"]}, {"q": ["b", "a", "c"]}, docs=tmp_path / name)
     assert {row.doc_id: row.text for row in found.topics[0].rows} == {"a": "One", "b": "Two lines", "c": ""}
 
 
 def test_a_file_without_texts_is_refused(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("docid,length\na,3\n")
     with pytest.raises(InputError, match="no text among its columns"):
-        diff({"q": {"a": 1}}, {"q": ["a"]}, {"q": ["b", "a"]}, documents=tmp_path / "d.csv")
+        diff({"q": {"a": 1}}, {"q": ["a"]}, {"q": ["b", "a"]}, docs=tmp_path / "d.csv")

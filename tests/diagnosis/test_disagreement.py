@@ -67,6 +67,16 @@ def test_across_the_cutoff() -> None:
     assert found["below the cutoff"].documents == ("c",)
 
 
+def test_steps_across_the_cutoff_are_counted_both_ways() -> None:
+    """`a` and `b` leave the first two, `c` enters them."""
+    found = why(BINARY, "a b n c", "c n a b", "P@2", "R@4")["across the cutoff"]
+    assert found.documents == ("a", "b")
+    assert found.text == (
+        "2 relevant documents of the first 2 of the first stand below that in the second, 1 the other way round: P@2"
+        " sees the step, R@4 counts them in both lists"
+    )
+
+
 def test_first_relevant_and_what_the_other_measure_sees() -> None:
     found = why(BINARY, "a n m o b c d", "n a b c d m o", "RR", "P@5")
     one = found["first relevant"]
@@ -190,6 +200,25 @@ def test_what_it_rests_on_is_the_least_number_from_the_top() -> None:
         assert (sums[0] * sums[1] < 0) == (left_out < count)
 
 
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ([0.1, 0.2, 0.1, 0.2], ""),  # both beyond doubt
+        ([0.9, -0.8, 0.7, -0.6], " The difference in R@100 is not twice its standard error: it may be luck"),
+        ([0.1] * 4, ""),  # the same on every topic: its standard error is 0
+    ],
+)
+def test_a_difference_that_may_be_luck_is_named(second: list[float], said: str) -> None:
+    values = np.array([[[0.5] * 4, [0.0] * 4], [[0.3, 0.2, 0.3, 0.2], second]])
+    qrels = {f"q{at}": {"d": 1} for at in range(4)}
+    scores = evaluate(qrels, {run: {query: ["d"] for query in qrels} for run in "ab"}, ["nDCG@10", "R@100"])
+    found = disagreement(replace(scores, values=values), first="nDCG@10", second="R@100")
+    text = " ".join(found.sentences)
+    assert found.opposite
+    assert ("may be luck" in text) == bool(said)
+    assert said in text
+
+
 def test_fewer_topics_than_those_that_pull_most_may_turn_the_means() -> None:
     """Pulls put q1 first, then q2: without both, the means agree; without q2 alone they do, too."""
     values = np.array([[[0.5] * 3] * 2, [[0.0, 0.0, 0.4], [0.4, 0.5, 1.0]]])
@@ -298,3 +327,30 @@ def test_the_picture_has_every_topic_in_its_place() -> None:
         ("q3", 0.0, 0.0, "one sees no difference"),
     ]
     assert [one["topic"] for one in points if one["named"]] == ["q0"]  # the others lie on the same spot
+
+
+def test_identical_systems_are_said_to_be() -> None:
+    found = disagreement(QRELS, {"early": EARLY, "again": EARLY}, "RR", "R@4")
+    text = " ".join(found.sentences)
+    assert found.identical
+    assert "They have the same scores on every topic: there is nothing to disagree on." in text
+    assert "one sees no difference" not in text
+
+
+def test_a_measure_of_the_first_document_does_not_look_at_both_places() -> None:
+    """The first has a and b among three, the second c alone, which stands first there."""
+    found = why(BINARY, "n a b m", "c m n a b", "P@3", "RR")
+    assert found["across the cutoff"].text.endswith("P@3 sees the step, RR looks at the first relevant document alone")
+    assert found["first relevant"].text.startswith("the second's first relevant document stands at 1 rather than 2")
+
+
+def test_slices_must_be_a_slicing() -> None:
+    with pytest.raises(InputError, match="'k' is no slicing of topics"):
+        disagreement(QRELS, {"early": EARLY, "many": MANY}, "RR", "R@4", slicing="k")
+
+
+def test_the_document_has_the_head_of_evaluate() -> None:
+    document = disagreement(QRELS, {"early": EARLY, "many": MANY}, "RR", "R@4").to_dict()
+    scores = evaluate(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"]).to_dict()
+    for name in ("judged", "versions", "qrels", "runs"):
+        assert document[name] == scores[name]

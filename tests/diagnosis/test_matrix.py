@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -53,7 +54,8 @@ def test_quadrants_of_slices() -> None:
     assert (told["new", "kind=low"].x.side, told["new", "kind=low"].y.side) == ("not told apart", "below")
     assert told["new", "kind=gone"].quadrant == "both problems"
     assert told["new", "kind=good"].quadrant == "not told apart"
-    assert told["new", "all topics"].quadrant == ""
+    assert told["old", "all topics"].quadrant == ""  # its means are the cuts
+    assert told["new", "all topics"].quadrant == "both problems"
     small = next(point for point in found.points if point.small)
     assert (small.slice, small.topics, small.quadrant) == ("few=true", 4, "")
     assert math.isnan(small.y.low)
@@ -159,6 +161,8 @@ def test_given_scores_baseline_and_cuts() -> None:
         ({"x": "R@500", "given": True}, "R@500 was not evaluated"),
         ({"baseline": "none"}, "no run 'none' to be the baseline"),
         ({"cuts": (math.nan, 0.5)}, "are no numbers"),
+        ({"cuts": (2.0, 0.3)}, r"R@20 is never on both sides of 2. Fix: give a cut from 0 to 1"),
+        ({"slicing": "kind"}, "'kind' is no slicing of topics"),
         ({"level": 1.0}, "confidence level"),
         ({"rate": 0.0}, "false discovery rate"),
         ({"y": "R@20"}, "both axes are R@20"),
@@ -180,7 +184,7 @@ def test_forms() -> None:
     assert document["points"][0]["quadrant"] is None
     assert document["topics"]["new"]["q01"]["quadrant"] == "ranking problem"
     assert document["lost"]["new"]["R@20"]["found"][:2] == ["q02", "q05"]
-    rows = list(csv.DictReader(io.StringIO(found.csv())))
+    rows = list(csv.DictReader(io.StringIO(found.csv(topics=True))))
     assert (len(rows), rows[60]["run"], float(rows[61]["nDCG@10"])) == (120, "new", 0.0)
     assert "ranking problem" in found.text(topics=True)
     assert "q59" in found.markdown(topics=True)
@@ -202,3 +206,100 @@ def test_the_picture_holds_every_topic_and_slice() -> None:
     assert one.count('"q59"') == 1
     with pytest.raises(InputError, match="no run 'z'"):
         found.chart("z")
+
+
+def test_a_run_is_classed_as_a_whole_at_a_level_corrected_for_the_runs() -> None:
+    scipy_stats = pytest.importorskip("scipy.stats")
+    found = performance_matrix(QRELS, {"old": OLD, "new": NEW, "again": OLD}, x="R@20", resamples=200)
+    old, new, again = found.points
+    assert (old.quadrant, new.quadrant, again.quadrant) == ("", "both problems", "not told apart")
+    t = scipy_stats.t.ppf(1 - 0.05 / 4 / 2, 59)  # two runs beside the baseline, two axes
+    y = found.values("new")[1]
+    assert new.y.high == pytest.approx(y.mean() + t * y.std(ddof=1) / math.sqrt(60))
+    plain = scipy_stats.t.ppf(0.975, 59)
+    y = found.values("old")[1]
+    assert old.y.low == pytest.approx(y.mean() - plain * y.std(ddof=1) / math.sqrt(60))
+    assert "has 98.75% where it is classed (Bonferroni: 2 runs beside the baseline, two axes)" in " ".join(
+        found.text().split()
+    )
+    assert found.sentences[1].startswith("new, all topics: both problems: R@20 0.")
+    given = performance_matrix(QRELS, {"new": NEW}, x="R@20", cuts=(0.9, 0.99), resamples=200)
+    assert given.points[0].quadrant == "both problems"
+
+
+def test_topics_with_nothing_relevant_are_a_class_of_their_own() -> None:
+    qrels = {**QRELS, "q98": {"n": 0}, "q99": {"n": 0}}
+    found = performance_matrix(qrels, {"old": OLD}, x="R@20", resamples=200)
+    assert found.topics("old")[-2:] == ("nothing relevant",) * 2
+    assert found.counts("old")["nothing relevant"] == 2
+    assert sum(found.counts("old").values()) == 62
+    assert "2 nothing relevant" in found.sentences[-1]
+    assert "nothing relevant" not in made().counts("new")
+    none = performance_matrix({topic: {"n": 0} for topic in TOPICS}, {"old": OLD}, x="R@20", resamples=200)
+    assert none.counts("old")["healthy"] == 0
+    assert none.sentences == ("No topic has a relevant document: nothing can be missed, and nothing ranked badly.",)
+    strict = performance_matrix(QRELS, {"old": OLD}, x="R@20", y="AP(rel=5)", resamples=200)
+    assert set(strict.topics("old")) == {"nothing relevant"}
+
+
+def test_full_judgment_is_claimed_only_where_it_is() -> None:
+    found = made()
+    (gone,) = [one for one in found.points if (one.run, one.slice) == ("new", "kind=gone")]
+    for judged, said in ((0.996, False), (0.94, True)):
+        points = (replace(gone, quadrant="coverage problem", judged=judged),)
+        text = " ".join(replace(found, points=(*found.points[:-1], *points)).sentences)
+        assert ("for want of judgments" in text) == said
+        assert "100% of its first 10" not in text
+
+
+def test_many_runs_are_summed_up() -> None:
+    runs = {"old": OLD, "new": NEW, **{f"run{at}": OLD for at in range(4)}}
+    found = performance_matrix(
+        QRELS, runs, x="R@20", slicing=slice_topics(KNOWN, ["kind", "few"], minimum=10), resamples=200
+    )
+    text = found.text()
+    assert len(text.splitlines()) < 25
+    assert max(map(len, text.splitlines())) <= 100
+    rows = {row[0]: row for row in found.summary_table().rows}
+    assert rows["new"][1] == "both"
+    assert rows["new"][4].mark == "*"
+    assert (rows["old"][4], rows["run1"][6]) == ("", "+0.0000")
+    assert rows["new"][-4:] == ("0", "1", "0", "2")  # healthy, ranking (low), coverage, both (gone, few=false)
+    assert "6 runs in short, without intervals (in full: --per-run, or per_run=True)" in text
+    assert "nDCG@10: 1 of the other 5 runs are lower than old, and 0 higher, beyond luck (Holm over 10 tests)." in text
+    full = found.text(per_run=True)
+    assert "new, kind=gone: both problems" in full
+    assert full.count("kind=good") > 6
+    assert found.to_dict()["sentences"] != list(found.sentences)
+    assert "in short" not in made().text()
+
+
+def test_tables_fit_a_hundred_columns() -> None:
+    known = {topic: {"query_class": "known-item" if at % 2 else "how-to"} for at, topic in enumerate(TOPICS)}
+    found = performance_matrix(
+        QRELS, {"bm25": OLD, "tfidf": NEW}, x="R@50", slicing=slice_topics(known, "query_class"), resamples=200
+    )
+    for table in (found.table(), found.changes_table(), found.topics_table()):
+        assert max(map(len, table.text().splitlines())) <= 100
+    assert found.changes_table().header == ("run", "slice", "of", "topics", "run - bm25", "p")
+    assert found.changes_table().rows[1][:3] == ("tfidf", "all topics", "nDCG@10")
+    assert found.changes_table().rows[1][4].startswith("-")
+
+
+def test_csv_has_slices_where_there_are_any() -> None:
+    found = made()
+    rows = list(csv.DictReader(io.StringIO(found.csv())))
+    assert [(row["run"], row["slice"]) for row in rows] == [(point.run, point.slice) for point in found.points]
+    assert rows[0]["quadrant"] == ""
+    at = next(at for at, point in enumerate(found.points) if (point.run, point.slice) == ("new", "kind=gone"))
+    assert (rows[at]["nDCG@10 side"], float(rows[at]["nDCG@10 high"])) == ("below", found.points[at].y.high)
+    alone = performance_matrix(QRELS, {"old": OLD}, x="R@20")
+    assert len(alone.csv().splitlines()) == 61
+
+
+def test_the_document_has_the_head_of_evaluate() -> None:
+    document = made().to_dict()
+    scores = evaluate(QRELS, {"old": OLD, "new": NEW}, "R@20").to_dict()
+    for name in ("judged", "versions", "qrels", "runs"):
+        assert document[name] == scores[name]
+    assert document["policies"]["ties"] == "docid"

@@ -57,7 +57,7 @@ def test_every_number_by_hand() -> None:
     assert old.best == pytest.approx((1 + 0.5 + 1) / 3)
     assert old.deviation == pytest.approx(seven / 2)
     assert "the judgments are of needs: each of 6 query variants has those of its need" in found.warnings
-    assert "1 of 3 needs have one wording only: nothing is known of their spread" in found.warnings
+    assert "1 of 3 needs has one wording only: nothing is known of its spread" in found.warnings
 
 
 def test_systems_are_compared_over_needs() -> None:
@@ -254,6 +254,28 @@ def test_forms_hold_the_same() -> None:
     assert "3 needs, worded by 6 queries" in text
     assert "8: worst 0.250 dogs" in text  # of the run with the higher mean
     assert "| new |" in found.markdown()
+
+
+def test_one_need_and_one_query_are_called_one() -> None:
+    found = needs({"7": {"a": 1}}, {"7-1": "7"}, at_rank_two(), "RR")
+    assert found.sentences[0].startswith("1 need, worded by 1 query: each need counts once")
+    assert found.markdown().startswith("## 1 need in several wordings")
+    with pytest.raises(InputError, match=r"Fix: name one with column= \(--column\): a, b"):
+        needs_of({"q1": {"a": 1, "b": 2}})
+
+
+def at_rank_two() -> dict[str, dict[str, float]]:
+    return {"7-1": at(2)}
+
+
+def test_the_head_of_the_document_is_that_of_evaluate() -> None:
+    qrels = expand_qrels(QRELS, MAPPING)
+    made = needs(qrels, MAPPING, {"old": OLD, "new": NEW}, "RR", ties="stable").to_dict()
+    expected = evaluate(qrels, {"old": OLD, "new": NEW}, "RR", ties="stable").to_dict(ci="none")
+    assert {name: made[name] for name in ("judged", "versions", "qrels", "runs")} == {
+        name: expected[name] for name in ("judged", "versions", "qrels", "runs")
+    }
+    assert made["policies"]["ties"] == "stable"
 
 
 def test_the_picture_goes_from_worst_to_best() -> None:

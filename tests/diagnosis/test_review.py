@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import judged
@@ -115,6 +115,7 @@ def test_the_change_is_that_of_evaluation_with_the_label_really_changed(
     measure: str, made: tuple[dict[str, Any], dict[str, Any]], k: int, rel: float
 ) -> None:
     qrels, run = made
+    assume(rel <= max(1, *(value for docs in qrels.values() for value in docs.values())))
     listed = review(qrels, run, measure=measure, k=k, rel=rel)
     base = scores(qrels, run, measure)
     for one in listed.items:
@@ -155,6 +156,7 @@ def scores(qrels: Any, run: Any, measure: str) -> dict[str, float]:
 @settings(max_examples=60)
 def test_kinds_and_counts_against_a_plain_count(made: tuple[Any, Any], k: int, rel: float) -> None:
     qrels, run = made
+    assume(rel <= max(1, *(value for docs in qrels.values() for value in docs.values())))
     listed = review(qrels, run, measure="nDCG@10", k=k, rel=rel)
     every = judged.judge(qrels, run).everything
     topics, rows = judged.Qrels.of(qrels).topics, zip(every.topic, every.rank, every.doc.to_pylist(), strict=True)
@@ -217,7 +219,7 @@ def test_rates_by_slice() -> None:
     assert rates[""].false_positive_rate == 1 / 4
     assert {one.slices for one in listed.items if one.query_id == "q1"} == {("kind=law",)}
     assert "kind=law (few topics)" in listed.rates_table().text()
-    assert listed.warnings == ("run returned nothing for 1 of 3 topics of the qrels",)
+    assert "run: nothing returned for 1 of 3 topics; they score 0: q3" in listed.warnings
 
 
 def test_slices_with_enough_topics_are_named_and_small_ones_not() -> None:
@@ -256,6 +258,7 @@ def test_undefined_scores_have_no_change_and_come_last() -> None:
         ({"k": 0}, "first 0 documents"),
         ({"rel": 0}, "level 0"),
         ({"rel": math.nan}, "level nan"),
+        ({"rel": 9}, "relevant from grade 9 on: the highest grade is 2"),
         ({"limit": -1}, "limit of -1"),
         ({"kinds": "wrong"}, "no kind 'wrong'"),
         ({"kinds": ()}, "no kind of label"),
@@ -415,8 +418,8 @@ def test_more_that_does_not_fit(tmp_path: Any) -> None:
 
 def test_sentences_give_every_count() -> None:
     said = " ".join(review(QRELS, RUN, measure="P@2", limit=2).sentences)
-    assert "of the 4 documents among the first 2 of 3 topics, 1 (25.0%) are judged not relevant and 2 (50.0%)" in said
-    assert "Of 4 relevant documents 3 (75.0%) are not among them: 2 stand lower, 1 were not returned" in said
+    assert "of the 4 documents among the first 2 of 3 topics, 1 (25.0%) is judged not relevant and 2 (50.0%)" in said
+    assert "Of 4 relevant documents 3 (75.0%) are not among them: 2 stand lower, 1 was not returned" in said
     assert "1 false positive, 3 false negatives, 2 unjudged; the 2 most informative are listed" in said
 
 
@@ -431,7 +434,7 @@ def test_many_runs_are_summed_up() -> None:
         ("q", "b", "false positive", "0", "1", "2 of 6 runs", "+0.5000", "+0.0000", ""),
     )
     said = " ".join(listed.sentences)
-    assert "r1: of the 1 documents" in said
+    assert "r1: of the 1 document among the first 1 of 1 topic, 1 (100.0%) is judged not relevant" in said
     assert "r2: of" not in said
     assert "The 4 other runs are in the table of rates." in said
     assert len(listed.rates_table().rows) == 6
@@ -449,3 +452,55 @@ def test_depth_and_ties_are_those_of_judge() -> None:
     base = judged.evaluate(QRELS, run, "AP", depth=2).per_topic()["run"]["AP"]["q1"]
     new = judged.evaluate({"q1": {**QRELS["q1"], "b": 2}}, run, "AP", depth=2).per_topic()["run"]["AP"]["q1"]
     assert shallow["q1", "b"].change["run"] == pytest.approx(new - base)
+
+
+def test_a_run_of_other_topics_is_refused() -> None:
+    with pytest.raises(InputError, match="no topic in common with the qrels: its first topic is 'z1'"):
+        review(QRELS, {"z1": ["a"]})
+
+
+def test_warnings_are_those_of_evaluate() -> None:
+    foreign = review(QRELS, {"q1": ["D1"], "q2": ["D2"], "q3": ["D3"]}, measure="P@2")
+    assert foreign.warnings == (
+        "P@2: 1 of 3 topics have no relevant document: q3",
+        "of the first 10 documents many are not judged, and count as not relevant: run 100%",
+        "run: no returned document is judged; do document ids match? See 'judged check'",
+    )
+    tied = review(QRELS, {"q1": {"a": 1.0, "b": 1.0, "x": 0.5}, "q2": {"e": 1.0}, "q3": {"g": 1.0}}, measure="P@1")
+    (ties,) = [one for one in tied.warnings if one.startswith("ties among the judged documents")]
+    assert "run 50%" in ties  # a and b of four judged documents; x, which is listed for review, has no judgment
+    assert "P@1 of run between" in ties
+
+
+def test_the_head_of_the_document_is_that_of_evaluate() -> None:
+    made = review(QRELS, RUN, measure="P@2").to_dict()
+    expected = judged.evaluate(QRELS, RUN, "P@2").to_dict(ci="none")
+    for name in ("judged", "versions", "qrels", "runs"):
+        assert made[name] == expected[name]
+    assert made["policies"] == {name: value for name, value in expected["policies"].items() if name != "ci"}
+
+
+def test_one_is_not_called_several() -> None:
+    said = " ".join(review(QRELS, RUN, measure="P@2", limit=1).sentences)
+    assert "the most informative one is listed" in said
+    single = " ".join(review({"q": {"a": 1}}, {"q": ["a"]}, measure="P@1").sentences)
+    assert "of the 1 document among the first 1 of 1 topic, 0 (0.0%) are judged not relevant" in single
+    assert "Of 1 relevant document 0 (0.0%) are not among them" in single
+
+
+def test_a_narrow_terminal_has_a_paragraph_an_item() -> None:
+    listed = review(QRELS, {"first": RUN, "second": {"q1": ["a"], "q2": ["e"]}}, measure="P@2")
+    text = listed.text(width=60)
+    assert max(map(len, text.splitlines())) <= 60
+    assert "  rank" not in text.split("\n\n")[0]
+    first = listed.items[0]
+    blocks = " ".join(text.split())
+    grade = "no grade" if first.grade is None else f"grade {first.grade:g}"
+    assert f"{first.query_id} {first.doc_id}: {first.kind}, {grade}; with {first.other_grade:g}: rank first" in blocks
+    assert all(f"change second {one.change['second']:+.4f}" in blocks for one in listed.items)
+    assert listed.rates_table().text() not in text  # its numbers are in the sentences
+    assert listed.rates_table().text() in listed.text(width=150)
+    kinds = {"q1": {"kind": "law"}, "q2": {"kind": "news"}, "q3": {"kind": "news"}}
+    sliced = review(QRELS, RUN, measure="P@2", slicing=slice_topics(kinds, "kind", minimum=2)).text(width=70)
+    assert sliced.splitlines()[0].split() == ["run", "slice", "topics", "wrong", "unjudged", "not", "in", "2"]
+    assert sliced.splitlines()[1].split() == ["run", "all", "3", "25%", "50%", "75%"]

@@ -88,7 +88,7 @@ def test_what_is_not_known_is_no_zero() -> None:
         one = found.row(name)
         assert (one.front, one.costs["ms"], one.cost_change["ms"]) == (None, None, None)
     rows = {row[0]: row for row in found.table().rows}
-    assert rows["mid"][3:] == ("-", "-", "-", "-")
+    assert rows["mid"][3:] == ("-", "-", "-")
     assert "without all costs, and so not on the front: luck, mid, bad" in found.warnings
     assert "Not placed, as ms is not known: luck, mid, bad." in found.sentences
 
@@ -167,8 +167,8 @@ def test_forms_say_the_same(tmp_path: Path) -> None:
     found = tradeoff(SCORES, COSTS)
     made = json.loads(json.dumps(found.to_dict()))
     assert made["front"] == list(found.front)
-    assert [one["run"] for one in made["runs"]] == [one.run for one in found.rows]
-    assert made["runs"][-1]["costs"] == {"ms": 50, "gb": 4}
+    assert [one["run"] for one in made["results"]] == [one.run for one in found.rows]
+    assert made["results"][-1]["costs"] == {"ms": 50, "gb": 4}
     assert made["baseline"] == "mid"
     lines = found.csv().splitlines()
     assert lines[0].startswith("run,measure,value,low,high,topics,gain,gain_low,gain_high,ms,change_ms,per_unit_ms,gb")
@@ -179,6 +179,49 @@ def test_forms_say_the_same(tmp_path: Path) -> None:
     assert all(one in " ".join(found.text().split()) for one in found.sentences)
     SCORES.save(tmp_path / "s.parquet")
     assert tradeoff(str(tmp_path / "s.parquet"), COSTS).to_dict() == found.to_dict()
+
+
+def test_an_interval_without_limits_is_none_in_json() -> None:
+    """Two topics rule out nothing: the limits of the paired interval are infinite."""
+    scores = judged.evaluate({"p": {"a": 1}, "q": {"a": 1}}, {
+        "one": {"p": ["x", "a"], "q": ["x", "y", "a"]}, "two": {"p": ["a"], "q": ["a"]}}, "RR")  # fmt: skip
+    found = tradeoff(scores, {"one": {"ms": 1}, "two": {"ms": 2}})
+    assert found.row("two").gain_interval == (-np.inf, np.inf)
+    made = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert next(one for one in made["results"] if one["run"] == "two")["gain_interval"] == [None, None]
+
+
+def test_what_is_lost_for_a_unit_is_not_called_a_gain() -> None:
+    """Against slow, mid loses a half of RR: for 80 requests a second more, and for 40 ms less."""
+    costs = {"slow": {"ms": 50, "qps": 20}, "mid": {"ms": 10, "qps": 100}}
+    back = " ".join(tradeoff(SCORES, costs, baseline="slow", more_is_better="qps").sentences)
+    assert "mid against slow: RR -0.5000 (-0.500 to -0.500); ms -40 (0.0125 lost per unit of ms saved);" in back
+    assert "qps +80 (0.00625 lost per unit of qps gained)." in back
+    there = " ".join(tradeoff(SCORES, costs, baseline="mid", more_is_better="qps").sentences)
+    assert "ms +40 (0.0125 gained per unit of ms added); qps -80 (0.00625 gained per unit of qps given up)." in there
+    table = tradeoff(SCORES, costs, baseline="slow", more_is_better="qps").table()
+    assert table.header == ("run", "RR", "gain", "ms", "per ms", "qps", "per qps", "front")
+    row = next(row for row in table.rows if row[0] == "mid")
+    assert row[3:] == ("10 (-40)", "-0.0125", "100 (+80)", "-0.00625", "yes")
+
+
+def test_a_narrow_terminal_has_one_table_and_says_what_it_lacks() -> None:
+    found = tradeoff(SCORES, COSTS, cost="ms")
+    wide = found.text(width=200).split("\n\n")
+    assert wide[0] == found.table().text()
+    assert "There is no room" not in wide[1]
+    for width, lacks in ((75, "the intervals of RR"), (58, "the intervals")):
+        table, said = found.text(width=width).split("\n\n")
+        assert max(map(len, table.splitlines())) <= width
+        assert all(one.run in table for one in found.rows)
+        assert " ".join(said.split()).startswith(f"There is no room for {lacks}: the other forms have them.")
+
+
+def test_the_head_of_the_document_is_that_of_evaluate() -> None:
+    made, expected = tradeoff(SCORES, COSTS).to_dict(), SCORES.to_dict(ci="none")
+    for name in ("judged", "versions", "qrels", "runs"):
+        assert made[name] == expected[name]
+    assert made["policies"] == {name: value for name, value in expected["policies"].items() if name != "ci"}
 
 
 def drawn(spec: dict[str, Any], mark: str) -> list[dict[str, Any]]:

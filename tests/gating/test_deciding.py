@@ -141,10 +141,10 @@ def test_small_slices_decide_nothing_and_take_no_part_in_the_correction() -> Non
 
 
 def test_runs_with_the_same_scores_pass_whatever_is_asked() -> None:
-    pairs = [pair([0.0] * 3, minimum=10), pair([0.0], "RR", margin=0.0), pair([], "nDCG@10")]
-    assert [one.status for one in decided(*pairs, strict=True)] == ["pass"] * 3
+    pairs = [pair([0.0] * 3, minimum=10), pair([0.0], "RR", margin=0.0)]
+    assert [one.status for one in decided(*pairs, strict=True)] == ["pass"] * 2
     found = decided(*pairs, pair([0.1] * 10, "R@10"), strict=True)
-    assert [one.status for one in found] == ["inconclusive", "inconclusive", "inconclusive", "pass"]
+    assert [one.status for one in found] == ["inconclusive", "inconclusive", "pass"]
     unchanged = decided(pair([0.0] * 12, margin=0.0), pair([0.1] * 10, "R@10"))[0]
     assert unchanged.status == "pass"
     assert "both runs have the same score on 12 topics of the slice" in unchanged.sentence
@@ -170,6 +170,44 @@ def test_a_check_may_be_stricter_or_milder_than_the_gate() -> None:
     for gate, own, blocks in ((False, True, True), (True, False, False), (True, None, True), (False, None, False)):
         (found,) = decided(replace(unclear, check=replace(unclear.check, strict=own)), strict=gate)
         assert (found.status, found.blocks) == ("inconclusive", blocks)
+
+
+def test_what_so_few_topics_cannot_show_is_not_called_noticeable() -> None:
+    """One-sided, 4 topics have a least p of 1/16 and 5 one of 1/32, which a second check doubles."""
+    lost = [-0.5, -0.4, -0.45, -0.55]
+    (four,) = decided(pair(lost))
+    assert (four.least_p, four.p, four.status) == (2**-4, 2**-4, "inconclusive")
+    assert math.isnan(four.detectable)
+    assert four.sentence.endswith("; with 4 topics p cannot be below 0.062: this check can never fail.")
+    assert "would have been noticed" not in four.sentence
+    alone = decided(pair([*lost, -0.2]))[0]
+    assert (alone.status, alone.detectable > 0) == ("fail", True)
+    other = pair([-0.1, 0.1] * 6, "RR", margin=0.1)
+    five, twelve = decided(pair([*lost, -0.2]), other)
+    assert math.isnan(five.detectable)
+    assert twelve.detectable > 0.1
+    assert five.sentence.endswith(
+        "with 5 topics p cannot be below 0.031, nor below 0.062 after Holm's correction for 2 checks: this check can"
+        " never fail unless others do."
+    )
+    never = decided(pair([*lost, -0.2]), other, correction="bonferroni")[0]
+    assert never.sentence.endswith("after Bonferroni's correction for 2 checks: this check can never fail.")
+    assert decided(pair([*lost, -0.2]), other, correction="none")[0].status == "fail"
+    assert decided(pair(lost), test="t")[0].status == "fail"  # which knows no such bound
+
+
+def test_too_few_resamples_can_never_fail_either() -> None:
+    pairs = [pair([-0.1, 0.1, -0.2] * 6, slice=f"s{at}", margin=0.05) for at in range(60)]
+    found = decided(*pairs, resamples=1000)[0]  # p is at least 1/1001, and Holm asks for 0.05 / 60
+    assert math.isnan(found.detectable)
+    assert "with so few resamples p cannot be below 0.001, nor below 0.06 after Holm's" in found.sentence
+    assert decided(*pairs, resamples=2000)[0].detectable > 0
+
+
+def test_no_topic_decides_nothing() -> None:
+    found = decided(pair([]), pair([0.0] * 12, "RR"), strict=True)
+    assert [one.status for one in found] == ["inconclusive", "pass"]
+    assert "no topic has a score for both runs" in found[0].sentence
 
 
 MEASURES = ("nDCG@10", "AP", "R@100")

@@ -263,3 +263,66 @@ def test_nothing_given_is_changed() -> None:
     before = table.values.copy()
     gate_scores(table, "old", "new", GateConfig((RR,)))
     assert (table.values == before).all()
+
+
+def test_a_check_that_measures_nothing_does_not_pass() -> None:
+    nothing: list[int | None] = [0] * TOPICS
+    with pytest.raises(InputError, match=r"\[\[check\]\] 1: RR is 0 on every topic of both runs"):
+        found(nothing, baseline=nothing)
+    with pytest.raises(InputError, match=r"\[\[check\]\] 2: AP\(rel=5\) is 0 on every topic .* has the grade"):
+        found(ranks(), RR, Check("AP(rel=5)", margin=0.1))
+    with pytest.raises(InputError, match=r"RR in odd is 0 on every topic of both runs"):  # and nothing else is asked
+        found(nothing, Check("RR", margin=0.1, slice="odd"), baseline=nothing, slices=(ODD,), attributes=KINDS)
+    assert found(nothing).status == "fail"  # of one run, it is a loss
+    qrels, only = {topic: {"rel": 1} for topic in KINDS}, {topic: ["rel"] for topic in KINDS}
+    perfect = gate(qrels, only, only, GateConfig((Check("Fallout(n=100)", margin=0.1),)))
+    assert (perfect.status, perfect.checks[0].baseline) == ("pass", 0.0)  # where lower is better, 0 is the best
+
+
+def test_a_slice_where_neither_run_finds_anything_is_undecided() -> None:
+    hard: list[int | None] = [0 if at % 2 else 1 for at in range(TOPICS)]
+    worse: list[int | None] = [0 if at % 2 else 2 for at in range(TOPICS)]
+    checks = RR, Check("RR", margin=0.1, slice="odd")
+    result = found(worse, *checks, baseline=hard, slices=(ODD,), attributes=KINDS)
+    assert [one.status for one in result.checks] == ["fail", "inconclusive"]
+    assert result.checks[1].sentence.endswith(
+        "inconclusive: both runs score 0 on each of 12 topics, so that nothing is measured."
+    )
+    assert result.checks[1].family == 1
+    same = found(hard, *checks, baseline=hard, slices=(ODD,), attributes=KINDS)
+    assert [one.status for one in same.checks] == ["pass", "pass"]  # the runs are the same, and something is measured
+
+
+OUTCOMES = {"first_relevant": "2-3"}
+
+
+def test_slices_by_an_outcome_are_refused() -> None:
+    """Where the baseline is at its best, any other run is worse: it would fail without being worse."""
+    top = Slice("top", "first_relevant == '2-3'")
+    check = Check("RR", margin=0.05, slice="top")
+    with pytest.raises(InputError, match=r"\[\[slice\]\] 1: the slice 'top' is cut by first_relevant.*regression to"):
+        found(ranks(odd=2), check, slices=(top,))
+    table, sliced = scores("RR", old=ranks(), new=ranks()), slice_topics(dict.fromkeys(KINDS, OUTCOMES), slices=[top])
+    with pytest.raises(InputError, match=r"\[\[check\]\] 1: the slice 'top' is cut by first_relevant"):
+        gate_scores(table, "old", "new", GateConfig((check,)), slicing=sliced)
+
+
+def test_a_slice_without_topics_is_no_slice() -> None:
+    none = Slice("none", "kind == 'neither'")
+    with pytest.raises(InputError, match=r"no topic is in the slice 'none': none satisfies kind == 'neither'"):
+        found(ranks(), Check("RR", margin=0.1, slice="none"), slices=(none,), attributes=KINDS)
+    elsewhere = slice_topics({"x1": {"kind": "odd"}}, slices=[ODD])
+    config = GateConfig((Check("RR", margin=0.1, slice="odd"),))
+    with pytest.raises(InputError, match=r"the first one is 'q00', that of the attributes 'x1'"):
+        gate_scores(scores("RR", old=ranks(), new=ranks()), "old", "new", config, slicing=elsewhere)
+
+
+def test_limits_by_the_baseline_are_shown_as_numbers(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("run,ms\nold,100\nnew,120\n")
+    one = tabled(tmp_path / "t.csv", at_most_ratio=1.1)
+    assert one.limits == ("at most 110 (1.1 times the baseline)",)
+    assert one.sentence == (
+        "ms: failed: the candidate has 120, 1.2 times the baseline's 100; allowed: at most 110 (1.1 times the"
+        " baseline)."
+    )
+    assert judged(below=0.04).limits == ("at least 0.06 (0.04 below the baseline)",)

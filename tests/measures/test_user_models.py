@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import judged
 from judged import InputError, MeasureError, judge_list, parse
-from judged.measures.cwl import Expected, Reading
+from judged.measures.cwl import Expected
+from judged.measures.cwl_reading import Reading
 
 MODELS = (
     *("INST(max=4)", "INST(T=0.5,max=4)", "INSQ(max=4)", "BPM(max=4)@5", "BPMD(max=4)@5", "SDCG(max=4)@5"),

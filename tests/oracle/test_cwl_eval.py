@@ -15,7 +15,8 @@ import pytest
 
 import judged
 from judged import Judged, parse
-from judged.measures.cwl import Expected, Reading
+from judged.measures.cwl import Expected
+from judged.measures.cwl_reading import Reading
 from shared_data import SHARED, needs_shared
 
 OF = ("EU", "ETU", "EC", "ETC", "ED")

@@ -163,6 +163,80 @@ def test_one_run(make: Callable[..., Report], given: dict[str, Any]) -> None:
     assert part.rankings[0].items[0].change == ""
 
 
+def test_one_run_is_held_against_its_own_means(make: Callable[..., Report], given: dict[str, Any]) -> None:
+    said = " ".join(make(runs={"old": given["runs"]["old"]}).sentences)
+    assert "topics, old is below its own mean in nDCG@10, in R@100, or in both: on" in said
+    assert "of old" not in said
+
+
+def test_what_is_below_a_mean_is_said_of_which_axis(made: Report) -> None:
+    found = made.results["matrix"]
+    counts = found.counts("<i>third</i>")
+    short = counts["ranking problem"] + counts["coverage problem"] + counts["both problems"]
+    (said,) = [one for one in made.sentences if "is below the mean" in one]
+    assert said.startswith(
+        f"On {short} of 24 topics, <i>third</i> is below the mean of old in nDCG@10, in R@100, or in both: on"
+    )
+
+
+def test_gains_are_counted_beside_losses(made: Report) -> None:
+    scores = made.scores.per_topic()
+    gains = [scores["<i>third</i>"]["nDCG@10"][q] - scores["old"]["nDCG@10"][q] for q in made.scores.query_ids]
+    won, lost = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
+    same = 24 - won - lost
+    said = (
+        f"Against old, <i>third</i> is better on {won}, worse on {lost} and equal on {same} of 24 topics; it loses most"
+    )
+    assert said in " ".join(made.sentences)
+
+
+@pytest.mark.parametrize("baseline", [None, "old"])
+def test_runs_without_a_difference(make: Callable[..., Report], given: dict[str, Any], baseline: str | None) -> None:
+    """Copies do not differ: nothing is left to luck."""
+    report = make(runs={"old": given["runs"]["old"], "copy": given["runs"]["old"]}, baseline=baseline)
+    both = "old and copy"
+    assert any(one.startswith(f"{both} have the same nDCG@10 on every topic: 0.") for one in report.sentences)
+    summary = " ".join(report.sentences)
+    assert "luck" not in summary
+    assert "significantly" not in summary
+    assert "would be found four times out of five" not in summary
+    part = section(report, "topics")
+    assert part.parts == ()
+    assert part.sentences[0].endswith("have the same nDCG@10 on every one of 24 topics.")
+
+
+def test_a_copy_is_not_what_the_baseline_is_held_against(make: Callable[..., Report], given: dict[str, Any]) -> None:
+    runs = {"old": given["runs"]["old"], "copy": given["runs"]["old"], "other": given["runs"]["other"]}
+    report = make(runs=runs, baseline="old")
+    assert section(report, "topics").sentences[0].startswith("other is better than old on ")
+    assert any(one.endswith(" copy scores the same as the baseline on every topic.") for one in report.sentences)
+    free = make(runs=runs)
+    assert any(" on every topic." in one for one in free.sentences[2:3])
+
+
+def test_one_topic_is_not_tested(make: Callable[..., Report], given: dict[str, Any]) -> None:
+    report = make(qrels={"q01": given["qrels"]["q01"]}, attributes=None)
+    summary = " ".join(report.sentences)
+    assert "luck" not in summary
+    assert "With fewer than two topics to compare on, nothing was tested" in summary
+    chart = next(chart for chart in report.charts if chart.name == "topics")
+    assert chart.sentence.startswith("One bar: by how much ")
+
+
+def test_what_is_shown_of_the_reference_is_folded(made: Report) -> None:
+    """The candidate comes first; the sentences about the reference alone are there for who unfolds them."""
+    part = section(made, "matrix")
+    (about,) = [one for one in part.parts if isinstance(one, Notes)]
+    assert about.title == "What the matrix shows of old"
+    assert about.folded
+    assert any(" of old, by the cuts alone: " in one for one in about.texts)
+    assert not any(one.startswith("old, ") or " of old, by the cuts alone: " in one for one in part.sentences)
+    assert {*part.sentences, *about.texts} == set(made.results["matrix"].sentences)
+    assert not any(one.startswith("old scores ") for one in section(made, "stages").sentences)
+    assert "<summary>What the matrix shows of old</summary>" in made.html()
+    assert "### What the matrix shows of old" in made.markdown()
+
+
 def test_many_runs_are_tested_by_the_first_measure(make: Callable[..., Report], given: dict[str, Any]) -> None:
     runs = {f"run{at:02}": given["runs"]["old" if at % 2 else "other"] for at in range(16)}
     report = make(runs=runs, attributes=None, queries=None, docs=None)
@@ -270,6 +344,14 @@ def test_warnings_and_provenance(make: Callable[..., Report], made: Report, give
     assert f"altair {version('altair')}" in notes(made, "Versions")
     files = next(part for part in section(made, "method").parts if isinstance(part, Numbers))
     assert [row[1] for row in files.table.rows] == ["qrels", "old", "<i>third</i>", "other"]
+
+
+def test_ties_are_warned_of_once_and_unjudged_documents_too(make: Callable[..., Report], given: dict[str, Any]) -> None:
+    tied = {q: {"good": 1.0, "bad": 1.0, "y1": 1.0, "y2": 0.5} for q in given["qrels"]}
+    also = {q: {"bad": 1.0, "fair": 1.0} for q in given["qrels"]}
+    report = make(runs={"old": given["runs"]["old"], "tied": tied, "also": also}, baseline="old")
+    assert len([one for one in report.warnings if one.startswith("ties among the judged documents")]) == 1
+    assert any(one.startswith("old: 61% of its first 10 documents are judged") for one in report.warnings)
 
 
 def test_errors(make: Callable[..., Report]) -> None:

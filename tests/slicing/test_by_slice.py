@@ -198,6 +198,13 @@ def test_forms() -> None:
     rows = list(csv.DictReader(io.StringIO(found.csv())))
     assert [float(row["value"]) for row in rows] == [one.estimate.value for one in found.estimates]
     assert rows[-1]["small"] == "true"
+    (test,) = [one for one in found.findings if (one.slice, one.run) == ("group=hard", "a")]
+    (row,) = [one for one in rows if (one["slice"], one["run"]) == ("group=hard", "a")]
+    assert (float(row["rest_p"]), float(row["adjusted"])) == (test.rest.p, test.adjusted)
+    assert (row["significant"], row["better"]) == ("true", "false")
+    assert rows[0]["rest_p"] == rows[-1]["adjusted"] == ""  # all topics, and a slice that is too small
+    assert document["versions"] == found.scores.versions
+    assert document["runs"]["a"]["sha256"] == found.scores.runs[0].sha256
     assert found.markdown().splitlines()[0] == "| nDCG@10 | topics | share | of traffic | a | b |"
     assert repr(found).startswith(found.text())
     assert [row[0] for row in found.average_table().rows] == ["topic mean"] * 2 + ["mean of slices"] * 2 + [
@@ -205,6 +212,19 @@ def test_forms() -> None:
     ] * 2
     assert found.table(run="b").header == ("slice", "topics", "share", "of traffic", "nDCG@10")
     assert all(len(line) <= 60 for line in found.text(60).splitlines())
+
+
+def test_the_caption_tells_of_what_is_there() -> None:
+    rng = np.random.default_rng(5)
+    none = by_slice(scores_of({"a": rng.random(60)}), slicing_of(["x", "y", "z"] * 20))
+    assert "no slice is marked as better or worse than the other topics (permutation test" in none.text()
+    assert not set("†‡") & set(none.text())
+    both = by_slice(scores_of({"a": values()}), slicing_of(HARD)).text().replace("\n", " ")
+    assert "† the slice scores significantly better than the other topics, ‡ worse (" in both
+    many = by_slice(scores_of({name: rng.random(60) for name in "abcd"}), slicing_of(["x", "y", "z"] * 20))
+    assert "no intervals beside more than 3 columns of numbers: CSV and JSON have them" in many.text().replace(
+        "\n", " "
+    )
 
 
 def test_the_chart_has_every_number() -> None:
@@ -237,3 +257,23 @@ def test_relevant_documents_of_another_level_are_not_pooled() -> None:
     assert said.startswith("relevant documents are counted from grade 1 on")
     assert said.endswith("R(rel=2)@5 weighted by them is not that of all documents pooled")
     assert not any("pooled" in one for one in by_slice(scores, found.slicing, ci="none").warnings)
+
+
+def test_slices_of_sizes_that_add_up_are_not_taken_for_two_halves() -> None:
+    """`low` and `high` overlap: 10 and 30 of 40 topics, and neither is the other's rest."""
+    scores = scores_of({"a": np.r_[np.linspace(0.0, 0.2, 10), np.linspace(0.7, 0.9, 30)]})
+    known = {query: {"at": float(at)} for at, query in enumerate(scores.query_ids)}
+    slices = [{"name": "low", "expression": "at < 10"}, {"name": "high", "expression": "8 <= at < 38"}]
+    found = by_slice(scores, slice_topics(known, slices=slices))
+    assert [(one.slice, one.better) for one in found.findings] == [("low", False), ("high", True)]
+    assert [text.split(" is ")[0] for text in found.sentences[:2]] == ["a: `low`", "a: `high`"]
+
+
+def test_an_average_that_does_not_exist_is_not_told() -> None:
+    scores = values()
+    scores[30:45] = NAN  # no topic of a slice that has enough of them
+    found = by_slice(scores_of({"a": scores}), slicing_of(HARD), weights=np.arange(48.0))
+    assert math.isnan(found.average("mean of slices").value)
+    told = next(one for one in found.sentences if one.startswith("Each average"))
+    assert "nan" not in told
+    assert "mean of the" not in told

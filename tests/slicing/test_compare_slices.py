@@ -14,6 +14,7 @@ import pytest
 from comparison_made import scores as ranked
 from judged import InputError, JudgedWarning
 from judged.comparison.marks import TIMES
+from judged.slicing.by_slice import by_slice
 from judged.slicing.comparing import compare_slices
 from judged.slicing.slices import slice_topics
 from judged.stats.correction import adjust
@@ -131,6 +132,56 @@ def test_opposite_findings_are_warned_of() -> None:
     )
 
 
+def test_the_caption_tells_of_every_row_how_it_was_tested() -> None:
+    """Slices of 12 topics have 4096 arrangements, all 24 topics have too many."""
+    groups = ["x"] * 12 + ["y"] * 12
+    found = compare_slices(scores_of(made(groups=groups)), slicing_of(groups))
+    assert all(row.pair.found.exact for row in found.rows if row.pair)
+    assert not found.overall.pairs[0].found.exact
+    test = "paired randomisation test, 100000 resamples, seed 0, or all arrangements where there are fewer; "
+    assert found.caption.startswith(test)
+    small = compare_slices(scores_of(made(groups=groups[6:18])), slicing_of(groups[6:18], minimum=5))
+    assert small.caption.startswith("paired randomisation test, all arrangements; ")
+
+
+def test_one_comparison_is_not_headed_as_corrected() -> None:
+    groups = ["x"] * 12 + ["y"] * 2
+    found = compare_slices(scores_of(made(groups=groups)), slicing_of(groups))
+    assert found.table().header[3] == "p"
+    assert "p not corrected" in found.caption
+
+
+def test_where_nothing_can_be_tested_nothing_is_said_of_the_difference() -> None:
+    groups = ["x"] * 12 + ["y"]
+    found = compare_slices(scores_of(made({"x": 0.3}, groups=groups)), slicing_of(groups, minimum=1), test="t")
+    assert math.isnan(found.row("group=y").pair.found.p)
+    said = " ".join(found.sentences)
+    assert "On `group=y` nothing in nDCG@10 can be tested: too few topics" in said
+    assert "is shown on `group=y`" not in said
+
+
+def test_the_head_of_differences_says_what_is_subtracted() -> None:
+    found = compare_slices(scores_of(made({"law": 0.1})), slicing_of(GROUPS), "new")
+    assert found.table().header[2] == "old - new"
+    assert float(found.table().rows[0][2].number) < 0
+    long = {f"a run with quite a long name {name}": values for name, values in made().items()}
+    assert compare_slices(scores_of(long), slicing_of(GROUPS)).table().header[2] == "difference"
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"slicing": "query_class"}, "'query_class' is no slicing of topics. Fix: make one: slice_topics"),
+        ({"scores": 3}, "int is no table of scores"),
+    ],
+)
+def test_what_is_no_slicing_or_scores_is_refused(given: dict[str, Any], problem: str) -> None:
+    arguments = {"scores": scores_of(made()), "slicing": slicing_of(GROUPS)} | given
+    for call in (compare_slices, by_slice):
+        with pytest.raises(InputError, match=problem):
+            call(**arguments)
+
+
 def test_simpsons_paradox() -> None:
     """Each run has topics of its own: `new` is better on every shared topic, and has more of the hard ones."""
     old: list[int | None] = [1] * 10 + [1] * 10 + [5] * 10 + [None] * 10
@@ -229,10 +280,24 @@ def test_forms() -> None:
     assert document["between"][0]["found"]["p"] == found.between[0].found.p
     assert document["overall"][0]["difference"] == found.overall.pairs[0].found.difference
     rows = list(csv.DictReader(io.StringIO(found.csv())))
-    assert [float(row["difference"]) for row in rows] == [row.difference for row in found.rows]
-    assert (rows[1]["better"], rows[3]["adjusted"]) == ("new", "")
-    assert "| slice | topics | difference | adjusted p | won-tied-lost | detectable |" in found.markdown()
-    assert found.text().startswith("== nDCG@10: new against old ==\nslice")
+    whole = found.overall.pairs[0]
+    assert (rows[0]["slice"], float(rows[0]["p"]), int(rows[0]["wins"])) == (
+        "all topics",
+        whole.found.p,
+        whole.wins.wins,
+    )
+    assert [float(row["difference"]) for row in rows] == [
+        whole.found.difference,
+        *(row.difference for row in found.rows),
+    ]
+    assert (rows[2]["better"], rows[4]["adjusted"]) == ("new", "")
+    assert "| slice | topics | new - old | adjusted p | won-tied-lost | detectable |" in found.markdown()
+    assert found.text().startswith("== nDCG@10: new minus old ==\nslice")
+    assert document["versions"] == found.overall.scores.versions
+    assert document["runs"]["old"] == {**document["runs"]["old"], "path": found.overall.scores.runs[0].path}
+    assert "returned_topics" in document["runs"]["old"]
+    assert "minimum" not in document["choices"]
+    assert document["where"] is None
 
 
 def test_the_chart_shows_what_is_significant() -> None:
@@ -240,9 +305,9 @@ def test_the_chart_shows_what_is_significant() -> None:
     points = max(found.chart().to_dict()["datasets"].values(), key=len)
     assert {point["slice"]: point["state"] for point in points} == {
         "all topics (51)": "significant",
-        "group=chat (12)": "not shown",
+        "group=chat (12)": "not significant",
         "group=law (15)": "significant",
-        "group=news (20)": "not shown",
+        "group=news (20)": "not significant",
         "group=rare (4)": "too few topics",
     }
 
@@ -285,3 +350,23 @@ def test_a_slice_without_topics_is_small() -> None:
     assert (row.n, row.small, row.pair) == (0, True, None)
     assert math.isnan(row.difference)
     assert found.families == {"nDCG@10": 1}
+
+
+def test_slices_too_small_for_their_test_are_named_and_nothing_is_called_detectable() -> None:
+    """Nine topics have a least p of 2^-8, five one of 2^-4 and six one of 2^-5, which Holm doubles at first."""
+    for few, words in (
+        (5, "p cannot be below 0.062: no difference"),
+        (6, "below 0.031, nor below 0.062 after holm for 2"),
+    ):
+        old = np.full(9 + few, 0.2)
+        new = np.concatenate([np.linspace(0.1, 0.3, 9), np.linspace(0.8, 0.9, few)])
+        groups = ["many"] * 9 + ["few"] * few
+        found = compare_slices(scores_of({"old": old, "new": new}), slicing_of(groups, minimum=2))
+        large, small = found.row("group=many"), found.row("group=few")
+        assert large.pair.detectable > 0
+        assert np.isnan(small.pair.detectable)
+        assert small.pair.found.p == 2.0 ** (1 - few)
+        (told,) = [text for text in found.warnings if "cannot be below" in text]
+        assert told.startswith(f"group=few: with {few} topics ")
+        assert words in told
+        assert told.endswith("unless others are") == (few == 6)  # Holm asks the second of two for 0.05

@@ -21,6 +21,7 @@ from judged.slicing.ages import day_of
 from judged.slicing.bands import AGE, FIRST_RELEVANT, LENGTH, RELEVANT
 from judged.slicing.derived import derive
 from judged.slicing.languages import _model, languages_of
+from judged.slicing.slices import slice_topics
 from judged.slicing.traffic import frequency_bands
 from judged.slicing.wording import kind_of, normalised, script_of, word_count
 
@@ -350,3 +351,25 @@ def test_nothing_comes_of_nothing() -> None:
         derive()
     with pytest.raises(InputError, match="nothing is given that topics could be found in"):
         derive(seen=["a"])
+
+
+def test_bands_stand_by_their_size() -> None:
+    qrels = {
+        f"q{at:02}": {f"d{one}": 1 for one in range(count)} or {"d": 0} for at, count in enumerate((0, 1, 30, 7, 3))
+    }
+    ranked = {query: [*(f"x{one}" for one in range(at * at)), "d0"][:15] for at, query in enumerate(qrels)}
+    known = derive(qrels, run=ranked)
+    for name, bands in (
+        ("relevant_band", ("none", "1", "2-5", "6-20", "21+")),
+        ("first_relevant", ("2-3", "4-10", "none", "missing")),  # q01, q02, q03 has it below; q00 has nothing relevant
+    ):
+        assert [one.split(name)[1].strip(" =") for one in slice_topics(known, name).names] == list(bands)
+
+
+def test_what_could_be_derived_is_pointed_to() -> None:
+    with pytest.raises(
+        InputError, match=r"no attribute 'relevant_band'. Fix: make it: derive\(qrels, attributes=...\)"
+    ):
+        slice_topics({"q": {"kind": "law"}}, "relevant_band")
+    with pytest.raises(InputError, match=r"no attribute 'odd'\. Fix: one of kind"):
+        slice_topics({"q": {"kind": "law"}}, "odd")

@@ -12,7 +12,7 @@ from judged.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.advice.advising import Advice, Recommendation
+    from judged.advice.recommendations import Recommendation, Recommendations
 
 _PARTS = (
     ("Report", ("recommend", "pair")),
@@ -22,7 +22,7 @@ _PARTS = (
 _LEAST = 40  # columns: below that, text is not folded further
 
 
-def text(advice: Advice, width: int) -> str:
+def text(advice: Recommendations, width: int) -> str:
     """Lay advice out for a terminal of this width."""
     width = max(width, _LEAST)
     blocks = [_folded(_task(advice), width, "")]
@@ -36,7 +36,7 @@ def text(advice: Advice, width: int) -> str:
     return "\n\n".join(blocks)
 
 
-def markdown(advice: Advice) -> str:
+def markdown(advice: Recommendations) -> str:
     """Lay advice out as Markdown."""
     blocks = ["# Advice", _task(advice)]
     for title, kinds in _PARTS:
@@ -51,7 +51,7 @@ def markdown(advice: Advice) -> str:
     return "\n\n".join(blocks)
 
 
-def plain(advice: Advice) -> dict[str, Any]:
+def plain(advice: Recommendations) -> dict[str, Any]:
     """Lay advice out as plain values."""
     import judged
 
@@ -74,7 +74,7 @@ def _cited(entry: Recommendation) -> dict[str, str]:
     return {source: SOURCES[source] for source in entry.sources}
 
 
-def _task(advice: Advice) -> str:
+def _task(advice: Recommendations) -> str:
     """Say what the advice is for, why that, and what else it could be for."""
     task, others = advice.task, "; ".join(f"{task.name} ({task.what})" for task in advice.others)
     if advice.given:
@@ -102,7 +102,7 @@ def _reason(entry: Recommendation) -> str:
     return f"{entry.reason} Disputed: {entry.disputed}" if entry.disputed else entry.reason
 
 
-def _facts(advice: Advice) -> list[str]:
+def _facts(advice: Recommendations) -> list[str]:
     """List each fact once, with the rules that rest on it; then the rules that rest on the task alone."""
     rules: dict[str, list[str]] = {}
     for entry in advice.entries:

@@ -2,7 +2,8 @@
 
 from judged.agreement.agreeing import agree
 from judged.agreement.reproducing import Reproduction, reproduce
-from judged.agreement.result import JudgeAgreement, PairAgreement, SystemEffect, TopicAgreement
+from judged.agreement.result import JudgeAgreement
+from judged.agreement.two_judges import PairAgreement, SystemEffect, TopicAgreement
 
 __all__ = [
     "JudgeAgreement",

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from judged.agreement.judges import Judges, judges_of
-from judged.agreement.result import JudgeAgreement, PairAgreement, TopicAgreement
+from judged.agreement.result import JudgeAgreement
 from judged.agreement.systems import Policies, system_effects
+from judged.agreement.two_judges import PairAgreement, TopicAgreement
 from judged.stats.agreement import Agreement, cohen_kappa, confusion, fleiss_kappa, krippendorff_alpha
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from judged.tables import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.agreement.result import PairAgreement, SystemEffect
+    from judged.agreement.two_judges import PairAgreement, SystemEffect
     from judged.stats.agreement import Agreement
 
 

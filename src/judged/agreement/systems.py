@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from judged.agreement.result import SystemEffect
+from judged.agreement.two_judges import SystemEffect
 from judged.errors import MeasureError
 from judged.evaluation import measures_of, runs_of
 from judged.judging import judge

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import evaluate, inputs, output
-from judged.cli.narrowing import narrowed
+from judged.cli.narrowing import narrowed, traced
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -229,13 +229,13 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
 
 def _written(found: Comparison, form: str, *, pairs: bool, shown: bool, where: str | None) -> str:
     if form == "json":
-        return _json(found.to_dict() | ({"where": where} if where else {}))
+        return traced(_json(found.to_dict()), form, where)
     if form == "csv":
         return found.csv()
     if form == "markdown":
-        return found.markdown(pairs=pairs) + (f"\n\nOver the topics where {where}." if where else "")
+        return traced(found.markdown(pairs=pairs), form, where)
     if form == "latex":
-        return found.latex(pairs=pairs) + (f"\n% over the topics where {where}" if where else "")
+        return traced(found.latex(pairs=pairs), form, where)
     choices = found.choices
     interval = {"ci": "none", "level": choices.level, "resamples": choices.resamples, "seed": choices.seed}
     rules = evaluate.caption(found.scores, interval, where).removesuffix("; no intervals")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from judged.cli import inputs, output
+from judged.cli.narrowing import narrowed, traced
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,10 +41,17 @@ _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".c
 )
 @click.option("--depth", type=click.IntRange(1), default=10, show_default=True, help="How far down lists are shown.")
 @click.option(
-    "--topics", type=click.IntRange(1), default=5, show_default=True, help="How many topics are shown each way."
+    "--show",
+    type=click.IntRange(1),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="How many topics are shown each way, where none is named.",
 )
 @click.option("--docs", metavar="FILE", help="Documents with a title or text: JSONL, CSV, TSV or Parquet.")
-@click.option("--queries", metavar="FILE", help="Topics with their text.")
+@click.option("--queries", metavar="FILE", help="Topics with their text, and attributes.")
+@click.option("--attributes", metavar="FILE", help="What is known of topics: CSV, TSV, JSON, JSONL or Parquet.")
+@click.option("--where", metavar="EXPR", help="Use these topics only, such as \"kind == 'law' and words < 5\".")
 @click.option(
     "--ties",
     type=click.Choice(["docid", "docid-rising", "stable", "rank"]),
@@ -64,9 +72,11 @@ def command(
     named: tuple[str, ...],
     measure: tuple[str, ...],
     depth: int,
-    topics: int,
+    show: int,
     docs: str | None,
     queries: str | None,
+    attributes: str | None,
+    where: str | None,
     ties: TiePolicy,
     ascii_only: bool,
     form: str | None,
@@ -82,12 +92,14 @@ def command(
     from judged.diagnosis.diff.making import diff
 
     chosen = form or inputs.form_of(out, _SUFFIX)
-    judgments = Qrels.read(qrels, format=qrels_format)
     given = inputs.runs_at([first, second], run_format)
     if len(given) != 2:
         names = ", ".join(run.name for run in given)
         raise InputError(f"there are {len(given)} runs in these files: {names}", fix="give files with one run each")
-    inputs.keep_inputs(out, [qrels, docs or "", queries or "", *(run.where for run in given)])
+    inputs.keep_inputs(out, [qrels, docs or "", queries or "", attributes or "", *(run.where for run in given)])
+    judgments = narrowed(
+        Qrels.read(qrels, format=qrels_format), given, attributes=attributes, queries=queries, where=where
+    )
     found = diff(
         judgments,
         given[0],
@@ -95,12 +107,12 @@ def command(
         list(named) or None,
         measure=measure or "nDCG@10",
         depth=depth,
-        topics=topics,
-        documents=docs,
+        show=show,
+        docs=docs,
         queries=queries,
         ties=ties,
     )
-    output.write(_written(found, chosen, ascii_only=ascii_only, shown=out is None), out)
+    output.write(traced(_written(found, chosen, ascii_only=ascii_only, shown=out is None), chosen, where), out)
     if chosen != "json":
         output.remarks(found.warnings)
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import evaluate, inputs, output
+from judged.cli.narrowing import chosen_topics, traced
+from judged.cli.slicing_options import Asked, slicing_options, without_bounds
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,10 +33,7 @@ _DEFAULT = ("nDCG@10", "R@100")
     help="The two systems, by the names of their runs.  [default: those that the measures pull apart most]",
 )
 @click.option("--show", type=click.IntRange(1), default=5, show_default=True, help="How many topics are looked into.")
-@click.option("--queries", metavar="FILE", help="Topics with their text, and attributes for --by.")
-@click.option(
-    "--by", multiple=True, metavar="NAME", help="Show slices by this attribute of --queries. Repeat for more."
-)
+@slicing_options
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
 def command(
@@ -43,8 +42,6 @@ def command(
     measure: tuple[str, ...],
     pair: tuple[str, str] | None,
     show: int,
-    queries: str | None,
-    by: tuple[str, ...],
     form: str | None,
     out: Path | None,
     qrels_format: str | None,
@@ -61,37 +58,29 @@ def command(
 
     chosen = form or inputs.form_of(out, _SUFFIX)
     if len(measure) not in {0, 2}:
-        raise InputError(f"{len(measure)} measures are named", fix="name two, such as -m nDCG@10 -m R@100")
-    if by and queries is None:
-        raise InputError("--by names an attribute of the topics", fix="give the file that has it: --queries FILE")
-    judgments = Qrels.read(qrels, format=qrels_format)
+        many = "one measure is named" if len(measure) == 1 else f"{len(measure)} measures are named"
+        raise InputError(many, fix="name two, such as -m nDCG@10 -m R@100")
+    asked = Asked.taken(policies)
     given = inputs.runs_at(runs, run_format)
     documents = policies["documents"] or ""
-    inputs.keep_inputs(out, [qrels, queries or "", documents, *(run.where for run in given)])
+    inputs.keep_inputs(out, [qrels, documents, *asked.paths, *(run.where for run in given)])
+    first = next((run for run in given if pair and run.name == pair[0]), given[0])
+    judgments = chosen_topics(Qrels.read(qrels, format=qrels_format), asked, first)
     with inputs.progress_bar(given) as progress:
         found = disagreement(
             judgments,
             given,
             *(measure or _DEFAULT),
             pair=pair or None,
-            slicing=_slicing(queries, by),
+            slicing=asked.slicing(judgments, run=first, documents=policies["documents"]),
             shown=show,
-            queries=queries,
+            queries=asked.queries,
             progress=progress,
             **policies,
         )
-    output.write(_written(found, chosen, shown=out is None), out)
+    output.write(traced(_written(found, chosen, shown=out is None), chosen, asked.where), out)
     if chosen != "json":
-        output.remarks(found.warnings)
-
-
-def _slicing(queries: str | None, by: tuple[str, ...]) -> Any:
-    if queries is None or not by:
-        return None
-    from judged.data.topics import Topics
-    from judged.slicing.slices import slice_topics
-
-    return slice_topics(Topics.read(queries), list(by))
+        output.remarks((*found.warnings, *asked.remarks(first.name)))
 
 
 def _written(found: Disagreement, form: str, *, shown: bool) -> str:
@@ -110,5 +99,5 @@ def _options(*names: str) -> list[click.Parameter]:
     return [known[name] for name in names]
 
 
-command.params[-3:-3] = _options("dialect", "topics", "depth", "ties", "documents")
+command.params[-3:-3] = without_bounds(_options("dialect", "topics", "depth", "ties", "documents"))
 command.params += _options("qrels_format", "run_format")

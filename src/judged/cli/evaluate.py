@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, output
-from judged.cli.narrowing import narrowed
+from judged.cli.narrowing import narrowed, traced
 from judged.errors import JudgedWarning
 
 if TYPE_CHECKING:
@@ -191,9 +191,9 @@ def _rendered(
         return long_table(scores, scores.estimates(**interval), per_topic=per_topic).csv()
     table = topic_table(scores, queries) if per_topic else summary_table(scores, scores.estimates(**interval))
     if form == "markdown":
-        return table.markdown() + (f"\n\nOver the topics where {where}." if where else "")
+        return traced(table.markdown(), form, where)
     if form == "latex":
-        return table.latex() + (f"\n% over the topics where {where}" if where else "")
+        return traced(table.latex(), form, where)
     shown = not to_file
     colour = shown and output.coloured(sys.stdout.isatty())
     return (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from judged.cli import inputs, output
-from judged.errors import InputError
+from judged.errors import InputError, JudgedWarning
 
 if TYPE_CHECKING:
     from judged.data import Run
@@ -107,6 +108,8 @@ def command(
         if path is not None:
             output.write(_written(result, name, shown=False), path)
     output.write(_written(result, chosen, shown=out is None), out)
+    if out is not None and str(out) != "-":
+        click.echo(result.sentences[0])
     if chosen == "table":
         output.remarks(result.warnings)
     if result.exit_code:
@@ -136,7 +139,7 @@ def _written(result: GateResult, form: str, *, shown: bool) -> str:
 )
 @click.option("--attributes", metavar="FILE", help="What is known of the topics: a table with a column query_id.")
 @click.option("--queries", metavar="FILE", help="The topics' texts, and attributes that stand beside them.")
-@click.option("--by", multiple=True, metavar="NAME", help="Slice by this attribute, given or derived. Repeat for more.")
+@click.option("--by", multiple=True, metavar="NAME[,NAME]", help="Slice by these attributes, given or derived.")
 @click.option(
     "--margin-relative", type=float, metavar="SHARE", help="Take this share of the baseline's mean as every margin."
 )
@@ -175,19 +178,22 @@ def init(
     judgments = Qrels.read(qrels, format=qrels_format)
     run, more = _one(baseline, "BASELINE", run_format), inputs.runs_at(others, run_format)
     inputs.keep_inputs(out, [qrels, attributes or "", queries or "", run.where, *(one.where for one in more)])
-    text = first_config(
-        judgments,
-        run,
-        more or None,
-        measure or None,
-        attributes=attributes,
-        queries=queries,
-        by=by,
-        attributes_path=relative_to(attributes, out) if attributes else None,
-        queries_path=relative_to(queries, out) if queries else None,
-        margin_relative=margin_relative,
-        strict=strict,
-    )
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", JudgedWarning)
+        text = first_config(
+            judgments,
+            run,
+            more or None,
+            measure or None,
+            attributes=attributes,
+            queries=queries,
+            by=[name.strip() for text in by for name in text.split(",") if name.strip()],
+            attributes_path=relative_to(attributes, out) if attributes else None,
+            queries_path=relative_to(queries, out) if queries else None,
+            margin_relative=margin_relative,
+            strict=strict,
+        )
     output.write(text, out)
+    output.remarks(str(one.message) for one in said if issubclass(one.category, JudgedWarning))
     if str(out) != "-":
         click.echo(f"wrote {out}; next: judged gate {qrels} {baseline} CANDIDATE --config {out}")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import evaluate, inputs, output
-from judged.cli.slicing_options import Asked, slicing_options
+from judged.cli.narrowing import chosen_topics, traced
+from judged.cli.slicing_options import Asked, slicing_options, without_bounds
 
 if TYPE_CHECKING:
     from judged.diagnosis.matrix.making import Matrix
@@ -41,7 +42,8 @@ _POLICIES = ("dialect", "topics", "depth", "ties", "documents")
 @click.option("--resamples", type=int, default=100_000, show_default=True, help="Resamples of the tests.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
 @click.option("--per-topic", is_flag=True, help="Show every topic.")
-@slicing_options(where=False)
+@click.option("--per-run", is_flag=True, help="Show each of many runs in full; of more than 4 a summary is shown.")
+@slicing_options
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option(
     "-o",
@@ -57,6 +59,7 @@ def command(
     baseline: str | None,
     cuts: str | None,
     per_topic: bool,
+    per_run: bool,
     form: str | None,
     out: Path | None,
     qrels_format: str | None,
@@ -73,11 +76,11 @@ def command(
 
     chosen = form or inputs.form_of(out, _SUFFIX)
     asked = Asked.taken(options)
-    judgments = Qrels.read(qrels, format=qrels_format)
     given = inputs.runs_at(runs, run_format)
     inputs.keep_inputs(out, [qrels, options["documents"] or "", *(run.where for run in given)])
     asked.keep_inputs(out)
     first = next((run for run in given if run.name == baseline), given[0])
+    judgments = chosen_topics(Qrels.read(qrels, format=qrels_format), asked, first)
     with inputs.progress_bar(given) as progress:
         made = performance_matrix(
             judgments,
@@ -88,7 +91,11 @@ def command(
             progress=progress,
             **options,
         )
-    _write(made, chosen, out, per_topic=per_topic)
+    if out is not None and chosen in _PICTURES.values():
+        _draw(made, chosen, out)
+    else:
+        text = _written(made, chosen, output.width() if out is None else None, per_topic=per_topic, per_run=per_run)
+        output.write(traced(text, chosen, asked.where), out)
     if chosen != "json":
         output.remarks((*made.warnings, *asked.remarks(first.name)))
 
@@ -105,23 +112,22 @@ def _cuts(text: str | None) -> tuple[float, float] | None:
     return x, y
 
 
-def _write(made: Matrix, form: str, out: Path | None, *, per_topic: bool) -> None:
-    if out is not None and form in _PICTURES.values():
-        from judged.charting import save_chart
+def _draw(made: Matrix, form: str, out: Path) -> None:
+    from judged.charting import save_chart
 
-        save_chart(made.chart(), out, form, f"{made.y} against {made.x}")
-        return
+    save_chart(made.chart(), out, form, f"{made.y} against {made.x}")
+
+
+def _written(made: Matrix, form: str, width: int | None, *, per_topic: bool, per_run: bool) -> str:
     if form == "json":
         import json
 
-        written = json.dumps(made.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-    elif form == "csv":
-        written = made.csv()
-    elif form == "markdown":
-        written = made.markdown(topics=per_topic)
-    else:
-        written = made.text(output.width() if out is None else None, topics=per_topic)
-    output.write(written, out)
+        return json.dumps(made.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+    if form == "csv":
+        return made.csv(topics=True if per_topic else None)
+    if form == "markdown":
+        return made.markdown(topics=per_topic, per_run=per_run)
+    return made.text(width, topics=per_topic, per_run=per_run)
 
 
 def _options(*names: str) -> list[click.Parameter]:
@@ -130,5 +136,5 @@ def _options(*names: str) -> list[click.Parameter]:
     return [known[name] for name in names]
 
 
-command.params[-3:-3] = _options(*_POLICIES)
+command.params[-3:-3] = without_bounds(_options(*_POLICIES))
 command.params += _options("qrels_format", "run_format")

@@ -49,15 +49,46 @@ def narrowed(
         raise InputError(
             "--where chooses among the topics of the qrels, and --topics run counts others", fix="leave out one of them"
         )
-    asked = Asked(attributes=attributes, queries=queries, where=where)
-    query_ids = sorted(qrels.topics)
     cut_by = next((run for run in runs if run.name == baseline), runs[0])
+    return chosen_topics(qrels, Asked(attributes=attributes, queries=queries, where=where), cut_by)
+
+
+def chosen_topics(qrels: Qrels, asked: Asked, cut_by: Run) -> Qrels:
+    """Leave the topics that ``--where`` keeps, and say what should be known of the choice.
+
+    Raises
+    ------
+    InputError
+        If the expression makes no sense, or no topic satisfies it.
+    """
+    if asked.where is None:
+        return qrels
+    query_ids = sorted(qrels.topics)
     known = asked.known(qrels, run=cut_by)
     mask = asked.where_mask(known, query_ids)
     if mask is None:
         return qrels
-    output.remarks([*asked.remarks(cut_by.name), *_unknown(where, known.over(query_ids))])
+    output.remarks([*asked.remarks(cut_by.name), *_unknown(asked.where, known.over(query_ids))])
     return qrels.over([query for query, kept in zip(query_ids, mask.tolist(), strict=True) if kept])
+
+
+def traced(text: str, form: str, where: str | None) -> str:
+    r"""Say beside a result which topics were chosen, in the form that it has; CSV has no place for it.
+
+    >>> traced("| a |", "markdown", "words > 3")
+    '| a |\\n\\nOver the topics where words > 3.'
+    >>> traced('{"a": 1}', "json", None)
+    '{"a": 1}'
+    """
+    if where is None or form in {"csv", "tsv", "jsonl"}:
+        return text
+    if form == "json":
+        import json
+
+        return json.dumps({**json.loads(text), "where": where}, indent=2, ensure_ascii=False)
+    return (
+        f"{text}\n% over the topics where {where}" if form == "latex" else f"{text}\n\nOver the topics where {where}."
+    )
 
 
 def _unknown(where: str, known: Attributes) -> Iterator[str]:

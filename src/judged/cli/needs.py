@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import evaluate, inputs, output
+from judged.cli.slicing_options import without_bounds
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".c
     "--worst", type=click.IntRange(0), default=10, show_default=True, help="How many needs are shown that vary most."
 )
 @click.option(
-    "--at",
-    "depth",
+    "--depth",
     type=click.IntRange(1),
     default=10,
     show_default=True,
@@ -102,5 +102,5 @@ def _options(*names: str) -> list[click.Parameter]:
     return [known[name] for name in names]
 
 
-command.params[-3:-3] = _options("dialect", "topics", "ties", "documents")
+command.params[-3:-3] = without_bounds(_options("dialect", "topics", "ties", "documents"))
 command.params += _options("qrels_format", "run_format")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import evaluate, inputs, output
+from judged.cli.narrowing import chosen_topics
+from judged.cli.slicing_options import Asked, without_bounds
 
 if TYPE_CHECKING:
     from judged.reporting import Report
@@ -23,6 +25,7 @@ _POLICIES = ("dialect", "topics", "depth", "ties", "documents")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("--queries", metavar="FILE", help="Topics: their text, and attributes that stand beside it.")
 @click.option("--attributes", metavar="FILE", help="What is known of topics: CSV, TSV, JSON, JSONL or Parquet.")
+@click.option("--where", metavar="EXPR", help="Use these topics only, such as \"kind == 'law' and words < 5\".")
 @click.option("--docs", metavar="FILE", help="Titles or texts of documents, shown in judged lists.")
 @click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
 @click.option(
@@ -59,6 +62,7 @@ def command(
     runs: tuple[str, ...],
     measure: tuple[str, ...],
     by: tuple[str, ...],
+    where: str | None,
     charts: Path | None,
     picture: str,
     form: str | None,
@@ -76,10 +80,14 @@ def command(
     from judged.reporting import report
 
     chosen = form or inputs.form_of(out, _SUFFIX)
-    judgments = Qrels.read(qrels, format=qrels_format)
     given = inputs.runs_at(runs, run_format)
     read = [options[name] or "" for name in ("queries", "attributes", "docs", "documents")]
     inputs.keep_inputs(out, [qrels, *read, *(run.where for run in given)])
+    cut_by = next((run for run in given if run.name == options["baseline"]), given[0])
+    asked = Asked(attributes=options["attributes"], queries=options["queries"], where=where)
+    judgments = chosen_topics(Qrels.read(qrels, format=qrels_format), asked, cut_by)
+    if where is not None and options["title"] is None:
+        options["title"] = f"Evaluation on {judgments.name} where {where}"
     names = [name.strip() for text in by for name in text.split(",") if name.strip()]
     with inputs.progress_bar(given) as progress:
         made = report(
@@ -92,8 +100,11 @@ def command(
             **{name: value for name, value in options.items() if value is not None},
         )
     output.write(_written(made, chosen, shown=out is None).removesuffix("\n"), out)
+    if out is not None and str(out) != "-":
+        click.echo(f"wrote {out}", err=True)
     if charts is not None:
-        made.save_charts(charts, form=picture)
+        files = made.save_charts(charts, form=picture)
+        click.echo(f"wrote {len(files)} charts to {charts}", err=True)
     output.remarks(made.warnings if chosen != "text" else ())
 
 
@@ -129,4 +140,4 @@ def _shared() -> list[click.Parameter]:
     return [known[name] for name in _POLICIES]
 
 
-command.params[-3:-3] = _shared()
+command.params[-3:-3] = without_bounds(_shared())

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, output
+from judged.cli.narrowing import chosen_topics, traced
 from judged.cli.slicing_options import Asked, slicing_options
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.diagnosis.review.making import ReviewList
+    from judged.diagnosis.review.result import ReviewList
 
 _FORMS = ("table", "csv", "jsonl", "tsv", "markdown", "json")
 _SUFFIX = {"": "table", ".txt": "table", ".csv": "csv", ".jsonl": "jsonl", ".tsv": "tsv", ".md": "markdown"}
@@ -28,7 +29,7 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
 @click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="List this kind only. Repeat for more.")
 @click.option("--limit", type=int, default=50, show_default=True, metavar="N", help="List so many labels; 0 for all.")
 @click.option("--docs", metavar="FILE", help="Documents with doc_id, title, text: JSONL, CSV, TSV or Parquet.")
-@slicing_options(where=False)
+@slicing_options
 @click.option("--depth", type=int, metavar="N", help="Use only the first N documents of each topic.")
 @click.option(
     "--ties",
@@ -66,8 +67,9 @@ def command(
         _apply(qrels, runs, reviewed, out, qrels_format)
         return
     chosen = form or inputs.form_of(out, {**_SUFFIX, ".json": "json"})
+    where = options["where"]
     made = _listed(qrels, runs, out, qrels_format, run_format, options)
-    output.write(_written(made, chosen, shown=out is None), out)
+    output.write(traced(_written(made, chosen, shown=out is None), chosen, where), out)
     output.remarks(made.warnings)
 
 
@@ -80,16 +82,18 @@ def _listed(
     options: dict[str, Any],
 ) -> ReviewList:
     from judged.data import Qrels
-    from judged.diagnosis.review.making import KINDS, review
+    from judged.diagnosis.review.making import review
+    from judged.diagnosis.review.rows import KINDS
 
     if not runs:
         raise InputError("no run is given", fix="name one or more behind QRELS")
     if options["limit"] < 0:
         raise InputError(f"a limit of {options['limit']} makes no sense", fix="give a whole number, 0 for all")
-    judgments, given = Qrels.read(qrels, format=qrels_format), inputs.runs_at(runs, run_format)
+    given = inputs.runs_at(runs, run_format)
     asked, docs = Asked.taken(options), options.pop("docs")
     asked.keep_inputs(out)
     inputs.keep_inputs(out, [qrels, docs or "", *(run.where for run in given)])
+    judgments = chosen_topics(Qrels.read(qrels, format=qrels_format), asked, given[0])
     kinds = [kind.replace("-", " ") for kind in options.pop("kinds")] or KINDS
     limit = options.pop("limit") or None
     cut = asked.slicing(judgments, run=given[0])

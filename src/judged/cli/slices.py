@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import compare, evaluate, inputs, output
-from judged.cli.slicing_options import Asked, slicing_options
+from judged.cli.slicing_options import Asked, slicing_options, without_bounds
 from judged.errors import InputError, JudgedWarning
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SPELT = ("randomization", "studentized")
 @click.command("slices", short_help="Show scores, or tested differences, by slices of the topics.")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@slicing_options()
+@slicing_options
 @click.option(
     "--weights",
     multiple=True,
@@ -95,7 +95,7 @@ def command(
     if not asked.any:
         raise InputError("there is nothing to slice by", fix="give --by NAME, or --slices FILE")
     tested = pair or baseline is not None
-    _refuse_unused(options, weights, tested=tested)
+    _refuse_unused(weights, tested=tested)
     judgments = Qrels.read(qrels, format=qrels_format)
     given = inputs.runs_at(runs, run_format)
     inputs.keep_inputs(out, [qrels, *asked.paths, options["documents"] or "", *(run.where for run in given)])
@@ -106,7 +106,7 @@ def command(
     if (mask := asked.where_mask(known, scores.query_ids)) is not None:
         scores = scores.over_topics(mask)
     made = _found(scores, slicing, weights, first.name if tested else None, options)
-    found = replace(made, warnings=(*asked.remarks(first.name), *made.warnings))
+    found = replace(made, warnings=(*asked.remarks(first.name), *made.warnings), where=asked.where or "")
     if chosen in _PICTURES:
         from judged.charting import save_chart
 
@@ -132,7 +132,7 @@ def _first(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
     return named[0]
 
 
-def _refuse_unused(options: dict[str, Any], weights: tuple[str, ...], *, tested: bool) -> None:
+def _refuse_unused(weights: tuple[str, ...], *, tested: bool) -> None:
     """Refuse options that would change nothing."""
     context = click.get_current_context()
     unused = ("ci", "level") if tested else _TESTED
@@ -142,8 +142,6 @@ def _refuse_unused(options: dict[str, Any], weights: tuple[str, ...], *, tested:
             raise InputError(f"--{name} is of no use {'here' if tested else 'without a comparison'}", fix=fix)
     if tested and weights:
         raise InputError("--weights goes with scores by slice, not with tests", fix="leave it out, or the baseline")
-    if options["ties"] == "bounds":
-        raise InputError("slices show no bounds", fix="take --ties expected for the mean over all orders")
 
 
 def _scored(qrels: Qrels, runs: list[Run], measures: tuple[str, ...], policies: dict[str, Any]) -> Scores:
@@ -187,6 +185,6 @@ def _options(command: click.Command, *names: str) -> list[click.Parameter]:
 
 command.params[-3:-3] = [
     *_options(compare.command, "correction", "alpha", "resamples", "margin"),
-    *_options(evaluate.command, "ci", "level", "seed", *_POLICIES),
+    *without_bounds(_options(evaluate.command, "ci", "level", "seed", *_POLICIES)),
 ]
 command.params += _options(evaluate.command, "qrels_format", "run_format")

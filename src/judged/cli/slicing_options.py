@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,14 +25,8 @@ if TYPE_CHECKING:
 _FIELDS = ("attributes", "by", "slices", "cross", "minimum", "queries", "where")
 
 
-def slicing_options(*, where: bool = True) -> Callable[[Command], Command]:
-    """Give a command the options of slices, as keywords that `Asked.taken` takes out again.
-
-    Parameters
-    ----------
-    where
-        Whether ``--where`` is among them.
-    """
+def slicing_options(command: Command) -> Command:
+    """Give a command the options of slices, as keywords that `Asked.taken` takes out again."""
     options = [
         click.option("--attributes", metavar="FILE", help="What is known of topics: CSV, TSV, JSON, JSONL or Parquet."),
         click.option(
@@ -50,20 +45,23 @@ def slicing_options(*, where: bool = True) -> Callable[[Command], Command]:
             help="A slice of fewer topics is shown, and never tested or ranked.  [default: 10]",
         ),
         click.option("--queries", metavar="FILE", help="Topics: their text, and attributes that stand beside it."),
+        click.option("--where", metavar="EXPR", help="Use these topics only, such as \"kind == 'law' and words < 5\"."),
     ]
-    if where:
-        options.append(
-            click.option(
-                "--where", metavar="EXPR", help="Use these topics only, such as \"kind == 'law' and words < 5\"."
-            )
-        )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
-    def decorated(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
 
-    return decorated
+def without_bounds(parameters: Iterable[click.Parameter]) -> list[click.Parameter]:
+    """Leave ``bounds`` out of the choices of ``--ties``, for commands that show none; other options stay."""
+    made: list[click.Parameter] = []
+    for one in parameters:
+        taken = copy(one)
+        if one.name == "ties" and isinstance(taken, click.Option) and isinstance(taken.type, click.Choice):
+            taken.type = click.Choice([str(choice) for choice in taken.type.choices if choice != "bounds"])
+            taken.help = (taken.help or "").replace("; bounds: how far they could move the number", "")
+        made.append(taken)
+    return made
 
 
 @dataclass(frozen=True)

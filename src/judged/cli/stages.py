@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import evaluate, inputs, output
+from judged.cli.narrowing import chosen_topics, traced
 from judged.cli.slicing_options import Asked, slicing_options
 
 if TYPE_CHECKING:
@@ -45,6 +46,13 @@ _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".c
     help="A part counts for a topic from this share of the best score on.",
 )
 @click.option(
+    "--share",
+    type=float,
+    default=0.15,
+    show_default=True,
+    help="And from this share of all that is lost on the topic on.",
+)
+@click.option(
     "--rate",
     type=float,
     default=0.1,
@@ -55,8 +63,8 @@ _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".c
 @click.option("--resamples", type=int, default=100_000, show_default=True, help="Resamples of the tests.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
 @click.option("--per-topic", is_flag=True, help="Show every topic, largest loss first.")
-@click.option("-t", "--topic", metavar="ID", help="Show where the relevant documents of this topic were lost.")
-@slicing_options(where=False)
+@click.option("-t", "--topic", metavar="ID", help="Show what this topic lost, and where its documents were lost.")
+@slicing_options
 @click.option(
     "--topics",
     type=click.Choice(["qrels", "both"]),
@@ -107,6 +115,8 @@ def command(
     chosen = form or inputs.form_of(out, _SUFFIX)
     if against_final and not against:
         raise InputError("--against-final goes with --against", fix="name the candidates of the other system too")
+    if per_topic and topic is not None:
+        raise InputError("--per-topic shows every topic, and --topic one", fix="give one of them")
     asked = Asked.taken(options)
     candidates = _one(run, run_format)
     ranking, other, other_ranking = (
@@ -115,7 +125,7 @@ def command(
     read = (candidates, ranking, other, other_ranking)
     inputs.keep_inputs(out, [qrels, *(one.where for one in read if one is not None)])
     asked.keep_inputs(out)
-    judgments = Qrels.read(qrels, format=qrels_format)
+    judgments = chosen_topics(Qrels.read(qrels, format=qrels_format), asked, other or candidates)
     made = stages(
         judgments,
         candidates,
@@ -125,7 +135,12 @@ def command(
         slicing=asked.slicing(judgments, run=other or candidates),
         **options,
     )
-    _write(made, chosen, out, per_topic=per_topic, topic=topic)
+    if out is not None and chosen in PICTURES.values():
+        _draw(made, chosen, out, per_topic=per_topic)
+    else:
+        width = output.width() if out is None else None
+        text = _written(made, chosen, width, per_topic=per_topic, topic=topic, query=_query(asked.queries, topic))
+        output.write(traced(text, chosen, asked.where), out)
     if chosen != "json":
         output.remarks((*made.warnings, *asked.remarks((other or candidates).name)))
 
@@ -139,27 +154,31 @@ def _one(text: str, run_format: str | None) -> Run:
     return runs[0]
 
 
-def _write(made: Stages, form: str, out: Path | None, *, per_topic: bool, topic: str | None) -> None:
-    if out is not None and form in PICTURES.values():
-        from judged.charting import save_chart
+def _query(queries: str | None, topic: str | None) -> str:
+    """Give the text of the topic that is shown; empty where it is not known."""
+    if queries is None or topic is None:
+        return ""
+    from judged.diagnosis.topic_texts import topics_of
 
-        save_chart(made.chart(by="topic" if per_topic else "slice"), out, form, f"Where {made.measure} is lost")
-        return
-    width = output.width() if out is None else None
+    return topics_of(queries).text(topic)
+
+
+def _draw(made: Stages, form: str, out: Path, *, per_topic: bool) -> None:
+    from judged.charting import save_chart
+
+    save_chart(made.chart(by="topic" if per_topic else "slice"), out, form, f"Where {made.measure} is lost")
+
+
+def _written(made: Stages, form: str, width: int | None, *, per_topic: bool, topic: str | None, query: str) -> str:
     if form == "json":
         import json
 
-        written = json.dumps(made.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-    elif form == "csv":
-        written = made.csv()
-    elif topic is not None:
-        table = made.documents_table(topic)
-        written = table.markdown() if form == "markdown" else table.text(width=width)
-    elif form == "markdown":
-        written = made.markdown(topics=per_topic)
-    else:
-        written = made.text(width, topics=per_topic)
-    output.write(written, out)
+        return json.dumps(made.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+    if form == "csv":
+        return made.csv(topics=True if per_topic else None) if topic is None else made.documents_table(topic).csv()
+    if topic is not None:
+        return made.topic_text(topic, width, query=query, markdown=form == "markdown")
+    return made.markdown(topics=per_topic) if form == "markdown" else made.text(width, topics=per_topic)
 
 
 def shared_options(*names: str) -> list[click.Parameter]:

@@ -11,7 +11,7 @@ from judged.cli import inputs, output
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.diagnosis.tradeoff.making import Tradeoff
+    from judged.diagnosis.tradeoff.result import Tradeoff
     from judged.evaluation import Scores
 
 _FORMS = ("table", "markdown", "csv", "json")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from judged.comparison.choices import Choices
-    from judged.comparison.comparison import Comparison
+    from judged.comparison.compared import ComparedSystems
     from judged.comparison.pair import Pair
 
 _TESTS = {
@@ -29,14 +29,16 @@ _TESTS = {
 }
 
 
-def caption(comparison: Comparison) -> str:
+def caption(comparison: ComparedSystems) -> str:
     """Say how many topics, which test and correction, which alpha, what the marks mean, how intervals are made."""
     choices = comparison.choices
     parts = ["nothing is tested"]
     if comparison.pairs:
         parts = [
             pair_caption(comparison),
-            marked(choices, f"the baseline {choices.baseline}", letters(len(comparison.scores.runs))),
+            marked(choices, f"the baseline {choices.baseline}", letters(len(comparison.scores.runs)))
+            if choices.baseline is None or any(pair.better is not None for pair in comparison.pairs)
+            else "",  # no mark, no legend
         ]
     interval = {
         "bootstrap": f"[{choices.level:.0%} interval: bootstrap, 2000 resamples, seed {choices.seed}]",
@@ -46,12 +48,13 @@ def caption(comparison: Comparison) -> str:
     return "; ".join(part for part in (*parts, interval) if part)
 
 
-def pair_caption(comparison: Comparison) -> str:
+def pair_caption(comparison: ComparedSystems) -> str:
     """Say how many topics, which test and correction, and which alpha."""
     choices, pairs = comparison.choices, comparison.pairs
     sizes = numbers([one.family for one in comparison.measures if one.family] or [0])
     several = sum(bool(one.pairs) for one in comparison.measures) > 1
-    topics = f"n = {numbers(pair.found.n for pair in pairs)} topics"
+    count = numbers(pair.found.n for pair in pairs)
+    topics = f"n = {count} topic{'' if count == '1' else 's'}"
     return "; ".join([
         topics, tested(choices, pairs), corrected(choices, sizes, several=several), f"alpha = {choices.alpha:g}",
     ])  # fmt: skip

@@ -6,12 +6,14 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from judged.comparison.captions import caption
 from judged.evaluation.document import number
 from judged.tables import Table
 
 if TYPE_CHECKING:
-    from judged.comparison.comparison import Comparison
-    from judged.comparison.pair import MeasureComparison, Pair, TopicDifference
+    from judged.comparison.compared import ComparedSystems
+    from judged.comparison.pair import MeasureComparison, Pair
+    from judged.comparison.tested_pair import TopicDifference
     from judged.evaluation import Estimate
 
 _COLUMNS = (
@@ -20,7 +22,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def document(comparison: Comparison) -> dict[str, Any]:
+def document(comparison: ComparedSystems) -> dict[str, Any]:
     """Lay out a comparison as plain Python values: full precision, None for NaN."""
     scores, names = comparison.scores, comparison.scores.run_names
     return {
@@ -29,7 +31,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "qrels": {**vars(scores.qrels), "grades": list(scores.qrels.grades)},
         "policies": dict(vars(scores.policies)),
         "choices": asdict(comparison.choices),
-        "caption": comparison.caption,
+        "caption": caption(comparison),
         "runs": {run.name: {"path": run.path, "sha256": run.sha256} for run in scores.runs},
         "order": [names[at] for at in comparison.order],
         "measures": [_measure(one) for one in comparison.measures],
@@ -79,7 +81,7 @@ def _topic(one: TopicDifference) -> dict[str, Any]:
     return {"query_id": one.query_id, "difference": one.difference, "first": one.first, "second": one.second}
 
 
-def pair_rows(comparison: Comparison) -> Table:
+def pair_rows(comparison: ComparedSystems) -> Table:
     """Lay out one pair a row, in full precision: for CSV. A geometric mean's difference is a ratio."""
     return Table(_COLUMNS, tuple(_row(pair) for pair in comparison.pairs), labels=3)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from judged.comparison.captions import pair_caption
+from judged.comparison.captions import caption, pair_caption
 from judged.comparison.layout import leaderboard, matrix, pair_table
 from judged.comparison.marks import BETTER, TIMES, WORSE
 from judged.comparison.sentences import topics_sentence
@@ -14,7 +14,7 @@ from judged.tables import latex_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.comparison.comparison import Comparison
+    from judged.comparison.compared import ComparedSystems
     from judged.comparison.pair import MeasureComparison, Pair
     from judged.tables import Table
 
@@ -22,15 +22,17 @@ _WIDTH = 100  # of sentences, where no width is given
 _MOST_PAIRS, _MOST_SYSTEMS, _MOST_SENTENCES = 10, 10, 3
 
 
-def text(comparison: Comparison, *, width: int | None, pairs: bool) -> str:
+def text(comparison: ComparedSystems, *, width: int | None, pairs: bool) -> str:
     """Write the leaderboard, and then what was found by each measure."""
-    blocks = [leaderboard(comparison).text(width=width), wrapped(comparison.caption, width)]
+    blocks = [leaderboard(comparison).text(width=width), wrapped(caption(comparison), width)]
     for one in comparison.measures:
         blocks += _measure_blocks(comparison, one, width, every=pairs)
     return "\n\n".join(block for block in blocks if block)
 
 
-def _measure_blocks(comparison: Comparison, one: MeasureComparison, width: int | None, *, every: bool) -> list[str]:
+def _measure_blocks(
+    comparison: ComparedSystems, one: MeasureComparison, width: int | None, *, every: bool
+) -> list[str]:
     """Write the matrix of a measure, its pairs, and sentences; not more of each than can be taken in."""
     if not one.pairs:
         return []
@@ -53,7 +55,7 @@ def _measure_blocks(comparison: Comparison, one: MeasureComparison, width: int |
     return blocks
 
 
-def by_rank(comparison: Comparison, one: MeasureComparison) -> list[Pair]:
+def by_rank(comparison: ComparedSystems, one: MeasureComparison) -> list[Pair]:
     """Give the pairs of the best system first, best against next best; of a baseline in the order of the systems."""
     place = {comparison.scores.run_names[at]: rank for rank, at in enumerate(one.order())}
     if comparison.choices.baseline is not None:
@@ -66,9 +68,9 @@ def wrapped(sentence: str, width: int | None) -> str:
     return textwrap.fill(sentence, min(width or _WIDTH, _WIDTH), break_long_words=False, break_on_hyphens=False)
 
 
-def markdown(comparison: Comparison, *, pairs: bool) -> str:
+def markdown(comparison: ComparedSystems, *, pairs: bool) -> str:
     """Write tables with the caption as a paragraph under the first."""
-    blocks = [leaderboard(comparison).markdown(), comparison.caption + "."]
+    blocks = [leaderboard(comparison).markdown(), caption(comparison) + "."]
     for one in _with_pairs(comparison, pairs=pairs):
         blocks.append(f"**{one.name}**")
         for table, note in _tables(comparison, one):
@@ -76,9 +78,9 @@ def markdown(comparison: Comparison, *, pairs: bool) -> str:
     return "\n\n".join(blocks)
 
 
-def latex(comparison: Comparison, *, pairs: bool) -> str:
+def latex(comparison: ComparedSystems, *, pairs: bool) -> str:
     """Write LaTeX tables, each with a caption of its own."""
-    made = [latex_float(leaderboard(comparison), f"{_measures(comparison)}; {comparison.caption}")]
+    made = [latex_float(leaderboard(comparison), f"{_measures(comparison)}; {caption(comparison)}")]
     rules = pair_caption(comparison)
     for one in _with_pairs(comparison, pairs=pairs):
         made += [latex_float(table, f"{one.name}: {note}; {rules}") for table, note in _tables(comparison, one)]
@@ -99,13 +101,13 @@ def _with_signs(text: str) -> str:
     return text
 
 
-def _matrix_note(comparison: Comparison) -> str:
+def _matrix_note(comparison: ComparedSystems) -> str:
     """Say what stands in a matrix."""
     below = "P(higher) of the system above" if comparison.choices.test == "bayes" else "p"
     return f"above the diagonal row minus column, below it {below}; significant ones are marked *"
 
 
-def _pair_note(comparison: Comparison) -> str:
+def _pair_note(comparison: ComparedSystems) -> str:
     """Say what stands in a table of pairs."""
     choices, pairs = comparison.choices, comparison.pairs
     alone = f"each {choices.level:.0%} interval is for one difference alone; "
@@ -117,16 +119,16 @@ def _pair_note(comparison: Comparison) -> str:
     )
 
 
-def _measures(comparison: Comparison) -> str:
+def _measures(comparison: ComparedSystems) -> str:
     names = [one.name for one in comparison.measures]
     return f"{', '.join(names)} of {len(comparison.scores.runs)} systems"
 
 
-def _with_pairs(comparison: Comparison, *, pairs: bool) -> Sequence[MeasureComparison]:
+def _with_pairs(comparison: ComparedSystems, *, pairs: bool) -> Sequence[MeasureComparison]:
     return [one for one in comparison.measures if one.pairs] if pairs else []
 
 
-def _tables(comparison: Comparison, one: MeasureComparison) -> list[tuple[Table, str]]:
+def _tables(comparison: ComparedSystems, one: MeasureComparison) -> list[tuple[Table, str]]:
     """Give the tables of one measure, each with what it must say."""
     made = [(pair_table(comparison, by_rank(comparison, one)), _pair_note(comparison))]
     if comparison.choices.baseline is None and len(comparison.scores.runs) > 2:

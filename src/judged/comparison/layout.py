@@ -13,14 +13,14 @@ from judged.tables import Cell, Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.comparison.comparison import Comparison
+    from judged.comparison.compared import ComparedSystems
     from judged.comparison.pair import MeasureComparison, Pair
     from judged.evaluation import Estimate
 
 _SIGNIFICANT = "*"
 
 
-def leaderboard(comparison: Comparison) -> Table:
+def leaderboard(comparison: ComparedSystems) -> Table:
     """Lay out one row a system, best first, one column a measure: number, interval, and which systems are worse."""
     runs, order, baseline = comparison.scores.run_names, comparison.order, comparison.choices.baseline
     names = letters(len(runs))
@@ -66,7 +66,7 @@ def mark_of(
     return "" if pair is None or pair.better is None else BETTER if pair.better == run else WORSE
 
 
-def matrix(comparison: Comparison, one: MeasureComparison) -> Table:
+def matrix(comparison: ComparedSystems, one: MeasureComparison) -> Table:
     """Lay out every pair: above the diagonal row minus column, below it the p-value that decides.
 
     A geometric mean has the ratio of row to column.
@@ -93,10 +93,10 @@ def _matrix_cell(one: MeasureComparison, row: str, column: str, side: int) -> Ce
     return Cell(fixed(pair.found.difference * (1 if straight else -1), 3, "+"), mark=mark)
 
 
-def pair_table(comparison: Comparison, pairs: Sequence[Pair]) -> Table:
+def pair_table(comparison: ComparedSystems, pairs: Sequence[Pair]) -> Table:
     """Lay out one row a pair: difference, interval, p-values, effect, topics won, and what could have been seen."""
     bayes = any(pair.found.posterior is not None for pair in pairs)
-    adjusts = not comparison.choices.many and not bayes and comparison.choices.correction != "none"
+    adjusts = not comparison.choices.many and any(pair.found.correction not in {"", "none"} for pair in pairs)
     p_name = "P(higher)" if bayes else "adjusted p" if adjusts else "p"
     header = ("run", "against", "difference", p_name, "dz", "won-tied-lost", "detectable")
     rows = tuple(

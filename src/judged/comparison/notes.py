@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.stats.attainable import least_p, out_of_reach
+from judged.stats.pairing import topics_text
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.comparison.choices import Choices
     from judged.comparison.pair import MeasureComparison, Pair
     from judged.evaluation import Scores
+    from judged.stats.results import Difference
 
 _SHOWN = 5
-_FLIPS = ("randomisation", "ratio", "sign", "wilcoxon")
+_ROUNDING = 1e-12
 
 
 def notes(scores: Scores, compared: Sequence[MeasureComparison], choices: Choices) -> tuple[str, ...]:
@@ -67,13 +71,47 @@ def _same(pair: Pair) -> bool:
 
 def _too_few_topics(tested: Sequence[MeasureComparison], choices: Choices) -> str:
     """Say where so few topics are compared that no difference could be significant."""
-    sizes = [pair.found.n for one in tested for pair in one.pairs]
-    if choices.test not in _FLIPS or not sizes or (most := max(sizes)) < 1:
+    short = [
+        (pair.found, one.family) for one in tested for pair in one.pairs if short_of_topics(pair, one.family, choices)
+    ]
+    if not short:
         return ""
-    least = 2.0 ** (1 - most)
-    if least <= choices.alpha:
-        return ""
-    return f"with {most} topics p cannot be below {least:.2g}: no difference can be significant at {choices.alpha:g}"
+    pairs = sum(len(one.pairs) for one in tested)
+    some = "" if len(short) == pairs else f"{len(short)} of {pairs} pairs: "
+    found, family = max(short, key=lambda one: (one[0].n, one[1]))
+    return some + least_p_text(found, family, choices, together=not some)
+
+
+def short_of_topics(pair: Pair, family: int, choices: Choices) -> bool:
+    """Tell whether a pair has so few topics that its difference cannot pass the strictest step of its family."""
+    found = pair.found
+    drawn = bool(found.resamples) and not found.exact  # then it is for want of resamples, if at all
+    alpha = choices.alpha_of_one(family)
+    return found.n > 0 and not drawn and out_of_reach(alpha, found.n, found.method, resamples=choices.resamples)
+
+
+def least_p_text(found: Difference, family: int, choices: Choices, *, together: bool = False) -> str:
+    """Say which p-value so many topics can give at least, and what follows.
+
+    Parameters
+    ----------
+    found, family
+        A pair that is short of topics, and how many comparisons share alpha.
+    choices
+        The correction and alpha.
+    together
+        Whether all of the family are: then none can make way for the next, as Holm lets it.
+    """
+    least = least_p(found.n, found.method, resamples=choices.resamples)
+    after = unless = ""
+    if least <= choices.alpha * (1 + _ROUNDING):  # it is the correction that asks for more
+        after = f", nor below {min(least * family, 1.0):.2g} after {choices.correction} for {family} comparisons"
+        never = choices.correction == "bonferroni" or (together and choices.correction == "holm")
+        unless = "" if never else ", unless others are"
+    return (
+        f"with {topics_text(found.n)} p cannot be below {least:.2g}{after}: no difference can be significant at"
+        f" {choices.alpha:g}{unless}"
+    )
 
 
 def _too_few_resamples(tested: Sequence[MeasureComparison], choices: Choices) -> str:

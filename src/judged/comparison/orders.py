@@ -118,10 +118,16 @@ def orders(scores: Scores, other: Scores | None = None) -> Orders:
 
 
 def _columns(scores: Scores, names: list[str]) -> dict[str, Floats]:
-    """Give the aggregates of these runs by measure; where less is better, with the sign turned."""
+    """Give the aggregates of these runs by measure; where less is better, with the sign turned.
+
+    Means of the same scores in another order differ in the last bits: 12 digits tell systems apart.
+    """
     table = scores.aggregate()
     turned = {str(one): -1.0 if one.properties.higher_is_better is False else 1.0 for one in scores.measures}
-    return {name: np.array([turned[name] * table[run][name] for run in names]) for name in scores.measure_names}
+    return {
+        name: np.array([turned[name] * float(f"{table[run][name]:.12g}") for run in names])
+        for name in scores.measure_names
+    }
 
 
 def _agreement(one: str, two: str, first: Floats, second: Floats, names: list[str]) -> OrderAgreement:

@@ -6,12 +6,13 @@ import math
 from typing import TYPE_CHECKING
 
 from judged.comparison.marks import fixed
+from judged.stats.pairing import topics_text
 from judged.stats.results import p_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.comparison.pair import Pair, TopicDifference
+    from judged.comparison.tested_pair import TestedPair, TopicDifference
 
 _NAMES = {
     "bonferroni": "Bonferroni",
@@ -27,7 +28,7 @@ def name_of_correction(correction: str) -> str:
     return _NAMES.get(correction, correction)
 
 
-def sentence(pair: Pair) -> str:
+def sentence(pair: TestedPair) -> str:
     """Say of a pair what its numbers allow to say."""
     found = pair.found
     if found.n < 2:
@@ -40,7 +41,7 @@ def sentence(pair: Pair) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _verdict(pair: Pair) -> str:
+def _verdict(pair: TestedPair) -> str:
     found = pair.found
     what = f"{_size(pair)} over {found.n} topics, {_p(pair)}"
     if pair.better is not None:
@@ -59,7 +60,7 @@ def _verdict(pair: Pair) -> str:
     )
 
 
-def _belief(pair: Pair) -> str:
+def _belief(pair: TestedPair) -> str:
     posterior = pair.found.posterior
     if posterior is None:
         return ""
@@ -70,7 +71,7 @@ def _belief(pair: Pair) -> str:
     )
 
 
-def _size(pair: Pair) -> str:
+def _size(pair: TestedPair) -> str:
     size = (
         f"{pair.second} / {pair.first} {pair.shown_difference:.3f}"
         if pair.is_ratio
@@ -84,7 +85,7 @@ def _size(pair: Pair) -> str:
     )
 
 
-def _p(pair: Pair) -> str:
+def _p(pair: TestedPair) -> str:
     found = pair.found
     if found.adjusted is None or found.correction == "none":
         return f"p {p_text(found.p)}"
@@ -93,19 +94,19 @@ def _p(pair: Pair) -> str:
     return f"p {p_text(found.adjusted)} after {name_of_correction(found.correction)}"
 
 
-def _spread(pair: Pair) -> str:
+def _spread(pair: TestedPair) -> str:
     """Say how large the difference is against the spread of the topics, and how they divide."""
     wins, ties, losses = pair.wins.wins, pair.wins.ties, pair.wins.losses
     effect = "" if math.isnan(pair.effects.dz) else f"Effect dz {pair.effects.dz:+.2f}; "
     start = f"{effect}{pair.second} is" if effect else f"{pair.second} is"
-    return f"{start} higher on {wins} topics, equal on {ties}, lower on {losses}."
+    return f"{start} higher on {topics_text(wins)}, equal on {ties}, lower on {losses}."
 
 
-def _closeness(pair: Pair) -> str:
+def _closeness(pair: TestedPair) -> str:
     return "" if pair.equivalence is None else pair.equivalence.sentence
 
 
-def topics_sentence(pair: Pair) -> str:
+def topics_sentence(pair: TestedPair) -> str:
     """Name the topics with the largest differences each way."""
     parts = [
         f"most for {name}: {_listed(topics)}"

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.comparison.choices import AGAINST_BASELINE
-from judged.comparison.pair import Pair, TopicDifference
+from judged.comparison.pair import Pair
+from judged.comparison.tested_pair import TopicDifference
 from judged.measures import logarithms
+from judged.stats.attainable import out_of_reach
 from judged.stats.pairing import complete_topics, paired_differences, spread
 from judged.stats.results import Difference
 
@@ -140,7 +142,7 @@ def pair_of(scores: Scores, at: int, which: tuple[int, int], found: Difference, 
         found=found,
         effects=effect_sizes(*pair, reference=scale if len(scale) > 2 else None),
         wins=wins(first, second, choices.minimum),
-        detectable=math.nan if geometric else _detectable(first, second, choices.alpha_of_one(family)),
+        detectable=math.nan if geometric else _detectable(first, second, found, choices, family),
         equivalence=equivalence(first, second, choices.margin or 0.0, level=choices.level) if tost else None,
         gains=_extremes(scores.query_ids, first, second, 1),
         losses=_extremes(scores.query_ids, first, second, -1),
@@ -167,11 +169,16 @@ def _counted(values: Floats, choices: Choices) -> Floats:
     return np.where(np.isnan(values).any(axis=0), np.nan, values) if choices.many else values
 
 
-def _detectable(first: Floats, second: Floats, alpha: float) -> float:
-    """Give the mean difference that would be found four times out of five; NaN where no topics vary."""
+def _detectable(first: Floats, second: Floats, found: Difference, choices: Choices, family: int) -> float:
+    """Give the mean difference that would be found four times out of five.
+
+    NaN where no topics vary, or where there are so few that none could be found.
+    """
     gaps, _ = paired_differences(first, second)
-    deviation = spread(gaps)
-    return deviation * _detectable_deviations(len(gaps), alpha) if deviation > 0 else math.nan
+    deviation, alpha = spread(gaps), choices.alpha_of_one(family)
+    if not deviation > 0 or out_of_reach(alpha, len(gaps), found.method, resamples=choices.resamples):
+        return math.nan
+    return deviation * _detectable_deviations(len(gaps), alpha)
 
 
 @lru_cache(maxsize=256)

@@ -9,15 +9,16 @@ import numpy as np
 from judged.charting import DASHES, FONT, PALETTE, Scale, altair, apart, axis_of, by_cutoff, even, themed
 
 if TYPE_CHECKING:
-    from judged.curves.curves import Curves
+    from judged.curves.points import CurvePoints
 
+WIDTH, HEIGHT = 460, 300  # pixels, where nothing is said
 _DIRECT = 10  # runs: as many names find room at the ends of their lines
 _LINE = 14.0  # pixels from one such name to the next
 _FEW = 15  # points: each is marked
 _AREAS = 6  # runs: the intervals of more would hide each other
 
 
-def chart(curves: Curves, *, width: int, height: int) -> Any:
+def chart(curves: CurvePoints, *, width: int = WIDTH, height: int = HEIGHT) -> Any:
     """Draw lines, intervals and names."""
     alt = altair()
     up = even(np.concatenate([curves.mean, curves.low, curves.high]).ravel(), 6)
@@ -63,7 +64,7 @@ def chart(curves: Curves, *, width: int, height: int) -> Any:
     return themed(alt.layer(*layers).properties(width=width, height=height, title=title))
 
 
-def _across(curves: Curves) -> Scale:
+def _across(curves: CurvePoints) -> Scale:
     if curves.kind == "cutoff":
         return by_cutoff(curves.at, logarithmic=curves.long)
     return even(np.array([0.0, 1.0]) if curves.kind == "interpolated" else np.append(curves.x.ravel(), 0.0), 5)
@@ -79,7 +80,7 @@ def _axis(alt: Any, scale: Scale, form: str | None = None) -> Any:
     return axis_of(alt, scale, labelFlush=False, **({"format": form} if form else {}))
 
 
-def _tooltip(alt: Any, curves: Curves) -> list[Any]:
+def _tooltip(alt: Any, curves: CurvePoints) -> list[Any]:
     x_label, y_label = curves.labels
     first = alt.Tooltip("at:Q", title="recall" if curves.kind == "interpolated" else "k")
     shown = [alt.Tooltip("run:N"), first]
@@ -91,7 +92,7 @@ def _tooltip(alt: Any, curves: Curves) -> list[Any]:
     return [*shown, alt.Tooltip("topics:Q")]
 
 
-def _points(curves: Curves) -> list[dict[str, Any]]:
+def _points(curves: CurvePoints) -> list[dict[str, Any]]:
     """Give one record a point."""
     points: list[dict[str, Any]] = []
     for r, run in enumerate(curves.run_names):
@@ -108,7 +109,7 @@ def _points(curves: Curves) -> list[dict[str, Any]]:
     return points
 
 
-def _names(curves: Curves, up: Scale, height: int) -> list[dict[str, Any]]:
+def _names(curves: CurvePoints, up: Scale, height: int) -> list[dict[str, Any]]:
     """Put the name of each run at the end of its line, moved up or down where two would overlap."""
     known = [r for r in range(len(curves.run_names)) if np.isfinite(curves.mean[r]).any()]
     last = [np.flatnonzero(np.isfinite(curves.mean[r]))[-1] for r in known]

@@ -15,12 +15,12 @@ from judged.tables import Table
 
 if TYPE_CHECKING:
     from judged import _types
-    from judged.curves.curves import Curves
+    from judged.curves.points import CurvePoints
 
 _ROWS = 12  # points of a table for people
 
 
-def text_table(curves: Curves) -> Table:
+def text_table(curves: CurvePoints) -> Table:
     """Lay out one row a point, one column a run; for precision and recall at cutoffs two."""
     raw = curves.kind == "raw"
     first = "recall" if curves.kind == "interpolated" else "k"
@@ -38,12 +38,12 @@ def text_table(curves: Curves) -> Table:
     return Table((first, *header), tuple(rows))
 
 
-def _cell(curves: Curves, run: int, at: int) -> str:
+def _cell(curves: CurvePoints, run: int, at: int) -> str:
     mean, low, high = (float(column[run, at]) for column in (curves.mean, curves.low, curves.high))
     return plain(mean) if np.isnan(low) else f"{plain(mean)} [{low:.3f}, {high:.3f}]"
 
 
-def long_table(curves: Curves, *, per_topic: bool) -> _types.Table:
+def long_table(curves: CurvePoints, *, per_topic: bool = False) -> _types.Table:
     """Give one row a point and run, or a point, run and topic; null where there is none."""
     shape = curves.per_topic.shape if per_topic else curves.mean.shape
     keep = ~np.isnan(curves.per_topic if per_topic else curves.mean).ravel()
@@ -68,9 +68,9 @@ def long_table(curves: Curves, *, per_topic: bool) -> _types.Table:
     return pa.table(columns)
 
 
-def csv_table(curves: Curves) -> Table:
+def csv_table(curves: CurvePoints) -> Table:
     """Lay out every point in full precision, one a row; nothing where there is no number."""
-    columns = long_table(curves, per_topic=False).to_pydict()
+    columns = long_table(curves).to_pydict()
     rows = zip(*([_full(value) for value in column] for column in columns.values()), strict=True)
     return Table(tuple(columns), tuple(rows))
 
@@ -79,7 +79,7 @@ def _full(value: float | str | None) -> str:
     return "" if value is None else value if isinstance(value, str) else repr(value)
 
 
-def document(curves: Curves, *, per_topic: bool) -> dict[str, Any]:
+def document(curves: CurvePoints, *, per_topic: bool = False) -> dict[str, Any]:
     """Lay out curves as plain Python values, beside all that they rest on."""
     made = document_of(curves.scores, (), curves.interval, per_topic=False)
     del made["results"]
@@ -92,7 +92,7 @@ def document(curves: Curves, *, per_topic: bool) -> dict[str, Any]:
     }
 
 
-def _line(curves: Curves, run: int, *, per_topic: bool) -> dict[str, Any]:
+def _line(curves: CurvePoints, run: int, *, per_topic: bool) -> dict[str, Any]:
     made: dict[str, Any] = {"run": curves.run_names[run]}
     if curves.kind == "raw":
         made["recall"] = _numbers(curves.x[run])

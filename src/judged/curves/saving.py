@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from judged import charting
 from judged.charting import PICTURES
 from judged.curves import forms
+from judged.curves.chart import chart
+from judged.curves.text import text_plot
 from judged.data import replaced
 from judged.data.forms import form_by_name
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.curves.curves import Curves
+    from judged.curves.points import CurvePoints
 
 TEXTS = ("plot", "table", "csv", "json", "markdown", "latex")
 FORMS = (*TEXTS, "parquet", *PICTURES)
@@ -23,7 +25,7 @@ _SUFFIX = {".txt": "plot", ".md": "markdown", ".tex": "latex"} | {
 }
 
 
-def save(curves: Curves, path: str | Path, form: str | None) -> None:
+def save(curves: CurvePoints, path: str | Path, form: str | None) -> None:
     """Write curves; an existing file is replaced only when the new one is complete."""
     form = form or form_of(path)
     if form not in FORMS:
@@ -31,9 +33,9 @@ def save(curves: Curves, path: str | Path, form: str | None) -> None:
     if form == "parquet":
         from pyarrow import parquet  # it takes a while, and few calls need it
 
-        facts = curves.to_dict()
+        facts = forms.document(curves)
         del facts["curves"]
-        table = curves.to_arrow().replace_schema_metadata({b"judged": json.dumps(facts)})
+        table = forms.long_table(curves).replace_schema_metadata({b"judged": json.dumps(facts)})
         with replaced(path) as temporary:
             parquet.write_table(table, temporary)
         return
@@ -53,7 +55,7 @@ def form_of(path: str | Path) -> str:
     return form_by_name(path, _SUFFIX, "a curve")
 
 
-def written(curves: Curves, form: str) -> str:
+def written(curves: CurvePoints, form: str) -> str:
     """Give a form that is text.
 
     Raises
@@ -62,21 +64,21 @@ def written(curves: Curves, form: str) -> str:
         If the form is none of text.
     """
     if form == "plot":
-        return f"{curves.text()}\n\n{curves.basis()}"
+        return f"{text_plot(curves)}\n\n{curves.basis()}"
     if form == "json":
-        return json.dumps(curves.to_dict(), indent=2, ensure_ascii=False)
+        return json.dumps(forms.document(curves), indent=2, ensure_ascii=False)
     if form == "csv":
         return forms.csv_table(curves).csv()
     if form == "html":
         return picture(curves, form).decode()
-    table = curves.table()
+    table = forms.text_table(curves)
     made = {"table": table.text, "markdown": table.markdown, "latex": table.latex}
     if form not in made:
         raise InputError(f"the form {form!r} is no text", fix=f"one of {', '.join(TEXTS)}, or save to a file")
     return made[form]()
 
 
-def picture(curves: Curves, form: str) -> bytes:
+def picture(curves: CurvePoints, form: str) -> bytes:
     """Give a chart as a PNG, SVG or PDF picture, or as an HTML page that holds all that it needs.
 
     Raises
@@ -84,4 +86,4 @@ def picture(curves: Curves, form: str) -> bytes:
     MissingExtraError
         If altair or vl-convert is not installed.
     """
-    return charting.picture(curves.chart(), form, curves.title)
+    return charting.picture(chart(curves), form, curves.title)

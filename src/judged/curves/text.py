@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from judged._types import Floats
-    from judged.curves.curves import Curves
+    from judged.curves.points import CurvePoints
 
+COLUMNS, LINES = 80, 20  # where nothing is said
 _LETTERS = ascii_lowercase + ascii_uppercase
 _SEVERAL = "*"
 _DOTS = ((0x40, 0x80), (0x04, 0x20), (0x02, 0x10), (0x01, 0x08))
@@ -83,7 +84,9 @@ class _Canvas:
         return _coloured(text, owner, bold=bool(letter)) if colour and owner >= 0 else text
 
 
-def text_plot(curves: Curves, *, width: int, height: int, ascii_only: bool, colour: bool) -> str:
+def text_plot(
+    curves: CurvePoints, *, width: int = COLUMNS, height: int = LINES, ascii_only: bool = False, colour: bool = False
+) -> str:
     """Draw curves with axes, and below them which letter is which run, with some of the numbers."""
     frame, left = _frame(curves, max(width, _LEAST_WIDTH), max(height, _LEAST_HEIGHT))
     canvas = _Canvas(frame.columns, frame.rows)
@@ -104,7 +107,7 @@ def text_plot(curves: Curves, *, width: int, height: int, ascii_only: bool, colo
     return "\n".join([*drawn, "", *_legend(curves, width, several=bool(several), colour=colour)])
 
 
-def _frame(curves: Curves, width: int, height: int) -> tuple[_Frame, int]:
+def _frame(curves: CurvePoints, width: int, height: int) -> tuple[_Frame, int]:
     """Choose the axes so that each number on the left one has a row of its own; and the width of these numbers."""
     up = even(curves.mean, max(1, (height - 3) // 3))
     if curves.kind == "cutoff":
@@ -148,7 +151,7 @@ def _with_axes(frame: _Frame, lines: list[str], left: int, labels: tuple[str, st
     return [*drawn, f"{'':>{left}} {corner}{level}{''.join(axis)} {labels[0]}", "".join(below).rstrip()]
 
 
-def _legend(curves: Curves, width: int, *, several: bool, colour: bool) -> list[str]:
+def _legend(curves: CurvePoints, width: int, *, several: bool, colour: bool) -> list[str]:
     """Say which letter is which run, and give as many numbers as fit."""
     known = np.flatnonzero(~np.isnan(curves.mean).any(axis=0))
     some = known[round_of(curves.at[known], 3)].tolist() if len(known) else []
@@ -163,7 +166,7 @@ def _legend(curves: Curves, width: int, *, several: bool, colour: bool) -> list[
     return lines + [f"{_SEVERAL}  several runs"] * several
 
 
-def _legend_of(curves: Curves, shown: list[int], head: str) -> list[str]:
+def _legend_of(curves: CurvePoints, shown: list[int], head: str) -> list[str]:
     """Write a table of runs with the numbers at some points."""
     header = ("", "run", *(f"{head}={curves.at[at]:.12g}" for at in shown))
     rows = tuple(
@@ -172,7 +175,7 @@ def _legend_of(curves: Curves, shown: list[int], head: str) -> list[str]:
     return Table(header, rows, labels=2).text().splitlines()
 
 
-def _number(curves: Curves, run: int, at: int) -> str:
+def _number(curves: CurvePoints, run: int, at: int) -> str:
     mean, low, high = (float(column[run, at]) for column in (curves.mean, curves.low, curves.high))
     return plain(mean) if np.isnan(low) else f"{plain(mean)} [{low:.3f}, {high:.3f}]"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from judged.evaluation.provenance import provenance
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -18,12 +20,10 @@ def document(
 ) -> dict[str, Any]:
     """Lay out scores as plain Python values: full precision, None for NaN."""
     by_topic = scores.per_topic() if per_topic else {}
+    head = provenance(scores).to_dict()
     return {
-        "judged": scores.versions.get("judged", ""),
-        "versions": dict(scores.versions),
-        "qrels": {**vars(scores.qrels), "grades": list(scores.qrels.grades)},
-        "policies": {**vars(scores.policies), "ci": vars(interval)},
-        "runs": {run.name: _without_name(vars(run)) for run in scores.runs},
+        **head,
+        "policies": {**head["policies"], "ci": vars(interval)},
         "warnings": list(scores.notes),
         "results": [_result(one, by_topic) for one in estimates],
     }
@@ -50,7 +50,3 @@ def _result(one: Estimate, by_topic: dict[str, Any]) -> dict[str, Any]:
 def number(value: float) -> float | None:
     """Give None for NaN, which JSON does not have."""
     return None if math.isnan(value) else value
-
-
-def _without_name(facts: dict[str, Any]) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in facts.items() if key != "name"}

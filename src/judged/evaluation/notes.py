@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 _HUGE = 100.0
 _SHARE_DEPTH, _SHARE_GAP = 10, 0.1
+_UNJUDGED = 0.3  # of the first documents
 _FOREIGN = 0.1
 _LOOKED_AT = 10  # runs, and measures, whose ties are tried out
 _SEEN = 0.001
@@ -195,6 +196,16 @@ def _share_note(lists: Sequence[Judged]) -> str:
         f"the runs are judged to different degrees: {shares[most]:.0%} of the first {_SHARE_DEPTH} of {most},"
         f" {shares[least]:.0%} of {least}; unjudged documents count as not relevant"
     )
+
+
+def unjudged_notes(lists: Sequence[Judged]) -> tuple[str, ...]:
+    """Name the runs of which much of the first page is not judged, for results that do not show how much is."""
+    shares = {one.run.name: 1 - _judged_share(one) for one in lists if one.ranked and one.returned.any()}
+    many = sorted((name for name in shares if shares[name] >= _UNJUDGED), key=lambda name: -shares[name])
+    if not many:
+        return ()
+    some = _some([f"{name} {shares[name]:.0%}" for name in many])
+    return (f"of the first {_SHARE_DEPTH} documents many are not judged, and count as not relevant: {some}",)
 
 
 def _percent(share: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.data import Qrels
-from judged.data.compute import distinct
-from judged.errors import InputError, JudgedWarning
+from judged.errors import JudgedWarning
 from judged.evaluation.dialects import Dialect, dialect_of
-from judged.evaluation.facts import QrelsFacts, RunFacts
 from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, runs_of
 from judged.evaluation.movement import Movement, all_ranges
-from judged.evaluation.notes import dialect_notes, list_notes, qrels_notes, run_notes, sample_notes
+from judged.evaluation.notes import dialect_notes, list_notes, qrels_notes, sample_notes
+from judged.evaluation.provenance import qrels_facts, refuse_foreign, run_facts, versions
 from judged.evaluation.scores import Scores
 from judged.judging import Judged, Precision, TopicPolicy, judge
 from judged.measures import Measure
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
     from judged._types import Bools, Floats
     from judged.data.documents import Documents
-    from judged.evaluation.facts import TieTreatment
+    from judged.evaluation.facts import RunFacts, TieTreatment
     from judged.evaluation.movement import Sampled
 
 
@@ -111,7 +109,7 @@ def evaluate(
     chosen = rules.policies(topics, ties, depth, precision)
     given = Qrels.of(qrels)
     judgments = rules.prepare_qrels(given)
-    facts_of_qrels = _qrels_facts(judgments)
+    facts_of_qrels = qrels_facts(judgments)
     wanted = measures_of(rules.measures(measures, facts_of_qrels.grades))
     facts_of = _documents(documents)
     movement = Movement(chosen.ties, unjudged, chosen.depth, seed)
@@ -126,9 +124,9 @@ def evaluate(
             documents=facts_of,
             progress=tell,
         )
-        _refuse_foreign(judged)
+        refuse_foreign(judged)
         lists.append(judged)
-    facts = tuple(_run_facts(judged, chosen.topics) for judged in lists)
+    facts = tuple(run_facts(judged, chosen.topics) for judged in lists)
     _warn_missing(facts, len(judgments.topics))
     notes = (
         dialect_notes(rules, given, judgments)
@@ -146,7 +144,7 @@ def evaluate(
         policies=chosen,
         qrels=facts_of_qrels,
         notes=notes + sampled,
-        versions=_versions(),
+        versions=versions(),
         ranges=all_ranges(movement, counting, wanted, query_ids),
     )
 
@@ -180,36 +178,6 @@ def _values(
     return query_ids, values, counted, sample_notes(sampled, movement.seed)
 
 
-def _run_facts(judged: Judged, topics: TopicPolicy) -> RunFacts:
-    missing = tuple(judged.query_ids[at] for at in np.flatnonzero(judged.returned == 0).tolist())
-    return RunFacts(
-        name=judged.run.name,
-        path=judged.run.where,
-        sha256=judged.run_sha256,
-        returned_topics=int(np.count_nonzero(judged.returned) + np.count_nonzero(judged.extra_returned)),
-        missing_topics=missing,
-        extra_topics=len(judged.extra),
-        warnings=run_notes(judged, missing, topics),
-    )
-
-
-def _qrels_facts(qrels: Qrels) -> QrelsFacts:
-    grades = tuple(distinct(qrels.grades).tolist())
-    return QrelsFacts(qrels.name, qrels.where, qrels.sha256, len(qrels.topics), len(qrels), grades)
-
-
-def _refuse_foreign(judged: Judged) -> None:
-    """Refuse a run that has no topic in common with the qrels: every number would be 0."""
-    if judged.present.any():
-        return
-    theirs = f"its first topic is {judged.extra[0]!r}" if judged.extra else "it has no topics"
-    raise InputError(
-        f"the run has no topic in common with the qrels: {theirs}, that of the qrels {judged.query_ids[0]!r}",
-        fix="check that both files use the same query ids",
-        path=judged.run.where,
-    )
-
-
 def _warn_missing(facts: Sequence[RunFacts], topics: int) -> None:
     for run in facts:
         if run.missing_topics:
@@ -218,16 +186,3 @@ def _warn_missing(facts: Sequence[RunFacts], topics: int) -> None:
             warnings.warn(message, JudgedWarning, stacklevel=3)
         elif any(text.startswith("no returned document") for text in run.warnings):
             warnings.warn(f"{run.name}: no returned document is judged", JudgedWarning, stacklevel=3)
-
-
-def _versions() -> dict[str, str]:
-    import pyarrow as pa
-
-    import judged
-
-    return {
-        "judged": judged.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "pyarrow": pa.__version__,
-    }

@@ -13,7 +13,7 @@ from judged.judging.working import Column, Rows, Step
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from judged.judging import Judged
+    from judged.judging.hits import JudgedHits
     from judged.judging.working import Working
 
 Cell: TypeAlias = float | str | None
@@ -85,13 +85,13 @@ def sheets(working: Working, cutoff: int | None = None) -> tuple[Sheet, ...]:
     return tuple(_joined(made))
 
 
-def bare(on: Judged) -> Sheet:
+def bare(on: JudgedHits) -> Sheet:
     """Lay out a ranking of one topic of which nothing was written down."""
     rows = tuple((float(rank), doc, grade) for rank, (doc, grade) in _documents(on, 0).items())
     return Sheet(on.title, ("rank", "document", "grade"), rows, {}, ())
 
 
-def _by_list(entries: Sequence[Step | Column | Rows]) -> Iterator[tuple[Judged, list[Step | Column | Rows]]]:
+def _by_list(entries: Sequence[Step | Column | Rows]) -> Iterator[tuple[JudgedHits, list[Step | Column | Rows]]]:
     """Give runs of entries of the same list; a table of its own stands alone, as do lines behind it."""
     current: list[Step | Column | Rows] = []
     for entry in entries:
@@ -132,7 +132,9 @@ def _cell(value: object) -> Cell:
     return float(np.asarray(value, dtype=np.float64))
 
 
-def _sheet(on: Judged, topic: int, title: str, columns: Sequence[Column], lines: tuple[Line, ...], least: int) -> Sheet:
+def _sheet(
+    on: JudgedHits, topic: int, title: str, columns: Sequence[Column], lines: tuple[Line, ...], least: int
+) -> Sheet:
     if not columns:
         return Sheet("", (), (), {}, lines)
     kept: dict[str, Column] = {}
@@ -156,7 +158,7 @@ def _cells(column: Column, topic: int) -> dict[int, Cell]:
     return {rank: _cell(value) for rank, value in zip(ranks, np.asarray(column.values)[here].tolist(), strict=True)}
 
 
-def _documents(on: Judged, topic: int) -> dict[int, tuple[str, float | None]]:
+def _documents(on: JudgedHits, topic: int) -> dict[int, tuple[str, float | None]]:
     """Give document and grade by rank: all that were returned where that is known, else the judged ones."""
     known: dict[int, tuple[str, float | None]] = {}
     if not on.reordered or on.shown is not None:

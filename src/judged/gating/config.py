@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from judged.evaluation.facts import TieTreatment
     from judged.judging import TopicPolicy
@@ -218,6 +218,8 @@ class GateConfig:
         As for `evaluate`.
     path
         The file that it was read from, if any.
+    lines
+        Where it names ``attributes`` and ``queries``, and begins ``slice 1`` and so on.
 
     Raises
     ------
@@ -247,6 +249,7 @@ class GateConfig:
     depth: int | None = None
     dialect: str | None = None
     path: str = ""
+    lines: Mapping[str, int] = field(default_factory=dict[str, int], compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("checks", "guardrails", "slices"):

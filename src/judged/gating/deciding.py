@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from judged.gating.result import CheckResult, TopicLoss
+from judged.gating.findings import TopicLoss
+from judged.gating.result import CheckResult
 from judged.measures import aggregate, logarithms
+from judged.stats.attainable import least_p
 from judged.stats.correction import adjust
 from judged.stats.paired import paired_test
 from judged.stats.pairing import paired_differences, spread, topics_text
@@ -64,6 +66,12 @@ class Paired:
     def same(self) -> bool:
         """Whether every topic has the same score in both runs."""
         return np.array_equal(self.baseline, self.candidate, equal_nan=True)
+
+    @property
+    def blank(self) -> bool:
+        """Whether nothing was measured: higher is better, and every score of both runs is 0."""
+        kept = self.kept
+        return self.side > 0 and bool(kept.any()) and not (self.baseline[kept].any() or self.candidate[kept].any())
 
     @property
     def kept(self) -> Any:
@@ -135,11 +143,19 @@ def _tested(paired: Paired, config: GateConfig, *, unchanged: bool) -> CheckResu
         strict=config.strict if check.strict is None else check.strict,
         worst=_worst(paired),
     )
+    if not n:
+        return replace(open_result, note="no topic has a score for both runs")
     if unchanged:
         return replace(open_result, status="pass", note="both runs have the same score on every topic")
+    if paired.blank:
+        return replace(open_result, note=f"both runs score 0 on {_each(n)}, so that nothing is measured")
     if n < max(paired.minimum, 2):
         return replace(open_result, note=f"too few topics: {n} of at least {max(paired.minimum, 2)}")
     return _with_tests(open_result, paired, first, second, shift, config)
+
+
+def _each(n: int) -> str:
+    return "the only topic" if n == 1 else f"each of {topics_text(n)}"
 
 
 def _with_tests(
@@ -161,6 +177,7 @@ def _with_tests(
         interval=(interval[0], interval[1]),
         p=harm.p,
         p_safe=safe.p,
+        least_p=least_p(len(gaps), method, "less", config.resamples),
         method="ratio" if paired.geometric else method,
         note=note,
     )
@@ -181,9 +198,9 @@ def _decided(found: CheckResult, paired: Paired, adjusted: float, config: GateCo
     note = found.note
     if status == "pass" and not gaps.any():
         note = f"both runs have the same score on {topics_text(found.n)} of the slice"
-    return replace(
-        found, adjusted=adjusted, status=status, note=note, detectable=_detectable(paired, gaps, config, family)
-    )
+    within = found.least_p * family <= alpha
+    detectable = _detectable(paired, gaps, config, family) if within else math.nan
+    return replace(found, adjusted=adjusted, status=status, note=note, detectable=detectable, family=family)
 
 
 def _detectable(paired: Paired, gaps: Floats, config: GateConfig, family: int) -> float:

@@ -17,12 +17,14 @@ from judged.data import Qrels
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate, runs_of
 from judged.gating.config import ALL, MINIMUM
+from judged.gating.cutting import NO_OUTCOME, is_outcome
 from judged.gating.reading import parse_config
 from judged.gating.wording import digits, often
 from judged.judging import judge
 from judged.measures import aggregate
 from judged.stats.pairing import paired_differences, spread, topics_text
 from judged.stats.planning import minimum_detectable, power
+from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +98,12 @@ def first_config(
     Raises
     ------
     InputError
-        If something cannot be read, or it is not clear what to slice by.
+        If something cannot be read, the baseline scores 0 on every topic, or it is not clear what to slice by.
+
+    Warns
+    -----
+    JudgedWarning
+        What makes a run doubtful as a measure of others: topics that it lacks, document ids that hardly match.
 
     Examples
     --------
@@ -115,7 +122,16 @@ def first_config(
         warnings.simplefilter("ignore", JudgedWarning)
         scores = evaluate(judgments, runs, wanted)
         share = evaluate(judgments, first, "Judged@10").value("Judged@10")
-    slicing = _slicing(judgments, attributes, queries, by, first[0], scores.query_ids)
+    _refuse_zeros(scores)
+    doubts = [f"{one.name}: {said}" for one in scores.runs for said in one.warnings]
+    if not _least_share(share):
+        doubts.append(
+            f"{first[0].name}: {share:.1%} of its first 10 documents are judged: judgments are sparse, or document ids"
+            " do not match"
+        )
+    for text in doubts:
+        warnings.warn(text, JudgedWarning, stacklevel=2)
+    slicing = _slicing(judgments, attributes, queries, by, scores.query_ids)
     files = {
         "attributes": _named("attributes", attributes, attributes_path),
         "queries": _named("queries", queries, queries_path),
@@ -143,6 +159,17 @@ def _fitting(qrels: Qrels, run: Run) -> list[str]:
     return [first] if deep is None else [first, deep]
 
 
+def _refuse_zeros(scores: Scores) -> None:
+    """Refuse a baseline that no candidate could lose anything against."""
+    for measure, row in zip(scores.measures, scores.values[0], strict=True):
+        if measure.properties.higher_is_better and not np.nan_to_num(row).any():
+            raise InputError(
+                f"{measure} of the baseline {scores.run_names[0]} is 0 on every topic, so that nothing can be lost",
+                fix="check that qrels and run use the same ids of topics and documents ('judged check'), and that some"
+                " document has the grade that the measure asks for",
+            )
+
+
 def _median(counts: Floats | Ints) -> float:
     """Give the median of the topics that have any; 0 without one."""
     some = counts[counts > 0]
@@ -154,16 +181,17 @@ def _slicing(
     attributes: Any,
     queries: Any,
     by: str | Sequence[str] | None,
-    baseline: Run,
     query_ids: Sequence[str],
 ) -> Slicing | None:
-    from judged.slicing.known import known_topics
+    from judged.slicing.known import OUTCOME, known_topics
     from judged.slicing.slices import slice_topics
 
     names = [by] if isinstance(by, str) else list(by or ())
     if not names and attributes is None:
         return None
-    known = known_topics(qrels, attributes=attributes, queries=queries, needed=names, run=baseline)
+    if is_outcome(names):
+        raise InputError(f"{OUTCOME} is an outcome of a run, by which no gate can be cut", fix=NO_OUTCOME)
+    known = known_topics(qrels, attributes=attributes, queries=queries, needed=names)
     if not names and len(known.names) != 1:
         raise InputError("it is not said what to slice by", fix=f"give --by with one of {', '.join(known.names)}")
     return slice_topics(known, names or known.names[0], query_ids=query_ids)
@@ -304,8 +332,15 @@ def _rests(one: _Seen) -> str:
 
 
 def _chance(one: _Seen, margin: float) -> float:
-    """Give the chance that a candidate without a true difference passes: the power of one side at alpha."""
-    return power(margin, one.sd, one.n, 2 * ALPHA)
+    """Give the chance that a candidate without a true difference passes: the power of one side at alpha.
+
+    The other side of a two-sided test at twice alpha is where a candidate fails: of a small margin it is no small part.
+    """
+    from scipy.special import nctdtr
+
+    beyond = -student_quantile(1 - ALPHA, one.n - 1)
+    fails = float(nctdtr(one.n - 1, math.sqrt(one.n) * margin / one.sd, beyond))
+    return power(margin, one.sd, one.n, 2 * ALPHA) - (0.0 if math.isnan(fails) else fails)
 
 
 def _unknown(one: _Seen) -> str:
@@ -314,18 +349,25 @@ def _unknown(one: _Seen) -> str:
 
 
 def _guardrails(scores: Scores, share: float) -> str:
-    least = max(math.floor(100 * (share - _BELOW) + 1e-9) / 100, 0.0)
+    least = _least_share(share)
     about = _comment(
         f"Of the first 10 documents of {scores.run_names[0]}, {share:.0%} are judged. With many unjudged ones, a loss"
         " may be one of judgments: such a candidate must be judged before it is compared."
+        + ("" if least > 0 else " So few are judged here that no least share is asked for.")
     )
+    rail = f'\n[[guardrail]]\nmeasure = "Judged@10"\nat_least = {least:g}' if least > 0 else ""
     return (
-        f'{about}\n[[guardrail]]\nmeasure = "Judged@10"\nat_least = {least:g}\n\n'
+        f"{about}{rail}\n\n"
         "# For how many topics may the candidate return nothing where the baseline returns something?\n"
         "[[guardrail]]\nmissing_topics = 0\n\n"
         "# Costs, from a table with a column run: one row a run, or many and a quantile.\n"
         '# [[guardrail]]\n# table = "latency.csv"\n# column = "ms"\n# quantile = 0.95\n# at_most_ratio = 1.1'
     )
+
+
+def _least_share(share: float) -> float:
+    """Give the least share of judged documents that a candidate should have; 0: none can be asked for."""
+    return 0.0 if math.isnan(share) else max(math.floor(100 * (share - _BELOW) + 1e-9) / 100, 0.0)
 
 
 def rounded_up(value: float) -> float:

@@ -7,18 +7,18 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
-from judged.gating.wording import number, signed, size
+from judged.gating.wording import caption, number, sentence_of, sentences, signed, size
 from judged.tables import Cell, Table
 
 if TYPE_CHECKING:
-    from judged.gating.result import CheckResult, GateResult
+    from judged.gating.findings import CheckFinding, Decision
 
 _WIDTH = 100  # of sentences, where no width is given
 _COLOURS = {"fail": 31, "inconclusive": 33, "pass": 32}
 _STATUS = re.compile(r"^(fail|inconclusive|pass)\b", re.MULTILINE | re.IGNORECASE)
 
 
-def check_table(result: GateResult) -> Table:
+def check_table(result: Decision) -> Table:
     """Lay out one row a check: status, measure and slice, n, both aggregates, difference, margin."""
     level = 1 - 2 * result.config.alpha
     difference = f"difference [{level:.0%}]"
@@ -26,7 +26,7 @@ def check_table(result: GateResult) -> Table:
     return Table(header, tuple(_row(one) for one in result.checks), labels=3)
 
 
-def _row(one: CheckResult) -> tuple[str, ...]:
+def _row(one: CheckFinding) -> tuple[str, ...]:
     rest = "" if one.interval is None else f"[{signed(one, one.interval[0], 3)}, {signed(one, one.interval[1], 3)}]"
     lower = " (lower is better)" if one.lower_is_better else ""
     means = ("-" if math.isnan(value) else f"{value:.4f}" for value in (one.baseline, one.candidate))
@@ -41,7 +41,7 @@ def _row(one: CheckResult) -> tuple[str, ...]:
     )
 
 
-def guardrail_table(result: GateResult) -> Table:
+def guardrail_table(result: Decision) -> Table:
     """Lay out one row a guardrail."""
     rows = tuple(
         (one.status, one.name, number(one.baseline), number(one.candidate), ", ".join(one.limits))
@@ -50,12 +50,12 @@ def guardrail_table(result: GateResult) -> Table:
     return Table(("status", "guardrail", "baseline", "candidate", "allowed"), rows, labels=2)
 
 
-def text(result: GateResult, width: int | None, *, colour: bool) -> str:
+def text(result: Decision, width: int | None, *, colour: bool) -> str:
     """Write the decision, the tables, a sentence for each check, and the rules."""
-    first, *others = result.sentences
+    first, *others = sentences(result)
     tables = [table.text(width=width) for table in _tables(result)]
     said = "\n".join(_wrapped(f"- {one}", width) for one in others)
-    whole = "\n\n".join([_wrapped(first, width), *tables, said, _wrapped(result.caption, width)])
+    whole = "\n\n".join([_wrapped(first, width), *tables, said, _wrapped(caption(result), width)])
     return _STATUS.sub(_coloured, whole) if colour else whole
 
 
@@ -63,22 +63,22 @@ def _coloured(found: re.Match[str]) -> str:
     return f"\x1b[1;{_COLOURS[found[0].lower()]}m{found[0]}\x1b[0m"
 
 
-def markdown(result: GateResult) -> str:
+def markdown(result: Decision) -> str:
     """Write a heading, the tables, what stands in the way, and the rest folded away."""
-    first, *others = result.sentences
+    first, *others = sentences(result)
     status, _, rest = first.partition(": ")
     heading = f"### judged gate: {status}"
-    open_ = [f"- {one.sentence}" for one in result.parts if one.status != "pass"]
+    open_ = [f"- {sentence_of(one)}" for one in result.parts if one.status != "pass"]
     fine = [f"- {text}" for text, one in zip(others, result.parts, strict=True) if one.status == "pass"]
     notes = [f"- {_plain(note)}" for note in result.warnings]
     blocks = [heading, _plain(rest)]
     blocks += [_for_markdown(table).markdown() for table in _tables(result)]
     blocks += ["\n".join(map(_plain, open_))] if open_ else []
     blocks += _folded("What passed", list(map(_plain, fine))) + _folded("Warnings", notes)
-    return "\n\n".join([*blocks, f"<sub>{_plain(result.caption)}.</sub>"])
+    return "\n\n".join([*blocks, f"<sub>{_plain(caption(result))}.</sub>"])
 
 
-def _tables(result: GateResult) -> list[Table]:
+def _tables(result: Decision) -> list[Table]:
     return [table for table in (check_table(result), guardrail_table(result)) if table.rows]
 
 

@@ -33,7 +33,9 @@ def judged_share(guardrail: Guardrail, values: Floats) -> GuardrailResult:
         limits.append((guardrail.at_least, f"at least {number(guardrail.at_least)}"))
     if guardrail.at_most_below_baseline is not None:
         least = means[0] - guardrail.at_most_below_baseline
-        limits.append((least, f"at most {number(guardrail.at_most_below_baseline)} below the baseline"))
+        limits.append(
+            (least, f"at least {number(least)} ({number(guardrail.at_most_below_baseline)} below the baseline)")
+        )
     fine = all(means[1] >= least - _ROUNDING for least, _ in limits)
     return _result(guardrail, means[0], means[1], [text for _, text in limits], fine=fine)
 
@@ -72,7 +74,7 @@ def table_numbers(guardrail: Guardrail, names: Sequence[str], folder: Path) -> G
         limits.append((guardrail.at_most, f"at most {number(guardrail.at_most)}"))
     if guardrail.at_most_ratio is not None:
         most = guardrail.at_most_ratio * baseline
-        limits.append((most, f"at most {number(guardrail.at_most_ratio)} times the baseline"))
+        limits.append((most, f"at most {number(most)} ({number(guardrail.at_most_ratio)} times the baseline)"))
     fine = all(candidate <= most + _ROUNDING * abs(most) for most, _ in limits)
     return _result(guardrail, baseline, candidate, [text for _, text in limits], fine=fine)
 

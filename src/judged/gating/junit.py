@@ -6,13 +6,15 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from judged.gating.wording import caption, sentence_of
+
 if TYPE_CHECKING:
-    from judged.gating.result import CheckResult, GateResult, GuardrailResult
+    from judged.gating.findings import CheckFinding, Decision, GuardrailFinding
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(result: GateResult) -> str:
+def junit(result: Decision) -> str:
     """Write one test case a check and a guardrail.
 
     What blocks is a failure; what is inconclusive, and does not block, is skipped. No times and dates: the same
@@ -25,7 +27,7 @@ def junit(result: GateResult) -> str:
     root = ET.Element("testsuites", {"name": "judged", **totals})
     suite = ET.SubElement(root, "testsuite", {"name": "judged gate", **totals, "skipped": str(skipped)})
     about = ET.SubElement(suite, "properties")
-    for name, value in (("baseline", result.baseline), ("candidate", result.candidate), ("rules", result.caption)):
+    for name, value in (("baseline", result.baseline), ("candidate", result.candidate), ("rules", caption(result))):
         ET.SubElement(about, "property", {"name": name, "value": _allowed(value)})
     for kind, parts in (("check", result.checks), ("guardrail", result.guardrails)):
         for one in parts:
@@ -34,9 +36,9 @@ def junit(result: GateResult) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode")
 
 
-def _case(suite: ET.Element, group: str, one: CheckResult | GuardrailResult) -> None:
+def _case(suite: ET.Element, group: str, one: CheckFinding | GuardrailFinding) -> None:
     case = ET.SubElement(suite, "testcase", {"name": _allowed(one.name), "classname": group, "time": "0"})
-    said = _allowed(one.sentence)
+    said = _allowed(sentence_of(one))
     if one.blocks:
         ET.SubElement(case, "failure", {"message": said, "type": one.status}).text = said
     elif one.status == "inconclusive":

@@ -21,7 +21,10 @@ _AT = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 _REPEATED = re.compile(r"\[\[check\]\] (\d+)")
 _FILES = {"attributes": "topics.csv", "queries": "queries.tsv"}
 _PARTS = ("gate", "check", "guardrail", "slice", *_FILES)
-_OF_GATE = tuple(one.name for one in fields(GateConfig) if one.name not in {"checks", "guardrails", "slices", "path"})
+_OF_GATE = tuple(
+    one.name for one in fields(GateConfig) if one.name not in {"checks", "guardrails", "slices", "path", "lines"}
+)
+_SLICE = ("slice", "")
 _OF_SLICE = ("name", "expression", "minimum", "owner")
 _Place: TypeAlias = "tuple[str, int, str]"
 T = TypeVar("T")
@@ -148,11 +151,24 @@ class _Reader:
         for at, check in enumerate(checks):
             self._check_measure(check, at, options.get("dialect"))
         try:
-            return GateConfig(tuple(checks), tuple(guardrails), tuple(slices), **options, path=self._path)
+            return GateConfig(
+                tuple(checks), tuple(guardrails), tuple(slices), **options, path=self._path, lines=self._known()
+            )
         except InputError as error:
             again = _REPEATED.match(error.problem)
             place = ("check", int(again[1]) - 1, "") if again else ("gate", 0, error.problem.split(" ", 1)[0])
             raise self._wrong(error.problem, error.fix, place) from None
+
+    def _known(self) -> dict[str, int]:
+        """Give the lines that a gate may have to name later: of its files, and of its slices."""
+        found = {
+            name: line
+            for name in _FILES
+            for table in ("", "gate")
+            if (line := self._lines.get((table, 0, name))) is not None
+        }
+        slices = {f"slice {at + 1}": line for (table, at, key), line in self._lines.items() if (table, key) == _SLICE}
+        return found | slices
 
     def _options(self, raw: dict[str, Any]) -> dict[str, Any]:
         options = raw.get("gate", {})

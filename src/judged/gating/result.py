@@ -1,193 +1,44 @@
-"""What a gate decided, check by check, and the forms in which it can be had."""
+"""What `gate` returns: the decision, and the forms in which it can be had."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from judged.gating import forms, wording
+from judged.gating.document import document
+from judged.gating.findings import CheckFinding, Decision, GuardrailFinding
+from judged.gating.junit import junit
+from judged.gating.sarif import sarif
 
 if TYPE_CHECKING:
-    from judged.evaluation import Scores
-    from judged.gating.config import Check, GateConfig, Guardrail
     from judged.tables import Table
 
-Status: TypeAlias = Literal["pass", "inconclusive", "fail"]
-
 
 @dataclass(frozen=True)
-class TopicLoss:
-    """One topic on which the candidate is worse: both scores, in the measure's unit."""
-
-    query_id: str
-    baseline: float
-    candidate: float
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """What was found by one check.
-
-    Attributes
-    ----------
-    check : Check
-        What was asked.
-    measure : str
-        The canonical name.
-    owner : str
-        Of the slice.
-    n, left_out : int
-        Topics of the slice with a score for both runs; topics of it that lack one.
-    minimum : int
-        With fewer topics nothing is decided.
-    baseline, candidate : float
-        Aggregates over the n topics.
-    difference : float
-        Mean of candidate minus baseline. Where `kind` is ``ratio`` (geometric means), the relative change.
-    interval : (float, float) or None
-        Of the difference, two-sided at level 1 - 2 alpha: its limits decide as the one-sided tests do, before any
-        correction. A limit is infinite where so few topics can rule out nothing.
-    margin : float
-        The largest loss that is allowed, in the unit of `difference`, from 0.
-    lower_is_better : bool
-        Then a loss is a positive difference.
-    p, adjusted : float
-        Of the test for a loss of more than the margin, before and after the correction. NaN where nothing is tested.
-    p_safe : float
-        Of the test for a loss of less than the margin, which needs no correction: the gate passes only if all do.
-    detectable : float
-        A true loss of this size would have been noticed with the configured power. NaN where that is not known.
-    method : str
-        ``randomisation``, ``ratio`` or ``t``.
-    status : str
-        ``fail``: more than the margin was lost. ``pass``: that is ruled out. ``inconclusive``: neither is shown.
-    strict : bool
-        Whether the gate fails where this check is inconclusive.
-    note : str
-        Why nothing was tested, or what else must be known.
-    worst : tuple of TopicLoss
-        The topics that lost most, at most three.
-    """
-
-    check: Check
-    measure: str
-    owner: str
-    n: int
-    left_out: int
-    minimum: int
-    baseline: float
-    candidate: float
-    difference: float
-    interval: tuple[float, float] | None
-    level: float
-    margin: float
-    kind: Literal["difference", "ratio"]
-    lower_is_better: bool
-    p: float
-    adjusted: float
-    p_safe: float
-    detectable: float
-    power: float
-    correction: str
-    method: str
-    status: Status
-    strict: bool
-    note: str = ""
-    worst: tuple[TopicLoss, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """Measure and slice."""
-        return self.check.name
-
-    @property
-    def blocks(self) -> bool:
-        """Whether the gate fails because of it."""
-        return self.status == "fail" or (self.strict and self.status == "inconclusive")
-
-    @property
-    def loss(self) -> float:
-        """What was lost: positive where the candidate is worse."""
-        return self.difference if self.lower_is_better else 0.0 - self.difference
-
-    @property
-    def largest_loss(self) -> float:
-        """The largest loss that is not ruled out; infinite where none is."""
-        if self.interval is None:
-            return math.inf
-        return self.interval[1] if self.lower_is_better else 0.0 - self.interval[0]
-
-    @property
-    def least_loss(self) -> float:
-        """The least loss that is not ruled out; below 0 it is a gain."""
-        if self.interval is None:
-            return -math.inf
-        return self.interval[0] if self.lower_is_better else 0.0 - self.interval[1]
+class CheckResult(CheckFinding):
+    """What was found by one check. Its attributes are those of `CheckFinding`."""
 
     @property
     def sentence(self) -> str:
         """What may be concluded, and what not."""
-        from judged.gating.wording import check_sentence
-
-        return check_sentence(self)
+        return wording.check_sentence(self)
 
 
 @dataclass(frozen=True)
-class GuardrailResult:
-    """What a guardrail found: numbers that are compared as they stand.
-
-    Attributes
-    ----------
-    guardrail : Guardrail
-        What was asked.
-    baseline, candidate : float
-        The numbers. NaN where a number plays no part.
-    limits : tuple of str
-        What was allowed, in words.
-    status : str
-        ``pass`` or ``fail``.
-    """
-
-    guardrail: Guardrail
-    baseline: float
-    candidate: float
-    limits: tuple[str, ...]
-    status: Status
-
-    @property
-    def name(self) -> str:
-        """What is limited."""
-        return self.guardrail.name
-
-    @property
-    def blocks(self) -> bool:
-        """Whether the gate fails because of it."""
-        return self.status == "fail"
+class GuardrailResult(GuardrailFinding):
+    """What was found by one guardrail. Its attributes are those of `GuardrailFinding`."""
 
     @property
     def sentence(self) -> str:
         """What was found."""
-        from judged.gating.wording import guardrail_sentence
-
-        return guardrail_sentence(self)
+        return wording.guardrail_sentence(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GateResult:
-    """Whether the candidate may take the baseline's place.
-
-    Attributes
-    ----------
-    config : GateConfig
-        What was asked.
-    baseline, candidate : str
-        The names of the runs.
-    checks : tuple of CheckResult
-        In the order of the configuration.
-    guardrails : tuple of GuardrailResult
-    scores : Scores
-        Of both runs, which the checks are made of.
-    warnings : tuple of str
-        What should be known before the decision is used.
+class GateResult(Decision):
+    """Whether the candidate may take the baseline's place. Its attributes are those of `Decision`.
 
     Examples
     --------
@@ -199,13 +50,8 @@ class GateResult:
     ('fail', 'pass')
     """
 
-    config: GateConfig
-    baseline: str
-    candidate: str
     checks: tuple[CheckResult, ...]
     guardrails: tuple[GuardrailResult, ...]
-    scores: Scores = field(repr=False)
-    warnings: tuple[str, ...] = ()
 
     @property
     def parts(self) -> tuple[CheckResult | GuardrailResult, ...]:
@@ -213,82 +59,45 @@ class GateResult:
         return self.checks + self.guardrails
 
     @property
-    def status(self) -> Status:
-        """``fail`` if anything blocks, else ``inconclusive`` if anything is, else ``pass``."""
-        if any(one.blocks for one in self.parts):
-            return "fail"
-        return "inconclusive" if any(one.status == "inconclusive" for one in self.parts) else "pass"
-
-    @property
-    def passed(self) -> bool:
-        """Whether nothing stands in the way: True also where a check that is not strict is inconclusive."""
-        return self.status != "fail"
-
-    @property
-    def exit_code(self) -> int:
-        """What the command ends with: 0, or 1 where something blocks."""
-        return 0 if self.passed else 1
-
-    @property
     def sentences(self) -> tuple[str, ...]:
         """The decision in one sentence, and one for each check and guardrail."""
-        from judged.gating.wording import headline
-
-        return (headline(self), *(one.sentence for one in self.parts))
+        return wording.sentences(self)
 
     @property
     def caption(self) -> str:
         """By which rules it was decided."""
-        from judged.gating.wording import caption
-
-        return caption(self)
+        return wording.caption(self)
 
     def table(self) -> Table:
         """Lay out one row a check."""
-        from judged.gating.forms import check_table
-
-        return check_table(self)
+        return forms.check_table(self)
 
     def guardrail_table(self) -> Table:
         """Lay out one row a guardrail."""
-        from judged.gating.forms import guardrail_table
-
-        return guardrail_table(self)
+        return forms.guardrail_table(self)
 
     def text(self, width: int | None = None, *, colour: bool = False) -> str:
         """Write what the command prints."""
-        from judged.gating.forms import text
-
-        return text(self, width, colour=colour)
+        return forms.text(self, width, colour=colour)
 
     def markdown(self) -> str:
         """Write a comment for a pull request, or a summary of a job."""
-        from judged.gating.forms import markdown
-
-        return markdown(self)
+        return forms.markdown(self)
 
     def junit(self) -> str:
         """Write JUnit XML: one test case a check; an inconclusive one counts as skipped, unless it is strict."""
-        from judged.gating.junit import junit
-
         return junit(self)
 
     def sarif(self) -> str:
         """Write SARIF 2.1.0: one result for each check that fails or is inconclusive, at its line of the file."""
-        from judged.gating.sarif import sarif
-
         return sarif(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain values for JSON: full precision, None for what is not defined."""
-        from judged.gating.document import document
-
         return document(self)
 
     def json(self) -> str:
         """Write `to_dict` as JSON."""
-        import json
-
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def __repr__(self) -> str:

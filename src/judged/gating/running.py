@@ -13,16 +13,19 @@ from judged.errors import InputError, JudgedWarning, MeasureError
 from judged.evaluation import Scores, dialect_of, evaluate, runs_of
 from judged.gating import guarding
 from judged.gating.config import ALL, MINIMUM, nearest
+from judged.gating.cutting import folder, over_these, refuse_outcome, sliced
 from judged.gating.deciding import Paired, decide
 from judged.gating.reading import config_of
 from judged.gating.result import GateResult
+from judged.gating.wording import digits
+from judged.gating.wrong import Wrong
 from judged.stats.pairing import topics_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from judged.gating.config import Check, GateConfig, Guardrail
-    from judged.gating.result import GuardrailResult
+    from judged.gating.result import CheckResult, GuardrailResult
     from judged.measures import Measure
     from judged.slicing.slices import Slicing
 
@@ -76,6 +79,8 @@ def gate(
     judgments = Qrels.of(qrels)
     runs = [_one_run(given, role) for given, role in ((baseline, "baseline"), (candidate, "candidate"))]
     wanted = [one.measure for one in asked.checks] + [one.measure for one in asked.guardrails if one.measure]
+    slicing = sliced(asked, attributes, judgments)
+    _refuse_unknown(asked, slicing)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result
         scores = evaluate(
@@ -88,10 +93,7 @@ def gate(
             depth=asked.depth,
             progress=progress,
         )
-    slicing = None
-    if asked.slices or attributes is not None or any(check.slice != ALL for check in asked.checks):
-        slicing = _sliced(asked, attributes, judgments, runs[0])
-    return gate_scores(scores, scores.run_names[0], scores.run_names[1], asked, slicing=slicing)
+    return _decided(scores, [0, 1], asked, slicing)
 
 
 def gate_scores(
@@ -118,18 +120,66 @@ def gate_scores(
     ------
     InputError
         If there is no such run, measure or slice, or a check cannot be made of these scores.
+
+    Examples
+    --------
+    >>> from judged import evaluate
+    >>> from judged.gating import gate_scores
+    >>> qrels = {f"q{at}": {"d": 1} for at in range(12)}
+    >>> runs = {name: {topic: docs for topic in qrels} for name, docs in (("old", ["d"]), ("new", ["x", "d"]))}
+    >>> scores = evaluate(qrels, runs, ["RR", "R@10"])
+    >>> checks = [{"measure": "RR", "margin": 0.6}, {"measure": "R@10", "margin": 0.01}]
+    >>> gate_scores(scores, "old", "new", {"check": checks}).sentences[0]
+    'PASS: new against old: all checks passed.'
     """
     asked = config_of(config)
     table = Scores.load(scores) if isinstance(scores, (str, Path)) else scores
     at = [_position(table, name, role) for name, role in ((baseline, "baseline"), (candidate, "candidate"))]
-    if slicing is None and (asked.slices or any(check.slice != ALL for check in asked.checks)):
-        slicing = _sliced(asked, None)
-    slicing = None if slicing is None else _over(slicing, table, asked)
-    _refuse_lost(table, at, asked)
-    pairs = [_paired(table, at, check, slicing, asked, place) for place, check in enumerate(asked.checks, 1)]
-    checks = decide(pairs, asked)
-    guardrails = tuple(_guarded(table, at, one, asked) for one in asked.guardrails)
-    return GateResult(asked, baseline, candidate, checks, guardrails, table, _notes(table, at, asked))
+    cut = sliced(asked) if slicing is None else slicing
+    _refuse_unknown(asked, cut)
+    return _decided(table, at, asked, cut)
+
+
+def _decided(scores: Scores, at: list[int], config: GateConfig, slicing: Slicing | None) -> GateResult:
+    """Decide between two runs of the table, by their places."""
+    cut = None if slicing is None else over_these(slicing, scores.query_ids, config)
+    _refuse_lost(scores, at, config)
+    places = [_wrong("check", place, check.line, config) for place, check in enumerate(config.checks, 1)]
+    pairs = [_paired(scores, at, check, cut, wrong) for check, wrong in zip(config.checks, places, strict=True)]
+    _refuse_unmeasured(pairs, places)
+    checks = decide(pairs, config)
+    guardrails = tuple(_guarded(scores, at, one, place, config) for place, one in enumerate(config.guardrails, 1))
+    baseline, candidate = (scores.run_names[run] for run in at)
+    notes = _notes(scores, at, config, checks)
+    return GateResult(config, baseline, candidate, checks, guardrails, scores, notes)
+
+
+def _wrong(table: str, place: int, line: int | None, config: GateConfig) -> Wrong:
+    return Wrong(f"[[{table}]] {place}", config.path, line)
+
+
+def _refuse_unknown(config: GateConfig, slicing: Slicing | None) -> None:
+    """Refuse checks of slices that there are none of."""
+    names = () if slicing is None else slicing.names
+    for place, check in enumerate(config.checks, 1):
+        if check.slice != ALL and check.slice not in names:
+            fix = nearest(check.slice, names) if names else "add a [[slice]] of this name"
+            raise _wrong("check", place, check.line, config)(f"no slice {check.slice!r}", fix)
+
+
+def _refuse_unmeasured(pairs: Sequence[Paired], places: Sequence[Wrong]) -> None:
+    """Refuse scores of 0 throughout: document ids that do not match would pass as a candidate that lost nothing.
+
+    A slice may be so hard that no run finds anything: there it is refused only if nothing is measured elsewhere.
+    """
+    blank = all(paired.blank for paired in pairs)
+    for paired, wrong in zip(pairs, places, strict=True):
+        if paired.blank and (blank or paired.check.slice == ALL):
+            raise wrong(
+                f"{paired.check.name} is 0 on every topic of both runs, so that nothing is measured",
+                "check that qrels and runs use the same document ids ('judged check'), and that some document has the"
+                " grade that the measure asks for",
+            )
 
 
 def _one_run(given: Any, role: str) -> Run:
@@ -146,56 +196,6 @@ def _position(scores: Scores, name: str, role: str) -> int:
     return scores.run_names.index(name)
 
 
-def _sliced(config: GateConfig, attributes: Any, qrels: Qrels | None = None, baseline: Run | None = None) -> Slicing:
-    """Cut the topics into the slices of the configuration."""
-    from judged.data.attributes import Attributes
-    from judged.slicing.expression import Expression
-    from judged.slicing.known import known_topics
-    from judged.slicing.slices import slice_topics
-
-    given = _path(config, config.attributes) if attributes is None else attributes
-    if given is None and (qrels is None or not config.slices):
-        raise InputError(
-            "slices are named, and nothing is known of the topics",
-            fix='give attributes = "topics.csv", a table with a column query_id, and [[slice]] tables',
-            path=config.path,
-        )
-    try:
-        if qrels is None:
-            known = Attributes.of(given)
-        else:
-            needed = [name for one in config.slices for name in Expression(one.expression).names]
-            texts = _path(config, config.queries)
-            known = known_topics(qrels, attributes=given, queries=texts, needed=needed, run=baseline)
-        return slice_topics(known, slices=config.slices)
-    except InputError as error:
-        if error.path:
-            raise
-        raise InputError(error.problem, fix=error.fix, path=config.path) from None
-
-
-def _path(config: GateConfig, name: str | None) -> Path | None:
-    """Give a file of the configuration, seen from its own folder."""
-    return None if name is None else _folder(config) / name
-
-
-def _over(slicing: Slicing, scores: Scores, config: GateConfig) -> Slicing:
-    """Give the slices of these topics; refuse attributes of other topics."""
-    found = slicing.over(scores.query_ids)
-    if found.slices and not found.members.any():
-        ours, theirs = scores.query_ids[0], next(iter(slicing.query_ids), "none")
-        raise InputError(
-            f"no topic is in any slice; the first topic is {ours!r}, that of the attributes {theirs!r}",
-            fix="check that both use the same query ids, and what the expressions ask for",
-            path=config.path,
-        )
-    return found
-
-
-def _folder(config: GateConfig) -> Path:
-    return Path(config.path).parent if config.path else Path()
-
-
 def _refuse_lost(scores: Scores, at: list[int], config: GateConfig) -> None:
     """Refuse a candidate whose missing topics would go unseen: left out of the comparison, and not guarded."""
     if scores.policies.topics == "qrels" or any(one.missing_topics is not None for one in config.guardrails):
@@ -209,30 +209,28 @@ def _refuse_lost(scores: Scores, at: list[int], config: GateConfig) -> None:
         )
 
 
-def _paired(
-    scores: Scores, at: list[int], check: Check, slicing: Slicing | None, config: GateConfig, place: int
-) -> Paired:
+def _paired(scores: Scores, at: list[int], check: Check, slicing: Slicing | None, wrong: Wrong) -> Paired:
     """Take the scores that a check looks at, and refuse what cannot be tested."""
-    wrong = _Wrong(f"[[check]] {place}", config.path, check.line)
     row = _row(scores, check.measure, wrong)
     measure = scores.measures[row]
     _refuse_untestable(measure, check, wrong)
     owner, minimum = "", MINIMUM
     mask = np.ones(len(scores.query_ids), dtype=np.bool_)
-    if check.slice != ALL:
-        names = () if slicing is None else slicing.names
-        if slicing is None or check.slice not in names:
-            raise wrong(
-                f"no slice {check.slice!r}", nearest(check.slice, names) if names else "add a [[slice]] of this name"
-            )
-        which = slicing.slices[names.index(check.slice)]
+    if check.slice != ALL and slicing is not None:
+        which = slicing.slices[slicing.names.index(check.slice)]
         mask, owner, minimum = slicing.mask(check.slice), which.owner, which.minimum
+        refuse_outcome(which, wrong)
+        if not mask.any():
+            raise wrong(
+                f"no topic is in the slice {which.name!r}: none satisfies {which.expression.strip()}",
+                "check the values that it asks for",
+            )
     first, second = (scores.values[run, row][mask] for run in at)
     query_ids = tuple(np.array(scores.query_ids, dtype=object)[mask].tolist())
     return Paired(check, measure, query_ids, first, second, minimum if check.minimum is None else check.minimum, owner)
 
 
-def _refuse_untestable(measure: Measure, check: Check, wrong: _Wrong) -> None:
+def _refuse_untestable(measure: Measure, check: Check, wrong: Wrong) -> None:
     kind = measure.entry.aggregate
     if kind in {"sum", "count"}:
         raise wrong(
@@ -246,7 +244,7 @@ def _refuse_untestable(measure: Measure, check: Check, wrong: _Wrong) -> None:
         raise wrong(f"{measure} is a geometric mean, compared by ratios", "give margin_relative in place of margin")
 
 
-def _row(scores: Scores, name: str, wrong: _Wrong) -> int:
+def _row(scores: Scores, name: str, wrong: Wrong) -> int:
     try:
         found = dialect_of(_known_dialect(scores)).measures(name, scores.qrels.grades)
     except MeasureError as error:
@@ -267,12 +265,17 @@ def _known_dialect(scores: Scores) -> str | None:
     return scores.policies.dialect
 
 
-def _guarded(scores: Scores, at: list[int], one: Guardrail, config: GateConfig) -> GuardrailResult:
+def _guarded(scores: Scores, at: list[int], one: Guardrail, place: int, config: GateConfig) -> GuardrailResult:
+    wrong = _wrong("guardrail", place, one.line, config)
     if one.kind == "table":
-        return guarding.table_numbers(one, [scores.run_names[run] for run in at], _folder(config))
+        try:
+            return guarding.table_numbers(one, [scores.run_names[run] for run in at], folder(config))
+        except InputError as error:
+            if error.line is not None or not config.path:  # of a row of the table
+                raise
+            raise wrong(f"{error.path}: {error.problem}", error.fix) from None
     if one.kind == "missing topics":
         return guarding.missing_topics(one, scores, *at)
-    wrong = _Wrong(f"[[guardrail]] {config.guardrails.index(one) + 1}", config.path, one.line)
     row = _row(scores, str(one.measure), wrong)
     if scores.measures[row].entry.name != "Judged":
         raise wrong(
@@ -282,17 +285,7 @@ def _guarded(scores: Scores, at: list[int], one: Guardrail, config: GateConfig) 
     return guarding.judged_share(one, scores.values[at, row])
 
 
-class _Wrong:
-    """Makes errors that say where in the configuration something stands."""
-
-    def __init__(self, part: str, path: str, line: int | None) -> None:
-        self._part, self._path, self._line = part, path, line
-
-    def __call__(self, problem: str, fix: str) -> InputError:
-        return InputError(f"{self._part}: {problem}", fix=fix, path=self._path, line=self._line if self._path else None)
-
-
-def _notes(scores: Scores, at: list[int], config: GateConfig) -> tuple[str, ...]:
+def _notes(scores: Scores, at: list[int], config: GateConfig, checks: Sequence[CheckResult]) -> tuple[str, ...]:
     """Say what should be known before the decision is used."""
     notes = list(scores.notes)
     for run in at:
@@ -301,6 +294,12 @@ def _notes(scores: Scores, at: list[int], config: GateConfig) -> tuple[str, ...]
         notes.insert(
             0, f"the candidate returned nothing for {topics_text(len(lost))} that the baseline has results for"
         )
+    notes += [
+        f"{one.name}: the margin of {digits(one.margin)} is no less than the baseline's mean {digits(one.baseline)}: a"
+        " candidate that finds nothing would not fail"
+        for one in checks
+        if one.kind == "difference" and not one.lower_is_better and 0 < one.baseline <= one.margin
+    ]
     used = {check.slice for check in config.checks}
     notes += [f"no check looks at the slice {one.name!r}" for one in config.slices if one.name not in used]
     return tuple(dict.fromkeys(notes))

@@ -9,8 +9,11 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from judged.gating.findings import CheckFinding
+from judged.gating.wording import sentence_of
+
 if TYPE_CHECKING:
-    from judged.gating.result import CheckResult, GateResult, GuardrailResult
+    from judged.gating.findings import Decision, GuardrailFinding
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _RULES = {
@@ -20,7 +23,7 @@ _RULES = {
 }
 
 
-def sarif(result: GateResult) -> str:
+def sarif(result: Decision) -> str:
     """Write one result for each check and guardrail that did not pass: an error if it blocks, else a warning.
 
     Its place is the line of the configuration where it is declared.
@@ -44,20 +47,21 @@ def sarif(result: GateResult) -> str:
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
 
 
-def _result(one: CheckResult | GuardrailResult, names: list[str], path: str) -> dict[str, Any]:
-    declared = getattr(one, "check", None) or getattr(one, "guardrail", None)
-    kind = "guardrail" if hasattr(one, "guardrail") else "loss" if one.status == "fail" else "inconclusive"
+def _result(one: CheckFinding | GuardrailFinding, names: list[str], path: str) -> dict[str, Any]:
+    declared = one.check if isinstance(one, CheckFinding) else one.guardrail
+    kind = "loss" if one.status == "fail" else "inconclusive"
+    kind = kind if isinstance(one, CheckFinding) else "guardrail"
     made: dict[str, Any] = {
         "ruleId": f"judged-gate/{kind}",
         "ruleIndex": names.index(kind),
         "level": "error" if one.blocks else "warning",
-        "message": {"text": one.sentence},
+        "message": {"text": sentence_of(one)},
         "partialFingerprints": {"judgedGate/v1": hashlib.sha256(f"{kind}:{one.name}".encode()).hexdigest()[:32]},
     }
     if path:
         place: dict[str, Any] = {"artifactLocation": {"uri": _uri(path)}}
-        if line := getattr(declared, "line", None):
-            place["region"] = {"startLine": line}
+        if declared.line:
+            place["region"] = {"startLine": declared.line}
         made["locations"] = [{"physicalLocation": place}]
     return made
 

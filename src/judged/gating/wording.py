@@ -5,17 +5,31 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from judged.gating.findings import CheckFinding
 from judged.stats.pairing import topics_text
 from judged.stats.planning import amount
 from judged.stats.results import p_text
 
 if TYPE_CHECKING:
-    from judged.gating.result import CheckResult, GateResult, GuardrailResult
+    from collections.abc import Sequence
 
+    from judged.gating.findings import Decision, GuardrailFinding
+
+_ROUNDING = 1e-9
 _TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test"}
 
 
-def headline(result: GateResult) -> str:
+def sentences(result: Decision) -> tuple[str, ...]:
+    """Say what was decided, and then what was found by each check and guardrail."""
+    return headline(result), *map(sentence_of, result.parts)
+
+
+def sentence_of(one: CheckFinding | GuardrailFinding) -> str:
+    """Say what was found by one part."""
+    return check_sentence(one) if isinstance(one, CheckFinding) else guardrail_sentence(one)
+
+
+def headline(result: Decision) -> str:
     """Say whether the gate passes, and why not."""
     failed = [one for one in result.parts if one.status == "fail"]
     strict = [one for one in result.parts if one.blocks and one.status != "fail"]
@@ -30,12 +44,12 @@ def headline(result: GateResult) -> str:
     return f"PASS: {pair}: {_all(result)}."
 
 
-def _all(result: GateResult) -> str:
+def _all(result: Decision) -> str:
     parts = [f"{name}s" for name, some in (("check", result.checks), ("guardrail", result.guardrails)) if some]
     return f"all {' and '.join(parts)} passed" if len(result.parts) > 1 else f"its {parts[0].rstrip('s')} passed"
 
 
-def _count(some: list[CheckResult | GuardrailResult], result: GateResult) -> str:
+def _count(some: Sequence[CheckFinding | GuardrailFinding], result: Decision) -> str:
     checks = sum(one in result.checks for one in some)
     rails = len(some) - checks
     counts = [f"{checks} of {_several(len(result.checks), 'check')}"] if checks else []
@@ -47,7 +61,7 @@ def _several(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def check_sentence(found: CheckResult) -> str:
+def check_sentence(found: CheckFinding) -> str:
     """Say what was found by a check."""
     text = f"{_named(found)}: {_verdict(found)}"
     if found.blocks and found.worst:
@@ -58,12 +72,12 @@ def check_sentence(found: CheckResult) -> str:
     return text
 
 
-def _named(found: CheckResult) -> str:
+def _named(found: CheckFinding) -> str:
     owner = f" (owner: {found.owner})" if found.owner else ""
     return f"{found.name}{owner}"
 
 
-def _verdict(found: CheckResult) -> str:
+def _verdict(found: CheckFinding) -> str:
     if found.status == "fail":
         return (
             f"failed: {_lost(found)}, more than the margin of {size(found, found.margin)}"
@@ -74,12 +88,12 @@ def _verdict(found: CheckResult) -> str:
         return _passing(found)
     strict = " In strict mode, that fails." if found.strict else ""
     if math.isnan(found.p):
-        seen = f" ({_lost(found)})" if found.n else ""
+        seen = f" ({_lost(found)})" if found.n and (found.baseline or found.candidate) else ""
         return f"inconclusive: {found.note}{seen}.{strict}"
     return f"inconclusive: {_unclear(found)}{_noted(found)}{strict}"
 
 
-def _passing(found: CheckResult) -> str:
+def _passing(found: CheckFinding) -> str:
     if math.isnan(found.p) or found.note.startswith("both runs"):
         return f"passed: {found.note}."
     gain = f"; the candidate is worse, by at least {size(found, found.least_loss)}" if found.least_loss > 0 else ""
@@ -93,7 +107,7 @@ def _passing(found: CheckResult) -> str:
     )
 
 
-def _unclear(found: CheckResult) -> str:
+def _unclear(found: CheckFinding) -> str:
     """Say what cannot be ruled out, and what would have been noticed."""
     largest = found.largest_loss
     open_ = "no loss, however large," if math.isinf(largest) else f"a loss of up to {size(found, largest)}"
@@ -105,10 +119,27 @@ def _unclear(found: CheckResult) -> str:
         parts.append(
             f"the candidate is worse (by at least {size(found, found.least_loss)}), but perhaps by less than that"
         )
-    if not math.isnan(found.detectable):
+    if never := _never(found):
+        parts.append(never)
+    elif not math.isnan(found.detectable):
         seen = f"with {topics_text(found.n)} a loss of {size(found, found.detectable)} would have been noticed"
         parts.append(f"{seen} {often(found.power)}")
     return "; ".join(parts) + "."
+
+
+def _never(found: CheckFinding) -> str:
+    """Say where no loss, however large, could fail: with so few topics, or resamples."""
+    asked = found.alpha * (1 + _ROUNDING)
+    if not found.least_p * found.family > asked:
+        return ""
+    few = topics_text(found.n) if math.isclose(found.least_p, 2.0**-found.n) else "so few resamples"
+    said = f"with {few} p cannot be below {found.least_p:.2g}"
+    if found.least_p > asked:
+        return f"{said}: this check can never fail"
+    correction = found.correction.capitalize()
+    least = min(found.least_p * found.family, 1.0)
+    said += f", nor below {least:.2g} after {correction}'s correction for {found.family} checks"
+    return f"{said}: this check can never fail{' unless others do' if found.correction == 'holm' else ''}"
 
 
 def often(power: float) -> str:
@@ -120,7 +151,7 @@ def often(power: float) -> str:
     return "four times in five" if math.isclose(power, 0.8) else f"with a chance of {power:.0%}"
 
 
-def _lost(found: CheckResult) -> str:
+def _lost(found: CheckFinding) -> str:
     """Say what was seen."""
     verb = "lost" if found.loss > 0 else "gained"
     return (
@@ -130,19 +161,19 @@ def _lost(found: CheckResult) -> str:
     )
 
 
-def _interval(found: CheckResult) -> str:
+def _interval(found: CheckFinding) -> str:
     if found.interval is None or any(map(math.isinf, found.interval)):
         return ""
     low, high = found.interval
     return f"{found.level:.0%} interval of the difference {signed(found, low)} to {signed(found, high)}, "
 
 
-def _corrected(found: CheckResult) -> str:
+def _corrected(found: CheckFinding) -> str:
     names = {"holm": " after Holm's correction", "bonferroni": " after Bonferroni's correction", "none": ""}
     return names[found.correction] if found.adjusted != found.p else ""
 
 
-def _noted(found: CheckResult) -> str:
+def _noted(found: CheckFinding) -> str:
     return f" Note: {found.note}." if found.note else ""
 
 
@@ -150,7 +181,7 @@ def _score(value: float) -> str:
     return amount(value) if 0 < abs(value) < 0.01 else f"{value:.4f}"
 
 
-def size(found: CheckResult, value: float) -> str:
+def size(found: CheckFinding, value: float) -> str:
     """Write a size; one of a ratio in per cent."""
     return f"{100 * value:.3g}%" if found.kind == "ratio" else digits(value)
 
@@ -164,7 +195,7 @@ def digits(value: float) -> str:
     return f"{value:.4f}".rstrip("0").rstrip(".") if abs(value) >= 0.001 or value == 0 else f"{value:.2g}"
 
 
-def signed(found: CheckResult, value: float, digits: int = 4) -> str:
+def signed(found: CheckFinding, value: float, digits: int = 4) -> str:
     """Write a difference with its sign; one of a ratio in per cent."""
     if math.isnan(value):
         return "-"
@@ -175,10 +206,12 @@ def signed(found: CheckResult, value: float, digits: int = 4) -> str:
     return f"{value:+.{digits}f}"
 
 
-def guardrail_sentence(found: GuardrailResult) -> str:
+def guardrail_sentence(found: GuardrailFinding) -> str:
     """Say what was found by a guardrail."""
     passed = "passed" if found.status == "pass" else "failed"
     against = "" if math.isnan(found.baseline) else f" (baseline {number(found.baseline)})"
+    if found.guardrail.at_most_ratio is not None and found.baseline:
+        against = f", {found.candidate / found.baseline:.3g} times the baseline's {number(found.baseline)}"
     allowed = ", ".join(found.limits)
     return f"{found.name}: {passed}: the candidate has {number(found.candidate)}{against}; allowed: {allowed}."
 
@@ -192,7 +225,7 @@ def number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:g}"
 
 
-def caption(result: GateResult) -> str:
+def caption(result: Decision) -> str:
     """Say by which rules it was decided."""
     config = result.config
     tested = sum(not math.isnan(one.p) for one in result.checks)

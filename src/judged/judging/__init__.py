@@ -1,8 +1,9 @@
 """Rank and join, once: `judge` turns qrels and a run into a `Judged`."""
 
 from judged.judging.dense import Returned
+from judged.judging.hits import Labels
 from judged.judging.join import judge
-from judged.judging.judged import Judged, Labels
+from judged.judging.judged import Judged
 from judged.judging.lists import judge_list
 from judged.judging.policies import Precision, Ranking, TiePolicy, TopicPolicy
 

@@ -13,7 +13,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
-    from judged.judging.judged import Judged
+    from judged.judging.hits import JudgedHits
 
 Part: TypeAlias = "Floats | Ints | Bools | float | str"
 """What a formula is made of: a number for each hit or topic, or one for all."""
@@ -33,7 +33,7 @@ class Step:
         The formula, in the names of its parts: ``"dcg / ideal"``.
     parts : dict
         What stands for each name: (T,) or a number.
-    on : Judged
+    on : JudgedHits
         The list that it was computed from.
     """
 
@@ -41,7 +41,7 @@ class Step:
     values: Floats
     how: str
     parts: Mapping[str, Part]
-    on: Judged
+    on: JudgedHits
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Column:
     values: np.ndarray[Any, Any]
     how: str
     parts: Mapping[str, Part]
-    on: Judged
+    on: JudgedHits
     topic: Ints
     rank: Ints
 
@@ -76,13 +76,13 @@ class Rows:
     columns : dict of sequences, all of one length
     how : dict of str
         How a column comes from the others, by its name.
-    on : Judged
+    on : JudgedHits
     """
 
     title: str
     columns: Mapping[str, Sequence[object] | np.ndarray]
     how: Mapping[str, str]
-    on: Judged
+    on: JudgedHits
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Working:
 
     def column(
         self,
-        on: Judged,
+        on: JudgedHits,
         name: str,
         values: Floats | Ints | Bools,
         how: str,
@@ -115,12 +115,12 @@ class Working:
                 self.entries.append(Column(key, part, "", {}, on, topic, at))
         self.entries.append(Column(name, np.asarray(values)[kept], how, cut, on, topic, at))
 
-    def _has(self, on: Judged, name: str) -> bool:
+    def _has(self, on: JudgedHits, name: str) -> bool:
         return any(isinstance(one, Column) and one.on is on and one.name == name for one in self.entries)
 
     def total(
         self,
-        on: Judged,
+        on: JudgedHits,
         name: str,
         values: Floats | Bools,
         total: Floats,

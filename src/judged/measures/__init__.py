@@ -4,10 +4,10 @@ The classes themselves stand in their own modules and are imported at their firs
 """
 
 from judged.measures.aggregates import Aggregate, aggregate, logarithms
-from judged.measures.base import Entry, Measure, Properties, measure, param
+from judged.measures.base import Entry, Measure, Properties, param
 from judged.measures.grammar import find, parse, parse_many
 from judged.measures.parameters import Parameter, spell
-from judged.measures.registry import REGISTRY
+from judged.measures.registry import REGISTRY, measure
 
 __all__ = [
     "REGISTRY",

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from judged.errors import MeasureError
 from judged.measures.arithmetic import all_relevant, relevant_returned, returned_within
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.parameters import CUTOFF, REL, Parameter, whole
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints

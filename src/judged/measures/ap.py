@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.arithmetic import all_relevant, divide, relevant_returned, summed_precision
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED, Parameter, one_of
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from judged.judging.split import by_aspect
 from judged.measures.ap import AP
-from judged.measures.base import Properties, measure
+from judged.measures.base import Properties
 from judged.measures.precision import P
+from judged.measures.registry import measure
 from judged.measures.rprec import RprecMult
 
 if TYPE_CHECKING:

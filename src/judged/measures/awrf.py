@@ -11,9 +11,10 @@ import pyarrow as pa
 from judged.data.compute import pc
 from judged.judging.segments import segment_sum
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.gain import discounts
 from judged.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter, real, shares, spell
+from judged.measures.registry import measure
 from judged.measures.top_ranks import MOST_SHOWN, TopRanks
 
 if TYPE_CHECKING:

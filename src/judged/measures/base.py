@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from inspect import Parameter as InspectParameter
-from inspect import Signature, get_annotations
+from inspect import Signature
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast
 
 import numpy as np
@@ -13,10 +13,9 @@ import numpy as np
 from judged.errors import MeasureError
 from judged.judging import judge_list
 from judged.measures.parameters import Parameter, spell
-from judged.measures.registry import REGISTRY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from judged._types import Floats
     from judged.judging import Judged
@@ -282,79 +281,3 @@ M = TypeVar("M", bound=Measure)
 def param(parameter: Parameter) -> Any:
     """Declare a parameter of a measure: an attribute with its meaning, its default and its check."""
     return parameter
-
-
-def measure(
-    *,
-    family: str,
-    cite: str,
-    use: str,
-    misleads: str,
-    name: str = "",
-    aliases: Mapping[str, Mapping[str, Any]] | None = None,
-    aggregate: Aggregate = "mean",
-    properties: Properties | None = None,
-    tools: Mapping[str, str] | None = None,
-    at: str = "cutoff",
-) -> Callable[[type[M]], type[M]]:
-    """Register a measure.
-
-    Parameters
-    ----------
-    family
-        What it stands with in the catalogue: set, ranked, graded, incomplete or count.
-    cite
-        The paper or tool that defines it.
-    use, misleads
-        One sentence each: when to take it, and when it deceives.
-    name
-        Its canonical name, if it cannot be the class's.
-    aliases
-        Other names that are understood on input, each with the parameters that it stands for.
-    aggregate
-        How the scores of topics become one number.
-    properties
-        What is true of every score.
-    tools
-        What other tools call the same number.
-    at
-        The parameter that is written behind the ``@``.
-    """
-
-    def register(made: type[M]) -> type[M]:
-        key = name or made.__name__
-        made.entry = Entry(
-            made,
-            key,
-            family,
-            dict(aliases or {}),
-            aggregate,
-            properties or Properties(),
-            cite,
-            use,
-            misleads,
-            tools or {},
-            at,
-            _declared(made, key),
-        )
-        REGISTRY.add(made.entry)
-        return made
-
-    return register
-
-
-def _declared(made: type[Measure], key: str) -> tuple[Parameter, ...]:
-    """Collect the parameters of a class in the order in which they stand, and leave their defaults in their place."""
-    base: Entry | None = getattr(made.__base__, "entry", None)
-    found = {parameter.name: parameter for parameter in base.all_parameters} if base else {}
-    for attribute, kind in get_annotations(made).items():
-        declared = vars(made).get(attribute)
-        if isinstance(declared, Parameter):
-            found[attribute] = replace(declared, name=attribute)
-            if declared.required:
-                delattr(made, attribute)
-            else:
-                setattr(made, attribute, declared.default)
-        elif not str(kind).startswith("ClassVar"):
-            raise MeasureError(f"{key}: {attribute} is no parameter. Fix: write param(Parameter(...))")
-    return tuple(found.values())

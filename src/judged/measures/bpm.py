@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.measures.base import measure, param
-from judged.measures.cwl import ADAPTIVE, COSTS, DEPTH, OF, RESIDUAL, Reading, UserModel
+from judged.measures.base import param
+from judged.measures.cwl import ADAPTIVE, COSTS, DEPTH, OF, RESIDUAL, UserModel
+from judged.measures.cwl_reading import Reading
 from judged.measures.parameters import Parameter, real, spell, whole
+from judged.measures.registry import measure
 from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.arithmetic import all_relevant, divide, for_each_hit
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.parameters import REL, UNDEFINED
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats

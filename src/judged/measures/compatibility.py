@@ -8,8 +8,9 @@ import numpy as np
 
 from judged.judging.segments import segment_starts
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.parameters import UNDEFINED, Parameter, real, spell, yes_no
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints

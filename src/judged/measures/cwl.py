@@ -10,7 +10,6 @@ a topic, one column a rank, a block of topics at a time.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,7 +18,8 @@ import numpy as np
 
 from judged.judging.segments import segment_starts
 from judged.measures.base import Measure, Properties
-from judged.measures.cwl_sheet import Note, Sheet
+from judged.measures.cwl_reading import Note, Reading
+from judged.measures.cwl_sheet import Sheet
 from judged.measures.facts import amounts, blocks
 from judged.measures.parameters import Parameter, one_of, whole, yes_no
 from judged.measures.scale import check_order, check_scale, share_in_words, share_of_scale
@@ -27,7 +27,6 @@ from judged.measures.scale import check_order, check_scale, share_in_words, shar
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
     from judged.judging import Judged
-    from judged.judging.working import Part
 
 OF = Parameter(
     "What is expected of the user: EU, the gain for each document read; ETU, the gain of all that is read; EC and ETC,"
@@ -64,53 +63,6 @@ FIXED = replace(EXPECTED, additive=True, better_first=True)
 """The same where users read on alike whatever they read."""
 
 _FACTORS = {"EU": ("W", "gain"), "ETU": ("L", "gained"), "EC": ("W", "cost"), "ETC": ("L", "spent")}
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """What users read on some topics: one row a topic, one column a rank; one row for all where they are alike.
-
-    Attributes
-    ----------
-    gain, cost : (B, n) float64, (B, n) or (1, n) float64
-        What each document gives, from 0 to 1, and what it takes.
-    relevant : (B, 1) float64
-        How many documents of the topic gain something, returned or not.
-    notes : list of Note or None
-        What continuations write down, where someone asked for it; there is one topic then.
-    """
-
-    gain: Floats
-    cost: Floats
-    relevant: Floats
-    notes: list[Note] | None = None
-
-    def note(self, name: str, values: Floats, how: str, **parts: Part) -> Floats:
-        """Write down one number a rank, and give it back: (B, n). Parts that the formula does not name are left."""
-        if self.notes is not None:
-            named = set(re.findall(r"\w+", how))
-            self.notes.append(Note(name, values, how, {key: part for key, part in parts.items() if key in named}))
-        return values
-
-    @cached_property
-    def spent_word(self) -> str:
-        """What a formula calls the cost so far: the rank, where each document costs 1."""
-        return "rank" if self.notes is None or bool((self.cost == 1).all()) else "spent"
-
-    @cached_property
-    def rank(self) -> Floats:
-        """The ranks, from 1: (n,)."""
-        return np.arange(1, self.gain.shape[1] + 1, dtype=np.float64)
-
-    @cached_property
-    def gained(self) -> Floats:
-        """What was gained down to and including each rank."""
-        return np.cumsum(self.gain, axis=1)
-
-    @cached_property
-    def spent(self) -> Floats:
-        """What was spent down to and including each rank."""
-        return np.cumsum(self.cost, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +229,8 @@ class UserModel(Measure):
         user = self.expected(reading)
         if reading.notes is not None:
             how = share_in_words(ranks.judged.grade, self.min, self.max)
-            user.write(Sheet.of(ranks.judged, user, None if unjudged else ranks.gain, how), self.of, name)
+            sheet = Sheet.of(ranks.judged, reading, user.reached, None if unjudged else ranks.gain, how)
+            user.write(sheet, self.of, name)
         return getattr(user, self.of)
 
 

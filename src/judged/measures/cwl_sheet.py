@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,24 +11,13 @@ from judged.measures.gained import down_to_last
 from judged.measures.top_ranks import MOST_SHOWN, TopRanks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from judged._types import Bools, Floats
     from judged.judging import Judged
     from judged.judging.working import Part
-    from judged.measures.cwl import Expected, Reading
+    from judged.measures.cwl_reading import Reading
 
 _LEAST_SHOWN = 0.001  # ranks that fewer users reach are shown as one number
 _ADDED_UP = {"gained": "gain", "spent": "cost"}
-
-
-class Note(NamedTuple):
-    """One column of a working: the arguments of `Sheet.column`."""
-
-    name: str
-    values: Floats
-    how: str
-    parts: Mapping[str, Part]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +49,15 @@ class Sheet:
     written: set[str] = field(default_factory=set[str])
 
     @classmethod
-    def of(cls, judged: Judged, user: Expected, gain: Floats | None, how_gain: str) -> Sheet:
+    def of(cls, judged: Judged, reading: Reading, reached: Floats, gain: Floats | None, how_gain: str) -> Sheet:
         """Choose the ranks that are shown: those returned that noticeably many users reach, and not too many."""
-        far = int(np.flatnonzero(user.reached[0] >= _LEAST_SHOWN).max(initial=0)) + 1
+        far = int(np.flatnonzero(reached[0] >= _LEAST_SHOWN).max(initial=0)) + 1
         count = max(1, min(far, int(judged.returned[0]), MOST_SHOWN))
         if gain is None:
             title = f"{judged.title}, where documents without a judgment gain the most"
             judged = replace(judged, title=title, shown=judged.shown if judged.reordered else judged.everything)
             how_gain += ", 1 without a judgment"
-        return cls(TopRanks(judged, count), far, user.reading, gain, how_gain)
+        return cls(TopRanks(judged, count), far, reading, gain, how_gain)
 
     def by_hit(self) -> Sheet:
         """Go on with a table of the hits, where nothing else gains."""

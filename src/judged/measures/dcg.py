@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, check_base, ideal_by_gain
 from judged.measures.gained import discounted_by, gained
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.errors import MeasureError
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.gained import gained
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY, UNDEFINED, spell
+from judged.measures.registry import measure
 from judged.measures.scale import HIGHEST, check_scale
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.diversity import ALPHA, BY_RANK, MOST, greedy_ideal, share_of_possible
 from judged.measures.parameters import BOUNDED_CUTOFF, JUDGED_ONLY, REL, UNDEFINED
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats

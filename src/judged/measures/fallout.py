@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from judged.measures.accuracy import SIZE, check_size
 from judged.measures.arithmetic import all_relevant, divide, relevant_returned, returned_within
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.parameters import CUTOFF, REL
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.measures.arithmetic import all_relevant, divide, log2
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.gain import GAIN, Gain, discounts, gaining, ideal_by_gain
 from judged.measures.gained import gained
 from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.parameters import NEEDED_CUTOFF
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats

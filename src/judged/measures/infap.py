@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.arithmetic import all_relevant, divide
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.parameters import REL, UNDEFINED
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats

@@ -9,9 +9,10 @@ import numpy as np
 from judged.judging.split import by_aspect
 from judged.measures.ap import AP
 from judged.measures.arithmetic import divide, relevant_known
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.diversity import covered, distinct_subtopics, show_coverage, subtopics
 from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.arithmetic import all_relevant
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED, Parameter, one_of, real, several
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.dcg import CG
 from judged.measures.gain import GAIN, Gain, gaining, ideal_by_gain
 from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, UNDEFINED
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.dcg import DCG, IdealDCG
 from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, check_base, gaining
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY, UNDEFINED
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats

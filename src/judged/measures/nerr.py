@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judged.measures.base import measure, param
-from judged.measures.cwl import COSTS, DEPTH, EXPECTED, OF, RESIDUAL, Reading, UserModel
+from judged.measures.base import param
+from judged.measures.cwl import COSTS, DEPTH, EXPECTED, OF, RESIDUAL, UserModel
+from judged.measures.cwl_reading import Reading
 from judged.measures.inst import PATIENCE, WANTED, patience
 from judged.measures.parameters import NEEDED_CUTOFF, Parameter, real, spell
+from judged.measures.registry import measure
 from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:

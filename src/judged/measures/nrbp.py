@@ -8,9 +8,10 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.diversity import ALPHA, BETA, MOST, greedy_ideal, novelty, powers, subtopics
 from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED, spell
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats

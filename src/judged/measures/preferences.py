@@ -13,8 +13,9 @@ import numpy as np
 from judged.judging.pairs import Pairs, preferences
 from judged.judging.segments import segment_sum
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.parameters import Parameter, one_of
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints

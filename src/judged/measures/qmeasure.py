@@ -8,10 +8,11 @@ import numpy as np
 
 from judged.judging.segments import running_sum
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.gain import GAIN, Gain, gaining, ideal_by_gain
 from judged.measures.gained import gained
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY, UNDEFINED, Parameter, real, spell
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats

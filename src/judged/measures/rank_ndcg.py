@@ -8,10 +8,11 @@ import numpy as np
 
 from judged.judging.segments import segment_sum
 from judged.measures.arithmetic import divide, relevant_known
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.gain import GAIN, Gain, gaining, gains, ideal_by_gain
 from judged.measures.gained import discounted_by, gained
 from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED, spell
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats

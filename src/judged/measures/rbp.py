@@ -9,10 +9,11 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.measures.arithmetic import for_each_hit
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.gain import GAIN, gains
 from judged.measures.gained import gained
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED, Parameter, real, spell
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints

@@ -1,23 +1,29 @@
-"""Every measure by its name. A module of measures is imported when one of its measures is asked for.
+"""Every measure by its name, and how one is registered.
 
-A command uses five measures and the catalogue has some eighty: importing all of them would cost every
-command more than its work does.
+A module of measures is imported when one of its measures is asked for: a command uses five measures and the
+catalogue has some eighty, and importing all of them would cost every command more than its work does.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from inspect import get_annotations
+from typing import TYPE_CHECKING, Any
 
 from judged._catalogue import HOMES, MODULES
 from judged.errors import MeasureError
+from judged.measures.base import Entry, M, Measure, Properties
+from judged.measures.parameters import Parameter
 
 if TYPE_CHECKING:
-    from judged.measures.base import Entry
+    from collections.abc import Callable
+
+    from judged.measures.aggregates import Aggregate
 
 
-class Registry(Mapping[str, "Entry"]):
+class Registry(Mapping[str, Entry]):
     """The registered measures; those of this package first, in the order of its table, then others."""
 
     def __init__(self) -> None:
@@ -55,3 +61,79 @@ class Registry(Mapping[str, "Entry"]):
 
 REGISTRY = Registry()
 """The one registry."""
+
+
+def measure(
+    *,
+    family: str,
+    cite: str,
+    use: str,
+    misleads: str,
+    name: str = "",
+    aliases: Mapping[str, Mapping[str, Any]] | None = None,
+    aggregate: Aggregate = "mean",
+    properties: Properties | None = None,
+    tools: Mapping[str, str] | None = None,
+    at: str = "cutoff",
+) -> Callable[[type[M]], type[M]]:
+    """Register a measure.
+
+    Parameters
+    ----------
+    family
+        What it stands with in the catalogue: set, ranked, graded, incomplete or count.
+    cite
+        The paper or tool that defines it.
+    use, misleads
+        One sentence each: when to take it, and when it deceives.
+    name
+        Its canonical name, if it cannot be the class's.
+    aliases
+        Other names that are understood on input, each with the parameters that it stands for.
+    aggregate
+        How the scores of topics become one number.
+    properties
+        What is true of every score.
+    tools
+        What other tools call the same number.
+    at
+        The parameter that is written behind the ``@``.
+    """
+
+    def register(made: type[M]) -> type[M]:
+        key = name or made.__name__
+        made.entry = Entry(
+            made,
+            key,
+            family,
+            dict(aliases or {}),
+            aggregate,
+            properties or Properties(),
+            cite,
+            use,
+            misleads,
+            tools or {},
+            at,
+            _declared(made, key),
+        )
+        REGISTRY.add(made.entry)
+        return made
+
+    return register
+
+
+def _declared(made: type[Measure], key: str) -> tuple[Parameter, ...]:
+    """Collect the parameters of a class in the order in which they stand, and leave their defaults in their place."""
+    base: Entry | None = getattr(made.__base__, "entry", None)
+    found = {parameter.name: parameter for parameter in base.all_parameters} if base else {}
+    for attribute, kind in get_annotations(made).items():
+        declared = vars(made).get(attribute)
+        if isinstance(declared, Parameter):
+            found[attribute] = replace(declared, name=attribute)
+            if declared.required:
+                delattr(made, attribute)
+            else:
+                setattr(made, attribute, declared.default)
+        elif not str(kind).startswith("ClassVar"):
+            raise MeasureError(f"{key}: {attribute} is no parameter. Fix: write param(Parameter(...))")
+    return tuple(found.values())

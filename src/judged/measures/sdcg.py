@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.measures.base import measure, param
-from judged.measures.cwl import COSTS, DEPTH, FIXED, OF, RESIDUAL, Reading, UserModel
+from judged.measures.base import param
+from judged.measures.cwl import COSTS, DEPTH, FIXED, OF, RESIDUAL, UserModel
+from judged.measures.cwl_reading import Reading
 from judged.measures.gain import discounts
 from judged.measures.parameters import NEEDED_CUTOFF
+from judged.measures.registry import measure
 from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.arithmetic import relevant_returned
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.facts import amounts, hit_places, used_up
 from judged.measures.parameters import CUTOFF, REL, UNDEFINED, Parameter, real, spell
+from judged.measures.registry import measure
 from judged.measures.top_ranks import TopRanks
 
 if TYPE_CHECKING:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.arithmetic import divide
-from judged.measures.base import measure, param
-from judged.measures.cwl import ADAPTIVE, COSTS, DEPTH, OF, RESIDUAL, Expected, Reading, UserModel
+from judged.measures.base import param
+from judged.measures.cwl import ADAPTIVE, COSTS, DEPTH, OF, RESIDUAL, Expected, UserModel
+from judged.measures.cwl_reading import Reading
+from judged.measures.registry import measure
 from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from judged.measures.arithmetic import all_relevant, relevant_known, relevant_returned
-from judged.measures.base import Measure, Properties, measure, param
+from judged.measures.base import Measure, Properties, param
 from judged.measures.parameters import REL, Parameter, real, whole
+from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.comparison.marks import fixed
+from judged.diagnosis.words import counted
 from judged.evaluation.table import plain
 from judged.reporting import charts
 from judged.reporting.content import Chart, Numbers, Section
-from judged.reporting.material import counted, worst_topics
+from judged.reporting.material import worst_topics
 from judged.tables import Table
 
 if TYPE_CHECKING:
@@ -45,23 +46,37 @@ def differences(material: Material) -> Section | None:
         f"{candidate} is better than {reference} on {counted(won, 'topic')}, worse on {lost:,}, and equal on"
         f" {len(known) - won - lost:,}, by {measure}.{lower}"
     )
-    cut = ""
-    if len(shown) < len(order):
-        cut = " Those without a difference are not drawn." if len(shown) == len(apart) else ""
-        cut = cut or f" Of {len(order):,} topics the largest gains and losses are shown."
-    sentence = (
-        f"One bar a topic, from the largest gain of {candidate} over {reference} ({_named(material, order[0], gains)})"
-        f" to its largest loss ({_named(material, order[-1], gains)}).{cut}"
-    )
+    if not len(apart):
+        same = f"{candidate} and {reference} have the same {measure} on {_every(len(known))}."
+        return Section("topics", "Topic by topic", (same,))
     rows = _rows(material, shown.tolist(), gains)
     chart = Chart(
         "topics",
         f"{measure} by topic: {candidate} against {reference}",
-        sentence,
+        _drawn(material, order, shown, gains),
         _table(material, shown.tolist(), gains),
         lambda: charts.differences(rows, measure, (reference, candidate)),
     )
     return Section("topics", "Topic by topic", (said,), (chart,))
+
+
+def _drawn(material: Material, order: Positions, shown: Positions, gains: Floats) -> str:
+    """Say what the bars are, and which topics have none."""
+    best, last = (_named(material, at, gains) for at in (order[0], order[-1]))
+    if len(order) == 1:
+        return f"One bar: by how much {material.candidate} is better than {material.reference} on {best}."
+    cut = ""
+    if len(shown) < len(order):
+        cut = " Those without a difference are not drawn." if len(shown) == np.count_nonzero(gains[order]) else ""
+        cut = cut or f" Of {len(order):,} topics the largest gains and losses are shown."
+    return (
+        f"One bar a topic, from the largest gain of {material.candidate} over {material.reference} ({best})"
+        f" to its largest loss ({last}).{cut}"
+    )
+
+
+def _every(topics: int) -> str:
+    return "the only topic" if topics == 1 else f"every one of {counted(topics, 'topic')}"
 
 
 def _ends(order: Positions) -> Positions:

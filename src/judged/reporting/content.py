@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from judged.comparison import Comparison
     from judged.evaluation import Scores
@@ -119,11 +118,24 @@ class SideBySide:
 
 @dataclass(frozen=True)
 class Notes:
-    """Short texts under a title; ``code`` where they are commands, to be copied as they stand."""
+    """Short texts under a title.
+
+    Parameters
+    ----------
+    title
+        What they are.
+    texts
+        Sentences; or commands.
+    code
+        Whether they are commands, to be copied as they stand.
+    folded
+        Whether a page shows them only when it is asked for them.
+    """
 
     title: str
     texts: tuple[str, ...]
     code: bool = False
+    folded: bool = False
 
 
 Part: TypeAlias = Numbers | Chart | SideBySide | Notes
@@ -153,8 +165,8 @@ class Section:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report:
-    """What `report` returns: sections, and the results that they are made of.
+class ReportContent:
+    """Sections, and the results that they are made of: what pages and documents are written from.
 
     Attributes
     ----------
@@ -206,80 +218,3 @@ class Report:
         board = self.section("leaderboard")
         parts = board.parts if board else ()
         return next(part.table for part in parts if isinstance(part, Numbers))
-
-    def text(self, width: int | None = None) -> str:
-        """Write the summary and the leaderboard for a terminal."""
-        from judged.reporting.markdown import summary
-
-        return summary(self, width)
-
-    def html(self) -> str:
-        """Write one page that needs no network: text, tables and charts with all that draws them.
-
-        Where altair or vl-convert is not installed the page has every number and no chart, and says so.
-        """
-        from judged.reporting.html import page
-
-        return page(self)
-
-    def markdown(self) -> str:
-        """Write as Markdown; charts become their sentences and tables."""
-        from judged.reporting.markdown import written
-
-        return written(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON; results in full precision, None for NaN."""
-        from judged.reporting.document import document
-
-        return document(self)
-
-    def save(self, path: str | Path, *, form: str | None = None) -> None:
-        """Write to a file, whole or not at all; what it becomes is told by the end of its name.
-
-        Parameters
-        ----------
-        path
-            A name that ends in ``.html``, ``.md`` or ``.json``.
-        form
-            ``html``, ``markdown`` or ``json``, where the name does not tell.
-
-        Raises
-        ------
-        InputError
-            If the form is none of these, or the file cannot be written.
-        """
-        from judged.reporting.saving import save
-
-        save(self, path, form)
-
-    def save_charts(self, folder: str | Path, *, form: str = "svg") -> tuple[Path, ...]:
-        """Write every chart to a folder, which is made if there is none.
-
-        Parameters
-        ----------
-        folder
-            Where to.
-        form
-            ``svg``, ``png``, ``pdf`` or ``html``.
-
-        Returns
-        -------
-        The files, in the order of the sections.
-
-        Raises
-        ------
-        InputError
-            If the form is none of these, or a file cannot be written.
-        MissingExtraError
-            If altair or vl-convert is not installed.
-        """
-        from judged.reporting.saving import save_charts
-
-        return save_charts(self, folder, form)
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        return self.table().html(notes=(*self.sentences, *self.warnings))

@@ -8,11 +8,11 @@ from judged.evaluation import Scores
 from judged.reporting.content import Chart, Notes, Numbers, SideBySide
 
 if TYPE_CHECKING:
-    from judged.reporting.content import Part, Report
+    from judged.reporting.content import Part, ReportContent
     from judged.tables import Table
 
 
-def document(report: Report) -> dict[str, Any]:
+def document(report: ReportContent) -> dict[str, Any]:
     """Lay out a report; the numbers of its tables are those of the page."""
     return {
         "judged": report.scores.versions.get("judged", ""),

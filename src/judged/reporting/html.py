@@ -17,7 +17,7 @@ from judged.tables import Cell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.reporting.content import Item, Part, Ranking, Report, Section
+    from judged.reporting.content import Item, Part, Ranking, ReportContent, Section
     from judged.tables import Table
 
 _LONG = 34  # characters: a text of a table from here on gets room to wrap in
@@ -26,7 +26,7 @@ _CODE = re.compile(r"`([^`]+)`")
 _UNSAFE = {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"}
 
 
-def page(report: Report) -> str:
+def page(report: ReportContent) -> str:
     """Write the page; without altair or vl-convert it has no charts, and a note that says how to get them."""
     try:
         specs = {chart.name: _untitled(chart) for chart in report.charts}
@@ -148,7 +148,10 @@ def _notes(part: Notes) -> str:
     if part.code:
         return title + "\n".join(f"<pre><code>{escape(text)}</code></pre>" for text in part.texts)
     listed = "\n".join(f"<li>{_prose(text)}</li>" for text in part.texts)
-    return f'{title}<ul class="notes">\n{listed}\n</ul>'
+    inner = f'<ul class="notes">\n{listed}\n</ul>'
+    if part.folded:
+        return f"<details>\n<summary>{escape(part.title)}</summary>\n{inner}\n</details>"
+    return title + inner
 
 
 def _ranking(one: Ranking) -> str:

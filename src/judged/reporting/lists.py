@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from judged.diagnosis.diff.making import diff
+from judged.diagnosis.words import counted
 from judged.reporting.content import Item, Ranking, Section, SideBySide
-from judged.reporting.material import Found, counted, listed, shortened, worst_topics
+from judged.reporting.material import Found, listed, shortened, worst_topics
 from judged.reporting.where import prepared
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def lists(material: Material, split: Stages | None) -> Found | None:
         topic=[material.scores.query_ids[at] for at in chosen],
         measure=material.lead,
         depth=_DEPTH,
-        documents=material.docs,
+        docs=material.docs,
         queries=material.topics,
         ties=policies.ties if policies.ties not in {"expected", "bounds"} else "docid",  # type: ignore[arg-type]
         precision=policies.precision,

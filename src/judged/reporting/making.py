@@ -13,13 +13,15 @@ from judged.comparison.comparing import chosen_measures, compared, scores_of
 from judged.comparison.pair import MeasureComparison, order_of
 from judged.data import Qrels
 from judged.data.topics import Topics
+from judged.diagnosis.words import counted
 from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.evaluation import runs_of
 from judged.reporting import by_topic, overview, slices, where
-from judged.reporting.content import Report, Section
+from judged.reporting.content import Section
 from judged.reporting.lists import lists
-from judged.reporting.material import Material, counted
+from judged.reporting.material import Material
 from judged.reporting.method import method
+from judged.reporting.result import Report
 from judged.reporting.summary import summary
 
 if TYPE_CHECKING:
@@ -183,7 +185,7 @@ def _material(
     if len(ranked) == 1:
         candidate, reference = ranked[0], None
     elif baseline is not None:
-        candidate, reference = next(name for name in ranked if name != baseline), baseline
+        candidate, reference = _best_unlike(scores, ranked, baseline), baseline
     else:
         candidate, reference = ranked[0], _next_best(scores, ranked)
     return {
@@ -191,6 +193,15 @@ def _material(
         "order": order, "candidate": candidate, "reference": reference, "seed": seed,
         "resamples": _resamples(scores), "policies": policies,
     }  # fmt: skip
+
+
+def _best_unlike(scores: Scores, ranked: list[str], baseline: str) -> str:
+    """Choose the run that is held against the baseline: the best one that is no copy of it, where there is one."""
+    own = scores.values[scores.run_names.index(baseline), 0]
+    others = [name for name in ranked if name != baseline]
+    rows = [scores.values[scores.run_names.index(name), 0] for name in others]
+    copies = [np.array_equal(row, own, equal_nan=True) for row in rows]
+    return next((name for name, copy in zip(others, copies, strict=True) if not copy), others[0])
 
 
 def _next_best(scores: Scores, ranked: list[str]) -> str:

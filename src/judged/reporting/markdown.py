@@ -10,7 +10,7 @@ from judged.reporting.content import Chart, Notes, Numbers, SideBySide
 from judged.tables import Cell, Table
 
 if TYPE_CHECKING:
-    from judged.reporting.content import Part, Ranking, Report, Section
+    from judged.reporting.content import Part, Ranking, ReportContent, Section
 
 _WIDTH = 100
 _ACTIVE = re.compile(r"([\\`*\[\]<>&~]|(?<!\w)_|_(?!\w))")
@@ -20,7 +20,7 @@ _START = re.compile(r"^(\s*(?:\d+(?=[.)]\s))?)([#+.)-])(?=[\s#]|$)")
 _LINES = re.compile(r"[\r\n\v\f\x85\u2028\u2029]+")
 
 
-def written(report: Report) -> str:
+def written(report: ReportContent) -> str:
     """Write the whole report."""
     blocks = [f"# {escaped(report.title)}", escaped(" · ".join(report.facts))]
     for section in report.sections:
@@ -107,7 +107,7 @@ def _code(text: str) -> str:
     return f"{fence}sh\n{text}\n{fence}"
 
 
-def summary(report: Report, width: int | None) -> str:
+def summary(report: ReportContent, width: int | None) -> str:
     """Write the summary and the leaderboard for a terminal."""
     wide = min(width or _WIDTH, _WIDTH)
     said = "\n".join(textwrap.fill(one, wide, break_long_words=False) for one in report.sentences)

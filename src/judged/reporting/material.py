@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.diagnosis.words import counted
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -124,6 +126,10 @@ class Material:
             return np.full(len(self.scores.query_ids), np.nan)
         return self.better * (self.of(self.candidate) - self.of(self.reference))
 
+    def alike(self, run: str, other: str) -> bool:
+        """Whether two runs have the same score by the first measure on every topic that counts for either."""
+        return bool(np.array_equal(self.of(run), self.of(other), equal_nan=True))
+
     def query(self, query_id: str, most: int = 60) -> str:
         """Give the text of a query, shortened; nothing where it is not known."""
         return shortened(known_text(self.topics, query_id), most)
@@ -177,15 +183,6 @@ def shortened(text: str, most: int) -> str:
     """
     flat = " ".join(text.split())
     return flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
-
-
-def counted(count: int, one: str, several: str | None = None) -> str:
-    """Write a count with its word.
-
-    >>> counted(1, "run"), counted(9260, "judgment"), counted(2, "query", "queries")
-    ('1 run', '9,260 judgments', '2 queries')
-    """
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from judged.comparison.captions import caption
 from judged.curves import curve
+from judged.diagnosis.words import counted
 from judged.errors import JudgedError, JudgedWarning
 from judged.evaluation.table import plain, summary_table
 from judged.measures import parse
 from judged.reporting import charts
 from judged.reporting.content import Chart, Numbers, Part, Section
-from judged.reporting.material import counted, listed
+from judged.reporting.material import listed
 from judged.tables import Table
 
 if TYPE_CHECKING:

@@ -10,15 +10,16 @@ from judged.charting import PICTURES, save_chart
 from judged.data import replaced
 from judged.data.forms import form_by_name
 from judged.errors import InputError
+from judged.reporting import document, html, markdown
 
 if TYPE_CHECKING:
-    from judged.reporting.content import Report
+    from judged.reporting.content import ReportContent
 
 FORMS = ("html", "markdown", "json")
 SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 
 
-def save(report: Report, path: str | Path, form: str | None) -> None:
+def save(report: ReportContent, path: str | Path, form: str | None) -> None:
     """Write a report; an existing file is replaced only when the new one is complete."""
     made = written(report, form or form_of(path))
     with replaced(path) as temporary:
@@ -36,7 +37,7 @@ def form_of(path: str | Path) -> str:
     return form_by_name(path, SUFFIXES, "a report")
 
 
-def written(report: Report, form: str) -> str:
+def written(report: ReportContent, form: str) -> str:
     """Give a report in one of its forms.
 
     Raises
@@ -45,15 +46,15 @@ def written(report: Report, form: str) -> str:
         If there is no such form.
     """
     if form == "html":
-        return report.html()
+        return html.page(report)
     if form == "markdown":
-        return report.markdown() + "\n"
+        return markdown.written(report) + "\n"
     if form == "json":
-        return json.dumps(report.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(document.document(report), indent=2, ensure_ascii=False) + "\n"
     raise InputError(f"no form {form!r} of a report is known", fix=f"one of {', '.join(FORMS)}")
 
 
-def save_charts(report: Report, folder: str | Path, form: str) -> tuple[Path, ...]:
+def save_charts(report: ReportContent, folder: str | Path, form: str) -> tuple[Path, ...]:
     """Write every chart under its own name."""
     if form not in PICTURES:
         raise InputError(f"no form {form!r} of a chart is known", fix=f"one of {', '.join(PICTURES)}")

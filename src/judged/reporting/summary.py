@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.comparison.marks import fixed
+from judged.diagnosis.words import counted
 from judged.evaluation.table import plain
 from judged.reporting.content import Section
-from judged.reporting.material import counted, listed
+from judged.reporting.material import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from judged.comparison import MeasureComparison, Pair
     from judged.evaluation import Estimate
     from judged.reporting.material import Material
+
+_LEAST = 2  # topics that a test needs
 
 
 def summary(material: Material, where: Sequence[str]) -> Section:
@@ -50,6 +53,9 @@ def _best(material: Material) -> str:
         return ""
     if len(material.order) == 1:
         return f"{one.run} has {_value(one)}."
+    others = material.ranked[1:]
+    if all(material.alike(one.run, name) for name in others):
+        return f"{listed(material.ranked)} have the same {one.measure} on every topic: {_value(one, named=False)}."
     equal = [material.scores.run_names[at] for at in material.order[1:] if material.estimates[at].value == one.value]
     also = f", as {listed(equal)} {'has' if len(equal) == 1 else 'have'}" if equal else ""
     return f"{one.run} has the best {one.measure}, {_value(one, named=False)}{also}."
@@ -69,19 +75,29 @@ def _told_apart(material: Material) -> str:
     if found is None:
         reason = material.comparison.measures[0].untested
         return f"{reason[0].upper()}{reason[1:]}." if reason else ""
+    if all(pair.found.n < _LEAST for pair in found.pairs):
+        return "With fewer than two topics to compare on, nothing was tested: what holds on others is not known."
     baseline = material.comparison.choices.baseline
     return _all_pairs(material, found) if baseline is None else _against(material, found, baseline)
 
 
 def _all_pairs(material: Material, found: MeasureComparison) -> str:
+    """Say which runs the best one is better than, and of which no difference is shown, or none is there."""
     best, others = material.ranked[0], material.ranked[1:]
     beaten = found.better_than.get(best, set())
-    rest = [name for name in others if name not in beaten]
+    same = [name for name in others if material.alike(best, name)]
+    rest = [name for name in others if name not in beaten and name not in same]
+    if len(same) == len(others):
+        return ""
+    equal = f" It scores the same as {listed(same)} on every topic." if same else ""
     if not rest:
-        return f"It is significantly better than {_all(len(others), 'other run')}."
+        everyone = _all(len(beaten), "other run") if not same else counted(len(beaten), "run")
+        return f"It is significantly better than {everyone}.{equal}"
     if not beaten:
-        return f"It is not told apart from {_named_or_all(rest, len(others))}: the differences may be luck."
-    return f"It is significantly better than {counted(len(beaten), 'run')}, and not told apart from {listed(rest)}."
+        named = _named_or_all(rest, len(others))
+        return f"It is not told apart from {named}: the differences may be luck.{equal}"
+    some = counted(len(beaten), "run")
+    return f"It is significantly better than {some}, and not told apart from {listed(rest)}.{equal}"
 
 
 def _all(count: int, what: str) -> str:
@@ -93,20 +109,31 @@ def _named_or_all(names: Sequence[str], others: int) -> str:
 
 
 def _against(material: Material, found: MeasureComparison, baseline: str) -> str:
-    better = [name for name in material.ranked if baseline in found.better_than.get(name, set())]
-    worse = [name for name in material.ranked if name in found.better_than.get(baseline, set())]
-    same = len(material.ranked) - 1 - len(better) - len(worse)
+    """Say how the runs stand against the baseline: better, worse, not told apart, or the same."""
+    others = [name for name in material.ranked if name != baseline]
+    better = [name for name in others if baseline in found.better_than.get(name, set())]
+    worse = [name for name in others if name in found.better_than.get(baseline, set())]
+    alike = [name for name in others if material.alike(baseline, name)]
+    if len(alike) == len(others):
+        return ""
+    equal = f" {listed(alike)} {_scores(alike)} the same as the baseline on every topic." if alike else ""
+    same = len(others) - len(better) - len(worse) - len(alike)
     parts = [
         f"{listed(names)} {'is' if len(names) == 1 else 'are'} significantly {word}"
         for names, word in ((better, "better"), (worse, "worse"))
         if names
     ]
     if not parts:
-        word = "the other run is" if same == 1 else f"none of the {same} other runs is"
+        one = "the other run is" if not alike else "one other run is"
+        word = one if same == 1 else f"none of the {same} other runs is"
         negation = "not " if same == 1 else ""
-        return f"Against the baseline {baseline}, {word} {negation}told apart: the differences may be luck."
+        return f"Against the baseline {baseline}, {word} {negation}told apart: the differences may be luck.{equal}"
     rest = f"; {same} {'is' if same == 1 else 'are'} not told apart from it" if same else ""
-    return f"Against the baseline {baseline}, {', and '.join(parts)}{rest}."
+    return f"Against the baseline {baseline}, {', and '.join(parts)}{rest}.{equal}"
+
+
+def _scores(names: Sequence[str]) -> str:
+    return "scores" if len(names) == 1 else "score"
 
 
 def _detectable(material: Material) -> str:
@@ -133,9 +160,11 @@ def _largest(material: Material) -> str:
     if material.reference is not None and (gains < 0).any():
         places = [at for at in np.argsort(gains, kind="stable").tolist() if gains[at] < 0]
         named = [f"{material.scores.query_ids[at]} ({fixed(float(gains[at]), 3, '+')})" for at in places[:3]]
+        known = int(np.isfinite(gains).sum())
+        won = int((gains > 0).sum())
         parts.append(
-            f"Against {material.reference}, {material.candidate} is worse on {len(places):,} of"
-            f" {counted(int(np.isfinite(gains).sum()), 'topic')}, most on {listed(named)}"
+            f"Against {material.reference}, {material.candidate} is better on {won:,}, worse on {len(places):,} and"
+            f" equal on {known - won - len(places):,} of {counted(known, 'topic')}; it loses most on {listed(named)}"
         )
     if material.better > 0 and (own == 0).any():
         zeros = [material.scores.query_ids[at] for at in np.flatnonzero(own == 0).tolist()]

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 from judged.diagnosis.matrix.making import performance_matrix
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
 from judged.diagnosis.stages.making import stages
+from judged.diagnosis.words import counted
 from judged.evaluation import dialect_of
-from judged.reporting.content import Chart, Numbers, Part, Section
-from judged.reporting.material import Found, counted, listed
+from judged.reporting.content import Chart, Notes, Numbers, Part, Section
+from judged.reporting.material import Found, listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.data import Qrels, Run
     from judged.diagnosis.matrix.making import Matrix
+    from judged.diagnosis.stages.making import Stages
     from judged.reporting.material import Material
     from judged.slicing.slices import Slicing
 
@@ -54,7 +56,9 @@ def matrix(material: Material, slicing: Slicing | None) -> Found:
     chart = Chart("matrix", f"{run} by {found.x} and {found.y}", said, found.table(), lambda: found.chart(run))
     rows = found.topics_table(run)
     topics = Numbers(f"Every topic of {run}", replace(rows, rows=rows.rows[:_TOPICS]), _cut(rows.rows), folded=True)
-    section = Section("matrix", "Performance matrix", found.sentences, (chart, topics))
+    said_first, aside = _apart(material, found.sentences)
+    about = (Notes(f"What the matrix shows of {material.reference}", aside, folded=True),) if aside else ()
+    section = Section("matrix", "Performance matrix", said_first, (chart, topics, *about))
     return Found(section, {"matrix": found}, _failing(material, found))
 
 
@@ -65,11 +69,22 @@ def _failing(material: Material, found: Matrix) -> str:
     short = ranking + coverage + both
     if not short:
         return ""
+    whose = "its own mean" if found.baseline == material.candidate else f"the mean of {found.baseline}"
     return (
-        f"On {short:,} of {counted(len(material.scores.query_ids), 'topic')}, {material.candidate} is below the means"
-        f" of {found.baseline}: on {ranking:,} only in {found.y} (found, and ranked badly), on {coverage:,} only in"
-        f" {found.x} (not found), on {both:,} in both."
+        f"On {short:,} of {counted(len(material.scores.query_ids), 'topic')}, {material.candidate} is below {whose} in"
+        f" {found.y}, in {found.x}, or in both: on {ranking:,} only in {found.y} (found, and ranked badly), on"
+        f" {coverage:,} only in {found.x} (not found), on {both:,} in both."
     )
+
+
+def _apart(material: Material, sentences: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Take the sentences about the reference alone from those about the candidate, and about both."""
+    reference = material.reference
+    if reference is None:
+        return tuple(sentences), ()
+    heads, whole = (f"{reference}, ", f"{reference}: ", f"{reference} scores "), f" of {reference}, by the cuts alone: "
+    aside = tuple(one for one in sentences if one.startswith(heads) or whole in one)
+    return tuple(one for one in sentences if one not in aside), aside
 
 
 def _cut(rows: Sequence[Any]) -> str:
@@ -127,5 +142,14 @@ def by_stage(material: Material, slicing: Slicing | None) -> Found:
     parts.append(Numbers("Topics with the largest loss", found.topics_table(_TOPICS), folded=True))
     own = [one for one in found.sentences if one.startswith(f"{found.trace.name} scores")]
     headline = own[-1] if own else ""
-    section = Section("stages", "Two stages: found, then ranked", found.sentences, tuple(parts))
-    return Found(section, {"stages": found}, headline, found.warnings)
+    said_first, aside = _apart(material, found.sentences)
+    if aside:
+        parts.append(Notes(f"What the stages show of {material.reference}", aside, folded=True))
+    section = Section("stages", "Two stages: found, then ranked", said_first, tuple(parts))
+    return Found(section, {"stages": found}, headline, _new(found))
+
+
+def _new(found: Stages) -> tuple[str, ...]:
+    """Give the warnings that are not those of the evaluation again, for two of its runs."""
+    rests = found.provenance.warnings
+    return tuple(one for one in found.warnings if one not in rests)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,64 +12,27 @@ from judged.data import Qrels
 from judged.data.documents import Documents
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate, measures_of, runs_of
+from judged.slicing import by_documents_forms as forms
+from judged.slicing.by_documents_chart import group_chart
 from judged.slicing.document_groups import UNKNOWN, group_judgments
+from judged.slicing.document_scores import ALL, DocumentScores, GroupEstimate
 from judged.slicing.slices import MINIMUM
 from judged.stats import IntervalMethod
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judged.evaluation import Estimate, Scores
+    from judged.evaluation import Scores
     from judged.slicing.document_groups import Grouped
     from judged.stats import IntervalName
     from judged.tables import Table
 
-ALL = "all documents"
-
-
-@dataclass(frozen=True)
-class GroupEstimate:
-    """One number: a measure of a run, where only documents of one group are relevant.
-
-    Attributes
-    ----------
-    group : str
-        Its name, or ``all documents``.
-    estimate : Estimate
-        The aggregate with its interval, over the topics that have a relevant document of the group.
-    topics : int
-        How many these are.
-    relevant : int
-        Relevant documents of the group, counted for each topic.
-    small : bool
-        Whether there are fewer topics than a mean should rest on.
-    """
-
-    group: str
-    estimate: Estimate
-    topics: int
-    relevant: int
-    small: bool
+__all__ = ["ALL", "GroupEstimate", "ScoresByDocument", "by_document"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoresByDocument:
-    """Scores by group of documents.
-
-    Attributes
-    ----------
-    by : str
-        The column of documents that names their group.
-    estimates : tuple of GroupEstimate
-        By group, run and measure; ``all documents`` first, ``unknown`` ones last.
-    scores : dict
-        From group to the `Scores` of its topics.
-    method : IntervalMethod
-        How intervals were made.
-    minimum : int
-        Topics, below which a group is small.
-    warnings : tuple of str
-        What should be known before the numbers are used.
+class ScoresByDocument(DocumentScores):
+    """Scores by group of documents: its attributes, and its ways to numbers, are those of `DocumentScores`.
 
     Examples
     --------
@@ -79,45 +42,10 @@ class ScoresByDocument:
     {'all documents': 0.5, 'mail': 0.0, 'web': 1.0}
     """
 
-    by: str
-    estimates: tuple[GroupEstimate, ...]
-    scores: Mapping[str, Scores] = field(repr=False)
-    method: IntervalMethod
-    minimum: int
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """``all documents``, then the groups."""
-        return tuple(self.scores)
-
-    def estimate(self, group: str = ALL, run: str | None = None, measure: str | None = None) -> GroupEstimate:
-        """Give one number; the first run and measure, if none is named.
-
-        Raises
-        ------
-        InputError
-            If there is no such group, run or measure.
-        """
-        whole = self.scores[ALL]
-        known = (
-            ("group", group, self.groups),
-            ("run", run, whole.run_names),
-            ("measure", measure, whole.measure_names),
-        )
-        for what, name, names in known:
-            if name is not None and name not in names:
-                raise InputError(f"no {what} {name!r}", fix=f"one of {', '.join(names)}")
-        wanted = group, run or whole.run_names[0], measure or whole.measure_names[0]
-        found = (one for one in self.estimates if (one.group, one.estimate.run, one.estimate.measure) == wanted)
-        return next(found)
-
     @property
     def sentences(self) -> tuple[str, ...]:
         """What may be concluded, and what not."""
-        from judged.slicing.by_documents_forms import sentences
-
-        return sentences(self)
+        return forms.sentences(self)
 
     def table(self, measure: str | None = None, *, run: str | None = None) -> Table:
         """Lay out one row a group. With one run, or one that is named: a column a measure; else a column a run.
@@ -127,33 +55,23 @@ class ScoresByDocument:
         InputError
             If there is no such run or measure.
         """
-        from judged.slicing.by_documents_forms import table
-
-        return table(self, measure, run)
+        return forms.table(self, measure, run)
 
     def text(self, width: int | None = None) -> str:
         """Write for a terminal."""
-        from judged.slicing.by_documents_forms import text
-
-        return text(self, width)
+        return forms.text(self, width)
 
     def markdown(self) -> str:
         """Write tables and sentences in Markdown."""
-        from judged.slicing.by_documents_forms import markdown
-
-        return markdown(self)
+        return forms.markdown(self)
 
     def csv(self) -> str:
         """Write every number in full precision."""
-        from judged.slicing.by_documents_forms import rows
-
-        return rows(self).csv()
+        return forms.rows(self).csv()
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, ready for JSON."""
-        from judged.slicing.by_documents_forms import document
-
-        return document(self)
+        return forms.document(self)
 
     def chart(self, measure: str | None = None, *, width: int = 420, height: int | None = None) -> Any:
         """Draw the runs' numbers with intervals by group, for one measure; a chart of altair.
@@ -165,8 +83,6 @@ class ScoresByDocument:
         MissingExtraError
             If altair is not installed.
         """
-        from judged.slicing.by_documents_chart import group_chart
-
         return group_chart(self, self.estimate(measure=measure).estimate.measure, width=width, height=height)
 
     def __repr__(self) -> str:

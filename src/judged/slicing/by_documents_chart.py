@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from judged.slicing.charts import dots_by_slice
 
 if TYPE_CHECKING:
-    from judged.slicing.by_documents import GroupEstimate, ScoresByDocument
+    from judged.slicing.document_scores import DocumentScores, GroupEstimate
 
 
-def group_chart(found: ScoresByDocument, measure: str, *, width: int, height: int | None) -> Any:
+def group_chart(found: DocumentScores, measure: str, *, width: int, height: int | None) -> Any:
     """Draw the number of each run with its interval, by group; hollow where there are few topics."""
     shown = [one for one in found.estimates if one.estimate.measure == measure and math.isfinite(one.estimate.value)]
     runs = list(dict.fromkeys(one.estimate.run for one in found.estimates))

@@ -11,13 +11,13 @@ from judged.evaluation.table import plain
 from judged.tables import Cell, Table
 
 if TYPE_CHECKING:
-    from judged.slicing.by_documents import GroupEstimate, ScoresByDocument
+    from judged.slicing.document_scores import DocumentScores, GroupEstimate
 
 _WIDTH = 100
 _SMALL = "few"
 
 
-def table(found: ScoresByDocument, measure: str | None, run: str | None) -> Table:
+def table(found: DocumentScores, measure: str | None = None, run: str | None = None) -> Table:
     """Lay out one row a group: its relevant documents, its topics, and the numbers."""
     first = found.estimate(run=run, measure=measure).estimate
     whole = next(iter(found.scores.values()))
@@ -41,7 +41,7 @@ def _cell(one: GroupEstimate) -> Cell:
     return Cell(plain(estimate.value), rest=rest, mark=_SMALL if one.small else "")
 
 
-def sentences(found: ScoresByDocument) -> tuple[str, ...]:
+def sentences(found: DocumentScores) -> tuple[str, ...]:
     """Say what the rows are, what is lost most, and what may not be concluded."""
     made = [
         f"In each row only documents of one {found.by} are relevant, and only topics that have such documents count."
@@ -66,24 +66,24 @@ def sentences(found: ScoresByDocument) -> tuple[str, ...]:
     return tuple(made)
 
 
-def text(found: ScoresByDocument, width: int | None) -> str:
+def text(found: DocumentScores, width: int | None) -> str:
     """Write the tables and what they say: with several runs, one table a measure."""
-    said = "\n".join(textwrap.fill(one, width or _WIDTH) for one in found.sentences)
+    said = "\n".join(textwrap.fill(one, width or _WIDTH) for one in sentences(found))
     return "\n\n".join([*(one.text(width=width) for one in _tables(found)), said])
 
 
-def markdown(found: ScoresByDocument) -> str:
+def markdown(found: DocumentScores) -> str:
     """Write the same in Markdown."""
-    return "\n\n".join([*(one.markdown() for one in _tables(found)), *found.sentences])
+    return "\n\n".join([*(one.markdown() for one in _tables(found)), *sentences(found)])
 
 
-def _tables(found: ScoresByDocument) -> list[Table]:
+def _tables(found: DocumentScores) -> list[Table]:
     whole = next(iter(found.scores.values()))
     several = len(whole.runs) > 1
-    return [found.table(name) for name in whole.measure_names] if several else [found.table()]
+    return [table(found, name) for name in whole.measure_names] if several else [table(found)]
 
 
-def rows(found: ScoresByDocument) -> Table:
+def rows(found: DocumentScores) -> Table:
     """Lay out one number a row, in full precision."""
     header = (found.by, "run", "measure", "aggregate", "value", "ci_low", "ci_high", "topics", "relevant", "small")
     made = [
@@ -101,14 +101,14 @@ def _limits(one: GroupEstimate) -> tuple[float, float]:
     return one.estimate.ci or (math.nan, math.nan)
 
 
-def document(found: ScoresByDocument) -> dict[str, Any]:
+def document(found: DocumentScores) -> dict[str, Any]:
     """Give everything as plain Python values."""
     return {
         "by": found.by,
         "minimum": found.minimum,
         "ci": vars(found.method),
         "warnings": list(found.warnings),
-        "sentences": list(found.sentences),
+        "sentences": list(sentences(found)),
         "results": [
             {
                 "group": one.group,

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from judged.comparison.comparing import scores_of
 from judged.errors import InputError
 from judged.evaluation import Estimate
 from judged.measures import logarithms
 from judged.slicing.sliced import ALL, MEAN_OF_SLICES, TOPIC_MEAN, Average, SlicedScores, SliceEstimate, SliceFinding
+from judged.slicing.slices import slicing_given
 from judged.stats import IntervalMethod
 from judged.stats.correction import adjust
 from judged.stats.heterogeneity import AgainstRest, against_rest
+from judged.stats.pairing import topics_text
 from judged.stats.weighted import WeightedMeans, groups_of, means_of_groups, weighted_means
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ _LEAST_EFFECTIVE = 20  # topics: below, intervals of weighted means hold their l
 
 
 def by_slice(
-    scores: Scores,
+    scores: Any,
     slicing: Slicing,
     *,
     weights: Any = None,
@@ -45,7 +48,7 @@ def by_slice(
     Parameters
     ----------
     scores
-        What `evaluate` returned.
+        What `evaluate` returned, or a file that `Scores.save` wrote.
     slicing
         Slices of topics, as `slice_topics` makes them; those that have no scores do not count.
     weights
@@ -66,7 +69,7 @@ def by_slice(
     Raises
     ------
     InputError
-        If weights are no numbers, or an option makes no sense.
+        If weights are no numbers, what is given are no scores or no slices, or an option makes no sense.
 
     Examples
     --------
@@ -79,7 +82,8 @@ def by_slice(
     (0.5, 0.75, 0.875)
     """
     method = IntervalMethod(ci, level, resamples, seed)
-    cut = slicing.over(scores.query_ids)
+    scores = scores_of(scores, None, None, {})
+    cut = slicing_given(slicing).over(scores.query_ids)
     weighing = _weights(weights, cut)
     first = next(iter(weighing.values()), None)
     whole = scores.estimates(ci=ci, level=level, resamples=resamples, seed=seed)
@@ -265,15 +269,16 @@ def _levels(scores: Scores, weighing: Iterable[str]) -> Iterator[str]:
 def _notes(slicing: Slicing, weighing: dict[str, Floats]) -> Iterator[str]:
     outside = int((~slicing.members.any(axis=0)).sum())
     if outside:
-        yield f"{outside} of {len(slicing.query_ids)} topics are in no slice"
+        yield f"{outside} of {topics_text(len(slicing.query_ids))} are in no slice"
     if empty := [name for name, n in zip(slicing.names, slicing.n.tolist(), strict=True) if not n]:
         yield f"no topic is in the slice {', '.join(empty)}"
     for name, weights in weighing.items():
         if lacking := int(np.isnan(weights).sum()):
-            yield f"{lacking} of {len(weights)} topics have no {name}: they do not count in the {_weighted_name(name)}"
+            of = f"{lacking} of {topics_text(len(weights))}"
+            yield f"{of} have no {name}: they do not count in the {_weighted_name(name)}"
         effective = float(np.nansum(weights) ** 2 / np.nansum(weights**2))
         if effective < min(_LEAST_EFFECTIVE, len(weights) / 2):
             yield (
-                f"the weights {name} lie on few topics: the mean is as sure as that of {effective:.0f} topics, and its"
-                " interval may be too narrow"
+                f"the weights {name} lie on few topics: the mean is as sure as that of {topics_text(round(effective))},"
+                " and its interval may be too narrow"
             )

@@ -6,18 +6,18 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from judged.charting import PALETTE, altair, themed
-from judged.slicing.sliced import ALL
+from judged.slicing.slice_scores import ALL
 
 if TYPE_CHECKING:
     from judged.comparison import Pair
-    from judged.slicing.compared import SliceComparison
-    from judged.slicing.sliced import SlicedScores
+    from judged.slicing.compared_slices import ComparedSlices
+    from judged.slicing.slice_scores import SliceTable
 
 _LINE = 16  # pixels for each dot
-_STATES = ("significant", "not shown", "too few topics")
+_STATES = ("significant", "not significant", "too few topics")
 
 
-def score_chart(found: SlicedScores, measure: str, *, width: int, height: int | None) -> Any:
+def score_chart(found: SliceTable, measure: str, *, width: int, height: int | None) -> Any:
     """Draw the number of each run with its interval, by slice."""
     points: list[dict[str, Any]] = []
     for one in found.estimates:
@@ -36,8 +36,8 @@ def score_chart(found: SlicedScores, measure: str, *, width: int, height: int | 
     return dots_by_slice(points, order, runs, measure, (f"{measure} by slice", subtitle), "datum.few", (width, height))
 
 
-def comparison_chart(found: SliceComparison, measure: str, *, width: int, height: int | None) -> Any:
-    """Draw the difference of each pair with its interval, by slice; hollow where nothing is shown."""
+def comparison_chart(found: ComparedSlices, measure: str, *, width: int, height: int | None) -> Any:
+    """Draw the difference of each pair with its interval, by slice; hollow where nothing is significant."""
     points: list[dict[str, Any]] = []
     order: list[str] = []
     ratio = False
@@ -56,7 +56,7 @@ def comparison_chart(found: SliceComparison, measure: str, *, width: int, height
                 points.append(point | _ends(None if pair is None else pair.shown_interval))
     names, first = [second for _, second in found.pairs], found.pairs[0][0]
     what = f"{measure}: {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
-    title = f"{what} {'/' if ratio else '-'} {first}", "filled: significant after correction; hollow: not shown"
+    title = f"{what} {'/' if ratio else '-'} {first}", "filled: significant after correction; hollow: not significant"
     hollow = f"datum.state != '{_STATES[0]}'"
     across = f"{'ratio' if ratio else 'difference'} in {measure}"
     return dots_by_slice(points, order, names, across, title, hollow, (width, height), zero=1.0 if ratio else 0.0)

@@ -2,109 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from judged.errors import InputError
-from judged.slicing.sliced import measure_named
+from judged.slicing.charts import comparison_chart
+from judged.slicing.compared_slices import BetweenSlices, ComparedSlices, SlicePair
+from judged.slicing.document import comparison_document, comparison_rows
+from judged.slicing.layout import comparison_caption, comparison_markdown, comparison_table, comparison_text
+from judged.slicing.sentences import sentences_of_comparison
 
 if TYPE_CHECKING:
-    from judged.comparison import Choices, Comparison, Pair
-    from judged.slicing.slices import Slicing
-    from judged.stats.heterogeneity import AgainstRest, Heterogeneity
     from judged.tables import Table
 
-
-@dataclass(frozen=True)
-class SlicePair:
-    """Two systems over the topics of a slice: the second minus the first.
-
-    Attributes
-    ----------
-    slice, measure, first, second : str
-    n : int
-        Topics that have a score for both.
-    share : float
-        Of all topics that are in the slice.
-    difference : float
-        Of the means; the ratio of geometric means, for a measure that is one. NaN without a topic.
-    minimum : int
-        With fewer topics nothing is tested.
-    small : bool
-        Whether it has fewer.
-    pair : Pair or None
-        The test, with its p-value corrected for all comparisons of the family; None for a small slice.
-    rest : AgainstRest or None
-        The difference over the slice against that over the other topics; None for a small slice. Not corrected.
-    """
-
-    slice: str
-    measure: str
-    first: str
-    second: str
-    n: int
-    share: float
-    difference: float
-    minimum: int
-    small: bool
-    pair: Pair | None
-    rest: AgainstRest | None
-
-    @property
-    def better(self) -> str | None:
-        """The system that is significantly better on the slice; None where neither is."""
-        return None if self.pair is None else self.pair.better
-
-
-@dataclass(frozen=True)
-class BetweenSlices:
-    """Whether the difference of two systems varies between slices, or could be the same in all.
-
-    Attributes
-    ----------
-    measure, first, second : str
-    slices : tuple of str
-        Those that were tested, in the order of ``found.groups``.
-    found : Heterogeneity
-    adjusted : float
-        Its p-value, corrected for the pairs and measures of the call (Holm).
-    alpha : float
-    """
-
-    measure: str
-    first: str
-    second: str
-    slices: tuple[str, ...]
-    found: Heterogeneity
-    adjusted: float
-    alpha: float
-
-    @property
-    def significant(self) -> bool:
-        """Whether the difference varies: `adjusted` is at most alpha."""
-        return self.adjusted <= self.alpha * (1 + 1e-12)
+__all__ = ["BetweenSlices", "SliceComparison", "SlicePair"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SliceComparison:
-    """Systems compared slice by slice.
-
-    Attributes
-    ----------
-    overall : Comparison
-        Over all topics, corrected by itself: what `compare` returns.
-    slicing : Slicing
-        Of the same topics.
-    rows : tuple of SlicePair
-        By measure, pair and slice; small slices last.
-    between : tuple of BetweenSlices
-        One a measure and pair. Empty where slices overlap, or fewer than two can be tested.
-    choices : Choices
-        Test, correction, alpha, seed and the other options. Its family is ``all``, or ``measure``.
-    families : dict of int
-        For each measure, how many comparisons its p-values are corrected for.
-    warnings : tuple of str
-        What should be known before the numbers are used.
+class SliceComparison(ComparedSlices):
+    """Systems compared slice by slice: its attributes, and its ways to numbers, are those of `ComparedSlices`.
 
     Examples
     --------
@@ -123,71 +38,14 @@ class SliceComparison:
     (0.001953125, 0.00390625)
     """
 
-    overall: Comparison
-    slicing: Slicing
-    rows: tuple[SlicePair, ...] = field(repr=False)
-    between: tuple[BetweenSlices, ...] = field(repr=False)
-    choices: Choices
-    families: dict[str, int]
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def pairs(self) -> tuple[tuple[str, str], ...]:
-        """The systems that were compared: first and second."""
-        return tuple(dict.fromkeys((row.first, row.second) for row in self.rows))
-
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """The measures that were compared."""
-        return tuple(dict.fromkeys(row.measure for row in self.rows))
-
-    def of(self, measure: str | None = None, second: str | None = None) -> tuple[SlicePair, ...]:
-        """Give the slices of one measure and pair; the first of each, if none is named.
-
-        Raises
-        ------
-        InputError
-            If it was not compared.
-        """
-        if not self.rows:
-            raise InputError("nothing was compared: no measure is a mean", fix="take one that is, such as nDCG@10")
-        name, system = measure_named(measure, self.measures), second or self.pairs[0][1]
-        found = tuple(row for row in self.rows if (row.measure, row.second) == (name, system))
-        if not found:
-            raise InputError(f"{system!r} was not compared", fix=f"one of {', '.join(two for _, two in self.pairs)}")
-        return found
-
-    def row(self, name: str, measure: str | None = None, second: str | None = None) -> SlicePair:
-        """Give one slice.
-
-        Raises
-        ------
-        InputError
-            If there is no such slice, or it was not compared.
-        """
-        found = {row.slice: row for row in self.of(measure, second)}
-        if name not in found:
-            raise InputError(f"no slice {name!r}", fix=f"one of {', '.join(found)}")
-        return found[name]
-
-    def heterogeneity(self, measure: str | None = None, second: str | None = None) -> BetweenSlices | None:
-        """Say of one measure and pair whether the difference varies between slices; None where it was not tested."""
-        first = self.of(measure, second)[0]
-        wanted = first.measure, first.second
-        return next((one for one in self.between if (one.measure, one.second) == wanted), None)
-
     @property
     def caption(self) -> str:
         """By which test, with which correction and alpha."""
-        from judged.slicing.layout import comparison_caption
-
         return comparison_caption(self)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What may be concluded, and what not: of each measure and pair."""
-        from judged.slicing.sentences import sentences_of_comparison
-
         return sentences_of_comparison(self)
 
     def table(self, measure: str | None = None, *, second: str | None = None) -> Table:
@@ -198,32 +56,22 @@ class SliceComparison:
         InputError
             If it was not compared.
         """
-        from judged.slicing.layout import comparison_table
-
         return comparison_table(self, self.of(measure, second))
 
     def text(self, width: int | None = None) -> str:
         """Write for a terminal."""
-        from judged.slicing.layout import comparison_text
-
         return comparison_text(self, width)
 
     def markdown(self) -> str:
         """Write tables and sentences in Markdown."""
-        from judged.slicing.layout import comparison_markdown
-
         return comparison_markdown(self)
 
     def csv(self) -> str:
         """Write every number in full precision."""
-        from judged.slicing.document import comparison_rows
-
         return comparison_rows(self).csv()
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, ready for JSON."""
-        from judged.slicing.document import comparison_document
-
         return comparison_document(self)
 
     def chart(self, measure: str | None = None, *, width: int = 420, height: int | None = None) -> Any:
@@ -234,8 +82,6 @@ class SliceComparison:
         MissingExtraError
             If altair is not installed.
         """
-        from judged.slicing.charts import comparison_chart
-
         return comparison_chart(self, measure or self.measures[0], width=width, height=height)
 
     def __repr__(self) -> str:

@@ -11,12 +11,15 @@ import numpy as np
 from judged.comparison import Choices
 from judged.comparison.choices import MANY
 from judged.comparison.comparing import compared, scores_of
+from judged.comparison.notes import least_p_text, short_of_topics
 from judged.comparison.testing import differences, pair_of
 from judged.errors import InputError
 from judged.measures import logarithms
 from judged.slicing.compared import BetweenSlices, SliceComparison, SlicePair
+from judged.slicing.slices import slicing_given
 from judged.stats.correction import adjust
 from judged.stats.heterogeneity import against_rest, heterogeneity
+from judged.stats.pairing import topics_text
 from judged.stats.weighted import groups_of
 
 if TYPE_CHECKING:
@@ -90,14 +93,26 @@ def compare_slices(
     Raises
     ------
     InputError
-        If there is no such baseline or measure, three runs or more and no baseline, or a test of many systems is asked
-        for.
+        If there is no such baseline or measure, no measure that is a mean, what is given are no slices, there are
+        three runs or more and no baseline, or a test of many systems is asked for.
 
     Notes
     -----
     A difference on one slice and none on another is no sign that they differ: that is a test of its own
     (`SliceComparison.between`). It permutes which topic is in which slice, for slices that do not overlap and are not
     small.
+
+    Examples
+    --------
+    >>> from judged import evaluate
+    >>> from judged.slicing.slices import slice_topics
+    >>> ids = [f"q{at}" for at in range(24)]
+    >>> scores = evaluate({query: {"d": 1} for query in ids}, {
+    ...     "old": {query: ["x", "d"] for query in ids},
+    ...     "new": {query: ["d"] if at < 12 else ["x", "d"] for at, query in enumerate(ids)}}, "RR")
+    >>> kinds = slice_topics({query: {"kind": "law" if at < 12 else "news"} for at, query in enumerate(ids)}, "kind")
+    >>> [(row.slice, row.difference, row.better) for row in compare_slices(scores, kinds).rows]
+    [('kind=law', 0.5, 'new'), ('kind=news', 0.0, None)]
     """
     if test.replace("randomized-", "randomised-") in MANY:
         raise InputError(f"{test} compares all systems at once, not two on a slice", fix="take randomisation, say")
@@ -109,8 +124,13 @@ def compare_slices(
             fix=f"name a baseline, such as {table.run_names[0]}",
         )
     overall = compared(table, choices)
-    cut = slicing.over(table.query_ids)
+    cut = slicing_given(slicing).over(table.query_ids)
     asked = list(_asked(overall))
+    if not asked:
+        why = ", ".join(reason.split(":")[0] for reason in _untested(overall))
+        raise InputError(
+            f"there is nothing to compare by slice: {why}", fix="take a measure that is a mean, such as AP"
+        )
     order = sorted(range(len(cut)), key=lambda at: bool(cut.small[at]))
     rows, families = _rows(table, asked, cut, order, choices)
     between = tuple(_between(asked, table, cut, choices))
@@ -121,8 +141,19 @@ def compare_slices(
         between=between,
         choices=choices,
         families=families,
-        warnings=(*overall.warnings, *_notes(overall, rows, cut)),
+        warnings=(*_overall_notes(overall), *_notes(overall, rows, cut), *_short(rows, families, choices)),
     )
+
+
+def _untested(overall: Comparison) -> tuple[str, ...]:
+    return tuple(one.untested for one in overall.measures if one.untested)
+
+
+def _overall_notes(overall: Comparison) -> Iterator[str]:
+    """Give the warnings of the comparison over all topics; what it does not test is not shown by slice."""
+    untested = _untested(overall)
+    for text in overall.warnings:
+        yield f"{text.split(':')[0]}: it is not compared by slice" if text in untested else text
 
 
 def _asked(overall: Comparison) -> Iterator[_Asked]:
@@ -247,13 +278,23 @@ def _between(asked: list[_Asked], scores: Scores, slicing: Slicing, choices: Cho
 def _notes(overall: Comparison, rows: list[SlicePair], slicing: Slicing) -> Iterator[str]:
     outside = int((~slicing.members.any(axis=0)).sum())
     if outside:
-        yield f"{outside} of {len(slicing.query_ids)} topics are in no slice"
+        yield f"{outside} of {topics_text(len(slicing.query_ids))} are in no slice"
     if not slicing.disjoint:
         yield "slices overlap: their tests share topics, and whether differences vary between slices is not tested"
     for one in overall.measures:
         for pair in one.pairs:
             mine = [row for row in rows if (row.measure, row.first, row.second) == (one.name, pair.first, pair.second)]
             yield from _reversals(overall, pair.measure, pair.first, pair.second, mine)
+
+
+def _short(rows: list[SlicePair], families: dict[str, int], choices: Choices) -> Iterator[str]:
+    """Warn of each slice with so few topics that no difference there could be significant."""
+    seen: set[str] = set()
+    for row in rows:
+        family = families.get(row.measure, 1)
+        if row.pair is not None and row.slice not in seen and short_of_topics(row.pair, family, choices):
+            seen.add(row.slice)
+            yield f"{row.slice}: {least_p_text(row.pair.found, family, choices)}"
 
 
 def _reversals(overall: Comparison, measure: str, first: str, second: str, rows: list[SlicePair]) -> Iterator[str]:

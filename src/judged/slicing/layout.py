@@ -11,7 +11,8 @@ from judged.comparison.layout import decisive, p_cell
 from judged.comparison.marks import BETTER, TIMES, WORSE, fixed
 from judged.comparison.sentences import name_of_correction
 from judged.evaluation.table import plain
-from judged.slicing.sliced import ALL, TOPIC_MEAN
+from judged.slicing.sentences import sentences_of_comparison, sentences_of_scores
+from judged.slicing.slice_scores import ALL, TOPIC_MEAN
 from judged.tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -19,26 +20,31 @@ if TYPE_CHECKING:
 
     from judged.comparison import Pair
     from judged.evaluation import Estimate
-    from judged.slicing.compared import SliceComparison, SlicePair
-    from judged.slicing.sliced import SlicedScores
+    from judged.slicing.compared_slices import ComparedSlices, SlicePair
+    from judged.slicing.slice_scores import SliceTable
 
 FEW = "(few)"
 _INTERVALS = 3  # columns: more of them show no intervals
+_HEAD = 26  # characters: a column of differences with their intervals is as wide
 _SIGNIFICANT = "*"
 
 
-def score_table(found: SlicedScores, columns: Sequence[tuple[str, str, str]], title: str) -> Table:
-    """Lay out one row a slice and way to average.
+def score_table(found: SliceTable, measure: str | None = None, run: str | None = None) -> Table:
+    """Lay out one row a slice. With one run, or one that is named: a column a measure; else a column a run.
 
-    Parameters
-    ----------
-    found
-        What to lay out.
-    columns
-        Run, measure and heading of each.
-    title
-        The heading of the slices.
+    Raises
+    ------
+    InputError
+        If there is no such run or measure.
     """
+    name, which = found.chosen(run, measure)
+    if len(found.scores.runs) == 1 or run is not None:
+        return _scores(found, [(name, one, one) for one in found.scores.measure_names], "slice")
+    return _scores(found, [(one, which, one) for one in found.scores.run_names], which)
+
+
+def _scores(found: SliceTable, columns: Sequence[tuple[str, str, str]], title: str) -> Table:
+    """Lay out columns of a run, a measure and a heading each, under the heading of the slices."""
     by = {(one.slice, one.estimate.run, one.estimate.measure): one for one in found.estimates}
     marks = {(one.slice, one.run, one.measure): _mark(one.better) for one in found.findings}
     weight = found.weights[:1]
@@ -58,7 +64,7 @@ def score_table(found: SlicedScores, columns: Sequence[tuple[str, str, str]], ti
 
 
 def _average_rows(
-    found: SlicedScores, columns: Sequence[tuple[str, str, str]], gap: Sequence[str]
+    found: SliceTable, columns: Sequence[tuple[str, str, str]], gap: Sequence[str]
 ) -> list[tuple[str, ...]]:
     by = {(one.name, one.run, one.measure): one for one in found.averages}
     names = [name for name in dict.fromkeys(one.name for one in found.averages) if name != TOPIC_MEAN]
@@ -91,7 +97,7 @@ def _limits(ci: tuple[float, float] | None, *, show: bool = True) -> str:
     return "" if ci is None or not show else f"[{fixed(ci[0], 3)}, {fixed(ci[1], 3)}]"
 
 
-def average_table(found: SlicedScores) -> Table:
+def average_table(found: SliceTable) -> Table:
     """Lay out one row a way to average and run, one column a measure."""
     by = {(one.name, one.run, one.measure): one for one in found.averages}
     several = len(found.scores.runs) > 1
@@ -104,21 +110,20 @@ def average_table(found: SlicedScores) -> Table:
     return Table((*labels, *found.scores.measure_names), tuple(rows), labels=len(labels))
 
 
-def _score_tables(found: SlicedScores) -> list[Table]:
+def _score_tables(found: SliceTable) -> list[Table]:
     if len(found.scores.runs) == 1:
-        return [found.table()]
-    return [found.table(name) for name in found.scores.measure_names]
+        return [score_table(found)]
+    return [score_table(found, name) for name in found.scores.measure_names]
 
 
-def score_caption(found: SlicedScores) -> str:
+def score_caption(found: SliceTable) -> str:
     """Say what the marks and the intervals mean."""
-    method, parts = found.method, list[str]()
+    method, parts = found.method, [chosen_topics(found.where)]
     if found.tests:
         drawn = any(one.rest.resamples for one in found.findings)
         corrected = f", p corrected by Holm for {found.tests} tests" if found.tests > 1 else ""
         parts.append(
-            f"{BETTER} the slice scores significantly better than the other topics, {WORSE} worse"
-            f" ({'permutation' if drawn else 'Welch'} test{corrected}, alpha = {1 - method.level:g})"
+            f"{_marks_of(found)} ({'permutation' if drawn else 'Welch'} test{corrected}, alpha = {1 - method.level:g})"
         )
     if found.slicing.small.any():
         parts.append(f"{FEW}: fewer topics than the slice is judged by, not tested")
@@ -128,21 +133,40 @@ def score_caption(found: SlicedScores) -> str:
         "none": "",
     }
     runs, measures = len(found.scores.runs), len(found.scores.measures)
-    parts.append(intervals[method.method] if (measures if runs == 1 else runs) <= _INTERVALS else "")
+    shown = (measures if runs == 1 else runs) <= _INTERVALS
+    left_out = f"no intervals beside more than {_INTERVALS} columns of numbers: CSV and JSON have them"
+    parts.append(intervals[method.method] if shown or method.method == "none" else left_out)
     return "; ".join(part for part in parts if part)
 
 
-def score_text(found: SlicedScores, width: int | None) -> str:
+def chosen_topics(where: str) -> str:
+    """Say by which expression topics were chosen; nothing where all of them count."""
+    return f"topics where {where}" if where else ""
+
+
+def _marks_of(found: SliceTable) -> str:
+    """Say what the marks mean that are there."""
+    better = [f"{BETTER} the slice scores significantly better than the other topics"] if any(
+        one.better is True for one in found.findings
+    ) else []  # fmt: skip
+    worse = any(one.better is False for one in found.findings)
+    if worse:
+        better.append(f"{WORSE} worse" if better else f"{WORSE} the slice scores significantly worse than the others")
+    return ", ".join(better) or "no slice is marked as better or worse than the other topics"
+
+
+def score_text(found: SliceTable, width: int | None) -> str:
     """Write the tables and what may be concluded."""
     blocks = [table.text(width=width) for table in _score_tables(found)]
-    blocks += [wrapped(score_caption(found), width), "\n".join(wrapped(one, width) for one in found.sentences)]
+    said = sentences_of_scores(found)
+    blocks += [wrapped(score_caption(found), width), "\n".join(wrapped(one, width) for one in said)]
     return "\n\n".join(block for block in blocks if block)
 
 
-def score_markdown(found: SlicedScores) -> str:
+def score_markdown(found: SliceTable) -> str:
     """Write the same in Markdown."""
     blocks = [table.markdown() for table in _score_tables(found)]
-    blocks += [f"{caption}." if (caption := score_caption(found)) else "", _listed(found.sentences)]
+    blocks += [f"{caption}." if (caption := score_caption(found)) else "", _listed(sentences_of_scores(found))]
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -150,12 +174,14 @@ def _listed(sentences: Sequence[str]) -> str:
     return "\n".join(f"- {one}" for one in sentences)
 
 
-def comparison_table(found: SliceComparison, rows: Sequence[SlicePair]) -> Table:
+def comparison_table(found: ComparedSlices, rows: Sequence[SlicePair]) -> Table:
     """Lay out one row a slice, of one measure and pair, under the one of all topics."""
     overall = found.overall.pair(rows[0].first, rows[0].second, rows[0].measure)
     bayes = found.choices.test == "bayes"
-    p_name = "P(higher)" if bayes else "p" if found.choices.correction == "none" else "adjusted p"
-    header = ("slice", "topics", "difference", p_name, "won-tied-lost", "detectable")
+    alone = found.choices.correction == "none" or found.families[rows[0].measure] < 2
+    p_name = "P(higher)" if bayes else "p" if alone else "adjusted p"
+    difference = direction(rows[0].second, rows[0].first, ratio=overall.is_ratio)
+    header = ("slice", "topics", difference, p_name, "won-tied-lost", "detectable")
     made = [_pair_row(ALL, overall)]
     for row in rows:
         if row.pair is not None:
@@ -185,7 +211,17 @@ def _size(difference: float, *, ratio: bool) -> str:
     return f"{TIMES}{difference:.3f}" if ratio and not math.isnan(difference) else fixed(difference, 4, "+")
 
 
-def comparison_caption(found: SliceComparison) -> str:
+def direction(second: str, first: str, *, ratio: bool = False) -> str:
+    """Head a column of differences by what is subtracted from what, where the names are not too long for it.
+
+    >>> direction("new", "old"), direction("a run with a long name", "another run"), direction("a", "b", ratio=True)
+    ('new - old', 'difference', 'a / b')
+    """
+    name = f"{second} {'/' if ratio else '-'} {first}"
+    return name if len(name) <= _HEAD else "ratio" if ratio else "difference"
+
+
+def comparison_caption(found: ComparedSlices) -> str:
     """Say by which test, with which correction and alpha, and what a row is."""
     choices = found.choices
     pairs = [row.pair for row in found.rows if row.pair is not None]
@@ -203,7 +239,8 @@ def comparison_caption(found: SliceComparison) -> str:
         corrected = f"p corrected by {name_of_correction(choices.correction)} for {count} comparisons{of}"
     few = f"{FEW}: fewer topics than the slice is judged by, not tested"
     parts = [
-        tested(choices, pairs),
+        chosen_topics(found.where),
+        _tested(found, pairs),
         corrected,
         f"{ALL}: the comparison without slices, corrected by itself",
         f"alpha = {choices.alpha:g}",
@@ -213,22 +250,37 @@ def comparison_caption(found: SliceComparison) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _headed(found: SliceComparison) -> list[tuple[str, Table]]:
+def _tested(found: ComparedSlices, pairs: Sequence[Pair]) -> str:
+    """Name the test; of one by resampling, where all arrangements were taken instead."""
+    every = [*pairs, *found.overall.pairs]
+    drawn = [pair for pair in every if pair.found.resamples and not pair.found.exact]
+    exact = any(pair.found.resamples and pair.found.exact for pair in every)
+    some = ", or all arrangements where there are fewer" if drawn and exact else ""
+    return tested(found.choices, drawn or every) + some
+
+
+def _against(found: ComparedSlices, measure: str) -> str:
+    return "over" if any(pair.is_ratio for pair in found.overall.measure(measure).pairs) else "minus"
+
+
+def _headed(found: ComparedSlices) -> list[tuple[str, Table]]:
     return [
-        (f"{measure}: {second} against {first}", found.table(measure, second=second))
+        (f"{measure}: {second} {_against(found, measure)} {first}", comparison_table(found, found.of(measure, second)))
         for measure in found.measures
         for first, second in found.pairs
     ]
 
 
-def comparison_text(found: SliceComparison, width: int | None) -> str:
+def comparison_text(found: ComparedSlices, width: int | None) -> str:
     """Write the tables and what may be concluded."""
     blocks = [f"== {title} ==\n{table.text(width=width)}" for title, table in _headed(found)]
-    blocks += [wrapped(found.caption, width), "\n".join(wrapped(one, width) for one in found.sentences)]
+    said = sentences_of_comparison(found)
+    blocks += [wrapped(comparison_caption(found), width), "\n".join(wrapped(one, width) for one in said)]
     return "\n\n".join(block for block in blocks if block)
 
 
-def comparison_markdown(found: SliceComparison) -> str:
+def comparison_markdown(found: ComparedSlices) -> str:
     """Write the same in Markdown."""
     blocks = [part for title, table in _headed(found) for part in (f"**{title}**", table.markdown())]
-    return "\n\n".join(block for block in (*blocks, f"{found.caption}.", _listed(found.sentences)) if block)
+    blocks += [f"{comparison_caption(found)}.", _listed(sentences_of_comparison(found))]
+    return "\n\n".join(block for block in blocks if block)

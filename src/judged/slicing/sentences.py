@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from judged.comparison.marks import TIMES, fixed
 from judged.comparison.sentences import name_of_correction
-from judged.slicing.sliced import MEAN_OF_SLICES, TOPIC_MEAN
+from judged.slicing.slice_scores import MEAN_OF_SLICES, TOPIC_MEAN
 from judged.stats.pairing import topics_text
 from judged.stats.results import p_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from judged.slicing.compared import BetweenSlices, SliceComparison, SlicePair
-    from judged.slicing.sliced import SlicedScores, SliceFinding
+    from judged.slicing.compared_slices import BetweenSlices, ComparedSlices, SlicePair
+    from judged.slicing.slice_scores import SliceFinding, SliceTable
     from judged.slicing.slices import Slicing
 
 _SHOWN = 6  # slices named in one sentence
@@ -23,13 +23,13 @@ _RUNS = 3  # of more, only the first and the count are told
 _PAIRS = 2  # of more, what is not shown is told of all together
 
 
-def sentences_of_scores(found: SlicedScores) -> tuple[str, ...]:
+def sentences_of_scores(found: SliceTable) -> tuple[str, ...]:
     """Say which slices differ from the other topics, and how the ways to average differ."""
     made = [*_differing(found), *_averages(found), _few(found.slicing)]
     return tuple(one for one in made if one)
 
 
-def _differing(found: SlicedScores) -> Iterator[str]:
+def _differing(found: SliceTable) -> Iterator[str]:
     """Name the worst and the best slice of each run and measure, where that is more than luck."""
     if not found.tests:
         return
@@ -50,20 +50,27 @@ def _differing(found: SlicedScores) -> Iterator[str]:
         yield (f"No slice is shown to differ from the other topics ({tests}). That does not make them alike.")
 
 
-def _ends(mine: Sequence[SliceFinding], found: SlicedScores) -> Iterator[str]:
+def _ends(mine: Sequence[SliceFinding], found: SliceTable) -> Iterator[str]:
     """Say of the worst and the best that they are; two slices that make up all topics are told once."""
     worse = [one for one in mine if one.better is False]
     better = [one for one in mine if one.better is True]
     if worse:
         yield _standing(worse[0], "worse", "worst", found)
-    if better and not (worse and better[-1].rest.n == worse[0].rest.n_rest):
+    if better and not (worse and _opposite(worse[0], better[-1], found)):
         yield _standing(better[-1], "better", "best", found)
     unsided = [one for one in mine if one.better is None]
     for one in unsided:
         yield _standing(one, "higher" if one.rest.difference > 0 else "lower", "", found)
 
 
-def _standing(one: SliceFinding, word: str, end: str, found: SlicedScores) -> str:
+def _opposite(one: SliceFinding, other: SliceFinding, found: SliceTable) -> bool:
+    """Whether two slices make up all topics, those without a score aside: one test, told once."""
+    inside = [found.slicing.mask(name) for name in (one.slice, other.slice)]
+    whole = one.rest.n + one.rest.n_rest
+    return not (inside[0] & inside[1]).any() and one.rest.n + other.rest.n == whole
+
+
+def _standing(one: SliceFinding, word: str, end: str, found: SliceTable) -> str:
     ranked = [
         row.estimate.value
         for row in found.estimates[len(found.scores.runs) * len(found.scores.measures) :]
@@ -85,12 +92,13 @@ def _standing(one: SliceFinding, word: str, end: str, found: SlicedScores) -> st
     )
 
 
-def _averages(found: SlicedScores) -> Iterator[str]:
+def _averages(found: SliceTable) -> Iterator[str]:
     """Put the ways to average of the first run and measure beside one another."""
     if not found.averages:
         return
     first = found.averages[0]
-    ways = [one for one in found.averages if (one.run, one.measure) == (first.run, first.measure)]
+    mine = [one for one in found.averages if (one.run, one.measure) == (first.run, first.measure)]
+    ways = [one for one in mine if not math.isnan(one.value)]  # a slice may lack scores
     if len({f"{one.value:.4f}" for one in ways}) > 1:
         large = int((~found.slicing.small).sum())
         several = {MEAN_OF_SLICES: f"mean of the {large} slices that have enough topics"}
@@ -114,7 +122,7 @@ def _few(slicing: Slicing) -> str:
     return f"{len(small)} {what} fewer topics than needed ({_some(small)}): {them} shown, and not tested."
 
 
-def sentences_of_comparison(found: SliceComparison) -> tuple[str, ...]:
+def sentences_of_comparison(found: ComparedSlices) -> tuple[str, ...]:
     """Say of each measure and pair where which system is better, and whether the difference varies."""
     few = _few(found.slicing)
     if not any(row.pair is not None for row in found.rows):
@@ -130,7 +138,7 @@ def sentences_of_comparison(found: SliceComparison) -> tuple[str, ...]:
     return (*made, *([few] if few else []))
 
 
-def _variation(found: SliceComparison, measure: str, parts: Sequence[Sequence[SlicePair]]) -> Iterator[str]:
+def _variation(found: ComparedSlices, measure: str, parts: Sequence[Sequence[SlicePair]]) -> Iterator[str]:
     """Say which differences vary between slices; of the others together that this is not shown."""
     tested = [one for one in found.between if one.measure == measure]
     yield from (_varying(one) for one in tested if one.significant)
@@ -162,7 +170,7 @@ def _nowhere(parts: Sequence[Sequence[SlicePair]]) -> Iterator[str]:
         yield f"On all other slices that were tested, no difference in {first.measure} is shown; that makes none equal."
 
 
-def _better(rows: Sequence[SlicePair], found: SliceComparison) -> Iterator[str]:
+def _better(rows: Sequence[SlicePair], found: ComparedSlices) -> Iterator[str]:
     for winner, loser in ((rows[0].second, rows[0].first), (rows[0].first, rows[0].second)):
         won = [row for row in rows if row.better == winner]
         if won:
@@ -188,7 +196,7 @@ def _won(row: SlicePair) -> str:
     return f"`{row.slice}` ({side}, {topics_text(row.n)}, {sure})"
 
 
-def _after(found: SliceComparison, size: int) -> str:
+def _after(found: ComparedSlices, size: int) -> str:
     if found.choices.test == "bayes" or found.choices.correction == "none" or size < 2:
         return ""
     return f", after {name_of_correction(found.choices.correction)} over {size} comparisons"
@@ -197,6 +205,11 @@ def _after(found: SliceComparison, size: int) -> str:
 def _unshown(rows: Sequence[SlicePair]) -> Iterator[str]:
     """Name the slices without a finding, and what could have been missed there."""
     rest = [row for row in rows if row.pair is not None and not row.pair.significant]
+    unknown = [row for row in rest if row.pair and row.pair.found.posterior is None and math.isnan(row.pair.found.p)]
+    if unknown:
+        named = _some([f"`{row.slice}`" for row in unknown])
+        yield f"On {named} nothing in {rows[0].measure} can be tested: too few topics, or differences that do not vary."
+    rest = [row for row in rest if row not in unknown]
     if not rest:
         return
     seen = [row.pair.detectable for row in rest if row.pair is not None and not math.isnan(row.pair.detectable)]

@@ -13,6 +13,7 @@ import numpy as np
 
 from judged.data.attributes import Attributes
 from judged.errors import InputError
+from judged.slicing.bands import in_order
 from judged.slicing.expression import Expression, name_in
 
 if TYPE_CHECKING:
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
 
 MINIMUM = 10
 """Topics: a mean of fewer is no finding."""
+
+_DERIVED = {
+    **dict.fromkeys(("relevant", "relevant_band", "judged"), "qrels"),
+    **dict.fromkeys(("words", "length", "kind", "script", "language"), "qrels, topics=texts"),
+    **dict.fromkeys(("frequency", "traffic_share"), "qrels, traffic=counts"),
+    **dict.fromkeys(("freshness", "freshness_band"), "qrels, documents=dates"),
+    "novelty": "qrels, seen=queries",
+    "first_relevant": "qrels, run=baseline",
+}  # what `judged.slicing.derived.derive` makes them of
 
 _MANY = 12  # values: a text with more makes no slices, a number with more is cut into thirds
 
@@ -214,6 +224,21 @@ def slice_topics(
     return _sliced(tuple(made), known)
 
 
+def slicing_given(given: Any) -> Slicing:
+    """Refuse what is no `Slicing`, such as the name of an attribute.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if not isinstance(given, Slicing):
+        raise InputError(
+            f"{given!r:.60} is no slicing of topics", fix='make one: slice_topics(attributes, "kind"), say'
+        )
+    return given
+
+
 def slices_of(data: Any, minimum: int = MINIMUM) -> tuple[Slice, ...]:
     """Take slices, or dicts of their fields.
 
@@ -275,11 +300,11 @@ def _slice(data: Any, minimum: int) -> Slice:
 
 def _by_value(known: Attributes, name: str, minimum: int) -> list[Slice]:
     """Make one slice a value of an attribute, or thirds of a number."""
-    column = known.column(name)
+    column = _column(known, name)
     values = [value for value in column.to_pylist() if value is not None]
     if not values:
         raise InputError(f"no topic has a value of {name}", fix="check that both files use the same query ids")
-    distinct = sorted(set(values))
+    distinct = in_order(name, list(set(values))) if str(column.type) == "string" else sorted(set(values))
     if str(column.type) == "double" and len(distinct) > _MANY:
         made = _thirds(name, np.array(values), minimum)
     elif len(distinct) > _MANY:
@@ -294,6 +319,17 @@ def _by_value(known: Attributes, name: str, minimum: int) -> list[Slice]:
     if len(values) < len(known):
         made.append(Slice(f"{name} missing", f"missing({name_in(name)})", minimum))
     return made
+
+
+def _column(known: Attributes, name: str) -> Any:
+    """Give the values of an attribute; say of one that could be derived how."""
+    try:
+        return known.column(name)
+    except InputError as error:
+        source = _DERIVED.get(name)
+        if source is None:
+            raise
+        raise InputError(error.problem, fix=f"make it: derive({source}, attributes=...)", path=error.path) from None
 
 
 def _thirds(name: str, values: np.ndarray[Any, np.dtype[np.float64]], minimum: int) -> list[Slice]:

@@ -9,18 +9,19 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from judged.diagnosis.diff.sentences import sentences, topic_sentence
 from judged.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.diagnosis.diff.result import Diff, DiffRow, TopicDiff
+    from judged.diagnosis.diff.rows import DiffRow, DiffTable, TopicRows
 
 _WIDTH = 100  # where none is given
 _LEAST = 28  # of one column; what is narrower is shown as a table
 _PROSE = 100
-_SIGNS = {"up": "↑", "down": "↓", "new": "+", "gone": "-", "same": "="}
-_ASCII = {"up": "^", "down": "v", "new": "+", "gone": "-", "same": "="}
+_SIGNS = {"up": "↑", "down": "↓", "new": "+", "gone": "x", "same": "="}  # "-" is for what is not judged
+_ASCII = {"up": "^", "down": "v", "new": "+", "gone": "x", "same": "="}
 _SHORT = 70  # characters of a text in a table
 
 
@@ -53,11 +54,11 @@ class _Style:
         return text.encode("ascii", "replace").decode() if self.ascii_only else text
 
 
-def text(found: Diff, *, width: int | None, colour: bool, ascii_only: bool) -> str:
+def text(found: DiffTable, *, width: int | None, colour: bool, ascii_only: bool) -> str:
     """Write a block a topic: scores, sentence, and the lists in two columns."""
     style = _Style(colour, ascii_only, found.grades)
     wide = width or _WIDTH
-    blocks = ["\n".join(_wrapped(style.plain(one), wide) for one in found.sentences)]
+    blocks = ["\n".join(_wrapped(style.plain(one), wide) for one in sentences(found))]
     if len(found.topics) > 1:
         blocks.append(topics_table(found).text(width=wide))
     blocks += [_topic_block(one, style, wide) for one in found.topics]
@@ -75,24 +76,24 @@ def _legend(style: _Style) -> str:
     )
 
 
-def _topic_block(one: TopicDiff, style: _Style, width: int) -> str:
+def _topic_block(one: TopicRows, style: _Style, width: int) -> str:
     head = f"topic {one.query_id}" + (f": {one.query}" if one.query else "")
     lines = [style.painted(_cut(style.plain(head), width, style), "1")]
     lines += [_score_line(one, at) for at in range(len(one.scores))]
-    lines.append(_wrapped(style.plain(one.sentence), width))
+    lines.append(_wrapped(style.plain(topic_sentence(one)), width))
     if one.rows:
         lines += _columns(one, style, width)
     return "\n".join(lines)
 
 
-def _score_line(one: TopicDiff, at: int) -> str:
+def _score_line(one: TopicRows, at: int) -> str:
     pair, (first, second) = one.scores[at], one.runs
     if math.isnan(pair.difference):
         return f"{pair.measure}: no score"
     return f"{pair.measure}: {first} {pair.first:.4f}, {second} {pair.second:.4f} ({pair.difference:+.4f})"
 
 
-def _columns(one: TopicDiff, style: _Style, width: int) -> list[str]:
+def _columns(one: TopicRows, style: _Style, width: int) -> list[str]:
     """Write both lists beside each other, rank by rank; one below the other where there is no room."""
     beside = (width - 3) // 2 >= _LEAST
     column = (width - 3) // 2 if beside else width
@@ -133,7 +134,7 @@ def _name(row: DiffRow) -> str:
     return row.text if row.text.startswith(row.doc_id) else f"{row.doc_id}  {row.text}"
 
 
-def topics_table(found: Diff) -> Table:
+def topics_table(found: DiffTable) -> Table:
     """Lay out a row a topic: both scores by the first measure, and what moved."""
     queries = any(one.query for one in found.topics)
     header = ("query_id", *(("query",) if queries else ()), *found.runs, "difference", "up/down/new/gone")
@@ -150,7 +151,7 @@ def topics_table(found: Diff) -> Table:
     return Table(header, rows, labels=2 if queries else 1)
 
 
-def documents_table(one: TopicDiff) -> Table:
+def documents_table(one: TopicRows) -> Table:
     """Lay out a row a document: both ranks, how it moved, grade, and what it adds to the difference."""
     adds = bool(one.rows) and one.rows[0].changes[:1] != (None,)
     texts = any(row.text for row in one.rows)
@@ -169,7 +170,7 @@ def documents_table(one: TopicDiff) -> Table:
     return Table(tuple(header), rows, labels=2 if texts else 1)
 
 
-def long_table(found: Diff) -> Table:
+def long_table(found: DiffTable) -> Table:
     """Lay out a row a topic and document, in full precision."""
     header = ("query_id", "doc_id", "first_rank", "second_rank", "moved", "places", "grade")
     rows = tuple(
@@ -188,14 +189,14 @@ def long_table(found: Diff) -> Table:
     return Table((*header, *(f"adds to {name}" for name in found.measures)), rows, labels=2)
 
 
-def markdown(found: Diff) -> str:
+def markdown(found: DiffTable) -> str:
     """Write a table of topics, and a table of documents for each."""
-    blocks = [f"## {found.runs[0]} and {found.runs[1]}, side by side", *found.sentences]
+    blocks = [f"## {found.runs[0]} and {found.runs[1]}, side by side", *sentences(found)]
     if len(found.topics) > 1:
         blocks.append(topics_table(found).markdown())
     for one in found.topics:
         blocks.append(f"### Topic {one.query_id}" + (f": {one.query}" if one.query else ""))
-        blocks += ["  \n".join(_score_line(one, at) for at in range(len(one.scores))), one.sentence]
+        blocks += ["  \n".join(_score_line(one, at) for at in range(len(one.scores))), topic_sentence(one)]
         if one.rows:
             blocks.append(documents_table(one).markdown())
     return "\n\n".join(blocks)

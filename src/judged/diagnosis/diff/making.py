@@ -9,15 +9,17 @@ import numpy as np
 
 from judged.data import Qrels, Run
 from judged.data.texts import Texts
-from judged.diagnosis.diff.result import Diff, DiffRow, MeanPair, ScorePair, TopicDiff
+from judged.diagnosis.diff.result import Diff, TopicDiff
+from judged.diagnosis.diff.rows import DiffRow, MeanPair, ScorePair
 from judged.diagnosis.shares import shares
 from judged.diagnosis.topic_texts import topics_of
 from judged.errors import InputError
 from judged.evaluation import measures_of, runs_of
+from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
 from judged.judging import judge
 from judged.judging.align import align
 from judged.measures import aggregate
-from judged.stats.pairing import paired_differences
+from judged.stats.pairing import paired_differences, topics_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from judged.judging.align import Aligned
     from judged.measures import Measure
 
-_SHOWN = 5
-
 
 def diff(
     qrels: Any,
@@ -39,8 +39,8 @@ def diff(
     *,
     measure: Any = "nDCG@10",
     depth: int = 10,
-    topics: int = 5,
-    documents: Any = None,
+    show: int = 5,
+    docs: Any = None,
     queries: Any = None,
     ties: TiePolicy = "docid",
     precision: Precision = "double",
@@ -57,9 +57,9 @@ def diff(
         One measure or several; the first decides which topics are shown.
     depth
         How far down both lists are shown.
-    topics
+    show
         How many topics are shown each way where none is named.
-    documents
+    docs
         Titles or texts of documents: `Texts`, a path (JSONL, CSV, TSV, Parquet), or ``{doc_id: text}``.
     queries
         Texts of topics: `Topics`, a path, or ``{query_id: text}``.
@@ -86,15 +86,18 @@ def diff(
     >>> [round(row.changes[0], 3) for row in found.topics[0].rows]  # 3/log2(2) - 3/log2(3), over the ideal of 3.631
     [0.305, -0.102, 0.0, 0.0]
     """
-    if depth < 1 or topics < 1:
-        raise InputError(f"a depth of {depth} and {topics} topics show nothing", fix="give whole numbers from 1")
+    if depth < 1 or show < 1:
+        raise InputError(f"a depth of {depth} and {topics_text(show)} show nothing", fix="give whole numbers from 1")
     judgments = Qrels.of(qrels)
     runs = _two(first, second)
     measures = measures_of(measure)
     lists = [judge(judgments, run, ties=ties, precision=precision) for run in runs]
+    for judged in lists:
+        refuse_foreign(judged)
+    rests = provenance_of_lists(lists, measures)
     values = np.array([[one(judged) for one in measures] for judged in lists])
     named = None if topic is None else [topic] if isinstance(topic, str) else [str(one) for one in topic]
-    chosen = _extremes(lists[0].query_ids, values, measures[0], topics) if named is None else _known(lists[0], named)
+    chosen = _extremes(lists[0].query_ids, values, measures[0], show) if named is None else _known(lists[0], named)
     both = align(*runs, ties=ties, precision=precision)
     texts = None if queries is None else topics_of(queries)
     made = tuple(_topic_diff(lists, measures, values[:, :, at], both, at, depth, texts) for at in chosen)
@@ -103,21 +106,22 @@ def diff(
         runs=(runs[0].name, runs[1].name),
         measures=tuple(map(str, measures)),
         means=tuple(_mean_pair(one, values[:, row]) for row, one in enumerate(measures)),
-        topics=_captioned(made, documents),
+        topics=_captioned(made, docs),
         depth=depth,
         named=named is not None,
         grades=(float(grades.min()), float(grades.max())),
         ranking=both.ranking,
-        warnings=_warnings(lists),
+        provenance=rests,
+        warnings=rests.warnings,
     )
 
 
-def _captioned(topics: Sequence[TopicDiff], documents: Any) -> tuple[TopicDiff, ...]:
+def _captioned(topics: Sequence[TopicDiff], docs: Any) -> tuple[TopicDiff, ...]:
     """Give titles, or texts, to the documents that are shown."""
-    if documents is None:
+    if docs is None:
         return tuple(topics)
     wanted = {row.doc_id for one in topics for row in one.rows}
-    texts = Texts.of(documents, wanted)
+    texts = Texts.of(docs, wanted)
     return tuple(one.with_texts({doc: texts.caption(doc) for doc in wanted}) for one in topics)
 
 
@@ -226,18 +230,3 @@ def _below(pair: ScorePair, changes: Sequence[float | None]) -> float | None:
         return None
     rest = pair.difference - sum(known)
     return 0.0 if abs(rest) < 1e-9 else rest
-
-
-def _warnings(lists: Sequence[Judged]) -> tuple[str, ...]:
-    made: list[str] = []
-    for judged in lists:
-        if not judged.present.any():
-            raise InputError(
-                f"{judged.run.name} has no topic in common with the qrels",
-                fix="check that both files use the same query ids",
-                path=judged.run.where,
-            )
-        missing = int(np.count_nonzero(judged.returned == 0))
-        if missing:
-            made.append(f"{judged.run.name} returned nothing for {missing} of {len(judged)} topics; they score 0")
-    return tuple(made)

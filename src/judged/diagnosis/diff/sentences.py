@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from judged.stats.pairing import topics_text
 
 if TYPE_CHECKING:
-    from judged.diagnosis.diff.result import Diff, DiffRow, MeanPair, TopicDiff
+    from judged.diagnosis.diff.rows import DiffRow, DiffTable, MeanPair, TopicRows
 
 _FOR, _AGAINST = 3, 2  # documents that are named
 
 
-def sentences(found: Diff) -> tuple[str, ...]:
+def sentences(found: DiffTable) -> tuple[str, ...]:
     """Say how the runs differ over all topics, and what is shown of it."""
     made = [_over_all(found, one) for one in found.means]
     made[-1] += " Whether that could be luck, 'judged compare' tells."
@@ -22,13 +22,15 @@ def sentences(found: Diff) -> tuple[str, ...]:
         made.append(
             f"Shown are the topics that differ most by {found.measures[0]}: {counts[0]} for {found.runs[1]},"
             f" {counts[1]} against it. They are the extremes, not the typical case."
+            if len(found.topics) > 1
+            else f"Shown is the only topic that differs by {found.measures[0]}."
         )
     elif not found.topics:
         made.append(f"No topic differs by {found.measures[0]}: there is nothing to show.")
     return tuple(made)
 
 
-def _over_all(found: Diff, one: MeanPair) -> str:
+def _over_all(found: DiffTable, one: MeanPair) -> str:
     first, second = found.runs
     n = one.better + one.worse + one.same
     return (
@@ -38,7 +40,7 @@ def _over_all(found: Diff, one: MeanPair) -> str:
     )
 
 
-def topic_sentence(one: TopicDiff) -> str:
+def topic_sentence(one: TopicRows) -> str:
     """Say what changed on a topic, and which documents made the difference."""
     pair = one.scores[0]
     second = one.runs[1]
@@ -54,7 +56,7 @@ def topic_sentence(one: TopicDiff) -> str:
     return f"{head}{_why(one)}. {_moves(one)}".strip()
 
 
-def _why(one: TopicDiff) -> str:
+def _why(one: TopicRows) -> str:
     """Name the documents that add most to the difference, and those that take most from it."""
     sign = 1 if one.scores[0].difference > 0 else -1
     known = [(row.changes[0], row) for row in one.rows if row.changes and row.changes[0]]
@@ -76,7 +78,7 @@ def _named(change: float, row: DiffRow) -> str:
     return f"{row.doc_id} (grade {row.shown_grade}) {ranks}, {change:+.4f}"
 
 
-def _moves(one: TopicDiff) -> str:
+def _moves(one: TopicRows) -> str:
     """Count what moved, and what is unjudged."""
     known = one.counts
     moved = [f"{known[way]} {way}" for way in ("up", "down", "new", "gone") if known[way]]

@@ -9,13 +9,13 @@ import numpy as np
 from judged.charting import PALETTE, altair, axis_of, even, themed
 
 if TYPE_CHECKING:
-    from judged.diagnosis.disagreement.result import Disagreement
+    from judged.diagnosis.disagreement.sides import TwoSides
 
 _KINDS = ("opposite sides", "the same side", "one sees no difference")
 _ROOM = (0.2, 0.1)  # of the largest difference: what a name covers, across and up
 
 
-def chart(found: Disagreement, width: int, height: int) -> Any:
+def chart(found: TwoSides, width: int, height: int) -> Any:
     """Draw every topic: in two of the four quarters the measures prefer different systems."""
     alt = altair()
     named = _apart(found)
@@ -66,7 +66,7 @@ def chart(found: Disagreement, width: int, height: int) -> Any:
     return themed(alt.layer(*layers).properties(width=width, height=height, title=title))
 
 
-def _apart(found: Disagreement) -> set[str]:
+def _apart(found: TwoSides) -> set[str]:
     """Choose the topics whose names do not cover one another: of two that would, the one that pulls more."""
     room = [share * max(abs(one.differences[at]) for one in found.topics) for at, share in enumerate(_ROOM)]
     kept: dict[str, tuple[float, float]] = {}

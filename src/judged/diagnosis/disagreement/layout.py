@@ -7,18 +7,18 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from judged.comparison.marks import fixed
-from judged.diagnosis.disagreement.result import SIGNS
+from judged.diagnosis.disagreement.sides import SIGNS
 from judged.stats.pairing import topics_text
 from judged.tables import Table
 
 if TYPE_CHECKING:
-    from judged.diagnosis.disagreement.result import Disagreement, MeanSide, SliceDisagreement, TopicDisagreement
+    from judged.diagnosis.disagreement.sides import MeanSide, SliceDisagreement, TopicDisagreement, TwoSides
 
 _PROSE = 100
 _QUERY = 40
 
 
-def sentences(found: Disagreement) -> tuple[str, ...]:
+def sentences(found: TwoSides) -> tuple[str, ...]:
     """Say what the measures disagree on, what it rests on, and how often topics do."""
     one, two = found.means
     made = [_all_systems(found)] if found.orders is not None else []
@@ -34,7 +34,7 @@ def sentences(found: Disagreement) -> tuple[str, ...]:
     return tuple(made)
 
 
-def _all_systems(found: Disagreement) -> str:
+def _all_systems(found: TwoSides) -> str:
     agreed = found.orders
     if agreed is None:
         return ""
@@ -45,7 +45,7 @@ def _all_systems(found: Disagreement) -> str:
     )
 
 
-def _mean(found: Disagreement, one: MeanSide) -> str:
+def _mean(found: TwoSides, one: MeanSide) -> str:
     first, second = found.systems
     many = f" ({abs(one.in_errors):.1f} standard errors)" if not math.isnan(one.in_errors) else ""
     if one.side == 0:
@@ -54,7 +54,7 @@ def _mean(found: Disagreement, one: MeanSide) -> str:
     return f"{one.measure} prefers {winner} to {loser} by {fixed(abs(one.difference), 4)}{many}"
 
 
-def _verdict(found: Disagreement) -> str:
+def _verdict(found: TwoSides) -> str:
     if found.opposite:
         count = found.rests_on or 0
         which = "it" if count == 1 else "those that pull most"  # fewer, chosen otherwise, may do as well
@@ -62,15 +62,27 @@ def _verdict(found: Disagreement) -> str:
             f"It rests on {topics_text(count)}{'' if count == 1 else ' or fewer'}: without {which} the means no longer"
             " disagree."
         )
-        weak = all(not abs(one.in_errors) >= 2 for one in found.means)
-        luck = " Neither difference is twice its standard error: both may be luck of the topics." if weak else ""
-        return f"The means disagree. {rests}{luck}"
+        return f"The means disagree. {rests}{_luck(found)}"
+    if found.identical:
+        return "They have the same scores on every topic: there is nothing to disagree on."
+    if not any(one.side for one in found.means):
+        return "The means do not disagree: neither sees a difference."
     if 0 in {one.side for one in found.means}:
         return "The means do not disagree: one sees no difference."
     return "The means agree on the better system."
 
 
-def _topics(found: Disagreement) -> str:
+def _luck(found: TwoSides) -> str:
+    """Say which differences are no more than the luck of the topics might make: measures part only if both are real."""
+    weak = [one for one in found.means if math.isnan(one.error) or abs(one.difference) < 2 * one.error]
+    if not weak:
+        return ""
+    if len(weak) == 2:
+        return " Neither difference is twice its standard error: both may be luck of the topics."
+    return f" The difference in {weak[0].measure} is not twice its standard error: it may be luck of the topics."
+
+
+def _topics(found: TwoSides) -> str:
     table = found.agreement
     same, opposite = table[0][0] + table[2][2], table[0][2] + table[2][0]
     neither, n = table[1][1], len(found.topics)
@@ -81,7 +93,7 @@ def _topics(found: Disagreement) -> str:
     )
 
 
-def agreement_table(found: Disagreement) -> Table:
+def agreement_table(found: TwoSides) -> Table:
     """Lay out how many topics are up, same or down by both measures: up is where the second system is better."""
     one, two = found.measures
     rows = tuple(
@@ -93,7 +105,7 @@ def agreement_table(found: Disagreement) -> Table:
     return Table(header, (*rows, ("all", *total, str(len(found.topics)))))
 
 
-def causes_table(found: Disagreement) -> Table:
+def causes_table(found: TwoSides) -> Table:
     """Lay out the topics that pull the means apart most: differences by both measures, and the pull."""
     queries = any(one.query for one in found.causes)
     header = ("query_id", *(("query",) if queries else ()), *found.measures, "pull")
@@ -109,7 +121,7 @@ def causes_table(found: Disagreement) -> Table:
     return Table(header, rows, labels=2 if queries else 1)
 
 
-def slice_table(found: Disagreement) -> Table:
+def slice_table(found: TwoSides) -> Table:
     """Lay out a row a slice: differences by both measures, and on how many topics they part."""
     rows = tuple(
         (one.name, str(one.n), *_slice_cells(found, one), str(one.same), str(one.opposite)) for one in found.slices
@@ -118,7 +130,7 @@ def slice_table(found: Disagreement) -> Table:
     return Table(header, rows)
 
 
-def _slice_cells(found: Disagreement, one: SliceDisagreement) -> tuple[str, str, str]:
+def _slice_cells(found: TwoSides, one: SliceDisagreement) -> tuple[str, str, str]:
     if one.means is None:
         return "-", "-", "-"
     gaps = [fixed(side.difference, 4, "+") for side in one.means]
@@ -129,7 +141,7 @@ def _slice_cells(found: Disagreement, one: SliceDisagreement) -> tuple[str, str,
     return gaps[0], gaps[1], first if first == second else f"{first} / {second}"
 
 
-def long_table(found: Disagreement) -> Table:
+def long_table(found: TwoSides) -> Table:
     """Lay out every topic in full precision."""
     first, second = found.systems
     header = ["query_id"]
@@ -143,9 +155,9 @@ def long_table(found: Disagreement) -> Table:
     return Table((*header, "pull", "reasons"), rows)
 
 
-def text(found: Disagreement, *, width: int | None) -> str:
+def text(found: TwoSides, *, width: int | None) -> str:
     """Write what was found, the table of signs, and the topics that cause it with their reasons."""
-    blocks = ["\n".join(_wrapped(one, width) for one in found.sentences)]
+    blocks = ["\n".join(_wrapped(one, width) for one in sentences(found))]
     blocks.append(f"{_wrapped(_signs(found), width)}\n{agreement_table(found).text(width=width)}")
     if found.slices:
         blocks.append(slice_table(found).text(width=width))
@@ -156,18 +168,18 @@ def text(found: Disagreement, *, width: int | None) -> str:
     return "\n\n".join(blocks)
 
 
-def _signs(found: Disagreement) -> str:
+def _signs(found: TwoSides) -> str:
     return f"Topics on which {found.systems[1]} is better than {found.systems[0]} (up), the same, or worse (down):"
 
 
-def _heading(found: Disagreement) -> str:
+def _heading(found: TwoSides) -> str:
     return (
         f"Topics that pull the means apart most ({found.systems[1]} minus {found.systems[0]}; pull in standard errors"
         " of the means):"
     )
 
 
-def _why(found: Disagreement, one: TopicDisagreement) -> list[str]:
+def _why(found: TwoSides, one: TopicDisagreement) -> list[str]:
     head = f"{one.query_id}: {one.query}" if one.query else one.query_id
     lines = [f"- {reason.text}." for reason in one.reasons]
     if one.sides[0] == one.sides[1]:
@@ -177,10 +189,10 @@ def _why(found: Disagreement, one: TopicDisagreement) -> list[str]:
     return [head, *(lines or ["- None of the kinds of reasons that are looked for applies."])]
 
 
-def markdown(found: Disagreement) -> str:
+def markdown(found: TwoSides) -> str:
     """Write the same as Markdown."""
     one, two = found.measures
-    blocks = [f"## {one} and {two} on {found.systems[0]} and {found.systems[1]}", *found.sentences]
+    blocks = [f"## {one} and {two} on {found.systems[0]} and {found.systems[1]}", *sentences(found)]
     blocks += [_signs(found), agreement_table(found).markdown()]
     if found.slices:
         blocks.append(slice_table(found).markdown())

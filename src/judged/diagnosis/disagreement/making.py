@@ -18,6 +18,7 @@ from judged.diagnosis.topic_texts import topics_of
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
 from judged.judging import Returned, judge
+from judged.slicing.slices import slicing_given
 from judged.stats.pairing import paired_differences, spread
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def _slices(
 ) -> tuple[SliceDisagreement, ...]:
     if slicing is None:
         return ()
-    over = slicing.over([table.query_ids[at] for at in kept])
+    over = slicing_given(slicing).over([table.query_ids[at] for at in kept])
     made: list[SliceDisagreement] = []
     for one, mask in zip(over.slices, over.members, strict=True):
         inside = gaps[:, mask]

@@ -134,11 +134,14 @@ def _across(case: Case) -> Reason | None:
     docs = found[near.side > 0]
     if not case.sees(near, winner, docs):
         return None
-    rest = "looks at both places" if case.ordered(deep) else f"counts {_them(abs(more))} in both lists"
-    rest = rest if case.sees(deep, winner, docs) else f"does not look at {_them(abs(more))}"
+    count, back = len(docs), len(found[near.side < 0])
+    rest = "looks at both places" if case.ordered(deep) else f"counts {_them(count)} in both lists"
+    rest = rest if case.sees(deep, winner, docs) else f"does not look at {_them(count)}"
+    rest = "looks at the first relevant document alone" if case.only_first(deep) else rest
     text = (
-        f"{_documents(abs(more), 'relevant')} of the first {near.depth} of {winner.name} {_stand(abs(more))} below that"
-        f" in {loser.name}: {near.name} sees the step, {deep.name} {rest}"
+        f"{_documents(count, 'relevant')} of the first {near.depth} of {winner.name} {_stand(count)} below that"
+        f" in {loser.name}{f', {back} the other way round' if back else ''}: {near.name} sees the step, {deep.name}"
+        f" {rest}"
     )
     return Reason("across the cutoff", near.name, winner.name, tuple(docs), text)
 

@@ -2,229 +2,51 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from judged.stats.pairing import ROUNDING, plain
+from judged.diagnosis.disagreement.chart import chart
+from judged.diagnosis.disagreement.document import document
+from judged.diagnosis.disagreement.layout import (
+    agreement_table,
+    causes_table,
+    long_table,
+    markdown,
+    sentences,
+    slice_table,
+    text,
+)
+from judged.diagnosis.disagreement.sides import SIGNS, MeanSide, SliceDisagreement, TopicDisagreement, TwoSides
 
 if TYPE_CHECKING:
-    from judged.comparison import OrderAgreement
-    from judged.diagnosis.disagreement.reasons import Reason
-    from judged.evaluation import Scores
     from judged.tables import Table
 
-SIGNS = ("up", "same", "down")
-
-
-@dataclass(frozen=True)
-class MeanSide:
-    """One measure's view of the second system against the first.
-
-    Attributes
-    ----------
-    measure : str
-    n : int
-        Topics with a score for both by both measures.
-    difference : float
-        Mean of second minus first.
-    error : float
-        Its standard error; NaN for fewer than two topics.
-    better, worse : int
-        Topics on which the second is better, or worse.
-    lower_is_better : bool
-    """
-
-    measure: str
-    n: int
-    difference: float
-    error: float
-    better: int
-    worse: int
-    lower_is_better: bool = False
-
-    @property
-    def side(self) -> int:
-        """1 where the measure prefers the second system, -1 the first, 0 neither."""
-        if abs(self.difference) <= ROUNDING:
-            return 0
-        return 1 if (self.difference > 0) != self.lower_is_better else -1
-
-    @property
-    def in_errors(self) -> float:
-        """The difference in standard errors; NaN where there is none."""
-        return self.difference / self.error if self.error > 0 else math.nan
-
-
-@dataclass(frozen=True)
-class TopicDisagreement:
-    """One topic under both measures.
-
-    Attributes
-    ----------
-    query_id, query : str
-    scores : ((float, float), (float, float))
-        For each measure, the scores of the first and the second system.
-    lower_is_better : (bool, bool)
-    pull : float
-        How far the topic pulls the two mean differences apart, each in units of its standard error: in the direction
-        in which they lie apart. Over all topics, pulls add up to the distance of the two.
-    reasons : tuple of Reason
-        What the measures see there, where it was looked into.
-    """
-
-    query_id: str
-    query: str
-    scores: tuple[tuple[float, float], tuple[float, float]]
-    lower_is_better: tuple[bool, bool]
-    pull: float
-    reasons: tuple[Reason, ...] = ()
-
-    @property
-    def differences(self) -> tuple[float, float]:
-        """Second minus first, by each measure."""
-        (a, b), (c, d) = self.scores
-        return b - a, d - c
-
-    @property
-    def sides(self) -> tuple[int, int]:
-        """Which system each measure prefers here: 1 for the second, -1 for the first, 0 for neither."""
-        one, two = (self._side(at) for at in (0, 1))
-        return one, two
-
-    def _side(self, at: int) -> int:
-        gap, largest = self.differences[at], max(map(abs, self.scores[at]))
-        if abs(gap) <= ROUNDING * largest:
-            return 0
-        return 1 if (gap > 0) != self.lower_is_better[at] else -1
-
-    @property
-    def opposite(self) -> bool:
-        """Whether the measures prefer different systems."""
-        return self.sides[0] * self.sides[1] < 0
-
-
-@dataclass(frozen=True)
-class SliceDisagreement:
-    """One slice under both measures; `means` is None for a slice without topics."""
-
-    name: str
-    n: int
-    small: bool
-    means: tuple[MeanSide, MeanSide] | None
-    opposite: int
-    same: int
+__all__ = ["SIGNS", "Disagreement", "MeanSide", "SliceDisagreement", "TopicDisagreement"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Disagreement:
-    """Two systems as two measures see them.
-
-    Attributes
-    ----------
-    scores : Scores
-        Of all systems, by the two measures.
-    systems : (str, str)
-        The first and the second; differences are second minus first.
-    means : (MeanSide, MeanSide)
-        One a measure.
-    topics : tuple of TopicDisagreement
-        All topics, those that pull the means apart most first.
-    shown : int
-        How many of them are shown.
-    slices : tuple of SliceDisagreement
-    orders : OrderAgreement or None
-        How alike the measures order all systems, where there are three or more.
-    chosen : bool
-        Whether the two systems were picked as those that the measures pull apart most.
-    direction : int
-        1 where the first measure leans more to the second system than the second measure does, -1 otherwise.
-    with_reasons : bool
-        Whether there were judged lists to look into.
-    warnings : tuple of str
-    """
-
-    scores: Scores
-    systems: tuple[str, str]
-    means: tuple[MeanSide, MeanSide]
-    topics: tuple[TopicDisagreement, ...]
-    shown: int
-    slices: tuple[SliceDisagreement, ...] = ()
-    orders: OrderAgreement | None = None
-    chosen: bool = False
-    direction: int = 1
-    with_reasons: bool = True
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def measures(self) -> tuple[str, str]:
-        """The names of the measures."""
-        return self.means[0].measure, self.means[1].measure
-
-    @property
-    def differences(self) -> tuple[float, float]:
-        """Second system minus first, by each measure."""
-        return self.means[0].difference, self.means[1].difference
-
-    @property
-    def opposite(self) -> bool:
-        """Whether the means prefer different systems."""
-        return self.means[0].side * self.means[1].side < 0
-
-    @property
-    def agreement(self) -> tuple[tuple[int, ...], ...]:
-        """Topics by both measures: rows the first measure, columns the second; each up, same, down."""
-        signs = [one.sides for one in self.topics]
-        ways = (1, 0, -1)
-        return tuple(tuple(sum(pair == (row, column) for pair in signs) for column in ways) for row in ways)
-
-    @property
-    def causes(self) -> tuple[TopicDisagreement, ...]:
-        """The topics that pull the means apart most, as many as are shown."""
-        return tuple(one for one in self.topics[: self.shown] if one.pull > 0)
-
-    @property
-    def rests_on(self) -> int | None:
-        """How many of the topics that pull most must be left out for the means to agree; None if they do agree."""
-        if not self.opposite:
-            return None
-        turned = np.array([[-1.0 if less else 1.0 for less in one.lower_is_better] for one in self.topics])
-        gaps = np.array([one.differences for one in self.topics]) * turned
-        rest = np.cumsum(gaps[::-1], axis=0)[::-1][1:]  # what is left without the first one, two, ... topics
-        agree = np.flatnonzero((np.abs(rest) <= ROUNDING).any(axis=1) | (rest[:, 0] * rest[:, 1] > 0))
-        return int(agree[0]) + 1 if len(agree) else len(self.topics)
+class Disagreement(TwoSides):
+    """Two systems as two measures see them: its attributes, and its ways to numbers, are those of `TwoSides`."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Say what the measures disagree on, what it rests on, and why."""
-        from judged.diagnosis.disagreement.layout import sentences
-
         return sentences(self)
 
     def table(self) -> Table:
         """Lay out the topics that cause the disagreement."""
-        from judged.diagnosis.disagreement.layout import causes_table
-
         return causes_table(self)
 
     def agreement_table(self) -> Table:
         """Lay out how many topics are up, same or down by both measures."""
-        from judged.diagnosis.disagreement.layout import agreement_table
-
         return agreement_table(self)
 
     def slice_table(self) -> Table:
         """Lay out a row a slice."""
-        from judged.diagnosis.disagreement.layout import slice_table
-
         return slice_table(self)
 
     def long_table(self) -> Table:
         """Lay out every topic in full precision: for CSV."""
-        from judged.diagnosis.disagreement.layout import long_table
-
         return long_table(self)
 
     def chart(self, *, width: int = 420, height: int = 360) -> Any:
@@ -235,49 +57,19 @@ class Disagreement:
         MissingExtraError
             If altair is not installed.
         """
-        from judged.diagnosis.disagreement.chart import chart
-
         return chart(self, width, height)
 
     def text(self, *, width: int | None = None) -> str:
         """Write for a terminal."""
-        from judged.diagnosis.disagreement.layout import text
-
         return text(self, width=width)
 
     def markdown(self) -> str:
         """Write as Markdown."""
-        from judged.diagnosis.disagreement.layout import markdown
-
         return markdown(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, ready for JSON."""
-        return {
-            "systems": list(self.systems),
-            "chosen": self.chosen,
-            "measures": [plain(one) | {"in_errors": plain(one.in_errors)} for one in self.means],
-            "opposite": self.opposite,
-            "rests_on": self.rests_on,
-            "agreement": {
-                row: dict(zip(SIGNS, counts, strict=True)) for row, counts in zip(SIGNS, self.agreement, strict=True)
-            },
-            "orders": None if self.orders is None else self.orders.to_dict(),
-            "topics": [
-                {
-                    "query_id": one.query_id,
-                    **({"query": one.query} if one.query else {}),
-                    "scores": {name: list(pair) for name, pair in zip(self.measures, one.scores, strict=True)},
-                    "differences": list(one.differences),
-                    "pull": one.pull,
-                    "reasons": [reason.to_dict() for reason in one.reasons],
-                }
-                for one in self.topics
-            ],
-            "slices": [plain(one) for one in self.slices],
-            "sentences": list(self.sentences),
-            "warnings": list(self.warnings),
-        }
+        return document(self)
 
     def __repr__(self) -> str:
         return "\n".join([self.text(), *(f"warning: {text}" for text in self.warnings)])

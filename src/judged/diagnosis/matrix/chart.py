@@ -13,8 +13,8 @@ from judged.diagnosis.matrix.points import BOTH, COVERAGE, HEALTHY, OPEN, RANKIN
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.charting import Scale
-    from judged.diagnosis.matrix.making import Matrix
     from judged.diagnosis.matrix.points import Point
+    from judged.diagnosis.matrix.two_measures import TwoMeasures
 
 _COLUMNS = 2
 _GREY = "#7F7F7F"
@@ -27,7 +27,7 @@ _LINE = 15.0  # pixels from one name to the next
 _FAR = 0.6  # along the axis: names of points beyond stand to their left
 
 
-def chart(found: Matrix, run: str | None, width: int, height: int) -> Any:
+def chart(found: TwoMeasures, run: str | None, width: int, height: int) -> Any:
     """Draw one run, or all of them side by side on the same axes."""
     alt = altair()
     runs = list(found.scores.run_names) if run is None else [run]
@@ -52,7 +52,7 @@ def _single(alt: Any, title: Any, run: str) -> Any:
     return alt.TitleParams(f"{run}: {title.text}", subtitle=title.subtitle, anchor="start", frame="group")
 
 
-def _scale(found: Matrix, axis: int) -> Scale:
+def _scale(found: TwoMeasures, axis: int) -> Scale:
     """Make an axis that holds every point, the cut, and the measure's whole range where it has one."""
     known = (found.x, found.y)[axis].properties
     values = [found.values(run)[axis] for run in found.scores.run_names]
@@ -60,7 +60,7 @@ def _scale(found: Matrix, axis: int) -> Scale:
     return even(np.concatenate([*values, [found.cuts[axis]], ends]), 5)
 
 
-def _panel(alt: Any, found: Matrix, run: str, scales: tuple[Scale, Scale], classes: list[str], height: int) -> Any:
+def _panel(alt: Any, found: TwoMeasures, run: str, scales: tuple[Scale, Scale], classes: list[str], height: int) -> Any:
     across, up = scales
     points = [point for point in found.points if point.run == run and not math.isnan(point.x.value)]
     x, y = _encoded(alt, "x", str(found.x), across), _encoded(alt, "y", str(found.y), up)
@@ -76,7 +76,7 @@ def _encoded(alt: Any, channel: str, title: str, scale: Scale) -> Any:
     return kind(f"{channel}:Q", title=title, scale=bounds, axis=axis_of(alt, scale, labelFlush=False))
 
 
-def _cuts(alt: Any, found: Matrix) -> Any:
+def _cuts(alt: Any, found: TwoMeasures) -> Any:
     lines = []
     for name, value in zip("xy", found.cuts, strict=True):
         base = alt.Chart(alt.InlineData(values=[{name: value}])).mark_rule(strokeDash=[5, 4], color=_GREY)
@@ -102,7 +102,7 @@ def _corners(alt: Any, across: Scale, up: Scale) -> Any:
     return alt.layer(*made)
 
 
-def _topics(alt: Any, found: Matrix, run: str, x: Any, y: Any) -> Any:
+def _topics(alt: Any, found: TwoMeasures, run: str, x: Any, y: Any) -> Any:
     values: Floats = found.values(run)
     rows = [
         {"x": float(values[0, at]), "y": float(values[1, at]), "query_id": query, "quadrant": name}

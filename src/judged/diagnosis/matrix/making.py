@@ -2,165 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judged.comparison.comparing import scores_of
-from judged.diagnosis.changes import Change, Quantity, compared, everywhere
-from judged.diagnosis.matrix.points import QUADRANTS, MatrixChoices, Point, points_of, topic_quadrants
-from judged.diagnosis.stages.tracing import one_measure
+from judged.data import Qrels
+from judged.diagnosis.changes import Quantity, compared, everywhere
+from judged.diagnosis.matrix.points import MatrixChoices, points_of
+from judged.diagnosis.matrix.result import Matrix
+from judged.diagnosis.stages.tracing import POSITIVE, one_measure
 from judged.errors import InputError, MeasureError
-from judged.evaluation import Scores
+from judged.evaluation import dialect_of
 from judged.measures import parse
+from judged.slicing.slices import slicing_given
 from judged.stats.discoveries import losers
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from judged._types import Bools, Floats
+    from judged.evaluation import Scores
     from judged.measures import Measure
     from judged.slicing.slices import Slicing
     from judged.stats.discoveries import Discoveries
-    from judged.tables import Table
+
+__all__ = ["Matrix", "performance_matrix"]
 
 _JUDGED = "Judged@10"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Matrix:
-    """Runs, slices and topics by two measures, against cuts that come from a baseline.
-
-    Attributes
-    ----------
-    scores : Scores
-        What it is made of.
-    x, y : Measure
-        The axes: of the candidates, and of the final ranking.
-    baseline : str
-        The run whose means over all topics are the cuts, and that the others are compared with.
-    cuts : (float, float)
-    given_cuts : bool
-        Whether the caller gave the cuts.
-    points : tuple of Point
-        Run by run: all topics, then each slice.
-    changes : tuple of Change
-        Of every other run against the baseline: all topics, then each slice; x, then y; corrected by Holm.
-    lost : dict
-        By run, then axis: the topics that lost against the baseline, with a declared rate of false findings.
-    slicing : Slicing or None
-    choices : MatrixChoices
-    warnings : tuple of str
-    """
-
-    scores: Scores
-    x: Measure
-    y: Measure
-    baseline: str
-    cuts: tuple[float, float]
-    given_cuts: bool
-    points: tuple[Point, ...]
-    changes: tuple[Change, ...]
-    lost: dict[str, dict[str, Discoveries]] = field(repr=False)
-    slicing: Slicing | None = field(repr=False)
-    choices: MatrixChoices
-    warnings: tuple[str, ...] = ()
-
-    def values(self, run: str) -> Floats:
-        """Give x and y of every topic: (2, T); NaN where a topic does not count.
-
-        Raises
-        ------
-        InputError
-            If there is no such run.
-        """
-        if run not in self.scores.run_names:
-            raise InputError(f"no run {run!r} here", fix=f"one of {', '.join(self.scores.run_names)}")
-        at = self.scores.run_names.index(run)
-        return self.scores.values[at][[self.scores.measure_names.index(str(one)) for one in (self.x, self.y)]]
-
-    def topics(self, run: str) -> tuple[str, ...]:
-        """Class every topic of a run by the cuts alone: T names; empty where a topic has no score.
-
-        Raises
-        ------
-        InputError
-            If there is no such run.
-        """
-        return topic_quadrants(self.values(run), self.cuts)
-
-    def counts(self, run: str) -> dict[str, int]:
-        """Count the topics of a run in each quadrant."""
-        found = Counter(self.topics(run))
-        return {name: found[name] for name in QUADRANTS}
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What may be concluded, and what not."""
-        from judged.diagnosis.matrix.sentences import sentences
-
-        return sentences(self)
-
-    def table(self) -> Table:
-        """Lay out one row a run and slice: both measures with intervals, and the quadrant."""
-        from judged.diagnosis.matrix.layout import points_table
-
-        return points_table(self)
-
-    def changes_table(self) -> Table:
-        """Lay out one row a run and slice: how much both measures changed against the baseline."""
-        from judged.diagnosis.matrix.layout import changes_table
-
-        return changes_table(self)
-
-    def topics_table(self, run: str | None = None) -> Table:
-        """Lay out one row a topic (and run): both measures, the quadrant, and how it changed."""
-        from judged.diagnosis.matrix.layout import topics_table
-
-        return topics_table(self, run)
-
-    def text(self, width: int | None = None, *, topics: bool = False) -> str:
-        """Write for a terminal; with ``topics``, every topic."""
-        from judged.diagnosis.matrix.sentences import text
-
-        return text(self, width, topics=topics)
-
-    def markdown(self, *, topics: bool = False) -> str:
-        """Write tables and sentences in Markdown."""
-        from judged.diagnosis.matrix.sentences import markdown
-
-        return markdown(self, topics=topics)
-
-    def csv(self) -> str:
-        """Write every topic in full precision."""
-        from judged.diagnosis.matrix.layout import topic_rows
-
-        return topic_rows(self).csv()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON."""
-        from judged.diagnosis.matrix.layout import document
-
-        return document(self)
-
-    def chart(self, run: str | None = None, *, width: int = 380, height: int = 380) -> Any:
-        """Draw topics, slices with their intervals, and the cuts: one run, or all side by side.
-
-        Raises
-        ------
-        InputError
-            If there is no such run.
-        MissingExtraError
-            If altair is not installed.
-        """
-        from judged.diagnosis.matrix.chart import chart
-
-        if run is not None:
-            self.values(run)
-        return chart(self, run, width, height)
-
-    def __repr__(self) -> str:
-        return "\n".join([self.text(), *(f"warning: {text}" for text in self.warnings)])
 
 
 def performance_matrix(
@@ -231,18 +98,22 @@ def performance_matrix(
     _check_axes(*axes)
     choices = MatrixChoices(level, rate, resamples, seed)
     wanted = None if runs is None else list(dict.fromkeys([*axes, parse(_JUDGED)]))
-    table = scores_of(scores, runs, wanted, policies)
+    judgments = None if runs is None else Qrels.of(scores)
+    table = scores_of(scores if judgments is None else judgments, runs, wanted, policies)
     names = table.run_names
     chosen = names[0] if baseline is None else baseline
     if chosen not in names:
         raise InputError(f"no run {chosen!r} to be the baseline", fix=f"one of {', '.join(names)}")
-    sliced = None if slicing is None else slicing.over(table.query_ids)
+    sliced = None if slicing is None else slicing_given(slicing).over(table.query_ids)
     where = everywhere(len(table.query_ids), sliced)
     values = {name: _columns(table, at, axes) for at, name in enumerate(names)}
     limits = _means(values[chosen]) if cuts is None else (float(cuts[0]), float(cuts[1]))
     if not all(map(np.isfinite, limits)):
         raise InputError(f"the cuts {limits} are no numbers", fix="give cuts=(x, y), or a baseline with scores")
     ranges = [_range(one) for one in axes]
+    _check_cuts(limits, ranges, axes)
+    wholes = {name for name in names if name != chosen or cuts is not None}
+    prepared = None if judgments is None else dialect_of(policies.get("dialect")).prepare_qrels(judgments)
     pairs = [
         Quantity(name, str(axis), values[chosen][at], values[name][at], "both axes")
         for name in names
@@ -257,12 +128,17 @@ def performance_matrix(
         cuts=limits,
         given_cuts=cuts is not None,
         points=tuple(
-            point for name in names for point in points_of(name, values[name], where, limits, ranges, choices)
+            point
+            for name in names
+            for point in points_of(
+                name, values[name], where, limits, ranges, choices, wholes=len(wholes) if name in wholes else 0
+            )
         ),
         changes=compared(pairs, where, alpha=1 - level, resamples=resamples, seed=seed) if pairs else (),
         lost=_lost(pairs, rate),
         slicing=sliced,
         choices=choices,
+        barren=_barren(prepared, table, max(float(getattr(one, "rel", POSITIVE)) for one in axes)),
         warnings=table.warnings,
     )
 
@@ -275,6 +151,22 @@ def _check_axes(x: Measure, y: Measure) -> None:
             raise MeasureError(f"of {one} higher is not better. Fix: take one such as R@100, nDCG@10, AP, RR@10")
     if x == y:
         raise InputError(f"both axes are {x}", fix="name two measures")
+
+
+def _check_cuts(cuts: tuple[float, float], ranges: list[tuple[float, float]], axes: tuple[Measure, ...]) -> None:
+    """Refuse cuts that no score can lie on both sides of."""
+    for cut, (low, high), axis in zip(cuts, ranges, axes, strict=True):
+        if not low <= cut <= high:
+            raise InputError(f"{axis} is never on both sides of {cut:g}", fix=f"give a cut from {low:g} to {high:g}")
+
+
+def _barren(qrels: Qrels | None, scores: Scores, level: float) -> Bools:
+    """Mark the topics without a document of a grade: (T,); none, where the judgments are not known."""
+    if qrels is None:
+        return np.zeros(len(scores.query_ids), dtype=np.bool_)
+    index = qrels.index
+    kept = {index.topics[code] for code in set(index.topic[index.grade >= level].tolist())}
+    return np.array([query not in kept for query in scores.query_ids], dtype=np.bool_)
 
 
 def _lost(pairs: list[Quantity], rate: float) -> dict[str, dict[str, Discoveries]]:

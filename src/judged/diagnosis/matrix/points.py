@@ -14,11 +14,11 @@ from judged.stats.student import student_quantile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Floats
+    from judged._types import Bools, Floats
     from judged.diagnosis.changes import Where
 
-HEALTHY, RANKING, COVERAGE, BOTH, OPEN, NONE = (
-    "healthy", "ranking problem", "coverage problem", "both problems", "not told apart", "",
+HEALTHY, RANKING, COVERAGE, BOTH, OPEN, NONE, NOTHING = (
+    "healthy", "ranking problem", "coverage problem", "both problems", "not told apart", "", "nothing relevant",
 )  # fmt: skip
 QUADRANTS = (HEALTHY, RANKING, COVERAGE, BOTH)
 """By the cuts: high on both axes; low on y alone; low on x alone; low on both."""
@@ -115,6 +115,8 @@ def points_of(
     cuts: tuple[float, float],
     ranges: Sequence[tuple[float, float]],
     choices: MatrixChoices,
+    *,
+    wholes: int = 0,
 ) -> tuple[Point, ...]:
     """Make a point for all topics and one for each slice.
 
@@ -132,6 +134,9 @@ def points_of(
         The least and the greatest value of x and of y: no interval reaches beyond.
     choices
         How intervals are made. Those of slices are corrected for their number, times two axes.
+    wholes
+        How many runs are classed as a whole, by intervals that are corrected for their number; 0: this one is not,
+        as its own means are the cuts.
     """
     has_both = ~np.isnan(values[:2]).any(axis=0)
     looks = 2 * sum(not one.small and not one.every and (one.mask & has_both).sum() > 1 for one in where)
@@ -141,9 +146,9 @@ def points_of(
         chosen, both = values[:, one.mask], values[:2, one.mask & has_both]
         limits = np.full((2, 2), math.nan)
         if not one.small:
-            limits = _intervals(both, spread, choices.corrected(1 if one.every else looks))
+            limits = _intervals(both, spread, choices.corrected(2 * wholes if one.every else looks))
             limits = np.clip(limits, *np.array(ranges).T[:, :, None])
-        classed = not one.every and not one.small and both.shape[1] > 1
+        classed = (wholes > 0 or not one.every) and not one.small and both.shape[1] > 1
         axes = [
             Axis(_mean(row), float(low), float(high), _side(float(low), float(high), cut) if classed else NONE)
             for row, (low, high), cut in zip(both, limits, cuts, strict=True)
@@ -196,8 +201,10 @@ def _quadrant(x: str, y: str) -> str:
     return HEALTHY if x == y == HIGH else OPEN
 
 
-def topic_quadrants(values: Floats, cuts: tuple[float, float]) -> tuple[str, ...]:
+def topic_quadrants(values: Floats, cuts: tuple[float, float], barren: Bools | None = None) -> tuple[str, ...]:
     """Class topics by the cuts alone: (2, T). A single topic has no interval: this describes, and proves nothing.
+
+    Topics that are `barren` (T,) have nothing relevant: nothing can be missed, and nothing ranked badly.
 
     >>> topic_quadrants(np.array([[0.9, 0.9, 0.1], [0.8, 0.1, 0.1]]), (0.5, 0.5))
     ('healthy', 'ranking problem', 'both problems')
@@ -206,4 +213,6 @@ def topic_quadrants(values: Floats, cuts: tuple[float, float]) -> tuple[str, ...
     x, y = values
     low_x, low_y = x < cuts[0] - slack[0], y < cuts[1] - slack[1]
     names = np.array([[HEALTHY, RANKING], [COVERAGE, BOTH]], dtype=object)[low_x.astype(int), low_y.astype(int)]
+    if barren is not None:
+        names = np.where(barren, NOTHING, names)
     return tuple(np.where(np.isnan(x) | np.isnan(y), NONE, names).tolist())

@@ -5,29 +5,35 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from judged.comparison.forms import wrapped
 from judged.comparison.marks import fixed
-from judged.diagnosis.matrix.layout import by_run, changes_table, points_table, topics_table
+from judged.diagnosis.matrix.layout import by_run, share_text
 from judged.diagnosis.matrix.points import APART, COVERAGE, NONE, OPEN, RANKING
+from judged.diagnosis.matrix.two_measures import FEW_RUNS
 from judged.diagnosis.stages.layout import SMALL
 from judged.stats.pairing import topics_text
 from judged.stats.results import p_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from judged.diagnosis.changes import Change
-    from judged.diagnosis.matrix.making import Matrix
     from judged.diagnosis.matrix.points import Axis, Point
+    from judged.diagnosis.matrix.two_measures import TwoMeasures
 
 _SHOWN = 8  # topics that are named
-_FEW = 4  # runs: of more, only what was found is told
+_JUDGED = 0.95  # of the first 10 documents: with more, low recall has other reasons
 _MEANING = {
     RANKING: "what is relevant is found, and ranked badly",
     COVERAGE: "what is relevant is not found",
 }
 
 
-def sentences(found: Matrix) -> tuple[str, ...]:
-    """Say what each run shows by slice and topic, and then what changed against the baseline."""
+def sentences(found: TwoMeasures, *, full: bool) -> tuple[str, ...]:
+    """Say what each run shows by slice and topic, and then what changed against the baseline; or that in short."""
+    if found.barren.all():
+        return ("No topic has a relevant document: nothing can be missed, and nothing ranked badly.",)
+    if not full:
+        return tuple(_in_short(found))
     said: list[str] = []
     for run in found.scores.run_names:
         said += _of_run(found, run)
@@ -37,14 +43,34 @@ def sentences(found: Matrix) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _of_run(found: Matrix, run: str) -> list[str]:
+def _in_short(found: TwoMeasures) -> Iterator[str]:
+    """Say of many runs how many differ, and on how many slices."""
+    runs = len(found.scores.runs)
+    wholes = [pair for pair in by_run(found) if pair[0].every]
+    for at, axis in enumerate((found.x, found.y)):
+        seen = [pair[at] for pair in wholes if pair[at].significant]
+        down = sum(one.found.difference < 0 for one in seen)
+        yield (
+            f"{axis}: {down} of the other {runs - 1} runs are lower than {found.baseline}, and {len(seen) - down}"
+            f" higher, beyond luck (Holm over {2 * len(wholes)} tests)."
+        )
+    slices = [point for point in found.points if not point.every and point.quadrant not in {NONE, OPEN}]
+    if found.slicing is not None:
+        which = len({point.run for point in slices})
+        yield f"On {which} of {runs} runs some slice is told apart from the cuts: the last columns count such slices."
+        small = dict.fromkeys(point.slice for point in found.points if point.small)
+        if small:
+            yield f"Too few topics to be classed: {', '.join(small)}."
+
+
+def _of_run(found: TwoMeasures, run: str) -> list[str]:
     several = len(found.scores.runs) > 1
     prefix = f"{run}, " if several else ""
     points = [point for point in found.points if point.run == run and not point.every]
     classed = [point for point in points if point.quadrant]
     told = [point for point in classed if point.quadrant != OPEN]
-    said = [prefix + _of_point(found, point) for point in told]
     whole = next(point for point in found.points if point.run == run)
+    said = [prefix + _of_point(found, point) for point in (whole, *told) if point.quadrant not in {NONE, OPEN}]
     undecided = [point.slice for point in classed if point.quadrant == OPEN]
     if undecided and told:
         said.append(f"{prefix}not told apart from the cuts: {', '.join(undecided)}.")
@@ -55,7 +81,7 @@ def _of_run(found: Matrix, run: str) -> list[str]:
     small = [point.slice for point in points if point.small]
     if small:
         said.append(f"{prefix}too few topics to be classed: {', '.join(small)}.")
-    if len(found.scores.runs) > _FEW:
+    if len(found.scores.runs) > FEW_RUNS:
         return said
     counts = ", ".join(f"{count} {name}" for name, count in found.counts(run).items())
     said.append(
@@ -65,19 +91,19 @@ def _of_run(found: Matrix, run: str) -> list[str]:
     return said
 
 
-def _of_point(found: Matrix, point: Point) -> str:
+def _of_point(found: TwoMeasures, point: Point) -> str:
     x = _of_axis(found, str(found.x), point.x, found.cuts[0])
     y = _of_axis(found, str(found.y), point.y, found.cuts[1])
     meaning = f" ({_MEANING[point.quadrant]})" if point.quadrant in _MEANING else ""
     if point.quadrant == RANKING and point.x.side == APART:  # of what is found, nothing is shown
         meaning = " (what is relevant is ranked badly; that less of it is found is not shown)"
     text = f"{point.slice}: {point.quadrant}{meaning}: {x}, {y}"
-    if point.quadrant == COVERAGE and point.judged < 1:
-        text += f"; {point.judged:.0%} of its first 10 are judged, so recall may be low for want of judgments"
+    if point.quadrant == COVERAGE and point.judged < _JUDGED:
+        text += f"; {share_text(point.judged)} of its first 10 are judged, so recall may be low for want of judgments"
     return f"{text}."
 
 
-def _of_axis(found: Matrix, name: str, axis: Axis, cut: float) -> str:
+def _of_axis(found: TwoMeasures, name: str, axis: Axis, cut: float) -> str:
     ci = "" if math.isnan(axis.low) else f" [{axis.low:.3f}, {axis.high:.3f}]"
     whose = "" if found.given_cuts else "the baseline's "
     where = (
@@ -86,7 +112,7 @@ def _of_axis(found: Matrix, name: str, axis: Axis, cut: float) -> str:
     return f"{name} {fixed(axis.value, 3)}{ci} {where}"
 
 
-def _of_change(found: Matrix, run: str, x: Change, y: Change) -> list[str]:
+def _of_change(found: TwoMeasures, run: str, x: Change, y: Change) -> list[str]:
     if x.found.n < 2:
         return [f"{run}: too few topics to test what changed against {found.baseline}."]
     said = [f"{run} against {found.baseline}: {_change(x)}, {_change(y)}."]
@@ -99,7 +125,7 @@ def _of_change(found: Matrix, run: str, x: Change, y: Change) -> list[str]:
     elif mine:
         said.append(f"{run}: in no slice did either measure change by more than luck might (Holm over {family} tests).")
     for axis, lost in found.lost[run].items():
-        if not lost.count and len(found.scores.runs) > _FEW:
+        if not lost.count and len(found.scores.runs) > FEW_RUNS:
             continue
         which = [found.scores.query_ids[at] for at in lost.to_dict()["found"]]
         shown = f" ({', '.join(which[:_SHOWN])}{', ...' if len(which) > _SHOWN else ''})" if which else ""
@@ -113,26 +139,50 @@ def _change(one: Change) -> str:
     return f"{one.part} {fixed(one.found.difference, 4, '+')}{ci} (p {p_text(one.found.decisive_p)}{told})"
 
 
-def caption(found: Matrix) -> str:
+def caption(found: TwoMeasures) -> str:
     """Say where the cuts come from, and how slices are classed."""
     choices = found.choices
     x, y = found.cuts
     whose = "cuts as given" if found.given_cuts else f"cuts: the means of {found.baseline} over all topics"
     parts = [f"{whose}, {found.x} {fixed(x, 4)} and {found.y} {fixed(y, 4)}, taken as they are"]
-    slices = sum(point.quadrant != NONE for point in found.points if point.run == found.points[0].run)
+    runs = sum(point.every and point.quadrant != NONE for point in found.points)
+    first = found.points[0].run
+    slices = sum(point.quadrant != NONE for point in found.points if point.run == first and not point.every)
     parts.append(f"[{choices.level:.0%} interval: Student's t]")
+    if runs:
+        many = "1 run" if runs == 1 else f"{runs} runs"
+        whose = many if found.given_cuts else f"{many} beside the baseline"
+        level = f"{choices.corrected(2 * runs):.2%}"
+        parts.append(f"that of all topics has {level} where it is classed (Bonferroni: {whose}, two axes)")
     if slices:
         many = "1 slice" if slices == 1 else f"{slices} slices"
         parts.append(
             f"those of slices have {choices.corrected(2 * slices):.2%} (Bonferroni: {many}, two axes) and the spread of"
-            " the slice or of all topics, whichever is wider: - wholly below the cut, + wholly above it"
+            " the slice or of all topics, whichever is wider"
         )
+    if slices or runs:
+        parts.append("- wholly below the cut, + wholly above it, ? not told apart from it")
     if any(point.small for point in found.points):
         parts.append(f"{SMALL}: too few topics to be classed")
     return "; ".join(parts)
 
 
-def changes_caption(found: Matrix) -> str:
+def summary_caption(found: TwoMeasures) -> str:
+    """Say what the summary of many runs leaves out, and how it was tested."""
+    x, y = found.cuts
+    whose = "cuts as given" if found.given_cuts else f"cuts: the means of {found.baseline} over all topics"
+    parts = [
+        f"{len(found.scores.runs)} runs in short, without intervals (in full: --per-run, or per_run=True)",
+        f"{whose}, {found.x} {fixed(x, 4)} and {found.y} {fixed(y, 4)}",
+        "- wholly below the cut, + wholly above it, ? not told apart from it",
+        f"changes: {changes_caption(found)}",
+    ]
+    if found.slicing is not None:
+        parts.append("the last columns count the slices that are told apart from the cuts")
+    return "; ".join(parts)
+
+
+def changes_caption(found: TwoMeasures) -> str:
     """Say how changes were tested."""
     choices = found.choices
     return (
@@ -140,23 +190,3 @@ def changes_caption(found: Matrix) -> str:
         f" {choices.seed}; p by Holm: over runs and axes for all topics, over runs, slices and axes below;"
         f" intervals are not corrected; * p up to {1 - choices.level:.2g}"
     )
-
-
-def text(found: Matrix, width: int | None, *, topics: bool) -> str:
-    """Write tables, rules and sentences."""
-    blocks = [points_table(found).text(width=width), wrapped(caption(found), width)]
-    if found.changes:
-        blocks += [changes_table(found).text(width=width), wrapped(changes_caption(found), width)]
-    if topics:
-        blocks.append(topics_table(found, None).text(width=width))
-    return "\n\n".join([*blocks, "\n".join(wrapped(one, width) for one in sentences(found))])
-
-
-def markdown(found: Matrix, *, topics: bool) -> str:
-    """Write the same in Markdown."""
-    blocks = [points_table(found).markdown(), caption(found) + "."]
-    if found.changes:
-        blocks += [changes_table(found).markdown(), changes_caption(found) + "."]
-    if topics:
-        blocks.append(topics_table(found, None).markdown())
-    return "\n\n".join([*blocks, "\n".join(f"- {one}" for one in sentences(found))])

@@ -9,13 +9,13 @@ import numpy as np
 from judged.charting import PALETTE, altair, axis_of, even, themed
 
 if TYPE_CHECKING:
-    from judged.diagnosis.needs.result import Needs
+    from judged.diagnosis.needs.rows import NeedsTable
 
 _ROW = 15  # pixels of a need
 _MOST = 40  # needs: more than these are no longer read one by one
 
 
-def chart(found: Needs, run: str | None, measure: str | None, width: int) -> Any:
+def chart(found: NeedsTable, run: str | None, measure: str | None, width: int) -> Any:
     """Draw the needs of one run, by their mean; of many needs, those with the widest range."""
     alt = altair()
     r, m = found.place(run, measure)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.comparison.marks import fixed
+from judged.diagnosis.words import counted
 from judged.stats.results import p_text
 from judged.tables import Table
 
@@ -16,21 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged.comparison import Pair
-    from judged.diagnosis.needs.result import Needs, NeedsSummary
+    from judged.diagnosis.needs.rows import NeedsSummary, NeedsTable
 
 _PROSE = 100
 _QUERY = 50
 _PAIRS = 5  # that are told
 
 
-def sentences(found: Needs) -> tuple[str, ...]:
+def sentences(found: NeedsTable) -> tuple[str, ...]:
     """Say how good, how bad at worst and how consistent each run is, and which differ over needs."""
     many = sum(len(group) for group in found.query_ids)
-    counted = (
-        f"{len(found.needs)} needs, worded by {many} queries: each need counts once, and intervals and tests are over"
-        " needs, as wordings of one need are not independent."
-    )
-    made = [counted]
+    size = f"{counted(len(found.needs), 'need')}, worded by {counted(many, 'query', 'queries')}"
+    rule = "each need counts once, and intervals and tests are over needs, as wordings of one need are not independent."
+    made = [f"{size}: {rule}"]
     first = found.scores.measure_names[0]
     ordered = sorted((one for one in found.summaries if one.measure == first), key=_by_mean(found))
     made += [_of_run(found, one) for one in ordered[:_PAIRS]]
@@ -38,11 +37,12 @@ def sentences(found: Needs) -> tuple[str, ...]:
         pairs = found.comparison.measure(first).pairs
         made += [_of_pair(pair) for pair in pairs[:_PAIRS]]
         if len(pairs) > _PAIRS:
-            made.append(f"{len(pairs) - _PAIRS} more pairs were compared.")
+            rest = len(pairs) - _PAIRS
+            made.append(f"{counted(rest, 'more pair was', 'more pairs were')} compared.")
     return tuple(made)
 
 
-def _by_mean(found: Needs) -> Callable[[NeedsSummary], tuple[bool, float]]:
+def _by_mean(found: NeedsTable) -> Callable[[NeedsSummary], tuple[bool, float]]:
     less = found.scores.measures[0].properties.higher_is_better is False
 
     def key(one: NeedsSummary) -> tuple[bool, float]:
@@ -51,7 +51,7 @@ def _by_mean(found: Needs) -> Callable[[NeedsSummary], tuple[bool, float]]:
     return key
 
 
-def _of_run(found: Needs, one: NeedsSummary) -> str:
+def _of_run(found: NeedsTable, one: NeedsSummary) -> str:
     levels = (
         f"{one.run} has {one.measure} {_with_ci(one.mean, one.mean_ci)} on average, and"
         f" {_with_ci(one.worst, one.worst_ci)} with the worst wording of each need."
@@ -77,7 +77,7 @@ def _of_run(found: Needs, one: NeedsSummary) -> str:
 def _of_pair(pair: Pair) -> str:
     test = pair.found
     if test.n < 2:
-        return f"{pair.second} and {pair.first} have {test.n} needs in common: nothing can be concluded."
+        return f"{pair.second} and {pair.first} have {counted(test.n, 'need')} in common: nothing can be concluded."
     limits = pair.shown_interval
     ci = "" if limits is None else f" [{fixed(limits[0], 3)}, {fixed(limits[1], 3)}]"
     gap = f"{pair.second} - {pair.first} {fixed(pair.shown_difference, 4, '+')}{ci} over {test.n} needs"
@@ -88,7 +88,7 @@ def _of_pair(pair: Pair) -> str:
     return f"No difference between {pair.second} and {pair.first} is shown in {pair.measure}: {gap}, {how}."
 
 
-def summary_table(found: Needs, measure: str | None) -> Table:
+def summary_table(found: NeedsTable, measure: str | None) -> Table:
     """Lay out a row a run: mean and worst with intervals, best, deviation, consistency, likeness of rankings."""
     _, column = found.place(None, measure)
     name = found.scores.measure_names[column]
@@ -110,7 +110,9 @@ def summary_table(found: Needs, measure: str | None) -> Table:
     return Table(header, rows)
 
 
-def needs_table(found: Needs, run: str | None, measure: str | None, worst: int | None, *, texts: bool = True) -> Table:
+def needs_table(
+    found: NeedsTable, run: str | None, measure: str | None, worst: int | None, *, texts: bool = True
+) -> Table:
     """Lay out a row a need, those with the widest range first, with their worst and best wording."""
     r, m = found.place(run, measure)
     header = ["need", "worst wording", "best wording", "variants", "mean", "worst", "best", "sd"]
@@ -126,20 +128,20 @@ def needs_table(found: Needs, run: str | None, measure: str | None, worst: int |
     return Table((*header, *(["overlap"] if alike else [])), tuple(rows), labels=3)
 
 
-def _widest(found: Needs, run: int, measure: int) -> list[int]:
+def _widest(found: NeedsTable, run: int, measure: int) -> list[int]:
     """Order the needs by the range of their scores, the widest first."""
     ranges = np.nan_to_num(np.abs(found.best[run, measure] - found.worst[run, measure]), nan=-1.0)
     return sorted(range(len(found.needs)), key=lambda at: (-ranges[at], found.needs[at]))
 
 
-def _wording(found: Needs, run: int, measure: int, at: int, value: float) -> str:
+def _wording(found: NeedsTable, run: int, measure: int, at: int, value: float) -> str:
     """Name the first wording with a score."""
     place = {query: row for row, query in enumerate(found.scores.query_ids)}
     scores = {query: found.scores.values[run, measure, place[query]] for query in found.query_ids[at]}
     return next((query for query, score in scores.items() if score == value), "-")
 
 
-def _read_aloud(found: Needs, run: str, worst: int) -> list[str]:
+def _read_aloud(found: NeedsTable, run: str, worst: int) -> list[str]:
     """Give the texts of the worst and the best wording of the needs that vary most."""
     r, m = found.place(run, None)
     made: list[str] = []
@@ -152,7 +154,7 @@ def _read_aloud(found: Needs, run: str, worst: int) -> list[str]:
     return made
 
 
-def long_table(found: Needs) -> Table:
+def long_table(found: NeedsTable) -> Table:
     """Lay out every run, measure and need in full precision."""
     header = ("run", "measure", "need", "variants", "mean", "worst", "best", "deviation", "overlap", "rbo")
     rows: list[tuple[str, ...]] = []
@@ -166,9 +168,9 @@ def long_table(found: Needs) -> Table:
     return Table(header, tuple(rows), labels=3)
 
 
-def text(found: Needs, *, width: int | None, worst: int) -> str:
+def text(found: NeedsTable, *, width: int | None, worst: int) -> str:
     """Write what was found, a table a measure, and the needs whose wordings differ most."""
-    blocks = ["\n".join(_wrapped(one, width) for one in found.sentences)]
+    blocks = ["\n".join(_wrapped(one, width) for one in sentences(found))]
     blocks += [summary_table(found, name).text(width=width) for name in found.scores.measure_names]
     blocks.append(_wrapped(_legend(found), width))
     if worst and any(len(group) > 1 for group in found.query_ids):
@@ -180,16 +182,16 @@ def text(found: Needs, *, width: int | None, worst: int) -> str:
     return "\n\n".join(blocks)
 
 
-def _best_run(found: Needs) -> str:
+def _best_run(found: NeedsTable) -> str:
     first = found.scores.measure_names[0]
     return min((one for one in found.summaries if one.measure == first), key=_by_mean(found)).run
 
 
-def _heading(found: Needs, run: str) -> str:
+def _heading(found: NeedsTable, run: str) -> str:
     return f"Needs whose wordings differ most, {run}, {found.scores.measure_names[0]}:"
 
 
-def _legend(found: Needs) -> str:
+def _legend(found: NeedsTable) -> str:
     alike = f"; overlap, RBO: how alike the first {found.depth} documents of two wordings are"
     return (
         "mean: of the means over wordings; worst wording, best: of the worst and best score of each need; sd: standard"
@@ -198,9 +200,9 @@ def _legend(found: Needs) -> str:
     )
 
 
-def markdown(found: Needs, *, worst: int) -> str:
+def markdown(found: NeedsTable, *, worst: int) -> str:
     """Write the same as Markdown."""
-    blocks = [f"## {len(found.needs)} needs in several wordings", *found.sentences]
+    blocks = [f"## {counted(len(found.needs), 'need')} in several wordings", *sentences(found)]
     blocks += [summary_table(found, name).markdown() for name in found.scores.measure_names]
     blocks.append(f"{_legend(found)}.")
     if worst:

@@ -12,12 +12,14 @@ from judged.comparison.comparing import DEFAULT_MEASURES, compared, scores_of
 from judged.data import Qrels
 from judged.diagnosis.needs.alike import alike
 from judged.diagnosis.needs.consistency import consistency
-from judged.diagnosis.needs.result import Needs, NeedsSummary
+from judged.diagnosis.needs.result import Needs
+from judged.diagnosis.needs.rows import NeedsSummary
 from judged.diagnosis.needs.variants import by_variant, needs_of
+from judged.diagnosis.words import counted
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
 from judged.stats import IntervalMethod, mean_intervals
-from judged.stats.pairing import spread
+from judged.stats.pairing import spread, topics_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -268,8 +270,11 @@ def _notes(table: Scores, known: dict[str, str], sizes: Ints) -> list[str]:
     without = [query for query in table.query_ids if query not in known]
     if without:
         some = ", ".join(without[:_SHOWN]) + (", ..." if len(without) > _SHOWN else "")
-        made.append(f"left out, as their need is not known: {len(without)} of {len(table.query_ids)} topics: {some}")
+        of = topics_text(len(table.query_ids))
+        made.append(f"left out, as their need is not known: {len(without)} of {of}: {some}")
     single = int(np.count_nonzero(sizes == 1))
     if single:
-        made.append(f"{single} of {len(sizes)} needs have one wording only: nothing is known of their spread")
+        has, their = ("has", "its") if single == 1 else ("have", "their")
+        of = counted(len(sizes), "need")
+        made.append(f"{single} of {of} {has} one wording only: nothing is known of {their} spread")
     return made

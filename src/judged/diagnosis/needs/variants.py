@@ -62,7 +62,7 @@ def _column(names: Sequence[str], wanted: str | None, where: str) -> str:
     if wanted not in names:
         some = ", ".join(names) or "none"
         asked = f"no attribute {wanted!r} names" if wanted else "no attribute names"
-        raise InputError(f"{asked} the need of a topic", fix=f"name one with column=: {some}", path=where)
+        raise InputError(f"{asked} the need of a topic", fix=f"name one with column= (--column): {some}", path=where)
     return cast("str", wanted)
 
 

@@ -17,6 +17,7 @@ from judged.data import Qrels, files
 from judged.data.ids import id_text
 from judged.data.rows import table_of
 from judged.data.texts import shortened
+from judged.diagnosis.review.layout import sentences
 from judged.diagnosis.review.rates import ReviewRates
 from judged.errors import InputError
 from judged.evaluation.document import number
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judged.data.index import QrelsIndex
-    from judged.diagnosis.review.making import ReviewItem, ReviewList
+    from judged.diagnosis.review.rows import ReviewItem, ReviewTable
 
 _FORM = ("query_id", "doc_id", "relevance", "new_grade", "query", "title", "text")
 _NEEDED = ("query_id", "doc_id", "new_grade")
@@ -33,7 +34,7 @@ _LONGEST = 1000  # characters of a text in a form: cells of spreadsheets have an
 _FIX = "fill in what ReviewList.tsv wrote: query_id, doc_id, relevance, new_grade"
 
 
-def as_csv(listed: ReviewList) -> str:
+def as_csv(listed: ReviewTable) -> str:
     """Write one row an item, with columns for each run."""
     several = len(listed.runs) > 1
     header = ["query_id", "doc_id", "kind", "grade", "other_grade"]
@@ -58,7 +59,7 @@ def _cell(value: float | str | None) -> str:
     return "" if value is None else str(value)
 
 
-def as_jsonl(listed: ReviewList) -> str:
+def as_jsonl(listed: ReviewTable) -> str:
     """Write one object an item."""
     return "\n".join(json.dumps(_item(one), ensure_ascii=False) for one in listed.items)
 
@@ -71,20 +72,20 @@ def _item(one: ReviewItem) -> dict[str, Any]:
     return made
 
 
-def document(listed: ReviewList) -> dict[str, Any]:
+def document(listed: ReviewTable) -> dict[str, Any]:
     """Lay out everything as plain Python values."""
     return {
+        **listed.provenance.to_dict(),
         "measure": listed.measure,
         "k": listed.k,
         "rel": listed.rel,
         "highest": listed.highest,
-        "runs": list(listed.runs),
         "kinds": list(listed.kinds),
         "found": dict(listed.found),
         "turning": listed.turning,
         "rates": [_rates(one) for one in listed.rates],
         "items": [_item(one) for one in listed.items],
-        "sentences": list(listed.sentences),
+        "sentences": list(sentences(listed)),
         "warnings": list(listed.warnings),
     }
 
@@ -95,7 +96,7 @@ def _rates(one: ReviewRates) -> dict[str, Any]:
     return vars(one) | {name: number(rate) for name, rate in rates.items()}
 
 
-def as_form(listed: ReviewList) -> str:
+def as_form(listed: ReviewTable) -> str:
     """Write judgments with an empty column for the new grade; texts in one line, those of documents cut."""
     target = io.StringIO()
     writer = csv.writer(target, delimiter="\t", lineterminator="\n")

@@ -7,15 +7,16 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from judged.data.texts import Text, Texts, shortened
-from judged.diagnosis.review.rates import rates_sentences, rates_table
+from judged.diagnosis.review.rates import rates_sentences, rates_table, short_rates_table
 from judged.tables import Table
 
 if TYPE_CHECKING:
-    from judged.diagnosis.review.making import ReviewItem, ReviewList
+    from judged.diagnosis.review.rows import ReviewItem, ReviewTable
 
 _WIDTH = 100  # of texts, where no width is given
 _LEAST = 40
 _RUNS = 4  # with columns of their own
+_SAID = {"topic", "document", "kind", "slices", "grade", "other"}  # columns that a paragraph says in its own way
 _BIAS = (
     "What is listed is what these runs got wrong: if it alone is judged again, their scores rise against those of runs"
     " that were not looked at. Judge the list without knowing runs and ranks (the TSV form hides them), and score all"
@@ -23,7 +24,7 @@ _BIAS = (
 )
 
 
-def items_table(listed: ReviewList) -> Table:
+def items_table(listed: ReviewTable) -> Table:
     """Lay out the items: topic, document, kind, grades, and rank and change by run."""
     sliced = any(one.slices for one in listed.items)
     header = ["topic", "document", "kind", *(["slices"] if sliced else []), "grade", "other", *_columns(listed)]
@@ -31,7 +32,7 @@ def items_table(listed: ReviewList) -> Table:
     return Table(tuple(header), rows, labels=4 if sliced else 3)
 
 
-def _columns(listed: ReviewList) -> list[str]:
+def _columns(listed: ReviewTable) -> list[str]:
     """Name the columns of runs: one each for rank and change of few runs, and of many what sums them up."""
     if len(listed.runs) == 1:
         return ["rank", "change"]
@@ -40,7 +41,7 @@ def _columns(listed: ReviewList) -> list[str]:
     return [*parts, "difference", "turns"]
 
 
-def _row(listed: ReviewList, one: ReviewItem, *, sliced: bool) -> tuple[str, ...]:
+def _row(listed: ReviewTable, one: ReviewItem, *, sliced: bool) -> tuple[str, ...]:
     grade = "-" if one.grade is None else f"{one.grade:g}"
     row = [one.query_id, one.doc_id, one.kind, *([", ".join(one.slices)] if sliced else [])]
     row += [grade, f"{one.other_grade:g}"]
@@ -60,12 +61,12 @@ def _change(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:+.4f}"
 
 
-def sentences(listed: ReviewList) -> tuple[str, ...]:
+def sentences(listed: ReviewTable) -> tuple[str, ...]:
     """Say what was found, what the changes mean, and what may not be concluded."""
     said = rates_sentences(listed.rates, listed.k)
     counts = ", ".join(f"{listed.found[kind]} {_plural(kind, listed.found[kind])}" for kind in listed.kinds)
     total = sum(listed.found[kind] for kind in listed.kinds)
-    shown = f"; the {len(listed.items)} most informative are listed" if len(listed.items) < total else ""
+    shown = f"; {_listed(len(listed.items))}" if len(listed.items) < total else ""
     of_any = " of some run" if len(listed.runs) > 1 else ""
     said.append(f"Labels to review, each topic and document once: {counts}{of_any}{shown}.")
     if len(listed.runs) > 1:
@@ -82,34 +83,76 @@ def sentences(listed: ReviewList) -> tuple[str, ...]:
     return (*said, _BIAS)
 
 
+def _listed(count: int) -> str:
+    if not count:
+        return "none is listed"
+    return "the most informative one is listed" if count == 1 else f"the {count} most informative are listed"
+
+
 def _plural(kind: str, count: int) -> str:
     return {"unjudged": "unjudged"}.get(kind, kind if count == 1 else f"{kind}s")
 
 
-def text(listed: ReviewList, width: int | None) -> str:
+def text(listed: ReviewTable, width: int | None) -> str:
     """Write rates, the items with their texts under them, and sentences."""
-    said = "\n".join(
-        textwrap.fill(one, min(width or _WIDTH, _WIDTH), break_long_words=False, break_on_hyphens=False)
-        for one in listed.sentences
-    )
-    blocks = [rates_table(listed.rates, listed.k).text(width=width)]
+    said = "\n".join(_filled(one, width) for one in sentences(listed))
+    blocks = _rates_text(listed, width)
     if listed.items:
         blocks.append(_items_text(listed, width))
     return "\n\n".join([*blocks, said])
 
 
-def _items_text(listed: ReviewList, width: int | None) -> str:
-    """Draw the items, with the texts of each below its row where the rows are in one piece, or else below all."""
-    drawn = items_table(listed).text(width=width)
-    lines = drawn.split("\n")
+def _rates_text(listed: ReviewTable, width: int | None) -> list[str]:
+    """Draw the rates where there is room; else the shares alone, or nothing if the sentences say them all."""
+    drawn = rates_table(listed.rates, listed.k).text(width=width)
+    if _in_one_piece(drawn):
+        return [drawn]
+    if len(listed.rates) <= _RUNS and not any(one.slice for one in listed.rates):
+        return []
+    legend = (
+        f"wrong: judged not relevant; not in {listed.k}: relevant documents that are not among the first {listed.k}"
+    )
+    return [f"{short_rates_table(listed.rates, listed.k).text(width=width)}\n{_filled(legend, width)}"]
+
+
+def _in_one_piece(drawn: str) -> bool:
+    return "\n\n" not in drawn
+
+
+def _items_text(listed: ReviewTable, width: int | None) -> str:
+    """Draw the items, one a row, or where there is no room one a paragraph, with the texts of each below it."""
+    table = items_table(listed)
+    drawn = table.text(width=width)
+    first, *heads = drawn.split("\n")
+    if not _in_one_piece(drawn):
+        heads = [_paragraph(one, table.header, row, width) for one, row in zip(listed.items, table.rows, strict=True)]
     below = [_texts(one, width or _WIDTH) for one in listed.items]
-    if not any(below):
-        return drawn
-    if len(lines) == len(listed.items) + 1:
-        pieces = [f"{line}\n{extra}" if extra else line for line, extra in zip(lines[1:], below, strict=True)]
-        return "\n".join([lines[0], *pieces])
-    named = [f"{one.query_id} {one.doc_id}\n{extra}" for one, extra in zip(listed.items, below, strict=True) if extra]
-    return "\n".join([drawn, "", *named])
+    pieces = [f"{head}\n{extra}" if extra else head for head, extra in zip(heads, below, strict=True)]
+    return "\n".join([first, *pieces] if _in_one_piece(drawn) else pieces)
+
+
+def _paragraph(one: ReviewItem, header: tuple[str, ...], row: tuple[str, ...], width: int | None) -> str:
+    """Write one item as a paragraph: what its row of the table says."""
+    known = zip(header, row, strict=True)
+    parts = [
+        name if name == "turns" else f"{name} {value}"
+        for name, value in known
+        if name not in _SAID and value not in {"", "-"}
+    ]
+    slices = f" ({', '.join(one.slices)})" if one.slices else ""
+    grade = "no grade" if one.grade is None else f"grade {one.grade:g}"
+    head = f"{one.query_id} {one.doc_id}{slices}: {one.kind}, {grade}; with {one.other_grade:g}: {', '.join(parts)}"
+    return _filled(head, width, indent="  ")
+
+
+def _filled(sentence: str, width: int | None, indent: str = "") -> str:
+    return textwrap.fill(
+        sentence,
+        min(width or _WIDTH, _WIDTH),
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _texts(one: ReviewItem, width: int) -> str:
@@ -122,15 +165,15 @@ def _texts(one: ReviewItem, width: int) -> str:
     return "\n".join(f"    {line}" for lines in indented for line in lines)
 
 
-def markdown(listed: ReviewList) -> str:
+def markdown(listed: ReviewTable) -> str:
     """Write rates, items with query and the beginning of each document as columns, and sentences as a list."""
     blocks = [rates_table(listed.rates, listed.k).markdown()]
     if listed.items:
         blocks.append(_with_texts(listed).markdown())
-    return "\n\n".join([*blocks, "\n".join(f"- {one}" for one in listed.sentences)])
+    return "\n\n".join([*blocks, "\n".join(f"- {one}" for one in sentences(listed))])
 
 
-def _with_texts(listed: ReviewList) -> Table:
+def _with_texts(listed: ReviewTable) -> Table:
     table = items_table(listed)
     queries = [shortened(" ".join(one.query.split()), 120) for one in listed.items]
     snippets = [Texts({"": Text(one.title, one.text)}).snippet("", 160) for one in listed.items]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from judged.data import Qrels
 from judged.data.texts import Texts
 from judged.data.topics import Topics
-from judged.diagnosis.review.rates import ReviewRates, rates_of, rates_table
+from judged.diagnosis.review.rates import rates_of
 from judged.diagnosis.review.relabelling import changes, opened_to, turned
+from judged.diagnosis.review.result import ReviewList
+from judged.diagnosis.review.rows import KINDS, ReviewItem, ReviewKind
 from judged.errors import InputError
 from judged.evaluation import runs_of
+from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
+from judged.judging import judge
 from judged.judging.policies import Ranking
 from judged.measures import parse
 
@@ -25,167 +28,8 @@ if TYPE_CHECKING:
     from judged.judging import Precision, TiePolicy
     from judged.measures import Measure
     from judged.slicing.slices import Slicing
-    from judged.tables import Table
 
-ReviewKind: TypeAlias = Literal["false positive", "false negative", "unjudged"]
-KINDS: tuple[ReviewKind, ...] = get_args(ReviewKind)
 _DIGITS = 12  # of a change: what differs by rounding alone is equally informative
-
-
-@dataclass(frozen=True)
-class ReviewItem:
-    """One document of one topic, whose label should be looked at.
-
-    Attributes
-    ----------
-    query_id, doc_id : str
-    kind : str
-        ``false positive``: among the first k of a run, and judged below the level; ``false negative``: relevant, and
-        not among the first k of every run; ``unjudged``: among the first k of a run, without a judgment.
-    grade : float or None
-        The grade it has; None: unjudged.
-    other_grade : float
-        The grade that the changes are for: 0 for a false negative, the highest one for the others.
-    ranks : dict of int or None
-        By run; None: not returned.
-    change : dict of float
-        By run: how much its score on the topic would change with the other grade. NaN where a score is undefined.
-    difference : float or None
-        How much the second run's lead over the first would change; None for one run.
-    turns : bool
-        Whether the other of the first two runs would then be the better one on the topic.
-    slices : tuple of str
-        Those that the topic is in.
-    query, title, text : str
-        Where they were given.
-    """
-
-    query_id: str
-    doc_id: str
-    kind: ReviewKind
-    grade: float | None
-    other_grade: float
-    ranks: Mapping[str, int | None]
-    change: Mapping[str, float]
-    difference: float | None = None
-    turns: bool = False
-    slices: tuple[str, ...] = ()
-    query: str = ""
-    title: str = ""
-    text: str = ""
-
-    @property
-    def missed(self) -> tuple[str, ...]:
-        """The runs that did not return it."""
-        return tuple(run for run, rank in self.ranks.items() if rank is None)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ReviewList:
-    """What `review` returns: labels to look at, most informative first, and how frequent each kind is.
-
-    Attributes
-    ----------
-    measure : str
-    k : int
-        How many documents of each topic count as shown.
-    rel : float
-        From this grade on a document is relevant.
-    highest : float
-        The grade that false positives and unjudged documents are tried with.
-    runs : tuple of str
-    kinds : tuple of str
-        Those that are listed.
-    items : tuple of ReviewItem
-    found : dict of int
-        How many items there are of each kind, listed or not.
-    turning : int
-        How many items would turn which of the first two runs is better on their topic.
-    rates : tuple of ReviewRates
-        By run and slice.
-    warnings : tuple of str
-
-    Examples
-    --------
-    >>> listed = review({"q": {"a": 2, "b": 0, "c": 1}}, {"q": ["b", "x", "a"]}, measure="nDCG@2")
-    >>> print(listed.table().text())
-    topic  document  kind            grade  other  rank   change
-    q      b         false positive      0      2     1  +0.6131
-    q      x         unjudged            -      2     2  +0.3869
-    q      a         false negative      2      0     3  +0.0000
-    q      c         false negative      1      0     -  +0.0000
-    """
-
-    measure: str
-    k: int
-    rel: float
-    highest: float
-    runs: tuple[str, ...]
-    kinds: tuple[ReviewKind, ...]
-    items: tuple[ReviewItem, ...] = field(repr=False)
-    found: Mapping[ReviewKind, int]
-    turning: int
-    rates: tuple[ReviewRates, ...] = field(repr=False)
-    warnings: tuple[str, ...] = ()
-
-    @cached_property
-    def sentences(self) -> tuple[str, ...]:
-        """What was found, and what may not be concluded."""
-        from judged.diagnosis.review.layout import sentences
-
-        return sentences(self)
-
-    def table(self) -> Table:
-        """Lay out the items, one a row."""
-        from judged.diagnosis.review.layout import items_table
-
-        return items_table(self)
-
-    def rates_table(self) -> Table:
-        """Lay out how frequent each kind is, by run and slice."""
-        return rates_table(self.rates, self.k)
-
-    def text(self, *, width: int | None = None) -> str:
-        """Write for a terminal: rates, items with what their topics and documents say, and sentences."""
-        from judged.diagnosis.review.layout import text
-
-        return text(self, width)
-
-    def markdown(self) -> str:
-        """Write as Markdown."""
-        from judged.diagnosis.review.layout import markdown
-
-        return markdown(self)
-
-    def csv(self) -> str:
-        """Write the items as CSV, in full precision, with whole texts."""
-        from judged.diagnosis.review.forms import as_csv
-
-        return as_csv(self)
-
-    def jsonl(self) -> str:
-        """Write the items as JSON Lines, in full precision, with whole texts."""
-        from judged.diagnosis.review.forms import as_jsonl
-
-        return as_jsonl(self)
-
-    def tsv(self) -> str:
-        """Write a form to fill in: judgments with an empty column for the new grade, for `apply_review`.
-
-        It shows neither runs nor ranks nor changes: who judges should not know what a label is good for.
-        """
-        from judged.diagnosis.review.forms import as_form
-
-        return as_form(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON: None for NaN."""
-        from judged.diagnosis.review.forms import document
-
-        return document(self)
-
-    def __repr__(self) -> str:
-        return "\n".join([self.text(), *(f"warning: {one}" for one in self.warnings)])
 
 
 def review(
@@ -259,7 +103,12 @@ def review(
     if limit is not None and limit < 0:
         raise InputError(f"a limit of {limit} items makes no sense", fix="give a whole number from 0")
     judgments, given = Qrels.of(qrels), runs_of(runs)
+    _refuse_level(judgments, rel)
     opened = opened_to(judgments, given, Ranking(ties, depth, precision), shown, _facts(documents))
+    for judged in opened.lists:
+        refuse_foreign(judged)
+    as_given = [judge(judgments, run, ties=ties, depth=depth, precision=precision) for run in given]
+    rests = provenance_of_lists(as_given, [measure])
     relevant = (opened.qrels.index.grade >= rel) & ~opened.unjudged
     highest = max(float(judgments.index.grade.max()), rel)
     sliced = None if slicing is None else slicing.over(judgments.topics)
@@ -285,7 +134,8 @@ def review(
         found={one: int(np.count_nonzero(kind == at)) for at, one in enumerate(KINDS)},
         turning=int(turns.sum()),
         rates=rates_of(opened, relevant, shown, sliced),
-        warnings=_warnings(opened),
+        provenance=rests,
+        warnings=rests.warnings,
     )
 
 
@@ -296,6 +146,17 @@ def _first(measure: Measure, k: int | None) -> int:
     if found < 1:
         raise InputError(f"the first {found} documents make no sense", fix="give a whole number from 1")
     return found
+
+
+def _refuse_level(qrels: Qrels, rel: float) -> None:
+    """Refuse a level that no grade reaches, but for the usual one, which may be that of judgments yet to come."""
+    highest = float(qrels.index.grade.max())
+    if rel > max(highest, 1):
+        raise InputError(
+            f"no document is relevant from grade {rel:g} on: the highest grade is {highest:g}",
+            fix=f"choose a level up to {max(highest, 1):g}",
+            path=qrels.where,
+        )
 
 
 def _kinds(kinds: str | Iterable[str]) -> tuple[ReviewKind, ...]:
@@ -379,12 +240,3 @@ def _with_texts(items: list[ReviewItem], queries: Any, docs: Any) -> tuple[Revie
 
 def _topics(queries: Any) -> Topics:
     return Topics.of(cast("Any", queries)) if isinstance(queries, Mapping) else Topics.read(queries)
-
-
-def _warnings(opened: Opened) -> tuple[str, ...]:
-    said: list[str] = []
-    for judged in opened.lists:
-        missing = int((judged.returned == 0).sum())
-        if missing:
-            said.append(f"{judged.run.name} returned nothing for {missing} of {len(judged)} topics of the qrels")
-    return tuple(said)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.diagnosis.words import counted
+from judged.stats.pairing import topics_text
 from judged.tables import Table
 
 if TYPE_CHECKING:
@@ -131,6 +133,25 @@ def rates_table(rates: Sequence[ReviewRates], k: int) -> Table:
     return Table((*header, *names), rows, labels=len(header))
 
 
+def short_rates_table(rates: Sequence[ReviewRates], k: int) -> Table:
+    """Lay out the shares alone, for a narrow terminal."""
+    sliced = any(one.slice for one in rates)
+    rows = tuple(
+        (
+            one.run,
+            *((_slice(one),) if sliced else ()),
+            str(one.topics),
+            *(
+                "-" if math.isnan(rate) else f"{rate:.0%}"
+                for rate in (one.false_positive_rate, one.unjudged_rate, one.miss_rate)
+            ),
+        )
+        for one in rates
+    )
+    header = ("run", *(("slice",) if sliced else ()), "topics", "wrong", "unjudged", f"not in {k}")
+    return Table(header, rows, labels=2 if sliced else 1)
+
+
 def _slice(one: ReviewRates) -> str:
     return f"{one.slice} (few topics)" if one.small else one.slice or "all"
 
@@ -141,11 +162,12 @@ def rates_sentences(rates: Sequence[ReviewRates], k: int) -> list[str]:
     whole = [one for one in rates if not one.slice]
     for one in whole if len(whole) <= _RUNS else whole[:2]:
         said.append(
-            f"{one.run}: of the {one.returned} documents among the first {k} of {one.topics} topics,"
-            f" {_share(one.false_positives, one.false_positive_rate)} are judged not relevant and"
-            f" {_share(one.unjudged, one.unjudged_rate)} are not judged. Of {one.relevant} relevant documents"
-            f" {_share(one.false_negatives, one.miss_rate)} are not among them: {one.low} stand lower,"
-            f" {one.missed} were not returned{_no_place(one, k)}."
+            f"{one.run}: of the {counted(one.returned, 'document')} among the first {k} of {topics_text(one.topics)},"
+            f" {_share(one.false_positives, one.false_positive_rate)} {_is(one.false_positives)} judged not relevant"
+            f" and {_share(one.unjudged, one.unjudged_rate)} {_is(one.unjudged)} not judged."
+            f" Of {counted(one.relevant, 'relevant document')} {_share(one.false_negatives, one.miss_rate)}"
+            f" {_is(one.false_negatives)} not among them: {one.low} {'stands' if one.low == 1 else 'stand'} lower,"
+            f" {one.missed} {'was' if one.missed == 1 else 'were'} not returned{_no_place(one, k)}."
         )
         sliced = [other for other in rates if other.run == one.run and other.slice and not other.small]
         if len(sliced) > 1 and (worst := _worst(sliced, k)):
@@ -153,8 +175,12 @@ def rates_sentences(rates: Sequence[ReviewRates], k: int) -> list[str]:
                 f"{one.run}, slices with enough topics: {worst}. That is where to look first; it was not tested."
             )
     if len(whole) > _RUNS:
-        said.append(f"The {len(whole) - 2} other runs are in the table of rates.")
+        said.append(f"The {counted(len(whole) - 2, 'other run is', 'other runs are')} in the table of rates.")
     return said
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _no_place(one: ReviewRates, k: int) -> str:
@@ -173,8 +199,8 @@ def _worst(sliced: Sequence[ReviewRates], k: int) -> str:
     ):
         worst = max(sliced, key=lambda one: _or_nothing(getattr(one, rate)))
         if getattr(worst, count):
-            counted = f"{getattr(worst, count)} of {getattr(worst, total)}, {worst.topics} topics"
-            parts.append(f"of {what} in {worst.slice} ({counted})")
+            counts = f"{getattr(worst, count)} of {getattr(worst, total)}, {topics_text(worst.topics)}"
+            parts.append(f"of {what} in {worst.slice} ({counts})")
     return f"the highest share {', '.join(parts)}" if parts else ""
 
 

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.charting import PALETTE, altair, themed
-from judged.diagnosis.stages.layout import systems
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.diagnosis.stages.making import Stages
+    from judged.diagnosis.stages.split import SplitLoss
 
 _BAR = 22  # pixels a bar of a slice
 _THIN = 13  # of a topic
 _MOST_TOPICS = 200  # drawn: those that lose most
 
 
-def chart(found: Stages, by: str, width: int, height: int | None) -> Any:
+def chart(found: SplitLoss, by: str, width: int, height: int | None) -> Any:
     """Draw a bar a slice and system, or a bar a topic."""
     if by not in {"slice", "topic"}:
         raise InputError(f"no bars by {by!r}", fix="one of slice, topic")
@@ -29,7 +28,8 @@ def chart(found: Stages, by: str, width: int, height: int | None) -> Any:
     colours = [PALETTE[0], *(PALETTE[(4, 1, 3)[at % 3]] for at in range(len(found.names)))]
     step = _BAR if by == "slice" else _THIN
     axis = alt.Axis(labels=True, ticks=False, labelLimit=260, labelFontSize=11 if by == "slice" else 9)
-    title = f"Where {found.measure} is lost" + ("" if by == "slice" else ", by topic")
+    whose = " and ".join(name for name, _, _ in found.systems) if by == "slice" else found.trace.name
+    title = f"{whose}: where {found.measure} is lost" + ("" if by == "slice" else ", by topic")
     base = alt.Chart(alt.InlineData(values=rows)).mark_bar()
     bars = base.encode(
         y=alt.Y("bar:N", sort=order, title=None, axis=axis),
@@ -55,9 +55,9 @@ def chart(found: Stages, by: str, width: int, height: int | None) -> Any:
     return themed(made)
 
 
-def _slices(found: Stages) -> tuple[list[dict[str, Any]], list[str], str]:
+def _slices(found: SplitLoss) -> tuple[list[dict[str, Any]], list[str], str]:
     """Give the segments of a bar a slice and system."""
-    known = systems(found)
+    known = found.systems
     rows: list[dict[str, Any]] = []
     order: list[str] = []
     for at in range(len(found.parts)):
@@ -75,7 +75,7 @@ def _slices(found: Stages) -> tuple[list[dict[str, Any]], list[str], str]:
     return rows, order, f"mean {found.measure}, and what is lost of the best"
 
 
-def _topics(found: Stages) -> tuple[list[dict[str, Any]], list[str], str]:
+def _topics(found: SplitLoss) -> tuple[list[dict[str, Any]], list[str], str]:
     """Give the segments of a bar a topic, the largest loss first."""
     trace, verdicts = found.trace, found.verdicts
     at_all = np.flatnonzero(~np.isnan(trace.score))
@@ -87,7 +87,7 @@ def _topics(found: Stages) -> tuple[list[dict[str, Any]], list[str], str]:
     return rows, [found.query_ids[at] for at in order], f"{found.measure} of {trace.name}, and what is lost of the best"
 
 
-def _segments(found: Stages, bar: str, sizes: list[float], note: str) -> list[dict[str, Any]]:
+def _segments(found: SplitLoss, bar: str, sizes: list[float], note: str) -> list[dict[str, Any]]:
     """Put score and losses one behind the other: score, then ranking, then candidates, which ends at the best."""
     kinds = [str(found.measure), *(f"lost: {name}" for name in reversed(found.names))]
     ends = np.concatenate(([0.0], np.cumsum(sizes))).tolist()

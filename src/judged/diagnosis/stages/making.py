@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judged.data import Qrels
-from judged.diagnosis.stages.parts import (
-    SCORE,
-    Cut,
-    Parts,
-    changes_of,
-    kinds_of,
-    lost_topics,
-    parts_by_slice,
-    verdict_names,
-)
+from judged.diagnosis.stages.parts import Cut
+from judged.diagnosis.stages.result import Stages
 from judged.diagnosis.stages.tracing import Through, Trace, both_have, check_measure, one_measure, traced
 from judged.errors import InputError
 from judged.evaluation import runs_of
+from judged.evaluation.notes import unjudged_notes
+from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
 from judged.judging import judge
 from judged.judging.variants import copies, cut
 from judged.measures import parse
+from judged.slicing.slices import slicing_given
 from judged.stats.pairing import topics_text
 
 if TYPE_CHECKING:
@@ -32,187 +26,17 @@ if TYPE_CHECKING:
 
     from judged._types import Bools
     from judged.data import Run
-    from judged.diagnosis.changes import Change
-    from judged.judging import Judged, Precision, TiePolicy
+    from judged.evaluation.provenance import Provenance
+    from judged.judging import Judged, Precision, TiePolicy, TopicPolicy
     from judged.measures import Measure
     from judged.slicing.slices import Slicing
-    from judged.stats.discoveries import Discoveries
-    from judged.tables import Table
+
+__all__ = ["PARTS", "Stages", "stages"]
 
 PARTS = ("candidates", "ranking")
 """Where two stages lose: what is not among the candidates, and what is ranked badly among them."""
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Stages:
-    """What a system lost, split exactly into its stages; and the same for a second one that it is held against.
-
-    Attributes
-    ----------
-    measure, recall : Measure
-        Of the score, and of the candidates.
-    query_ids : tuple of T str
-    trace : Trace
-        The system: scores, what was attainable behind each stage, documents.
-    against : Trace or None
-        The system that it is compared with.
-    names : tuple of P str
-        The parts of the loss, in the order of the stages; the last is that of the final ranking.
-    choices : Cut
-        Depth, thresholds, level, rates, resamples, seed.
-    slicing : Slicing or None
-    warnings : tuple of str
-
-    Examples
-    --------
-    >>> qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
-    >>> run = {"q1": ["a"], "q2": ["x", "y", "a"], "q3": ["x"]}
-    >>> found = stages(qrels, run, measure="RR@10", depth=2)
-    >>> found.trace.parts.tolist()  # candidates and ranking, by topic
-    [[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
-    >>> found.verdicts
-    ('healthy', 'not found', 'not found')
-    """
-
-    measure: Measure
-    recall: Measure
-    query_ids: tuple[str, ...]
-    trace: Trace
-    against: Trace | None
-    names: tuple[str, ...]
-    choices: Cut
-    slicing: Slicing | None = field(default=None, repr=False)
-    warnings: tuple[str, ...] = ()
-
-    @cached_property
-    def parts(self) -> tuple[Parts, ...]:
-        """Means and verdicts over all topics, and then over each slice, of the system."""
-        return parts_by_slice(self.trace, self.slicing, self.choices)
-
-    @cached_property
-    def parts_against(self) -> tuple[Parts, ...]:
-        """The same of the system that it is compared with; nothing where there is none."""
-        return () if self.against is None else parts_by_slice(self.against, self.slicing, self.choices)
-
-    @property
-    def verdicts(self) -> tuple[str, ...]:
-        """One a topic: healthy, not found, found but ranked badly, both, or nothing relevant; T of them."""
-        return verdict_names(self.trace, self.choices)
-
-    @property
-    def headroom(self) -> Parts:
-        """Over all topics; its last part is what the best possible order of the candidates would gain."""
-        return self.parts[0]
-
-    @cached_property
-    def changes(self) -> tuple[Change, ...]:
-        """The tested difference of the score and of each part, over all topics and by slice; higher is better."""
-        return (
-            () if self.against is None else changes_of(self.trace, self.against, self.names, self.slicing, self.choices)
-        )
-
-    @cached_property
-    def lost(self) -> dict[str, Discoveries]:
-        """By part: the topics that lost there against the other system, with a declared rate of false findings."""
-        return {} if self.against is None else lost_topics(self.trace, self.against, self.names, self.choices)
-
-    @property
-    def lost_kinds(self) -> tuple[str, ...]:
-        """By which parts each topic lost that lost to the other system, at the declared rate; else empty. (T,).
-
-        A part is named where it holds at least the chosen share of the loss.
-        """
-        if self.against is None:
-            return ("",) * len(self.query_ids)
-        return kinds_of(self.trace, self.against, self.names, self.lost[SCORE].mask, self.choices)
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What may be concluded, and what not."""
-        from judged.diagnosis.stages.sentences import sentences
-
-        return sentences(self)
-
-    def table(self) -> Table:
-        """Lay out one row a slice and system: score, best, parts with intervals, verdicts."""
-        from judged.diagnosis.stages.layout import parts_table
-
-        return parts_table(self)
-
-    def changes_table(self) -> Table:
-        """Lay out one row a slice: how much the score and each part changed, with intervals and corrected p-values.
-
-        Raises
-        ------
-        InputError
-            If there is no system to compare with.
-        """
-        from judged.diagnosis.stages.layout import changes_table
-
-        if self.against is None:
-            raise InputError("there is no second system", fix="give against=")
-        return changes_table(self)
-
-    def topics_table(self, limit: int | None = None) -> Table:
-        """Lay out one row a topic, largest loss first."""
-        from judged.diagnosis.stages.layout import topics_table
-
-        return topics_table(self, limit)
-
-    def documents_table(self, query_id: str | None = None) -> Table:
-        """Lay out the relevant documents that are not on the page, or not returned: where each was lost.
-
-        Raises
-        ------
-        InputError
-            If there is no such topic.
-        """
-        from judged.diagnosis.stages.layout import documents_table
-
-        if query_id is not None and query_id not in self.query_ids:
-            raise InputError(f"no topic {query_id!r} here", fix=f"one of {', '.join(self.query_ids[:5])}, ...")
-        return documents_table(self, query_id)
-
-    def text(self, width: int | None = None, *, topics: bool = False) -> str:
-        """Write for a terminal; with ``topics``, every topic."""
-        from judged.diagnosis.stages.sentences import text
-
-        return text(self, width, topics=topics)
-
-    def markdown(self, *, topics: bool = False) -> str:
-        """Write tables and sentences in Markdown."""
-        from judged.diagnosis.stages.sentences import markdown
-
-        return markdown(self, topics=topics)
-
-    def csv(self) -> str:
-        """Write every topic in full precision."""
-        from judged.diagnosis.stages.layout import topic_rows
-
-        return topic_rows(self).csv()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON."""
-        from judged.diagnosis.stages.layout import document
-
-        return document(self)
-
-    def chart(self, *, by: str = "slice", width: int = 480, height: int | None = None) -> Any:
-        """Draw stacked bars: score and parts of the loss, a bar a ``slice`` (and system), or a ``topic``.
-
-        Raises
-        ------
-        InputError
-            If ``by`` is neither.
-        MissingExtraError
-            If altair is not installed.
-        """
-        from judged.diagnosis.stages.chart import chart
-
-        return chart(self, by, width, height)
-
-    def __repr__(self) -> str:
-        return "\n".join([self.text(), *(f"warning: {text}" for text in self.warnings)])
+_JUDGED = 0.9  # of the first 10 documents: with fewer judged, unjudged ones may make the difference
 
 
 def stages(
@@ -302,6 +126,7 @@ def stages(
         systems.append(_system(judgments, first, second, how))
     every = [judged for system in systems for judged in system if judged is not None]
     kept = _counted(every, topics)
+    rests_on = _provenance(every, chosen, "both" if topics == "both" else "qrels")
     traces: list[Trace] = []
     warnings: list[str] = []
     for candidates, last in systems:
@@ -310,16 +135,18 @@ def stages(
         steps = [Through(PARTS[0], whole, depth)]
         traces.append(traced(steps, ranking, chosen, wanted, parse("Judged@10")))
         warnings += _warnings(traces[-1], [whole] if last is None else [whole, ranking], chosen, depth)
+    query_ids = tuple(every[0].query_ids[at] for at in kept.tolist())
     return Stages(
         measure=chosen,
         recall=wanted,
-        query_ids=tuple(every[0].query_ids[at] for at in kept.tolist()),
+        query_ids=query_ids,
         trace=traces[0],
         against=traces[1] if len(traces) > 1 else None,
         names=PARTS,
         choices=choices,
-        slicing=None if slicing is None else slicing.over([every[0].query_ids[at] for at in kept.tolist()]),
-        warnings=tuple(warnings),
+        slicing=None if slicing is None else slicing_given(slicing).over(query_ids),
+        provenance=rests_on,
+        warnings=(*warnings, *rests_on.warnings),
     )
 
 
@@ -341,8 +168,7 @@ def _counted(lists: Sequence[Judged], topics: str) -> Any:
         raise InputError(f"no topic policy {topics!r} here", fix="one of qrels, both")
     present = both_have(lists)
     for one in lists:
-        if not one.present.any():
-            raise InputError("the run has no topic in common with the qrels", fix="check the ids", path=one.run.where)
+        refuse_foreign(one)
     kept: Bools = present if topics == "both" else np.ones(len(present), dtype=np.bool_)
     if not kept.any():
         raise InputError("the runs have no judged topic in common", fix="check that they are of one collection")
@@ -371,8 +197,24 @@ def _warnings(trace: Trace, lists: Sequence[Judged], measure: Measure, depth: in
             f" {trace.candidates}; {_shown_foreign(trace, measure, depth)} of them are relevant and on the page. The"
             " loss by ranking may be negative there; a greater depth may be the true one"
         )
-    for one in lists:
-        absent = int(np.count_nonzero(one.returned == 0))
-        if absent:
-            said.append(f"{one.run.name}: returned nothing for {absent} of {len(one)} topics: nothing is found there")
+    share = trace.judged[~np.isnan(trace.judged)]
+    if len(share) and share.mean() < _JUDGED:
+        said.append(
+            f"{trace.name}: {share.mean():.0%} of its first 10 documents are judged. Those without a judgment count as"
+            " not relevant: losses, and what a reranker could gain, hold by these judgments alone"
+        )
     return said
+
+
+def _provenance(lists: Sequence[Judged], measure: Measure, topics: TopicPolicy) -> Provenance:
+    """Tell what the lists rest on, each run once and by a name of its own."""
+    known: dict[int, Judged] = {id(one.run): one for one in reversed(lists)}
+    found = provenance_of_lists(list(reversed(known.values())), [measure], topics=topics)
+    names: list[str] = []
+    for run in found.runs:
+        again = names.count(run.name)
+        names.append(run.name)
+        names[-1] += f" ({again + 1})" if again else ""
+    runs = tuple(replace(run, name=name) for run, name in zip(found.runs, names, strict=True))
+    unjudged = unjudged_notes(lists)  # said of each system, from fewer on
+    return replace(found, runs=runs, notes=tuple(note for note in found.notes if note not in unjudged))

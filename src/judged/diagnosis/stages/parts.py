@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from judged.stats.discoveries import Discoveries
 
 HEALTHY, NOT_FOUND, BADLY_RANKED, BOTH, NOTHING = (
-    "healthy", "not found", "found but ranked badly", "both", "nothing relevant",
+    "little lost", "not found", "found but ranked badly", "both", "nothing relevant",
 )  # fmt: skip
 VERDICTS = (HEALTHY, NOT_FOUND, BADLY_RANKED, BOTH, NOTHING)
 """What is said of a topic: which parts of its loss count."""

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.comparison.forms import wrapped
 from judged.comparison.marks import fixed
-from judged.diagnosis.stages.layout import SMALL, changes_table, parts_table, systems, topics_table
-from judged.diagnosis.stages.parts import NOTHING, SCORE
+from judged.diagnosis.stages.layout import SMALL
+from judged.diagnosis.stages.parts import NOTHING, SCORE, verdict_names
 from judged.stats.pairing import topics_text
 from judged.stats.results import p_text
 
@@ -19,45 +18,70 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.diagnosis.changes import Change
-    from judged.diagnosis.stages.making import Stages
     from judged.diagnosis.stages.parts import Mean, Parts
+    from judged.diagnosis.stages.split import SplitLoss
     from judged.stats.discoveries import Discoveries
 
 _SHOWN = 8  # topics that are named
+_FOREIGN = 0.1  # of the final ranking's documents: with more, it was not made of the candidates
 _SLICES = 6  # slices that get a sentence
 
 
-def sentences(found: Stages) -> tuple[str, ...]:
+def sentences(found: SplitLoss) -> tuple[str, ...]:
     """Say what each system lost where, and then what changed between the two."""
     said = [] if found.against is None else _of_change(found)
     return (*said, *_of_system(found, found.trace.name, found.parts[0]))
 
 
-def _of_system(found: Stages, name: str, whole: Parts) -> list[str]:
+def _of_system(found: SplitLoss, name: str, whole: Parts) -> list[str]:
     measure, depth = found.measure, found.choices.depth
     if not whole.topics:
         return [f"{measure} leaves out every topic: there is nothing to say of {name}."]
     if whole.verdicts.get(NOTHING) == sum(whole.verdicts.values()):
         return ["No topic has a relevant document: nothing can be lost."]
     candidates, ranking = whole.losses[0], whole.losses[-1]
-    said = [
+    foreign = found.trace.foreign_share
+    said: list[str] = []
+    if foreign >= _FOREIGN:
+        said.append(
+            f"{name} is no ranking of these candidates: {foreign:.0%} of its documents are not among the first {depth}"
+            f" of {found.trace.candidates}. What is said of candidates and of ranking is no split of its loss."
+        )
+    said += [
         (
             f"{name} scores {fixed(whole.score.value, 4)} in {measure}, where {fixed(whole.best.value, 4)} could be"
             f" attained: {_mean(candidates)} is lost because relevant documents are not among its first {depth}"
             f" candidates, {_mean(ranking)} because the candidates are not in their best order."
         )
     ]
-    if ranking.value > 0:
+    if ranking.value > 0 and foreign < _FOREIGN:
         reached = fixed(whole.score.value + ranking.value, 4)
         said.append(
             f"The best order of these candidates would score {reached}: no reranker of the first {depth} of"
             f" {found.trace.candidates} can gain more than {fixed(ranking.value, 4)}."
         )
-    counts = [f"{count} {verdict}" for verdict, count in whole.verdicts.items() if count]
+    counts = [f"{verdict} {count}" for verdict, count in whole.verdicts.items() if count]
     said.append(
         f"Topics of {name}: {', '.join(counts)} (a part counts from"
         f" {found.choices.least:.0%} of the topic's best score and {found.choices.share:.0%} of its loss on)."
     )
+    return said
+
+
+def topic_sentences(found: SplitLoss, query_id: str) -> list[str]:
+    """Say of one topic what each system scored, and what it lost by which part."""
+    at = found.query_ids.index(query_id)
+    said: list[str] = []
+    for name, trace, _ in found.systems:
+        verdict = verdict_names(trace, found.choices)[at]
+        parts = " and ".join(
+            f"{fixed(float(part[at]), 4)} by {what}" for what, part in zip(found.names, trace.parts, strict=True)
+        )
+        said.append(
+            f"{name}: {verdict}: {found.measure} {fixed(float(trace.score[at]), 4)} of"
+            f" {fixed(float(trace.best[at]), 4)}, lost {parts}; relevant documents among the first"
+            f" {found.choices.depth}: {trace.found[at]} of {trace.relevant[at]}."
+        )
     return said
 
 
@@ -66,8 +90,8 @@ def _mean(one: Mean) -> str:
     return f"{fixed(one.value, 4)}{ci}"
 
 
-def _of_change(found: Stages) -> list[str]:
-    names = [name for name, _, _ in systems(found)]
+def _of_change(found: SplitLoss) -> list[str]:
+    names = [name for name, _, _ in found.systems]
     whole = [one for one in found.changes if one.every]
     said = [_whole_change(whole, names, found)]
     told = any(one.significant for one in whole[1:])
@@ -95,7 +119,7 @@ def _of_change(found: Stages) -> list[str]:
     return said + _of_topics(found)
 
 
-def _of_topics(found: Stages) -> list[str]:
+def _of_topics(found: SplitLoss) -> list[str]:
     """Say which topics lost, by which part; and which lost in one part, whatever the other made of it."""
     lost = found.lost[SCORE]
     counts = Counter(kind for kind in found.lost_kinds if kind)
@@ -113,12 +137,12 @@ def _of_topics(found: Stages) -> list[str]:
     return said
 
 
-def _named(found: Stages, lost: Discoveries) -> str:
+def _named(found: SplitLoss, lost: Discoveries) -> str:
     which = [found.query_ids[at] for at in np.flatnonzero(lost.mask).tolist()]
     return "These are " + ", ".join(which[:_SHOWN]) + (", ..." if len(which) > _SHOWN else "")
 
 
-def _whole_change(whole: Sequence[Change], names: Sequence[str], found: Stages) -> str:
+def _whole_change(whole: Sequence[Change], names: Sequence[str], found: SplitLoss) -> str:
     score, *parts = whole
     if score.found.n < 2:
         return "There are too few topics to test what changed."
@@ -147,7 +171,7 @@ def _p(one: Change) -> str:
     return f"p {p_text(one.found.decisive_p)}"
 
 
-def caption(found: Stages) -> str:
+def caption(found: SplitLoss) -> str:
     """Say by which rules the numbers were made."""
     choices = found.choices
     parts = [
@@ -160,32 +184,12 @@ def caption(found: Stages) -> str:
     return "; ".join(parts)
 
 
-def changes_caption(found: Stages) -> str:
+def changes_caption(found: SplitLoss) -> str:
     """Say how changes were tested."""
-    first, second = (name for name, _, _ in systems(found))
+    first, second = (name for name, _, _ in found.systems)
     choices = found.choices
     return (
         f"{first} minus {second}, parts add up to the change of {found.measure}; paired randomisation test,"
         f" {choices.resamples} resamples, seed {choices.seed}; p by Holm: over the parts for all topics, over slices"
         f" and parts below; intervals are not corrected; * p up to {choices.alpha:g}"
     )
-
-
-def text(found: Stages, width: int | None, *, topics: bool) -> str:
-    """Write tables, rules and sentences."""
-    blocks = [parts_table(found).text(width=width), wrapped(caption(found), width)]
-    if found.against is not None:
-        blocks += [changes_table(found).text(width=width), wrapped(changes_caption(found), width)]
-    if topics:
-        blocks.append(topics_table(found, None).text(width=width))
-    return "\n\n".join([*blocks, "\n".join(wrapped(one, width) for one in sentences(found))])
-
-
-def markdown(found: Stages, *, topics: bool) -> str:
-    """Write the same in Markdown."""
-    blocks = [parts_table(found).markdown(), caption(found) + "."]
-    if found.against is not None:
-        blocks += [changes_table(found).markdown(), changes_caption(found) + "."]
-    if topics:
-        blocks.append(topics_table(found, None).markdown())
-    return "\n\n".join([*blocks, "\n".join(f"- {one}" for one in sentences(found))])

@@ -99,8 +99,8 @@ class Trace:
         Relevant documents that the qrels know, and those among the candidates.
     judged : (T,) float64
         The share of the first 10 of the final ranking that is judged.
-    foreign : (T,) int64
-        Documents of the final ranking that are not among the candidates.
+    foreign, returned : (T,) int64
+        Documents of the final ranking that are not among the candidates, and all of its documents.
     documents : RelevantDocuments
     """
 
@@ -114,7 +114,13 @@ class Trace:
     found: Ints = field(repr=False)
     judged: Floats = field(repr=False)
     foreign: Ints = field(repr=False)
+    returned: Ints = field(repr=False)
     documents: RelevantDocuments = field(repr=False)
+
+    @property
+    def foreign_share(self) -> float:
+        """The share of the final ranking's documents that are not among the candidates."""
+        return float(self.foreign.sum() / max(int(self.returned.sum()), 1))
 
     @cached_property
     def parts(self) -> Floats:
@@ -192,6 +198,7 @@ def traced(stages: Sequence[Through], final: Judged, measure: Measure, recall: M
         found=last.sum(last.relevant(level)).astype(np.int64),
         judged=shares(final),
         foreign=_foreign(stages[-1], final),
+        returned=final.returned.astype(np.int64),
         documents=_relevant_documents(stages[-1].judged, final, level),
     )
 

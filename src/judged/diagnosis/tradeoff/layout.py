@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from judged.evaluation.document import number
+from judged.stats.pairing import plain
 from judged.tables import Cell, Table
 
 if TYPE_CHECKING:
-    from judged.diagnosis.tradeoff.making import Tradeoff, TradeoffRow
+    from judged.diagnosis.tradeoff.rows import TradeoffRow, TradeoffTable
 
 _NAMED = 6  # runs: the others are in the table
 _WIDTH = 100  # of sentences, where no width is given
 
 
-def table(found: Tradeoff) -> Table:
-    """Lay out one row a run: measure, gain, and of each cost its amount, its change, and the gain for one unit."""
-    several = len(found.costs) > 1
+def table(found: TradeoffTable) -> Table:
+    """Lay out one row a run: measure, gain, and of each cost its amount with its change, and the gain for one unit."""
     header = ["run", found.measure, "gain"]
     for name in found.costs:
-        header += [name, *(f"{what} {name}" if several else what for what in ("change", "gain a unit"))]
+        header += [name, f"per {name}"]
     return Table((*header, "front"), tuple(_row(found, one) for one in found.rows))
 
 
-def _row(found: Tradeoff, one: TradeoffRow) -> tuple[str, ...]:
+def _row(found: TradeoffTable, one: TradeoffRow) -> tuple[str, ...]:
     cells: list[str] = [one.run, _interval(f"{one.value:.4f}", one.interval)]
     cells.append("-" if one.gain is None else _interval(f"{one.gain:+.4f}", one.gain_interval, sign="+"))
     for name in found.costs:
-        cells += [_amount(one.costs[name]), _amount(one.cost_change[name], "+"), _amount(one.per_unit[name], "", 3)]
+        change, ratio = one.cost_change[name], one.per_unit[name]
+        cells.append(Cell(_amount(one.costs[name]), rest="" if change is None else f"({_amount(change, '+')})"))
+        cells.append("-" if ratio is None else _amount(math.copysign(ratio, one.gain or 0.0), "+", 3))
     return (*cells, _front(one))
 
 
@@ -47,16 +51,37 @@ def _front(one: TradeoffRow) -> str:
     return ("yes" if one.front else "no") + ("" if one.sure else ", not sure")
 
 
-def text(found: Tradeoff, width: int | None) -> str:
+def text(found: TradeoffTable, width: int | None) -> str:
     """Write the table, and sentences below it."""
-    said = "\n".join(
-        textwrap.fill(one, min(width or _WIDTH, _WIDTH), break_long_words=False, break_on_hyphens=False)
-        for one in found.sentences
+    said = [*_left_out(found, width), *sentences(found)]
+    wrapped = "\n".join(
+        textwrap.fill(one, min(width or _WIDTH, _WIDTH), break_long_words=False, break_on_hyphens=False) for one in said
     )
-    return f"{table(found).text(width=width)}\n\n{said}"
+    return f"{_fitting(found, width)[0]}\n\n{wrapped}"
 
 
-def sentences(found: Tradeoff) -> tuple[str, ...]:
+def _fitting(found: TradeoffTable, width: int | None) -> tuple[str, str]:
+    """Draw the table, in one piece if it can be: without some intervals, and say which, where there is no room."""
+    ways = (((), ""), ((1,), f"the intervals of {found.measure}"), ((1, 2), "the intervals"))
+    drawn = [(_without(table(found), columns).text(width=width), left_out) for columns, left_out in ways]
+    return next((one for one in drawn if "\n\n" not in one[0]), drawn[-1])
+
+
+def _without(whole: Table, columns: tuple[int, ...]) -> Table:
+    """Leave the intervals out of some columns."""
+    rows = tuple(
+        tuple(cell.number if at in columns and isinstance(cell, Cell) else cell for at, cell in enumerate(row))
+        for row in whole.rows
+    )
+    return replace(whole, rows=rows)
+
+
+def _left_out(found: TradeoffTable, width: int | None) -> list[str]:
+    left_out = _fitting(found, width)[1]
+    return [f"There is no room for {left_out}: the other forms have them."] if left_out else []
+
+
+def sentences(found: TradeoffTable) -> tuple[str, ...]:
     """Say which runs are worth their cost, how sure that is, and what may not be concluded."""
     said = [_front_sentence(found)]
     said += [_doubt(one, found) for one in found.rows if one.front and not one.sure]
@@ -71,7 +96,7 @@ def sentences(found: Tradeoff) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _front_sentence(found: Tradeoff) -> str:
+def _front_sentence(found: TradeoffTable) -> str:
     less = [name for name in found.costs if name not in found.more_is_better]
     ways = [f"{found.measure} ({'more' if found.higher_is_better else 'less'} is better)"]
     ways += [f"{name} (less is better)" for name in less]
@@ -84,7 +109,7 @@ def _listed(parts: list[str] | tuple[str, ...]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def _doubt(one: TradeoffRow, found: Tradeoff) -> str:
+def _doubt(one: TradeoffRow, found: TradeoffTable) -> str:
     some = _listed([*one.rivals[:_NAMED], *_more(len(one.rivals))])
     costs = "costs" if len(one.rivals) == 1 else "cost"
     return (
@@ -93,7 +118,7 @@ def _doubt(one: TradeoffRow, found: Tradeoff) -> str:
     )
 
 
-def _dominated(found: Tradeoff) -> list[str]:
+def _dominated(found: TradeoffTable) -> list[str]:
     """Name the dominated runs, each with the best of those that dominate it: first where that is sure."""
     said: list[str] = []
     for sure, why in ((True, "the interval of the difference leaves no doubt"), (False, "that interval includes 0")):
@@ -110,7 +135,7 @@ def _more(count: int) -> list[str]:
     return [f"{count - _NAMED} more"] if count > _NAMED else []
 
 
-def _missing(found: Tradeoff) -> list[str]:
+def _missing(found: TradeoffTable) -> list[str]:
     """Name the runs that are not placed, together where they lack the same."""
     lacking: dict[str, list[str]] = {}
     for one in found.rows:
@@ -120,7 +145,7 @@ def _missing(found: Tradeoff) -> list[str]:
     return [f"Not placed, as {what} is not known: {', '.join(runs)}." for what, runs in lacking.items()]
 
 
-def _paid(one: TradeoffRow, found: Tradeoff) -> str:
+def _paid(one: TradeoffRow, found: TradeoffTable) -> str:
     """Say what a run on the front gains over the baseline, and for how much."""
     gain = one.gain or 0.0
     limits = "" if one.gain_interval is None else f" ({one.gain_interval[0]:+.3f} to {one.gain_interval[1]:+.3f})"
@@ -128,12 +153,21 @@ def _paid(one: TradeoffRow, found: Tradeoff) -> str:
     for name in found.costs:
         change, ratio = one.cost_change[name], one.per_unit[name]
         if change is not None:
-            each = "" if ratio is None else f" ({ratio:.3g} a unit)"
+            each = "" if ratio is None else f" ({_exchange(name, ratio, change, found)})"
             parts.append(f"{name} {change:+.6g}{each}")
     return f"{one.run} against {found.baseline}: {found.measure} {gain:+.4f}{limits}; {'; '.join(parts) or 'no costs'}."
 
 
-def csv_table(found: Tradeoff) -> Table:
+def _exchange(name: str, ratio: float, change: float, found: TradeoffTable) -> str:
+    """Say what one unit of a cost is exchanged for: gained where it is paid, lost where it is saved."""
+    if name in found.more_is_better:
+        verb, way = ("lost", "gained") if change > 0 else ("gained", "given up")
+    else:
+        verb, way = ("gained", "added") if change > 0 else ("lost", "saved")
+    return f"{ratio:.3g} {verb} per unit of {name} {way}"
+
+
+def csv_table(found: TradeoffTable) -> Table:
     """Lay out one row a run, in full precision; nothing where something is not known."""
     header = ["run", "measure", "value", "low", "high", "topics", "gain", "gain_low", "gain_high"]
     header += [f"{part}{name}" for name in found.costs for part in ("", "change_", "per_unit_")]
@@ -149,9 +183,10 @@ def csv_table(found: Tradeoff) -> Table:
     return Table((*header, "front", "sure", "rivals"), tuple(rows))
 
 
-def document(found: Tradeoff) -> dict[str, Any]:
+def document(found: TradeoffTable) -> dict[str, Any]:
     """Lay out everything as plain Python values."""
     return {
+        **found.provenance.to_dict(),
         "measure": found.measure,
         "higher_is_better": found.higher_is_better,
         "costs": list(found.costs),
@@ -159,8 +194,8 @@ def document(found: Tradeoff) -> dict[str, Any]:
         "baseline": found.baseline,
         "level": found.level,
         "front": list(found.front),
-        "runs": [_plain(one) for one in found.rows],
-        "sentences": list(found.sentences),
+        "results": [_plain(one) for one in found.rows],
+        "sentences": list(sentences(found)),
         "warnings": list(found.warnings),
     }
 
@@ -180,4 +215,4 @@ def _plain(one: TradeoffRow) -> dict[str, Any]:
 
 
 def _limits(limits: tuple[float, float] | None) -> list[float | None] | None:
-    return None if limits is None else [number(limit) for limit in limits]
+    return None if limits is None else [plain(limit) for limit in limits]

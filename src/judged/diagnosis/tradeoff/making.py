@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,175 +10,19 @@ import numpy as np
 
 from judged.diagnosis.tradeoff.costs import Costs
 from judged.diagnosis.tradeoff.pareto import dominators
+from judged.diagnosis.tradeoff.result import Tradeoff, TradeoffRow
 from judged.errors import InputError, MeasureError
 from judged.evaluation import Scores
+from judged.evaluation.provenance import provenance
 from judged.measures import parse
 from judged.stats.paired import paired_tests
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from judged._types import Floats
     from judged.measures import Measure
     from judged.stats.results import Difference
-    from judged.tables import Table
-
-
-@dataclass(frozen=True)
-class TradeoffRow:
-    """One run: what it scores, what it costs, and both against the baseline.
-
-    Attributes
-    ----------
-    run : str
-    value : float
-        The mean of the measure.
-    interval : (float, float) or None
-        Of the mean, over topics.
-    topics : int
-    costs : dict of float or None
-        By cost; None: not known.
-    gain : float or None
-        The mean difference to the baseline, over the topics of both; None for the baseline itself.
-    gain_interval : (float, float) or None
-        Of this paired difference.
-    cost_change : dict of float or None
-        Cost minus that of the baseline; None where one is not known, and for the baseline.
-    per_unit : dict of float or None
-        The gain divided by the change of the cost, where both go the same way, better and dearer or worse and
-        cheaper. Else there is nothing to trade, and it is None.
-    front : bool or None
-        Whether no other run is at least as good on all, and better on one; None where a cost is not known.
-    sure : bool
-        Whether the intervals of paired differences leave no doubt of that.
-    rivals : tuple of str
-        Best first. Of a run on the front: those that cost no more, and are not surely worse. Of another: those that
-        dominate it; if `sure`, those that surely do.
-    """
-
-    run: str
-    value: float
-    interval: tuple[float, float] | None
-    topics: int
-    costs: Mapping[str, float | None]
-    gain: float | None
-    gain_interval: tuple[float, float] | None
-    cost_change: Mapping[str, float | None]
-    per_unit: Mapping[str, float | None]
-    front: bool | None
-    sure: bool
-    rivals: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Tradeoff:
-    """What `tradeoff` returns: a row for each run, cheapest first, and the Pareto front.
-
-    Attributes
-    ----------
-    measure : str
-    higher_is_better : bool
-        Of the measure.
-    costs : tuple of str
-        What the front is made of, beside the measure.
-    more_is_better : tuple of str
-        Those of them of which more is better.
-    baseline : str
-    level : float
-        Of the intervals; each stands for itself, nothing is corrected for their number.
-    rows : tuple of TradeoffRow
-    warnings : tuple of str
-
-    Examples
-    --------
-    >>> from judged import evaluate
-    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
-    >>> fast, slow = ({topic: docs for topic in qrels} for docs in (["x", "d"], ["d"]))
-    >>> scores = evaluate(qrels, {"fast": fast, "slow": slow}, "RR")
-    >>> print(tradeoff(scores, {"fast": {"ms": 10}, "slow": {"ms": 35}}).table().text())
-    run                      RR                      gain  ms  change  gain a unit  front
-    fast  0.5000 [0.500, 0.500]                         -  10       -            -    yes
-    slow  1.0000 [1.000, 1.000]  +0.5000 [+0.500, +0.500]  35     +25         0.02    yes
-    """
-
-    measure: str
-    higher_is_better: bool
-    costs: tuple[str, ...]
-    more_is_better: tuple[str, ...]
-    baseline: str
-    level: float
-    rows: tuple[TradeoffRow, ...] = field(repr=False)
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def front(self) -> tuple[str, ...]:
-        """The runs that no other dominates, cheapest first."""
-        return tuple(one.run for one in self.rows if one.front)
-
-    def row(self, run: str) -> TradeoffRow:
-        """Give the row of one run.
-
-        Raises
-        ------
-        InputError
-            If there is none.
-        """
-        found = next((one for one in self.rows if one.run == run), None)
-        if found is None:
-            raise InputError(f"no run {run!r}", fix=f"one of {', '.join(one.run for one in self.rows)}")
-        return found
-
-    @cached_property
-    def sentences(self) -> tuple[str, ...]:
-        """What may be concluded, and what not."""
-        from judged.diagnosis.tradeoff.layout import sentences
-
-        return sentences(self)
-
-    def table(self) -> Table:
-        """Lay out one row a run."""
-        from judged.diagnosis.tradeoff.layout import table
-
-        return table(self)
-
-    def text(self, *, width: int | None = None) -> str:
-        """Write for a terminal."""
-        from judged.diagnosis.tradeoff.layout import text
-
-        return text(self, width)
-
-    def markdown(self) -> str:
-        """Write as Markdown."""
-        return "\n\n".join([self.table().markdown(), "\n".join(f"- {one}" for one in self.sentences)])
-
-    def csv(self) -> str:
-        """Write one row a run, in full precision."""
-        from judged.diagnosis.tradeoff.layout import csv_table
-
-        return csv_table(self).csv()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON: None for what is not known."""
-        from judged.diagnosis.tradeoff.layout import document
-
-        return document(self)
-
-    def chart(self, cost: str | None = None, *, width: int = 460, height: int = 320) -> Any:
-        """Draw the measure with its intervals over one cost, and the front of these two.
-
-        Raises
-        ------
-        InputError
-            If there is no such cost.
-        MissingExtraError
-            If altair is not installed.
-        """
-        from judged.diagnosis.tradeoff.chart import chart
-
-        return chart(self, cost, width, height)
-
-    def __repr__(self) -> str:
-        return "\n".join([self.text(), *(f"warning: {one}" for one in self.warnings)])
 
 
 def tradeoff(
@@ -232,6 +73,19 @@ def tradeoff(
         If costs cannot be read, none is of a run that was scored, or a name is unknown.
     MeasureError
         If the measure is no mean over topics, or neither better high nor low.
+
+    Examples
+    --------
+    >>> from judged import evaluate
+    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
+    >>> fast, slow = ({topic: docs for topic in qrels} for docs in (["x", "d"], ["d"]))
+    >>> scores = evaluate(qrels, {"fast": fast, "slow": slow}, "RR")
+    >>> found = tradeoff(scores, {"fast": {"ms": 10, "rps": 90}, "slow": {"ms": 35, "rps": 40}}, more_is_better="rps")
+    >>> found.front, found.baseline
+    (('fast', 'slow'), 'fast')
+    >>> slow = found.row("slow")
+    >>> slow.gain, slow.cost_change, slow.per_unit  # 0.5 for 25 ms, and for 50 requests a second given up
+    (0.5, {'ms': 25.0, 'rps': -50.0}, {'ms': 0.02, 'rps': 0.01})
     """
     table = scores if isinstance(scores, Scores) else Scores.load(scores)
     at = _measure(table, measure)
@@ -274,6 +128,7 @@ def tradeoff(
         baseline=runs[base],
         level=level,
         rows=tuple(rows),
+        provenance=provenance(table),
         warnings=_warnings(known, runs, rows),
     )
 

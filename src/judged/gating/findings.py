@@ -1,0 +1,218 @@
+"""What a gate found, check by check: the numbers and the decision, which its forms are made of."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from judged.evaluation import Scores
+    from judged.gating.config import Check, GateConfig, Guardrail
+
+Status: TypeAlias = Literal["pass", "inconclusive", "fail"]
+
+
+@dataclass(frozen=True)
+class TopicLoss:
+    """One topic on which the candidate is worse: both scores, in the measure's unit."""
+
+    query_id: str
+    baseline: float
+    candidate: float
+
+
+@dataclass(frozen=True)
+class CheckFinding:
+    """What was found by one check.
+
+    Attributes
+    ----------
+    check : Check
+        What was asked.
+    measure : str
+        The canonical name.
+    owner : str
+        Of the slice.
+    n, left_out : int
+        Topics of the slice with a score for both runs; topics of it that lack one.
+    minimum : int
+        With fewer topics nothing is decided.
+    baseline, candidate : float
+        Aggregates over the n topics.
+    difference : float
+        Mean of candidate minus baseline. Where `kind` is ``ratio`` (geometric means), the relative change.
+    interval : (float, float) or None
+        Of the difference, two-sided at level 1 - 2 alpha: its limits decide as the one-sided tests do, before any
+        correction. A limit is infinite where so few topics can rule out nothing.
+    margin : float
+        The largest loss that is allowed, in the unit of `difference`, from 0.
+    lower_is_better : bool
+        Then a loss is a positive difference.
+    p, adjusted : float
+        Of the test for a loss of more than the margin, before and after the correction. NaN where nothing is tested.
+    p_safe : float
+        Of the test for a loss of less than the margin, which needs no correction: the gate passes only if all do.
+    detectable : float
+        A true loss of this size would have been noticed with the configured power. NaN where that is not known, or
+        where no loss could fail by itself.
+    method : str
+        ``randomisation``, ``ratio`` or ``t``.
+    status : str
+        ``fail``: more than the margin was lost. ``pass``: that is ruled out. ``inconclusive``: neither is shown.
+    strict : bool
+        Whether the gate fails where this check is inconclusive.
+    note : str
+        Why nothing was tested, or what else must be known.
+    worst : tuple of TopicLoss
+        The topics that lost most, at most three.
+    family : int
+        How many checks share alpha.
+    least_p : float
+        Below this p cannot be with so many topics, or resamples. NaN where nothing is tested.
+    """
+
+    check: Check
+    measure: str
+    owner: str
+    n: int
+    left_out: int
+    minimum: int
+    baseline: float
+    candidate: float
+    difference: float
+    interval: tuple[float, float] | None
+    level: float
+    margin: float
+    kind: Literal["difference", "ratio"]
+    lower_is_better: bool
+    p: float
+    adjusted: float
+    p_safe: float
+    detectable: float
+    power: float
+    correction: str
+    method: str
+    status: Status
+    strict: bool
+    note: str = ""
+    worst: tuple[TopicLoss, ...] = ()
+    family: int = 1
+    least_p: float = math.nan
+
+    @property
+    def name(self) -> str:
+        """Measure and slice."""
+        return self.check.name
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the gate fails because of it."""
+        return self.status == "fail" or (self.strict and self.status == "inconclusive")
+
+    @property
+    def alpha(self) -> float:
+        """Of each of the two one-sided tests, before any correction."""
+        return (1 - self.level) / 2
+
+    @property
+    def loss(self) -> float:
+        """What was lost: positive where the candidate is worse."""
+        return self.difference if self.lower_is_better else 0.0 - self.difference
+
+    @property
+    def largest_loss(self) -> float:
+        """The largest loss that is not ruled out; infinite where none is."""
+        if self.interval is None:
+            return math.inf
+        return self.interval[1] if self.lower_is_better else 0.0 - self.interval[0]
+
+    @property
+    def least_loss(self) -> float:
+        """The least loss that is not ruled out; below 0 it is a gain."""
+        if self.interval is None:
+            return -math.inf
+        return self.interval[0] if self.lower_is_better else 0.0 - self.interval[1]
+
+
+@dataclass(frozen=True)
+class GuardrailFinding:
+    """What a guardrail found: numbers that are compared as they stand.
+
+    Attributes
+    ----------
+    guardrail : Guardrail
+        What was asked.
+    baseline, candidate : float
+        The numbers. NaN where a number plays no part.
+    limits : tuple of str
+        What was allowed, in words.
+    status : str
+        ``pass`` or ``fail``.
+    """
+
+    guardrail: Guardrail
+    baseline: float
+    candidate: float
+    limits: tuple[str, ...]
+    status: Status
+
+    @property
+    def name(self) -> str:
+        """What is limited."""
+        return self.guardrail.name
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the gate fails because of it."""
+        return self.status == "fail"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decision:
+    """Whether the candidate may take the baseline's place.
+
+    Attributes
+    ----------
+    config : GateConfig
+        What was asked.
+    baseline, candidate : str
+        The names of the runs.
+    checks : tuple of CheckFinding
+        In the order of the configuration.
+    guardrails : tuple of GuardrailFinding
+    scores : Scores
+        Of both runs, which the checks are made of.
+    warnings : tuple of str
+        What should be known before the decision is used.
+    """
+
+    config: GateConfig
+    baseline: str
+    candidate: str
+    checks: tuple[CheckFinding, ...]
+    guardrails: tuple[GuardrailFinding, ...]
+    scores: Scores = field(repr=False)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[CheckFinding | GuardrailFinding, ...]:
+        """Checks and guardrails."""
+        return self.checks + self.guardrails
+
+    @property
+    def status(self) -> Status:
+        """``fail`` if anything blocks, else ``inconclusive`` if anything is, else ``pass``."""
+        if any(one.blocks for one in self.parts):
+            return "fail"
+        return "inconclusive" if any(one.status == "inconclusive" for one in self.parts) else "pass"
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing stands in the way: True also where a check that is not strict is inconclusive."""
+        return self.status != "fail"
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with: 0, or 1 where something blocks."""
+        return 0 if self.passed else 1

@@ -1,0 +1,224 @@
+"""Hits: the judged documents of a ranking as columns, and what can be counted and looked up in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from judged.errors import MeasureError
+from judged.judging.dense import Returned, all_returned
+from judged.judging.policies import Ranking
+from judged.judging.segments import running_count, running_sum, segment_starts, segment_sum
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged._types import Bools, Floats, Ints
+    from judged.data import Qrels, Run
+    from judged.data.documents import Documents
+
+
+class Labels(NamedTuple):
+    """Labels one by one, where a document may have several.
+
+    Attributes
+    ----------
+    of : (A,) int64
+        The position of the hit, or of the judged pair, that the label belongs to; rising.
+    aspect : (A,) int64
+        The subtopic or assessor: a position in ``qrels.aspects.names``; rising within one hit or pair.
+    grade : (A,) float64
+    """
+
+    of: Ints
+    aspect: Ints
+    grade: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedHits:
+    """The judged documents that a run returned, with their ranks: what a measure counts, and its working stands on.
+
+    All columns are NumPy arrays. With T topics, H hits and L judged pairs:
+
+    Attributes
+    ----------
+    query_ids : tuple of T str
+        The topics, in byte order. A topic code below is a position here.
+    returned : (T,) int64
+        How many documents the run returned for each topic, judged or not (cut at the ranking's depth).
+    present : (T,) bool
+        Whether the run has the topic at all.
+    topic, rank, grade : (H,) int64, int64, float64
+        The hits, ordered by topic and rank: topic code, 1-based rank, grade. A document with a negative
+        grade is a hit too; documents without a judgment are not.
+    row : (H,) int64
+        Each hit's position among the judged pairs.
+    score, tie_first, tie_last : (H,) float64, int64, int64
+        Each hit's score, and the first and last rank of the documents that share this score.
+    label_topic, label_grade : (L,) int64, float64
+        The judged pairs of these topics, whether returned or not, ordered by topic.
+    label_row : (L,) int64
+        Each pair's position in ``qrels.index``.
+    ranked : bool
+        False for a run without scores: ranks then mean nothing.
+    ranking : Ranking
+        The policy that made the ranks.
+    extra : tuple of str, extra_returned : (E,) int64
+        Topics of the run that the qrels do not have, and how many documents each returned.
+    qrels, run
+        Where all this comes from.
+    documents : Documents or None
+        What is known of documents, for the measures that ask for it.
+    reordered : bool
+        Whether this is another ranking than the run's own: an ideal one, or one without unjudged documents.
+    title : str
+        What ranking this is, in words.
+    shown : Returned or None
+        Every returned document, where that is known already.
+    """
+
+    query_ids: tuple[str, ...]
+    returned: Ints
+    present: Bools
+    topic: Ints
+    rank: Ints
+    grade: Floats
+    row: Ints = field(repr=False)
+    score: Floats = field(repr=False)
+    tie_first: Ints = field(repr=False)
+    tie_last: Ints = field(repr=False)
+    label_topic: Ints = field(repr=False)
+    label_grade: Floats = field(repr=False)
+    label_row: Ints = field(repr=False)
+    ranked: bool
+    ranking: Ranking
+    extra: tuple[str, ...]
+    extra_returned: Ints = field(repr=False)
+    qrels: Qrels = field(repr=False)
+    run: Run = field(repr=False)
+    run_sha256: str | None = field(default=None, repr=False)
+    documents: Documents | None = field(default=None, repr=False)
+    reordered: bool = field(default=False, repr=False)
+    title: str = field(default="ranking", repr=False)
+    shown: Returned | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for column in vars(self).values():
+            if isinstance(column, np.ndarray):
+                column.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.query_ids)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """Where each topic's hits begin; (T + 1,)."""
+        return segment_starts(self.topic, len(self))
+
+    @cached_property
+    def doc(self) -> list[str]:
+        """The hits' document ids."""
+        names = self.qrels.index.row_names
+        return [names[row] for row in self.label_row[self.row].tolist()]
+
+    def sum(self, values: Floats | Bools) -> Floats:
+        """Add up one value a hit over each topic, in rank order: (H,) to (T,)."""
+        return segment_sum(values, self.topic, len(self))
+
+    def sum_labels(self, values: Floats | Bools) -> Floats:
+        """Add up one value a judged pair over each topic: (L,) to (T,)."""
+        return segment_sum(values, self.label_topic, len(self))
+
+    def count_so_far(self, mask: Bools) -> Ints:
+        """Count the marked hits of the topic down to and including each hit: (H,) to (H,)."""
+        return running_count(mask, self.topic, self.starts)
+
+    def sum_so_far(self, values: Floats | Bools) -> Floats:
+        """Add up one value a hit over the topic down to and including each hit: (H,) to (H,)."""
+        return running_sum(values, self.starts)
+
+    def so_far_at(self, topic: Ints, rank: Ints, running: Floats) -> Floats:
+        """Look up what a running sum has come to at ranks, hits or not: (N,), (N,) and (H,) to (N,)."""
+        width = max(self.rank.max(initial=0), rank.max(initial=0)) + 1
+        last = np.searchsorted(self.topic * width + self.rank, topic * width + rank, side="right") - 1
+        return np.where(last >= self.starts[topic], np.append(running, 0.0)[last], 0.0)
+
+    def first_rank(self, mask: Bools) -> Ints:
+        """Give the rank of each topic's first marked hit, 0 where there is none: (H,) to (T,)."""
+        ranks = np.zeros(len(self), dtype=np.int64)
+        ranks[self.topic[mask][::-1]] = self.rank[mask][::-1]
+        return ranks
+
+    def relevant(self, rel: float) -> Bools:
+        """Mark the hits of at least this grade; a negative grade is never relevant. (H,)."""
+        return self._once(("relevant", rel), lambda: (self.grade >= rel) & (self.grade >= 0))
+
+    def relevant_labels(self, rel: float) -> Bools:
+        """Mark the judged pairs of at least this grade. (L,)."""
+        return self._once(("labels", rel), lambda: (self.label_grade >= rel) & (self.label_grade >= 0))
+
+    def num_relevant(self, rel: float) -> Floats:
+        """Count the relevant documents that the qrels know. (T,)."""
+        return self._once(("count", rel), lambda: self.sum_labels(self.relevant_labels(rel)))
+
+    def _once(self, key: tuple[str, float], make: Callable[[], np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+        """Keep what nearly every measure asks for, so that a hundred measures make it once."""
+        if key not in self._made:
+            made = make()
+            made.flags.writeable = False
+            self._made[key] = made
+        return self._made[key]
+
+    @cached_property
+    def _made(self) -> dict[tuple[str, float], np.ndarray[Any, Any]]:
+        return {}
+
+    def within(self, cutoff: int | None) -> Bools:
+        """Mark the hits down to a rank; all for None. (H,)."""
+        return np.ones(len(self.rank), dtype=np.bool_) if cutoff is None else self.rank <= cutoff
+
+    @cached_property
+    def aspects(self) -> Labels:
+        """Each hit's labels one by one: subtopics, assessors."""
+        return Labels(*self.qrels.aspects.of(self.label_row[self.row]))
+
+    @cached_property
+    def label_aspects(self) -> Labels:
+        """Each judged pair's labels one by one."""
+        return Labels(*self.qrels.aspects.of(self.label_row))
+
+    @cached_property
+    def everything(self) -> Returned:
+        """Every returned document of these topics with its rank, judged or not. The run is read once more.
+
+        Raises
+        ------
+        MeasureError
+            If this is not the run's own ranking.
+        """
+        if self.shown is not None:
+            return self.shown
+        if self.reordered:
+            raise MeasureError("an ideal or condensed ranking has no unjudged documents. Fix: leave out judged_only")
+        return all_returned(self.run, self.query_ids, self.ranking)
+
+    def fact(self, name: str, measure: object) -> Any:
+        """Look up what is known of every returned document, in the order of `everything`: (D,) Arrow array.
+
+        Raises
+        ------
+        MeasureError
+            If nothing is known of documents.
+        InputError
+            If a returned document lacks this fact.
+        """
+        if self.documents is None:
+            raise MeasureError(
+                f"{measure} needs the {name} of every returned document."
+                f" Fix: give documents= (on the command line --documents), a table with doc_id and {name}"
+            )
+        return self.documents.column(name, self.everything.doc)
