@@ -181,4 +181,6 @@ def test_the_configuration_in_the_documentation_is_accepted() -> None:
     config = parse_config(text)
     assert [one.slice for one in config.checks] == ["all", "long queries"]
     assert [one.kind for one in config.guardrails] == ["judged", "table", "missing topics"]
-    assert config == GateConfig(config.checks, config.guardrails, config.slices, "topics.csv", topics="qrels")
+    assert config == GateConfig(
+        config.checks, config.guardrails, config.slices, "topics.csv", "queries.tsv", topics="qrels"
+    )

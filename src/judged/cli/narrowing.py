@@ -76,7 +76,7 @@ def traced(text: str, form: str, where: str | None) -> str:
     r"""Say beside a result which topics were chosen, in the form that it has; CSV has no place for it.
 
     >>> traced("| a |", "markdown", "words > 3")
-    '| a |\\n\\nOver the topics where words > 3.'
+    '| a |\n\nOver the topics where words > 3.'
     >>> traced('{"a": 1}', "json", None)
     '{"a": 1}'
     """
