@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import evaluate, inputs, output
+from judged.cli.inputs import options_of
 from judged.cli.narrowing import narrowed, traced
 from judged.errors import InputError
 
@@ -254,11 +255,5 @@ def _json(made: dict[str, Any]) -> str:
     return json.dumps(made, indent=2, ensure_ascii=False)
 
 
-def _options(*names: str) -> list[click.Parameter]:
-    """Take options from `judged evaluate`: they mean the same in both commands."""
-    known = {option.name: option for option in evaluate.command.params}
-    return [known[name] for name in names]
-
-
-command.params[-3:-3] = _options(*_POLICIES, "ci", *_CHOICE)
-command.params += _options(*_SHARED_LAST)
+command.params[-3:-3] = options_of(evaluate.command, *_POLICIES, "ci", *_CHOICE)
+command.params += options_of(evaluate.command, *_SHARED_LAST)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from judged.cli import evaluate, inputs, output
+from judged.cli.inputs import options_of
 from judged.cli.narrowing import narrowed
 from judged.errors import InputError, JudgedWarning, MeasureError
 
@@ -167,11 +168,5 @@ def _caption(curves: Curves, topic: str | None, policies: dict[str, Any], where:
     return "; ".join([f"topic {topic}", *rules])
 
 
-def _options(*names: str) -> list[click.Parameter]:
-    """Take options from `judged evaluate`: they mean the same in both commands."""
-    known = {option.name: option for option in evaluate.command.params}
-    return [known[name] for name in names]
-
-
-command.params[-3:-3] = _options(*_SHARED, *_CHOICE)
-command.params += _options(*_SHARED_LAST)
+command.params[-3:-3] = options_of(evaluate.command, *_SHARED, *_CHOICE)
+command.params += options_of(evaluate.command, *_SHARED_LAST)

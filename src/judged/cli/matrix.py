@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import evaluate, inputs, output
+from judged.cli.inputs import options_of
 from judged.cli.narrowing import chosen_topics, traced
 from judged.cli.slicing_options import Asked, slicing_options, without_bounds
 
@@ -130,11 +131,5 @@ def _written(made: Matrix, form: str, width: int | None, *, per_topic: bool, per
     return made.text(width, topics=per_topic, per_run=per_run)
 
 
-def _options(*names: str) -> list[click.Parameter]:
-    """Take options from `judged evaluate`: they mean the same in every command."""
-    known = {option.name: option for option in evaluate.command.params}
-    return [known[name] for name in names]
-
-
-command.params[-3:-3] = without_bounds(_options(*_POLICIES))
-command.params += _options("qrels_format", "run_format")
+command.params[-3:-3] = without_bounds(options_of(evaluate.command, *_POLICIES))
+command.params += options_of(evaluate.command, "qrels_format", "run_format")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import evaluate, inputs, output
+from judged.cli.inputs import options_of
 from judged.cli.slicing_options import without_bounds
 from judged.errors import InputError
 
@@ -96,11 +97,5 @@ def _written(found: Needs, form: str, *, worst: int, shown: bool) -> str:
     return found.text(width=output.width() if shown else None, worst=worst)
 
 
-def _options(*names: str) -> list[click.Parameter]:
-    """Take options from `judged evaluate`: they mean the same in both commands."""
-    known = {option.name: option for option in evaluate.command.params}
-    return [known[name] for name in names]
-
-
-command.params[-3:-3] = without_bounds(_options("dialect", "topics", "ties", "documents"))
-command.params += _options("qrels_format", "run_format")
+command.params[-3:-3] = without_bounds(options_of(evaluate.command, "dialect", "topics", "ties", "documents"))
+command.params += options_of(evaluate.command, "qrels_format", "run_format")

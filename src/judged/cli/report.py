@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import evaluate, inputs, output
+from judged.cli.inputs import options_of
 from judged.cli.narrowing import chosen_topics
 from judged.cli.slicing_options import Asked, without_bounds
 
@@ -134,10 +135,4 @@ def _again(context: click.Context) -> str:
     return shlex.join(["judged", "report", *arguments, *options])
 
 
-def _shared() -> list[click.Parameter]:
-    """Take options from `judged evaluate`: they mean the same in both commands."""
-    known = {option.name: option for option in evaluate.command.params}
-    return [known[name] for name in _POLICIES]
-
-
-command.params[-3:-3] = without_bounds(_shared())
+command.params[-3:-3] = without_bounds(options_of(evaluate.command, *_POLICIES))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import compare, evaluate, inputs, output
+from judged.cli.inputs import options_of
 from judged.cli.slicing_options import Asked, slicing_options, without_bounds
 from judged.errors import InputError, JudgedWarning
 
@@ -177,14 +178,8 @@ def _written(found: SlicedScores | SliceComparison, form: str, *, shown: bool) -
     return found.text(output.width() if shown else None) if form == "table" else getattr(found, form)()
 
 
-def _options(command: click.Command, *names: str) -> list[click.Parameter]:
-    """Take options from another command: they mean the same in both."""
-    known = {option.name: option for option in command.params}
-    return [known[name] for name in names]
-
-
 command.params[-3:-3] = [
-    *_options(compare.command, "correction", "alpha", "resamples", "margin"),
-    *without_bounds(_options(evaluate.command, "ci", "level", "seed", *_POLICIES)),
+    *options_of(compare.command, "correction", "alpha", "resamples", "margin"),
+    *without_bounds(options_of(evaluate.command, "ci", "level", "seed", *_POLICIES)),
 ]
-command.params += _options(evaluate.command, "qrels_format", "run_format")
+command.params += options_of(evaluate.command, "qrels_format", "run_format")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import evaluate, inputs, output
+from judged.cli.inputs import options_of
 from judged.cli.narrowing import chosen_topics, traced
 from judged.cli.slicing_options import Asked, slicing_options
 
@@ -181,10 +182,4 @@ def _written(made: Stages, form: str, width: int | None, *, per_topic: bool, top
     return made.markdown(topics=per_topic) if form == "markdown" else made.text(width, topics=per_topic)
 
 
-def shared_options(*names: str) -> list[click.Parameter]:
-    """Take options from `judged evaluate`: they mean the same in every command."""
-    known = {option.name: option for option in evaluate.command.params}
-    return [known[name] for name in names]
-
-
-command.params += shared_options("qrels_format", "run_format")
+command.params += options_of(evaluate.command, "qrels_format", "run_format")
