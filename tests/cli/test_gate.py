@@ -263,7 +263,7 @@ MISTAKES = {
     f"{CONFIG}{OF_SLICE}\"first_relevant == '1'\"\n": (
         "gate.toml:7: [[slice]] 1: the slice 's' is cut by first_relevant, an outcome of a run"
     ),
-    CONFIG + TABLE.format("none.csv"): "gate.toml:6: [[guardrail]] 1: none.csv: it cannot be read",
+    CONFIG + TABLE.format("none.csv"): "gate.toml:6: [[guardrail]] 1: none.csv: there is no such file",
     CONFIG + TABLE.format("topics.csv"): "gate.toml:6: [[guardrail]] 1: topics.csv: no column run among query_id, kind",
 }
 

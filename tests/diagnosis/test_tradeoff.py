@@ -308,8 +308,8 @@ def test_costs_of_every_form(tmp_path: Path) -> None:
         ("ms,gb\n1,2\n", "no column run among ms, gb"),
         ("run,cpu\na,fast\n", "no cost in it"),
         ("run,ms\na,1,2\n", r"costs.csv:2: 3 fields where 2"),
-        ('{"a": 3}', "no costs of run a"),
-        ("[3]", "no row of costs"),
+        ('{"a": 3}', "run a: 3 is no record"),
+        ("[3]", "record 1: 3 is no record"),
     ],
 )
 def test_refused_costs(tmp_path: Path, text: str, said: str) -> None:

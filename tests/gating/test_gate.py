@@ -240,14 +240,14 @@ def test_tables_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> 
 
 
 def test_a_table_that_is_not_there_and_a_baseline_that_is_needed(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"it cannot be read \(No such file"):
+    with pytest.raises(InputError, match="there is no such file"):
         tabled(tmp_path / "t.csv", at_most=1)
     (tmp_path / "t.csv").write_text("run,ms\nnew,1\n")
     assert math.isnan(tabled(tmp_path / "t.csv", at_most=1).baseline)
     with pytest.raises(InputError, match=r"no number for the baseline 'old'"):
         tabled(tmp_path / "t.csv", at_most_ratio=1.1)
     (tmp_path / "t.json").write_text('{"new": 3}')
-    with pytest.raises(InputError, match=r"it holds no records"):
+    with pytest.raises(InputError, match="holds no list of records"):
         tabled(tmp_path / "t.json", at_most=1)
 
 

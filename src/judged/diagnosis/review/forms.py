@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
-from judged.data import Qrels, files
+from judged.data import Qrels
 from judged.data.ids import id_text
+from judged.data.records import read_records
 from judged.data.rows import table_of
 from judged.data.texts import shortened
 from judged.diagnosis.review.layout import sentences
@@ -114,7 +115,7 @@ class _Filled(NamedTuple):
     doc_id: str
     relevance: str | None
     new_grade: float
-    line: int
+    line: int | None
 
 
 def apply_review(qrels: Any, reviewed: Any) -> Qrels:
@@ -186,7 +187,7 @@ def _filled(reviewed: Any, where: str) -> dict[tuple[str, str], _Filled]:
     return found
 
 
-def _grade(text: Any, where: str, line: int) -> float:
+def _grade(text: Any, where: str, line: int | None) -> float:
     try:
         value = float(text)
     except (TypeError, ValueError):
@@ -201,9 +202,9 @@ def _said(value: Any) -> str:
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value).strip()
 
 
-def _rows(reviewed: Any, where: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _rows(reviewed: Any, where: str) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
     if isinstance(reviewed, (str, Path)):
-        yield from _lines(files.local(reviewed), where)
+        yield from read_records(reviewed)
     elif hasattr(reviewed, "__arrow_c_stream__"):
         yield from enumerate(table_of(reviewed).to_pylist(), 1)
     elif isinstance(reviewed, Iterable) and not isinstance(reviewed, (bytes, Mapping)):
@@ -213,26 +214,6 @@ def _rows(reviewed: Any, where: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
             yield at, cast("Mapping[str, Any]", row)
     else:
         raise InputError(f"a {type(reviewed).__name__} is no reviewed list", fix=_FIX, path=where)
-
-
-def _lines(path: Path, where: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    with files.opened(path) as file:
-        data = file.read().removeprefix(files.BOM)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        raise InputError("bytes that are not UTF-8", fix="save it as UTF-8", path=where) from None
-    first = text.split("\n", 1)[0]
-    delimiter = max("\t,;", key=first.count)  # a spreadsheet may have saved it as CSV
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        for row in reader:
-            if row:
-                cells = [*row, *[""] * (len(header) - len(row))]  # spreadsheets leave empty cells out
-                yield reader.line_num, dict(zip(header, cells, strict=False))
-    except csv.Error as error:
-        raise InputError(f"broken table ({error})", fix="correct it", path=where, line=reader.line_num) from None
 
 
 def _refuse_other(one: _Filled, row: int, index: QrelsIndex, where: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-from judged.data import files
 from judged.data.ids import id_text
-from judged.data.json_rows import json_lines, load
+from judged.data.records import read_records
 from judged.data.rows import table_of
 from judged.errors import InputError
 
@@ -111,7 +108,7 @@ def _number(value: Any) -> float | None:
 
 def _rows(data: Any, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if isinstance(data, (str, Path)):
-        yield from _file(files.local(data), where)
+        yield from _records((record for _, record in read_records(data, key="run")), where)
     elif isinstance(data, Mapping):
         yield from _by_run(cast("Mapping[Any, Any]", data), where)
     elif hasattr(data, "__arrow_c_stream__") or isinstance(data, pa.Table):
@@ -137,39 +134,4 @@ def _records(rows: Iterable[Any], where: str) -> Iterator[tuple[str, Mapping[str
         column = next((name for usual in _RUN for name in named if name.lower() == usual), None)
         if column is None:
             raise InputError(f"no column run among {', '.join(named)[:80]}", fix=_FIX, path=where)
-        yield id_text(named.pop(column), "run"), named
-
-
-def _file(path: Path, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    head = files.head(path).lstrip()
-    if head.startswith(b"PAR1"):
-        from pyarrow import parquet
-
-        yield from _records(parquet.read_table(path).to_pylist(), where)
-    elif head.startswith(b"{") and head.split(b"\n", 1)[0].rstrip().endswith(b"}") and b"\n{" in head:
-        yield from _records((record for _, record in json_lines(path, where)), where)
-    elif head.startswith((b"{", b"[")):
-        data: Any = load(path, where)
-        yield from _by_run(data, where) if isinstance(data, dict) else _records(data, where)
-    else:
-        yield from _records(_delimited(path, where), where)
-
-
-def _delimited(path: Path, where: str) -> Iterator[Mapping[str, Any]]:
-    with files.opened(path) as file:
-        data = file.read().removeprefix(files.BOM)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        raise InputError("bytes that are not UTF-8", fix="save it as UTF-8", path=where) from None
-    first = text.split("\n", 1)[0]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",\t;", key=first.count))
-    header = [name.strip() for name in next(reader, [])]
-    for row in reader:
-        if any(cell.strip() for cell in row):
-            if len(row) > len(header):
-                problem = f"{len(row)} fields where {len(header)} are expected"
-                raise InputError(
-                    problem, fix="give every row the columns of the first", path=where, line=reader.line_num
-                )
-            yield dict(zip(header, [cell.strip() for cell in row], strict=False))
+        yield id_text(named.pop(column), "run").strip(), named

@@ -1,0 +1,103 @@
+"""Small tables that people write, as records: CSV, TSV, JSON, JSON Lines, Parquet. Costs, latencies, reviewed lists."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+
+from judged.data import files
+from judged.data.json_rows import json_lines, load
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    Record = tuple[int | None, dict[str, Any]]
+
+
+def read_records(path: str | Path, *, key: str = "") -> Iterator[Record]:
+    """Read the records of a file, one after the other; its format is found by content, compressed or not.
+
+    Parameters
+    ----------
+    path
+        CSV (commas or semicolons) or TSV with a header, a JSON list, JSON Lines, or Parquet.
+    key
+        JSON may then also be ``{name: {...}}``: the name stands in the record under this key.
+
+    Yields
+    ------
+    line, record
+        The 1-based line, None where there are none. Cells stand as they are, columns that a row lacks are empty.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read so; the message names the line where there is one.
+    """
+    where = files.STDIN if str(path) == "-" else str(path)
+    file = files.local(path)
+    head = files.head(file).lstrip()
+    first = head.split(b"\n", 1)[0].rstrip()
+    try:
+        if head.startswith(b"PAR1"):
+            from pyarrow import parquet
+
+            yield from ((None, row) for row in parquet.read_table(file).to_pylist())
+        elif head.startswith(b"{") and first.endswith(b"}") and (b"\n{" in head or _names_jsonl(where)):
+            yield from ((line, dict(record)) for line, record in json_lines(file, where))
+        elif head.startswith((b"{", b"[")):
+            yield from _json(load(file, where), where, key)
+        else:
+            yield from _delimited(file, where)
+    except (pa.ArrowException, OSError, csv.Error) as error:
+        problem = f"no table can be read from it ({error})"
+        raise InputError(problem, fix="give CSV, TSV, JSON, JSONL or Parquet", path=where) from None
+
+
+def _names_jsonl(where: str) -> bool:
+    return any(ending in where.lower() for ending in (".jsonl", ".ndjson"))
+
+
+def _json(data: Any, where: str, key: str) -> Iterator[Record]:
+    known: list[tuple[str, Any]]
+    if isinstance(data, dict) and key:
+        known = [(f"{key} {name}", one) for name, one in cast("dict[str, Any]", data).items()]
+        names = [{key: name} for name in cast("dict[str, Any]", data)]
+    elif isinstance(data, list):
+        known = [(f"record {at}", one) for at, one in enumerate(cast("list[Any]", data), 1)]
+        names = [dict[str, str]() for _ in known]
+    else:
+        raise InputError("this JSON holds no list of records", fix='write [{"name": ...}, ...]', path=where)
+    for (place, record), name in zip(known, names, strict=True):
+        if not isinstance(record, dict):
+            problem = f"{place}: {json.dumps(record)[:40]} is no record"
+            raise InputError(problem, fix='write {"name": ...}', path=where)
+        yield None, {**name, **cast("dict[str, Any]", record)}
+
+
+def _delimited(file: Path, where: str) -> Iterator[Record]:
+    with files.opened(file) as stream:
+        data = stream.read().removeprefix(files.BOM)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError("bytes that are not UTF-8", fix="save it as UTF-8", path=where, line=line) from None
+    first = text.split("\n", 1)[0]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max("\t,;", key=first.count))
+    header = [name.strip() for name in next(reader, [])]
+    for row in reader:
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) > len(header):
+            problem = f"{len(row)} fields where {len(header)} are expected"
+            fix = "give every row the columns of the first"
+            raise InputError(problem, fix=fix, path=where, line=reader.line_num)
+        cells = [*row, *[""] * (len(header) - len(row))]  # spreadsheets leave empty cells out
+        yield reader.line_num, dict(zip(header, cells, strict=True))
