@@ -38,7 +38,7 @@ _HOMES = {
     "judged.diagnosis.stages": ("Stages", "stages"),
     "judged.diagnosis.tradeoff": ("Tradeoff", "tradeoff"),
     "judged.errors": ("InputError", "JudgedError", "JudgedWarning", "MeasureError", "MissingExtraError"),
-    "judged.evaluation": ("Estimate", "Scores", "evaluate", "runs_of"),
+    "judged.evaluation": ("Estimate", "Scores", "evaluate", "runs_of", "score_lists"),
     "judged.explanation": ("Explanation", "ToolComparison", "compare_tools", "explain"),
     "judged.gating": ("Check", "GateConfig", "GateResult", "Guardrail", "gate", "gate_scores"),
     "judged.judging": ("Judged", "Ranking", "judge", "judge_list"),

@@ -1,7 +1,7 @@
 """The look of every chart, its axes, and how it becomes a picture or a file."""
 
 from judged.charting.look import DASHES, FONT, PALETTE, altair, apart, axis_of, themed
-from judged.charting.pictures import PICTURES, library, picture, save_chart, specification
+from judged.charting.pictures import PICTURES, library, picture, resource, save_chart, specification
 from judged.charting.scale import Scale, by_cutoff, even, round_of
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "even",
     "library",
     "picture",
+    "resource",
     "round_of",
     "save_chart",
     "specification",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +115,11 @@ def library() -> str:
     """
     made: str = converter().javascript_bundle("window.vegaEmbed=vegaEmbed;", vl_version=language())
     return made
+
+
+def resource(name: str) -> str:
+    """Read what pages share: ``look.css``, the palette and type of pages; ``charts.css`` and ``drawing.js``."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def converter() -> Any:

@@ -4,7 +4,7 @@ from judged.evaluation.dialects import DIALECTS, Dialect, dialect_of
 from judged.evaluation.facts import Estimate, Policies, QrelsFacts, RunFacts
 from judged.evaluation.inputs import DEFAULT_MEASURES, measures_of, runs_of
 from judged.evaluation.scores import Scores
-from judged.evaluation.scoring import evaluate
+from judged.evaluation.scoring import evaluate, score_lists
 
 __all__ = [
     "DEFAULT_MEASURES",
@@ -19,4 +19,5 @@ __all__ = [
     "evaluate",
     "measures_of",
     "runs_of",
+    "score_lists",
 ]

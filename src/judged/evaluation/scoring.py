@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.data import Qrels
-from judged.errors import JudgedWarning
+from judged.errors import InputError, JudgedWarning
 from judged.evaluation.dialects import Dialect, dialect_of
+from judged.evaluation.facts import Policies
 from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, runs_of
 from judged.evaluation.movement import Movement, all_ranges
 from judged.evaluation.notes import dialect_notes, list_notes, qrels_notes, sample_notes
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from judged._types import Bools, Floats
     from judged.data.documents import Documents
-    from judged.evaluation.facts import RunFacts, TieTreatment
+    from judged.evaluation.facts import QrelsFacts, RunFacts, TieTreatment
     from judged.evaluation.movement import Sampled
 
 
@@ -126,26 +127,84 @@ def evaluate(
         )
         refuse_foreign(judged)
         lists.append(judged)
-    facts = tuple(run_facts(judged, chosen.topics) for judged in lists)
-    _warn_missing(facts, len(judgments.topics))
     notes = (
         dialect_notes(rules, given, judgments)
         + qrels_notes(judgments, wanted, level_chosen=chosen_levels(measures))
         + list_notes(lists, chosen, wanted)
     )
-    counting = [judged.over(chosen.topics) for judged in lists]
-    query_ids, values, counted, sampled = _values(counting, wanted, movement)
+    made = _scored(lists, wanted, chosen, facts_of_qrels, movement, notes)
+    _warn_missing(made.runs, len(judgments.topics))
+    return made
+
+
+def score_lists(lists: Sequence[Judged], measures: Any = DEFAULT_MEASURES, *, topics: TopicPolicy = "qrels") -> Scores:
+    """Score runs that are judged already: no file is read again, however many measures are asked for.
+
+    Parameters
+    ----------
+    lists
+        What `judge` gave for each run, all with the same qrels and ranked by the same rules.
+    measures
+        Measures or names, one or several.
+    topics
+        Which topics count, as for `evaluate`.
+
+    Returns
+    -------
+    Scores
+        As `evaluate` gives them for these qrels, runs and policies.
+
+    Raises
+    ------
+    InputError
+        If there is no list, or they were judged by other qrels or ranked by other rules.
+    MeasureError
+        If a measure does not exist, or needs a ranking where a run is a set.
+
+    Examples
+    --------
+    >>> from judged import Run, judge
+    >>> qrels = Qrels.of({"q1": {"d1": 1, "d2": 0}})
+    >>> lists = [judge(qrels, Run.of({"q1": {"d2": 0.9, "d1": 0.8}}, name="mine"))]
+    >>> score_lists(lists, "RR").aggregate(), score_lists(lists, "P@1").aggregate()
+    ({'mine': {'RR': 0.5}}, {'mine': {'P@1': 0.0}})
+    """
+    if not lists:
+        raise InputError("no judged list is given", fix="give what judge returns for each run")
+    judgments, ranking = lists[0].qrels, lists[0].ranking
+    if any(one.qrels is not judgments or one.ranking != ranking for one in lists):
+        raise InputError(
+            "the lists were judged by other qrels, or ranked by other rules", fix="judge all runs in one way"
+        )
+    wanted = measures_of(measures)
+    chosen = Policies("judged", topics, ranking.ties, ranking.depth, ranking.precision)
+    facts = qrels_facts(judgments)
+    notes = qrels_notes(judgments, wanted, level_chosen=chosen_levels(measures)) + list_notes(lists, chosen, wanted)
+    return _scored(lists, wanted, chosen, facts, Movement(ranking.ties, False, ranking.depth, 0), notes)
+
+
+def _scored(
+    lists: Sequence[Judged],
+    measures: tuple[Measure, ...],
+    policies: Policies,
+    qrels: QrelsFacts,
+    movement: Movement,
+    notes: tuple[str, ...],
+) -> Scores:
+    """Score every list by every measure, and put down what the numbers rest on."""
+    counting = [judged.over(policies.topics) for judged in lists]
+    query_ids, values, counted, sampled = _values(counting, measures, movement)
     return Scores(
-        runs=facts,
-        measures=wanted,
+        runs=tuple(run_facts(judged, policies.topics) for judged in lists),
+        measures=measures,
         query_ids=query_ids,
         values=values,
         counted=counted,
-        policies=chosen,
-        qrels=facts_of_qrels,
+        policies=policies,
+        qrels=qrels,
         notes=notes + sampled,
         versions=versions(),
-        ranges=all_ranges(movement, counting, wanted, query_ids),
+        ranges=all_ranges(movement, counting, measures, query_ids),
     )
 
 

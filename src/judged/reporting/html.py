@@ -9,7 +9,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any, assert_never
 
-from judged.charting import library, specification
+from judged.charting import library, resource, specification
 from judged.errors import MissingExtraError
 from judged.reporting.content import Chart, Notes, Numbers, SideBySide
 from judged.tables import Cell
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _LONG = 34  # characters: a text of a table from here on gets room to wrap in
 _FEW, _LEAD = 3, 2  # sentences of a section: so many are paragraphs; of more, the first ones
 _CODE = re.compile(r"`([^`]+)`")
+_EXPORT = re.compile(r"^export (?:default )?", re.MULTILINE)
 _UNSAFE = {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"}
 
 
@@ -39,7 +40,7 @@ def page(report: ReportContent) -> str:
     note = f'<p class="note">The charts are left out: {escape(lacking)}</p>\n' if lacking else ""
     return template.substitute(
         title=escape(report.title),
-        style=_resource("style.css").strip(),
+        style="\n".join([resource("look.css"), _resource("style.css"), resource("charts.css")]).strip(),
         facts=escape(" · ".join(report.facts)),
         contents="\n".join(
             f'<li><a href="#{escape(section.name)}">{escape(section.title)}</a></li>' for section in report.sections
@@ -70,7 +71,12 @@ def _scripts(specs: dict[str, Any], drawing: str) -> Iterator[str]:
     if specs:
         yield f'<script type="application/json" id="charts">{in_script(specs)}</script>'
         yield f"<script>(()=>{{{drawing}}})();</script>"
-    yield f"<script>\n{_resource('page.js').strip()}\n</script>"
+    yield f"<script>\n{_inlined(resource('drawing.js'))}\n{_resource('page.js').strip()}\n</script>"
+
+
+def _inlined(module: str) -> str:
+    """Make a part of a script out of a module: what it exports is known by its name all the same."""
+    return _EXPORT.sub("", module).strip()
 
 
 def _resource(name: str) -> str:
