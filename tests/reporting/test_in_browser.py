@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from browsing import chromium
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-OPTIONS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
-
-
-def lacking(reason: str) -> None:
-    """Skip with a reason; where the whole suite must run, fail."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"{reason}, and CI=true wants this test")
-    pytest.skip(reason)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        lacking("playwright is not installed")
-        return
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        lacking("no chromium is installed")
-    with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=program, args=list(OPTIONS))
-        yield found
-        found.close()
+browser = pytest.fixture(scope="module")(chromium)
 
 
 @pytest.fixture(scope="module")

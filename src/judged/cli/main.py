@@ -43,6 +43,7 @@ class _Commands(click.Group):
         ("Comparison", ("compare", "power", "agree")),
         ("Diagnosis", ("slices", "matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff")),
         ("Release", ("gate", "report")),
+        ("Workbench", ("serve",)),
         ("Files and tools", ("check", "pool", "trec_eval", "demo")),
     )
     NAMES = tuple(name for _, names in SECTIONS for name in names)

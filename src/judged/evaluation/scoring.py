@@ -177,7 +177,7 @@ def score_lists(lists: Sequence[Judged], measures: Any = DEFAULT_MEASURES, *, to
             "the lists were judged by other qrels, or ranked by other rules", fix="judge all runs in one way"
         )
     wanted = measures_of(measures)
-    chosen = Policies("judged", topics, ranking.ties, ranking.depth, ranking.precision)
+    chosen = Policies(topics, ranking.ties, ranking.depth, ranking.precision)
     facts = qrels_facts(judgments)
     notes = qrels_notes(judgments, wanted, level_chosen=chosen_levels(measures)) + list_notes(lists, chosen, wanted)
     return _scored(lists, wanted, chosen, facts, Movement(ranking.ties, False, ranking.depth, 0), notes)

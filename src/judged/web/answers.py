@@ -1,0 +1,69 @@
+"""How what was computed goes out: as JSON, or laid out by a template. Both get the same data."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, JSONResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from judged.web.filters import FILTERS
+from judged.web.plain import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NAVIGATION = (
+    ("/evaluator", "Evaluator"),
+    ("/leaderboard", "Leaderboard"),
+    ("/compare", "Compare"),
+    ("/topics", "Topics"),
+    ("/matrix", "Matrix"),
+    ("/slices", "Slices"),
+    ("/learn", "Learn"),
+)
+"""The pages, in the order in which they are named at the top of each."""
+
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(str(files("judged.web").joinpath("templates"))),
+    autoescape=select_autoescape(default=True),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_TEMPLATES.filters |= FILTERS
+
+
+class Json(JSONResponse):
+    """JSON in which a number that does not exist is null."""
+
+    def render(self, content: Any) -> bytes:
+        """Write it."""
+        return json.dumps(plain(content), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """Lay a page out.
+
+    Parameters
+    ----------
+    request
+        What was asked for; the template knows it as ``request``.
+    template
+        The name of a file in ``templates``.
+    status
+        Of the answer.
+    values
+        What the template shows, beside ``open``, the workspace.
+    """
+    shared: Mapping[str, Any] = {
+        "request": request,
+        "open": request.app.state.desk.workspace,
+        "here": request.url.path,
+        "version": request.app.version,
+        "navigation": NAVIGATION,
+    }
+    return HTMLResponse(_TEMPLATES.get_template(template).render({**shared, **values}), status_code=status)

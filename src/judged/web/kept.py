@@ -1,0 +1,54 @@
+"""Results that are kept for the next request."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+
+class Kept:
+    """The results of the last calls, each made once, however many requests ask for it at the same time.
+
+    Parameters
+    ----------
+    most
+        How many are kept; the one that was not asked for longest goes first.
+
+    Examples
+    --------
+    >>> kept = Kept(most=2)
+    >>> kept.get("a", lambda: 1), kept.get("a", lambda: 2)
+    (1, 1)
+    """
+
+    def __init__(self, most: int = 64) -> None:
+        self._most = most
+        self._lock = Lock()
+        self._slots: OrderedDict[Hashable, _Slot] = OrderedDict()
+
+    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Give what is kept under a key, or make it; an error is raised anew each time, and not kept."""
+        with self._lock:
+            slot = self._slots.setdefault(key, _Slot())
+            self._slots.move_to_end(key)
+            while len(self._slots) > self._most:
+                self._slots.popitem(last=False)
+        with slot.lock:
+            if not slot.made:
+                slot.value, slot.made = make(), True
+        return slot.value
+
+
+class _Slot:
+    """One result, made under its own lock, so that others do not wait for it."""
+
+    __slots__ = ("lock", "made", "value")
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.made = False
+        self.value: Any = None

@@ -1,0 +1,73 @@
+"""What goes out when something is wrong: for programs as JSON, for people as a page. Never a traceback."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from judged.errors import InputError, JudgedError, MissingExtraError
+from judged.web.answers import Json, page
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI, Request
+    from fastapi.responses import Response
+
+API = "/api/"
+
+
+class Problem(BaseModel):
+    """What is wrong, and what to do about it."""
+
+    problem: str = Field(description="What is wrong, as a sentence.")
+    fix: str = Field("", description="What to do about it.")
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "It makes no sense for what is open: no such run, measure or topic."},
+    422: {"model": Problem, "description": "A parameter is missing, or not of its kind."},
+}
+"""For the description of every route of the API."""
+
+
+def add_problems(app: FastAPI) -> None:
+    """Make an application answer with problems."""
+
+    @app.exception_handler(JudgedError)
+    def refused(request: Request, error: JudgedError) -> Response:  # pyright: ignore[reportUnusedFunction]
+        status = HTTPStatus.NOT_IMPLEMENTED if isinstance(error, MissingExtraError) else HTTPStatus.BAD_REQUEST
+        return answer(request, status, *_parts(error))
+
+    @app.exception_handler(RequestValidationError)
+    def invalid(request: Request, error: RequestValidationError) -> Response:  # pyright: ignore[reportUnusedFunction]
+        said = "; ".join(f"{_place(one)}: {one['msg']}" for one in error.errors()[:5])
+        return answer(request, HTTPStatus.UNPROCESSABLE_ENTITY, said, "change it in the address, or choose again")
+
+    @app.exception_handler(HTTPException)
+    def refused_by_route(request: Request, error: HTTPException) -> Response:  # pyright: ignore[reportUnusedFunction]
+        there_is_none = error.status_code == HTTPStatus.NOT_FOUND and error.detail == "Not Found"
+        said = f"there is no page {request.url.path}" if there_is_none else str(error.detail)
+        return answer(request, HTTPStatus(error.status_code), said, "")
+
+
+def answer(request: Request, status: HTTPStatus, problem: str, fix: str) -> Response:
+    """Tell what is wrong, in the form in which the answer was expected."""
+    if request.url.path.startswith(API):
+        return Json({"problem": problem, "fix": fix}, status_code=status)
+    return page(request, "problem.html", status=status, title=status.phrase, problem=problem, fix=fix)
+
+
+def _parts(error: JudgedError) -> tuple[str, str]:
+    """Part what is wrong from what to do about it."""
+    if isinstance(error, InputError):
+        place = error.path if error.line is None else f"{error.path}:{error.line}"
+        return f"{place}: {error.problem}" if place else error.problem, error.fix
+    problem, _, fix = str(error).partition(" Fix: ")
+    return problem.rstrip("."), fix.rstrip(".")
+
+
+def _place(error: Any) -> str:
+    return ".".join(str(part) for part in error["loc"][1:]) or "the request"

@@ -1,0 +1,36 @@
+"""Files of pages that stand elsewhere in the package: the look, and the library that draws charts."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from judged.charting import library, resource
+
+router = APIRouter(include_in_schema=False)
+_SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
+
+
+@router.get("/shared/look.css")
+def look() -> Response:
+    """Give the palette, the scale of type, and the colours of charts."""
+    return Response(resource("look.css") + resource("charts.css"), media_type=_STYLE)
+
+
+@router.get("/shared/drawing.js")
+def drawing() -> Response:
+    """Give the module that draws charts."""
+    return Response(resource("drawing.js"), media_type=_SCRIPT)
+
+
+@router.get("/shared/vega.js")
+def vega() -> Response:
+    """Give the library that it uses, as a module."""
+    return Response(_vega(), media_type=_SCRIPT, headers={"Cache-Control": "max-age=86400"})
+
+
+@cache
+def _vega() -> bytes:
+    return library().encode()

@@ -1,0 +1,260 @@
+"""What is open in the workbench: judgments and runs, what else is known, and what was computed of them so far."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.comparison import Comparison, compare
+from judged.data import Qrels, Run
+from judged.data.attributes import Attributes
+from judged.data.texts import Texts
+from judged.data.topic_rows import TopicRows
+from judged.data.topics import Topics
+from judged.diagnosis.topic_texts import topics_of
+from judged.errors import InputError, JudgedWarning
+from judged.evaluation import Scores, measures_of, runs_of, score_lists
+from judged.evaluation.provenance import refuse_foreign
+from judged.judging import Judged, judge
+from judged.slicing import Expression, known_topics
+from judged.web.kept import Kept
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from judged._types import Bools
+
+LEVEL, RESAMPLES = 0.95, 10_000
+"""Of intervals and tests. A page must be there at once, so tests draw less often than `compare` does by itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class Workspace:
+    """Judgments, runs and what is known of topics and documents. Immutable but for what it remembers.
+
+    Attributes
+    ----------
+    title : str
+        What pages call it.
+    qrels : Qrels
+    lists : dict of Judged by run name
+        In the order in which the runs were given.
+    topics : Topics or None
+        The texts of the queries.
+    attributes : Attributes or None
+        What is known of the topics beside their texts.
+    texts : Texts or None
+        The texts of the documents that were returned or judged.
+    """
+
+    title: str
+    qrels: Qrels
+    lists: dict[str, Judged]
+    topics: Topics | None = None
+    attributes: Attributes | None = None
+    texts: Texts | None = None
+    _kept: Kept = field(default_factory=lambda: Kept(256), repr=False)
+
+    @property
+    def run_names(self) -> tuple[str, ...]:
+        """The names of the runs, in the order in which they were given."""
+        return tuple(self.lists)
+
+    @property
+    def query_ids(self) -> tuple[str, ...]:
+        """The topics of the qrels, in byte order."""
+        return self.qrels.topics
+
+    def query(self, query_id: str) -> str:
+        """Give the text of a query; nothing where it is not known."""
+        return "" if self.topics is None else self.topics.text(query_id)
+
+    def judged(self, run: str) -> Judged:
+        """Give the judged list of a run.
+
+        Raises
+        ------
+        InputError
+            If there is no such run.
+        """
+        if run not in self.lists:
+            raise InputError(f"no run {run!r} is open", fix=f"one of {', '.join(self.lists)}")
+        return self.lists[run]
+
+    def remember(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """Give what was made under a key before, or make it: for results that cost more than a few milliseconds."""
+        return self._kept.get(key, make)
+
+    def scores(self, measures: Any, runs: Sequence[str] | None = None) -> Scores:
+        """Score the runs, all or some, by measures or their names.
+
+        Raises
+        ------
+        InputError
+            If there is no such run.
+        MeasureError
+            If there is no such measure.
+        """
+        wanted = measures_of(measures)
+        names = self.run_names if runs is None else tuple(runs)
+        lists = [self.judged(name) for name in names]
+        return self.remember(("scores", names, wanted), lambda: _quietly(lambda: score_lists(lists, wanted)))
+
+    def comparison(self, measures: Any, baseline: str, runs: Sequence[str] | None = None, **how: Any) -> Comparison:
+        """Test the runs against one of them, by `compare`; keywords are its own.
+
+        Raises
+        ------
+        InputError
+            If there is no such run, or fewer than two.
+        MeasureError
+            If there is no such measure.
+        """
+        scores = self.scores(measures, runs)
+        options: dict[str, Any] = {"resamples": RESAMPLES, **how}
+        key = ("comparison", scores.run_names, scores.measures, baseline, tuple(sorted(options.items())))
+        return self.remember(key, lambda: _quietly(lambda: compare(scores, baseline=baseline, **options)))
+
+    def rows(self, run: str) -> TopicRows:
+        """Give the rows of a run by topic; they are read into memory when they are asked for first."""
+        return self.remember(("rows", run), lambda: TopicRows.of(self.judged(run).run))
+
+    def one_topic(self, query_id: str, runs: Sequence[str] | None = None) -> tuple[Qrels, list[Run]]:
+        """Give the judgments and the runs of one topic alone, for functions that look at whole rankings.
+
+        Raises
+        ------
+        InputError
+            If there is no such topic or run.
+        """
+        if query_id not in self.qrels.index.codes:
+            some = ", ".join(self.query_ids[:5])
+            raise InputError(f"no topic {query_id!r} is in the judgments", fix=f"one of {some}, and so on")
+        names = self.run_names if runs is None else runs
+        qrels = self.remember(("qrels", query_id), lambda: self.qrels.over([query_id]))
+        return qrels, [self.rows(name).run(query_id) for name in names]
+
+    def known(self, needed: Iterable[str] = (), run: str | None = None) -> Attributes:
+        """Give what is known of the topics: as given, and derived where it was not.
+
+        Parameters
+        ----------
+        needed
+            Names of attributes.
+        run
+            The run by whose outcome ``first_relevant`` is told; the first for None.
+
+        Raises
+        ------
+        InputError
+            If there is no such attribute, and none can be derived.
+        """
+        names = tuple(needed)
+        which = self.judged(run or self.run_names[0]).run if self.lists else None
+        key = ("known", names, run)
+        return self.remember(
+            key,
+            lambda: known_topics(self.qrels, attributes=self.attributes, queries=self.topics, needed=names, run=which),
+        )
+
+    def mask(self, where: str, run: str | None = None) -> Bools:
+        """Mark the topics that satisfy an expression over attributes, such as ``kind == 'law'``: (T,).
+
+        Raises
+        ------
+        InputError
+            If the expression makes no sense, or no topic satisfies it.
+        """
+        if not where.strip():
+            return np.ones(len(self.query_ids), dtype=np.bool_)
+        expression = Expression(where)
+        mask = expression.mask(self.known(expression.names, run).over(self.query_ids))
+        if not mask.any():
+            raise InputError(f"no topic satisfies {where!r}", fix="check the values of its attributes")
+        return mask
+
+
+def open_workspace(
+    qrels: Any,
+    runs: Any,
+    *,
+    queries: Any = None,
+    attributes: Any = None,
+    docs: Any = None,
+    title: str | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Workspace:
+    """Read judgments and runs, judge each run once, and keep what pages need.
+
+    Parameters
+    ----------
+    qrels, runs
+        As `evaluate` takes them; there may be no run at all.
+    queries, attributes
+        Topics with their text, and what else is known of them: paths or values.
+    docs
+        Texts of documents: a path or ``{doc_id: text}``. Only those that were judged or returned are kept.
+    title
+        What pages call it; the name of the qrels for None.
+    progress
+        Called while runs are read, with the run's name and the number of bytes read since the last call.
+
+    Raises
+    ------
+    InputError
+        If something cannot be read, or a run has no topic in common with the qrels.
+    """
+    judgments = Qrels.of(qrels)
+    lists: dict[str, Judged] = {}
+    for run in runs_of(runs) if runs else []:
+        tell = None if progress is None else lambda count, name=run.name: progress(name, count)
+        lists[run.name] = judge(judgments, run, progress=tell)
+        refuse_foreign(lists[run.name])
+    return Workspace(
+        title=title or judgments.name,
+        qrels=judgments,
+        lists=lists,
+        topics=None if queries is None else topics_of(queries),
+        attributes=None if attributes is None else Attributes.of(attributes),
+        texts=None if docs is None else Texts.of(docs, _seen(judgments, lists)),
+    )
+
+
+def open_sample() -> Workspace:
+    """Open the sample that ships with judged.
+
+    >>> opened = open_sample()
+    >>> opened.title, len(opened.query_ids), opened.run_names[:2], opened.texts is not None
+    ('the sample: find the standard-library function', 48, ('bm25', 'bm25_nostem'), True)
+    """
+    from judged import sample
+
+    topics = sample.topics()
+    return open_workspace(
+        sample.qrels(),
+        sample.runs(),
+        queries=topics,
+        attributes=Attributes.of(topics),
+        docs=sample.FOLDER / "docs.jsonl.gz",
+        title="the sample: find the standard-library function",
+    )
+
+
+def _seen(qrels: Qrels, lists: dict[str, Judged]) -> set[str]:
+    """Name the documents that a page may show: judged, or returned by a run."""
+    from judged.data.compute import pc
+
+    seen: set[str] = set(qrels.index.doc_names)
+    for judged in lists.values():
+        seen.update(pc.unique(judged.run.table["doc_id"]).to_pylist())
+    return seen
+
+
+def _quietly(make: Callable[[], Any]) -> Any:
+    """Make something without warnings: its result carries them, and pages show them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)
+        return make()
