@@ -1,0 +1,56 @@
+"""One topic of a run, as a run: the same scores as in the whole one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+
+from judged import InputError, Qrels, Run, judge, parse
+from judged.data.topic_rows import TopicRows
+from strategies import collections
+
+
+@given(collections())
+def test_scores_of_a_topic_are_those_in_the_whole_run(made: tuple[Any, Any]) -> None:
+    qrels, run = Qrels.of(made[0]), Run.of(made[1])
+    assume(any(made[1].values()))
+    rows = TopicRows.of(run)
+    whole = judge(qrels, run)
+    for measure in (parse("nDCG@3"), parse("AP"), parse("NumRet")):
+        values = measure(whole)
+        for at, query in enumerate(whole.query_ids):
+            alone = judge(qrels.over([query]), rows.run(query))
+            assert measure(alone).tolist() == [values[at]]
+
+
+def test_topics_that_are_scattered_over_the_file_and_keep_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    path.write_text("q2 Q0 b 1 5 t\nq1 Q0 x 1 9 t\nq2 Q0 a 2 5 t\nq1 Q0 y 2 8 t\n")
+    rows = TopicRows.of(Run.scan(path))
+    assert rows.run("q2").table["doc_id"].to_pylist() == ["b", "a"]
+    assert rows.run("q1").table.to_pydict() == {
+        "query_id": ["q1", "q1"], "doc_id": ["x", "y"], "score": [9.0, 8.0], "rank": [1, 2],
+    }  # fmt: skip
+    assert rows.run("q1").name == "a"
+    assert judge({"q9": {"d": 1}}, rows.run("q9")).returned.tolist() == [0]
+
+
+def test_a_run_without_scores_stays_a_set() -> None:
+    table = pa.table({"query_id": ["q", "q"], "doc_id": ["a", "b"]})
+    rows = TopicRows.of(Run.of(table))
+    assert not rows.run("q").has_scores
+    assert np.isclose(parse("SetP")(judge({"q": {"a": 1}}, rows.run("q")))[0], 0.5)
+
+
+def test_nothing_to_read(tmp_path: Path) -> None:
+    path = tmp_path / "gone.run"
+    path.write_text("q1 Q0 x 1 9 t\n")
+    run = Run.scan(path)
+    path.unlink()
+    with pytest.raises(InputError, match=r"gone\.run"):
+        TopicRows.of(run)
