@@ -1,20 +1,23 @@
-"""Debian's Chromium for tests that open pages: a skip where it is missing, and a failure where all must run."""
+"""Chromium for tests that open pages: a skip where it is missing, and a failure where all must run."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
-import shutil
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+
+import browser as installed
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-OPTIONS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
+served = installed.served
 
 
 def lacking(reason: str) -> None:
@@ -26,15 +29,9 @@ def lacking(reason: str) -> None:
 
 def chromium() -> Iterator[Any]:
     """Start a browser, and close it in the end."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
+    if importlib.util.find_spec("playwright") is None:
         lacking("playwright is not installed")
-        return
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
+    if installed.program() is None:
         lacking("no chromium is installed")
-    with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=program, args=list(OPTIONS))
+    with installed.chromium() as found:
         yield found
-        found.close()

@@ -6,15 +6,13 @@ collects whatever the console says and every request that leaves the server: bot
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browsing import chromium
+from browsing import chromium, served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,31 +31,17 @@ def sample() -> Any:
 @pytest.fixture(scope="session")
 def serve() -> Iterator[Callable[[Any], str]]:
     """Give a function that serves a workspace and gives the address, such as ``http://127.0.0.1:41234``."""
-    import uvicorn
-
     from judged.web.app import make_app
 
-    running: list[tuple[Any, threading.Thread]] = []
     known: dict[int, str] = {}
+    with ExitStack() as running:
 
-    def start(workspace: Any) -> str:
-        if id(workspace) in known:
+        def start(workspace: Any) -> str:
+            if id(workspace) not in known:
+                known[id(workspace)] = running.enter_context(served(make_app(workspace)))
             return known[id(workspace)]
-        listening = socket.socket()
-        listening.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(make_app(workspace), log_level="critical", lifespan="off"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        running.append((server, thread))
-        known[id(workspace)] = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        return known[id(workspace)]
 
-    yield start
-    for server, thread in running:
-        server.should_exit = True
-        thread.join(timeout=5)
+        yield start
 
 
 @dataclass

@@ -1,0 +1,74 @@
+"""Take the pictures of the workbench for the documentation, or into another folder to look at them.
+
+python tools/screenshots.py --to FOLDER --width 375 --width 1280 --width 2560 --scheme light --scheme dark
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from browser import chromium, served
+
+from judged.web.app import make_app
+from judged.web.workspace import open_sample
+
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "images"
+CLASSIC = "list=3,0,2,1,0&k=5&gain=exp2"
+PAGES = {
+    "home": "/",
+    "evaluator": f"/evaluator?{CLASSIC}",
+    "evaluator-two": f"/evaluator?{CLASSIC}&other=3:d1,2:d3,1:d4,0:d2,0:d5",
+    "leaderboard": "/leaderboard",
+    "compare": "/compare?first=tfidf&second=bm25",
+    "topics": "/topics",
+    "topic": "/topic?id=t02&first=tfidf&second=bm25",
+    "matrix": "/matrix?run=bm25&by=query_class",
+    "slices": "/slices?by=query_class",
+    "learn": "/learn",
+    "measure": "/learn/nDCG",
+    "choose": "/choose",
+    "open": "/open",
+    "api": "/api",
+}
+
+
+def take(browser: Any, address: str, path: Path, width: int, scheme: str, *, whole: bool) -> list[str]:
+    """Take one picture; give what the console said."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    said: list[str] = []
+    note: Callable[[Any], None] = lambda message: said.append(f"{path.name}: {message.text}")  # noqa: E731
+    page.on("console", note)
+    page.goto(address)
+    page.wait_for_load_state("networkidle")
+    if page.locator(".chart[data-chart]").count():
+        page.wait_for_selector("html[data-drawn]", timeout=60_000)
+    page.screenshot(path=path, full_page=whole)
+    context.close()
+    return said
+
+
+def main() -> None:
+    """Take them all."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--to", type=Path, default=DOCS)
+    asked.add_argument("--width", type=int, action="append")
+    asked.add_argument("--scheme", choices=["light", "dark"], action="append")
+    asked.add_argument("--page", choices=list(PAGES), action="append")
+    given = asked.parse_args()
+    given.to.mkdir(parents=True, exist_ok=True)
+    many = len(given.width or []) + len(given.scheme or []) > 0
+    with served(make_app(open_sample())) as address, chromium() as browser:
+        for name in given.page or PAGES:
+            for width in given.width or [1280]:
+                for scheme in given.scheme or ["light"]:
+                    path = given.to / (f"{name}-{width}-{scheme}.png" if many else f"{name}.png")
+                    for text in take(browser, address + PAGES[name], path, width, scheme, whole=many):
+                        print(text)
+
+
+if __name__ == "__main__":
+    main()
