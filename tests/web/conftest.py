@@ -6,6 +6,7 @@ collects whatever the console says and every request that leaves the server: bot
 
 from __future__ import annotations
 
+import warnings
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from browsing import chromium, served
+
+with warnings.catch_warnings():  # it says, when it is imported first, that it would rather use another client
+    warnings.simplefilter("ignore")
+    import fastapi.testclient  # noqa: F401
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

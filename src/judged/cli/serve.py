@@ -2,12 +2,114 @@
 
 from __future__ import annotations
 
+import webbrowser
+from typing import TYPE_CHECKING, Any
+
 import click
+
+from judged.cli import evaluate, inputs
+from judged.cli.inputs import options_of
+from judged.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from judged.web.workspace import Workspace
+
+_NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart")
 
 
 @click.command("serve")
 @click.argument("qrels", required=False)
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-def command(qrels: str | None, runs: tuple[str, ...]) -> None:
-    """Open the workbench: look at QRELS and RUNs in the browser; without files, at the sample."""
-    del qrels, runs
+@click.option("--queries", metavar="FILE", help="Topics: their text, and attributes that stand beside it.")
+@click.option("--docs", metavar="FILE", help="Titles or texts of documents.")
+@click.option("--attributes", metavar="FILE", help="What is known of topics: CSV, TSV, JSON, JSONL or Parquet.")
+@click.option("--host", metavar="NAME", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="On which port; 0 for any that is free.  [default: 8642, or the next one that is free]",
+)
+@click.option("--open", "browse", is_flag=True, help="Open it in the browser.")
+@click.option(
+    "--token",
+    metavar="TEXT",
+    envvar="JUDGED_TOKEN",
+    help="What must be shown to see anything; as JUDGED_TOKEN it stays out of the list of processes."
+    "  [default: none; one is made if --host is more than this machine]",
+)
+def command(
+    qrels: str | None,
+    runs: tuple[str, ...],
+    host: str,
+    port: int | None,
+    browse: bool,
+    token: str | None,
+    **options: Any,
+) -> None:
+    """Look at QRELS and RUNs in the browser; without files, at the sample that ships with judged.
+
+    QRELS and RUN are files as for 'judged evaluate'; NAME=FILE names a run. Everything is read, computed and shown
+    on this machine. Ctrl-C ends it.
+    """
+    _need_web()
+    from judged.web.serving import place, serve
+
+    where = place(host, port, token)
+    address = where.address
+    try:
+        workspace = _workspace(qrels, runs, options)
+        _tell(workspace, address)
+        serve(workspace, where, ready=lambda: webbrowser.open(address) if browse else None)
+    except KeyboardInterrupt:
+        click.echo(err=True)  # after the ^C of the terminal
+    finally:
+        where.socket.close()
+
+
+command.params += options_of(evaluate.command, "qrels_format", "run_format")
+
+
+def _need_web() -> None:
+    import importlib
+
+    for name in _NEEDED:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            raise MissingExtraError(name.replace("_", "-"), "web") from None
+
+
+def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]) -> Workspace:
+    """Open what was named, or the sample."""
+    from judged.data import Qrels
+    from judged.web.workspace import open_sample, open_workspace
+
+    if qrels is None:
+        given = [f"--{name}" for name in ("queries", "docs", "attributes") if options[name] is not None]
+        if given:
+            raise click.UsageError(f"{given[0]} is given without QRELS")
+        return open_sample()
+    found = inputs.runs_at(runs, options["run_format"])
+    with inputs.progress_bar(found) as progress:
+        return open_workspace(
+            Qrels.read(qrels, format=options["qrels_format"]),
+            found,
+            queries=options["queries"],
+            attributes=options["attributes"],
+            docs=options["docs"],
+            progress=progress,
+        )
+
+
+def _tell(workspace: Workspace, address: str) -> None:
+    """Say what is open and where."""
+    from judged.web.filters import count
+
+    names = workspace.run_names
+    shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    click.echo(f"{workspace.title}: {count(len(workspace.query_ids), 'topic')}, {count(len(names), 'run')}")
+    if names:
+        click.echo(f"runs: {shown}")
+    click.echo(f"open at {address}")
+    click.echo("Ctrl-C ends it")

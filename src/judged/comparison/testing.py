@@ -193,10 +193,9 @@ def _extremes(query_ids: Sequence[str], first: Floats, second: Floats, side: int
     """Give the topics with the largest differences to one side, largest first; equal ones by id."""
     both = np.flatnonzero(~(np.isnan(first) | np.isnan(second)))
     gaps, _ = paired_differences(first, second)
-    found = sorted(
-        (-abs(gap), query_ids[at], at) for gap, at in zip(gaps.tolist(), both.tolist(), strict=True) if side * gap > 0
-    )
+    found = np.flatnonzero(side * gaps > 0)
+    order = found[np.argsort(-np.abs(gaps[found]), kind="stable")][:_SHOWN_TOPICS]  # topics are in the order of ids
     return tuple(
-        TopicDifference(topic, -side * gap, float(first[at]), float(second[at]))
-        for gap, topic, at in found[:_SHOWN_TOPICS]
+        TopicDifference(query_ids[both[at]], float(gaps[at]), float(first[both[at]]), float(second[both[at]]))
+        for at in order.tolist()
     )

@@ -1,4 +1,4 @@
-"""`curve` and `precision_recall`: from qrels and runs to curves, by `evaluate`."""
+"""`curve` and `precision_recall`: from qrels and runs to curves, by `evaluate`; or from scores that are there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from judged.comparison.comparing import scores_of
 from judged.curves.curves import Curves
 from judged.data import Qrels
 from judged.errors import InputError, MeasureError
@@ -20,12 +21,15 @@ from judged.stats import IntervalMethod
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from judged._types import Floats
     from judged.evaluation import Scores
     from judged.stats import IntervalName
 
 _USUAL, _DEEP = 100, 1000  # how far a curve goes if nothing is said: by cutoff, and by recall
 _MOST = 100_000
 _TENTHS = tuple(tenth / 10 for tenth in range(11))
+_NO_BOUNDS = "a curve shows no bounds"
+_WITHOUT_BOUNDS = "evaluate at one cutoff, or draw the mean: ties='expected'"
 
 
 def curve(
@@ -81,8 +85,91 @@ def curve(
     chosen = _chosen(cutoffs, named)
     series = [which.replace(cutoff=k) for k in chosen or range(1, _USUAL + 1)]
     scores = _scores(judgments, runs, series, seed, policies, trimmed=chosen is None)
-    at = np.array([vars(one)["cutoff"] for one in scores.measures], dtype=np.float64)
-    return Curves.of("cutoff", _named(which, "cutoff", "k"), at, scores, interval)
+    return _by_cutoff(scores, interval)
+
+
+def at_cutoffs(measure: Any = "nDCG", cutoffs: int | Iterable[int] | None = None) -> tuple[Measure, ...]:
+    """Give one measure at many cutoffs: what `evaluate` or `score_lists` is asked for to draw a curve.
+
+    Parameters
+    ----------
+    measure, cutoffs
+        As `curve` takes them; 1 to 100, if nothing is said of cutoffs.
+
+    Raises
+    ------
+    InputError
+        If a cutoff is no whole number from 1.
+    MeasureError
+        If there is no such measure, or it takes no cutoff.
+
+    Examples
+    --------
+    >>> at_cutoffs("RBP(p=0.5)", [10, 1]), len(at_cutoffs("nDCG"))
+    ((RBP(p=0.5)@1, RBP(p=0.5)@10), 100)
+    """
+    which, named = _read(measure)
+    return tuple(which.replace(cutoff=k) for k in _chosen(cutoffs, named) or range(1, _USUAL + 1))
+
+
+def curve_of_scores(
+    scores: Any, *, ci: IntervalName = "bootstrap", level: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> Curves:
+    """Draw scores that are there already: those of one measure at several cutoffs.
+
+    Nothing is read again, and the scores may be those of some topics: ``scores.over_topics(mask)``.
+
+    Parameters
+    ----------
+    scores
+        What `evaluate` or `score_lists` returned, or a file that `Scores.save` wrote.
+    ci, level, resamples, seed
+        As `curve` takes them.
+
+    Returns
+    -------
+    Curves
+        As `curve` gives them for the same qrels, runs and cutoffs.
+
+    Raises
+    ------
+    InputError
+        If these are no scores, they are of several measures, or they have bounds.
+    MeasureError
+        If one of the measures has no cutoff.
+
+    Examples
+    --------
+    >>> from judged import evaluate
+    >>> scores = evaluate({"q": {"b": 1, "c": 1}}, {"q": ["a", "b", "c"]}, at_cutoffs("R", 3))
+    >>> curve_of_scores(scores).mean.tolist()
+    [[0.0, 0.5, 1.0]]
+    """
+    interval = IntervalMethod(ci, level, resamples, seed)
+    found = scores_of(scores, None, None, {})
+    if found.ranges:
+        raise InputError(_NO_BOUNDS, fix=_WITHOUT_BOUNDS)
+    for one in found.measures:
+        if one.entry.at != "cutoff" or vars(one).get("cutoff") is None:
+            raise MeasureError(f"{one} has no cutoff, and so no place on a curve. Fix: evaluate at_cutoffs('nDCG')")
+    if several := {one.replace(cutoff=1) for one in found.measures} - {found.measures[0].replace(cutoff=1)}:
+        other = _named(next(iter(several)), "cutoff", "k")
+        raise InputError(
+            f"the scores are of {_named(found.measures[0], 'cutoff', 'k')} and of {other}: that is no single curve",
+            fix="evaluate one measure at several cutoffs",
+        )
+    rising = np.argsort(_cutoffs(found.measures), kind="stable").tolist()
+    measures = tuple(found.measures[at] for at in rising)
+    return _by_cutoff(replace(found, measures=measures, values=found.values[:, rising]), interval)
+
+
+def _by_cutoff(scores: Scores, interval: IntervalMethod) -> Curves:
+    """Draw lines through scores whose measures are one at rising cutoffs."""
+    return Curves.of("cutoff", _named(scores.measures[0], "cutoff", "k"), _cutoffs(scores.measures), scores, interval)
+
+
+def _cutoffs(measures: Sequence[Measure]) -> Floats:
+    return np.array([vars(one)["cutoff"] for one in measures], dtype=np.float64)
 
 
 def precision_recall(
@@ -159,14 +246,15 @@ def precision_recall(
     chosen = _chosen(cutoffs, ())
     series = [[one.replace(cutoff=k) for k in chosen or range(1, _DEEP + 1)] for one in pair]
     scores = _scores(judgments, runs, [*series[0], *series[1]], seed, policies, trimmed=chosen is None)
-    half = scores.measures[: len(scores.measures) // 2]
-    at = np.array([vars(one)["cutoff"] for one in half], dtype=np.float64)
+    at = _cutoffs(scores.measures[: len(scores.measures) // 2])
     name = " and ".join(_named(one, "cutoff", "k") for one in pair)
     return Curves.of("raw", name, at, scores, interval)
 
 
-def _read(measure: Any, qrels: Qrels, dialect: Any, at: str = "cutoff") -> tuple[Measure, tuple[int, ...]]:
-    """Read a measure as the dialect means it, and the cutoffs that its name holds, if any.
+def _read(
+    measure: Any, qrels: Qrels | None = None, dialect: Any = None, at: str = "cutoff"
+) -> tuple[Measure, tuple[int, ...]]:
+    """Read a measure as the dialect means it for these qrels, and the cutoffs that its name holds, if any.
 
     Raises
     ------
@@ -185,7 +273,7 @@ def _read(measure: Any, qrels: Qrels, dialect: Any, at: str = "cutoff") -> tuple
     if isinstance(measure, type):
         return (measure @ 1 if entry.cutoff.required else measure()), ()
     rules = dialect_of(dialect)
-    grades = tuple(np.unique(rules.prepare_qrels(qrels).grades).tolist())
+    grades = () if qrels is None else tuple(np.unique(rules.prepare_qrels(qrels).grades).tolist())
     try:
         found = rules.measures(measure, grades)
     except MeasureError:
@@ -238,7 +326,7 @@ def _scores(
         If bounds are asked for: a line has one number a point.
     """
     if policies.get("ties") == "bounds" or policies.get("unjudged"):
-        raise InputError("a curve shows no bounds", fix="evaluate at one cutoff, or draw the mean: ties='expected'")
+        raise InputError(_NO_BOUNDS, fix=_WITHOUT_BOUNDS)
     if not trimmed:
         return evaluate(qrels, runs, series, seed=seed, **policies)
     scores = evaluate(qrels, runs, [*series, REGISTRY["NumRet"].cls()], seed=seed, **policies)

@@ -23,16 +23,25 @@ def catalogue() -> str:
     >>> print(*[line for line in catalogue().splitlines() if line.startswith("  P@k")])
       P@k                                 Precision at k: the share of the first k places that hold a relevant document.
     """
-    families: dict[str, list[Entry]] = {}
-    for entry in REGISTRY.values():
-        families.setdefault(entry.family, []).append(entry)
-    order = sorted(families, key=_FAMILIES.index)
     width = max(len(written(entry)) for entry in REGISTRY.values())
     lines: list[str] = []
-    for family in order:
+    for family, entries in families().items():
         lines += ["", family] if lines else [family]
-        lines += [f"  {written(entry):{width}}  {summary(entry)}" for entry in families[family]]
+        lines += [f"  {written(entry):{width}}  {summary(entry)}" for entry in entries]
     return "\n".join([*lines, "", "'judged measures NAME' shows one with its formula, parameters and pitfalls."])
+
+
+def families() -> dict[str, list[Entry]]:
+    """Give all measures family by family, in the order of the catalogue; families of others' measures come last.
+
+    >>> list(families())[:2], [entry.name for entry in families()["set at a cutoff"]]
+    (['set at a cutoff', 'set'], ['P', 'R', 'F', 'Success', 'RelP'])
+    """
+    found: dict[str, list[Entry]] = {}
+    for entry in REGISTRY.values():
+        found.setdefault(entry.family, []).append(entry)
+    order = sorted(found, key=lambda family: _FAMILIES.index(family) if family in _FAMILIES else len(_FAMILIES))
+    return {family: found[family] for family in order}
 
 
 _FAMILIES = [
@@ -58,17 +67,16 @@ def page(name: str) -> str:
         If there is no such measure.
     """
     entry = entry_of(name)
-    definition, examples = _docstring(entry)
     parts = [
         f"# {written(entry)}",
-        definition,
+        definition(entry),
         "## Parameters\n\n" + _parameters(entry) if entry.all_parameters else "It has no parameters.",
-        *_inputs(entry),
+        *inputs(entry),
         f"## When to use it\n\n{entry.use}",
         f"## When it misleads\n\n{entry.misleads}",
-        f"## Properties\n\n{_when(entry)}{_properties(entry)}",
+        f"## Properties\n\n{_when(entry)}{_list(properties(entry))}",
         "## Other names\n\n" + _names(entry),
-        f"## Examples\n\n{_how_to_read(examples, entry.family)}{_blocks(examples)}",
+        f"## Examples\n\n{examples(entry)}",
         f"Source: {entry.cite}.",
     ]
     return "\n\n".join(parts)
@@ -89,10 +97,31 @@ def summary(entry: Entry) -> str:
     return (inspect.getdoc(entry.cls) or "").splitlines()[0]
 
 
+def definition(entry: Entry) -> str:
+    r"""Give the definition as Markdown: paragraphs between blank lines, a formula between ``$$`` or, in a line, ``$``.
+
+    >>> print(definition(REGISTRY["CG"]))
+    Cumulated gain: the gains of the first k documents, added up.
+    <BLANKLINE>
+    $$ \mathrm{CG}@k = \sum_{r \le k} g_r $$
+    """
+    return _markdown(_with_formula(_docstring(entry)[0]))
+
+
+def examples(entry: Entry) -> str:
+    """Give the examples of the definition as Markdown: prose, and blocks of Python with what they print.
+
+    >>> examples(REGISTRY["CG"]).splitlines()[2:]
+    ['```python', '>>> from judged import CG', '>>> CG().of_list([3, 2, 3, 0, 1, 2])', '11.0', '```']
+    """
+    text = _docstring(entry)[1]
+    return _how_to_read(text, entry.family) + _blocks(text)
+
+
 def _docstring(entry: Entry) -> tuple[str, str]:
     text = inspect.getdoc(entry.cls) or ""
-    definition, _, examples = text.partition("Examples\n--------\n")
-    return _markdown(_with_formula(definition.strip())), examples.strip()
+    before, _, behind = text.partition("Examples\n--------\n")
+    return before.strip(), behind.strip()
 
 
 def _markdown(text: str) -> str:
@@ -134,8 +163,12 @@ _INPUTS = {
 }
 
 
-def _inputs(entry: Entry) -> list[str]:
-    """Say what the measure reads beside grades and rankings."""
+def inputs(entry: Entry) -> list[str]:
+    """Say, as Markdown, what the measure reads beside grades and rankings.
+
+    >>> inputs(REGISTRY["AP"]), inputs(REGISTRY["APIA"])
+    ([], ['The qrels must tell subtopics apart: see [subtopics](formats.md#subtopics).'])
+    """
     if entry.family == "facts about documents":
         return [f"`{'group' if entry.name == 'AWRF' else 'length'}` {_DOCUMENTS}"]
     if "costs" in {p.name for p in entry.parameters}:
@@ -143,16 +176,16 @@ def _inputs(entry: Entry) -> list[str]:
     return [_INPUTS[entry.family]] if entry.family in _INPUTS else []
 
 
-def _how_to_read(examples: str, family: str) -> str:
+def _how_to_read(text: str, family: str) -> str:
     """Say what the lists of the examples are, as far as these need it."""
-    if ".of_list(" not in examples:
+    if ".of_list(" not in text:
         return ""
     facts = ["`of_list` scores one topic: the grades from rank 1 down"]
-    if "None" in examples:
+    if "None" in text:
         facts.append("`None` is a document without a judgment")
-    if "missing=" in examples:
+    if "missing=" in text:
         facts.append("`missing` are the grades of judged documents that were not returned")
-    if "[(" in examples:
+    if "[(" in text:
         of = "subtopic" if family == "diversity" else "user"
         facts.append(
             f"a tuple is one document, with a grade for each {of}: (1, 0) is 1 for the first, 0 for the second"
@@ -160,7 +193,7 @@ def _how_to_read(examples: str, family: str) -> str:
     return "; ".join(facts) + ".\n\n"
 
 
-def _blocks(examples: str) -> str:
+def _blocks(text: str) -> str:
     r"""Put the code of a docstring's examples into blocks, the first with its import, and prose between them.
 
     >>> _blocks("Half of two:\n\n>>> P(cutoff=2).of_list([1, 0])\n0.5").splitlines()[2:5]
@@ -168,26 +201,26 @@ def _blocks(examples: str) -> str:
     """
     parts: list[str] = []
     first = True
-    for paragraph in examples.split("\n\n"):
+    for paragraph in text.split("\n\n"):
         if not paragraph.startswith(">>>"):
             parts.append(_markdown(paragraph))
             continue
-        parts.append("```python\n" + (_imports(examples) if first else "") + paragraph + "\n```")
+        parts.append("```python\n" + (_imports(text) if first else "") + paragraph + "\n```")
         first = False
     return "\n\n".join(parts)
 
 
-def _imports(examples: str) -> str:
+def _imports(text: str) -> str:
     """Write the line that imports the measures that the examples use; other names they import themselves."""
     classes = {entry.cls.__name__ for entry in REGISTRY.values() if entry.cls.__module__.startswith("judged.")}
-    trees = [ast.parse(example.source) for example in doctest.DocTestParser().get_examples(examples)]
+    trees = [ast.parse(example.source) for example in doctest.DocTestParser().get_examples(text)]
     used = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)} & classes
     return f">>> from judged import {', '.join(sorted(used))}\n" if used else ""
 
 
 def _parameters(entry: Entry) -> str:
     return _list(
-        f"`{p.name}` ({p.values}; {_default(p)}): {_markdown(p.meaning)}{_at(entry, p)}" for p in entry.all_parameters
+        f"`{p.name}` ({p.values}; {default(p)}): {_markdown(p.meaning)}{_at(entry, p)}" for p in entry.all_parameters
     )
 
 
@@ -198,28 +231,43 @@ def _at(entry: Entry, parameter: Parameter) -> str:
     return f" In names and on the command line it is written `{written(entry).split(', ')[-1]}`."
 
 
-def _default(parameter: Parameter) -> str:
+def default(parameter: Parameter) -> str:
+    """Say what a parameter is where it is not given.
+
+    >>> [default(parameter) for parameter in REGISTRY["RBP"].all_parameters][:3]
+    ['default none', 'must be given', 'default binary']
+    """
     if parameter.required:
         return "must be given"
     return "default none" if parameter.default is None else f"default {spell(parameter.default)}"
 
 
+def changing(entry: Entry) -> list[str]:
+    """Name the parameters that change the properties that are listed."""
+    names = {parameter.name for parameter in entry.parameters}
+    return ["of", "costs", "residual"] if "residual" in names else ["gain"] if "gain" in names else []
+
+
 def _when(entry: Entry) -> str:
     """Say which parameters change the properties that are listed; the object knows its own."""
-    names = {parameter.name for parameter in entry.parameters}
-    changing = ["of", "costs", "residual"] if "residual" in names else ["gain"] if "gain" in names else []
-    if not changing:
+    named = changing(entry)
+    if not named:
         return ""
-    which = " and ".join(filter(None, [", ".join(f"`{name}`" for name in changing[:-1]), f"`{changing[-1]}`"]))
+    which = " and ".join(filter(None, [", ".join(f"`{name}`" for name in named[:-1]), f"`{named[-1]}`"]))
     return f"With the default parameters; {which} can change them (`judged.parse(NAME).properties` tells):\n\n"
 
 
-def _properties(entry: Entry) -> str:
+def properties(entry: Entry) -> list[str]:
+    """Say in words what is true of every score, with the default parameters.
+
+    >>> properties(REGISTRY["Success"])[:3]
+    ['range 0 to 1', 'relevant or not: grades count only through `rel`', 'needs a ranking']
+    """
     known = entry.properties
     low = "-inf" if known.low is None else f"{known.low:g}"
     high = "inf" if known.high is None else f"{known.high:g}"
     better = {True: "higher is better", False: "lower is better", None: "neither high nor low is better"}
-    facts = [
+    return [
         f"range {low} to {high}",
         "grades count" if known.graded else _binary(entry),
         "needs a ranking" if known.needs_ranking else "needs no ranking: a set will do",
@@ -228,7 +276,6 @@ def _properties(entry: Entry) -> str:
         better[known.higher_is_better],
         f"over topics: {entry.aggregate}",
     ]  # fmt: skip
-    return _list(facts)
 
 
 def _binary(entry: Entry) -> str:

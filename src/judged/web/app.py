@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -10,23 +12,43 @@ from fastapi.staticfiles import StaticFiles
 
 import judged
 from judged.web.answers import Json
+from judged.web.api_page import router as api_page
+from judged.web.comparing.routes import router as comparing
 from judged.web.desk import Desk
+from judged.web.evaluator.routes import router as evaluator
+from judged.web.faults import Faults
+from judged.web.guard import Guard, Rules
+from judged.web.home import router as home
+from judged.web.leaderboard.routes import router as leaderboard
+from judged.web.matrix.routes import router as matrix
+from judged.web.opening.routes import API_OPEN, OPEN
+from judged.web.opening.routes import router as opening
+from judged.web.opening.storing import Limits
 from judged.web.problems import add_problems
 from judged.web.shared_files import router as shared_files
+from judged.web.slices.routes import router as slices
+from judged.web.topics.routes import router as topics
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from judged.web.workspace import Workspace
 
 _ABOUT = "Everything that the workbench shows, as JSON: each page has a twin here, made from the same data."
+_FRAME = 1 << 20  # bytes of a form beside its files
 
 
-def make_app(workspace: Workspace) -> FastAPI:
+def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | None = None) -> FastAPI:
     """Make the workbench over what is open.
 
     Parameters
     ----------
     workspace
         What is open.
+    rules
+        Whom it answers; any name will do for None, so whoever listens on a port must say them.
+    limits
+        How much may be opened in the browser.
 
     Examples
     --------
@@ -42,9 +64,21 @@ def make_app(workspace: Workspace) -> FastAPI:
         docs_url=None,  # these pages fetch scripts from elsewhere
         redoc_url=None,
         default_response_class=Json,
+        lifespan=_until_closed,
     )
-    app.state.desk = Desk(workspace)
+    app.state.desk, app.state.limits = Desk(workspace), limits or Limits()
+    uploads = dict.fromkeys((OPEN, API_OPEN), app.state.limits.total + _FRAME)
+    app.add_middleware(Faults)
+    app.add_middleware(Guard, rules=replace(rules or Rules(), bodies=uploads))
     add_problems(app)
-    app.include_router(shared_files)
+    for router in (shared_files, home, opening, api_page, evaluator, leaderboard, comparing, topics, matrix, slices):
+        app.include_router(router)
     app.mount("/static", StaticFiles(directory=str(files("judged.web").joinpath("static"))), name="static")
     return app
+
+
+@asynccontextmanager
+async def _until_closed(app: FastAPI) -> AsyncGenerator[None]:
+    """Remove what was uploaded when the server ends."""
+    yield
+    app.state.desk.close()

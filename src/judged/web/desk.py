@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+import shutil
+import weakref
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@dataclass
+@dataclass(eq=False)
 class Desk:
     """The one thing that changes while the workbench runs: which workspace is open.
 
@@ -22,10 +25,39 @@ class Desk:
     workspace : Workspace
     folder : Path or None
         Where the files of a workspace that was uploaded are kept; None for one that was opened by name.
+    opening : Lock
+        Held while another workspace is opened: one after the other.
     """
 
     workspace: Workspace
     folder: Path | None = None
+    opening: Lock = field(default_factory=Lock, repr=False)
+    _removal: Any = field(default=None, repr=False)
+
+    def replace(self, workspace: Workspace, folder: Path | None = None) -> None:
+        """Open another workspace; the files of the one before are removed.
+
+        Parameters
+        ----------
+        workspace
+            What is open from now on.
+        folder
+            Where its files are kept; it is removed when the next one is opened, or the process ends.
+        """
+        before = self._removal
+        self._removal = None if folder is None else weakref.finalize(self, _remove, folder)
+        self.workspace, self.folder = workspace, folder
+        if before is not None:
+            before()
+
+    def close(self) -> None:
+        """Remove the files that are kept."""
+        if self._removal is not None:
+            self._removal()
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def desk_of(request: Request) -> Desk:

@@ -23,7 +23,7 @@ def score(value: float | None, digits: int = 4) -> str:
     >>> score(0.41236), score(float("nan")), score(None)
     ('0.4124', '–', '–')
     """
-    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}".replace("-", "−")
 
 
 def signed(value: float | None, digits: int = 4) -> str:

@@ -28,6 +28,7 @@ class Problem(BaseModel):
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "It makes no sense for what is open: no such run, measure or topic."},
+    413: {"model": Problem, "description": "More was sent than may be."},
     422: {"model": Problem, "description": "A parameter is missing, or not of its kind."},
 }
 """For the description of every route of the API."""

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.charting import PALETTE, altair, apart, axis_of, even, themed
+from judged.charting import PALETTE, altair, apart, axis_of, even, specification, themed
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, HEALTHY, OPEN, RANKING
 
 if TYPE_CHECKING:
-    from judged._types import Floats
+    from collections.abc import Mapping
+
+    from judged._types import Bools, Floats
     from judged.charting import Scale
     from judged.diagnosis.matrix.points import Point
     from judged.diagnosis.matrix.two_measures import TwoMeasures
 
 _COLUMNS = 2
-_GREY = "#7F7F7F"
+_GREY, _CHOSEN = "#7F7F7F", PALETTE[4]
 _ALL, _FEW = "all topics", "too few topics"
 _COLOURS = {
     HEALTHY: PALETTE[2], RANKING: PALETTE[1], COVERAGE: PALETTE[3], BOTH: "#7B3F00", OPEN: PALETTE[0],
@@ -25,6 +27,10 @@ _COLOURS = {
 }  # fmt: skip
 _LINE = 15.0  # pixels from one name to the next
 _FAR = 0.6  # along the axis: names of points beyond stand to their left
+_STEPS = 400  # places along an axis: topics of one place are one dot
+_DOT, _LARGEST = 34.0, 800.0  # square pixels of one topic, and at most of many
+TOPICS, BRUSH = "topics", "brush"
+"""What the dots and the rectangle of `chart_to_select` are called in Vega."""
 
 
 def chart(found: TwoMeasures, run: str | None, width: int, height: int) -> Any:
@@ -46,6 +52,113 @@ def chart(found: TwoMeasures, run: str | None, width: int, height: int) -> Any:
     return themed(
         made.properties(title=title) if len(panels) > 1 else made.properties(title=_single(alt, title, runs[0]))
     )
+
+
+def chart_to_select(found: TwoMeasures, run: str, *, brush: bool = True, width: int = 480, height: int = 420) -> Any:
+    """Draw one run for a page on which topics are selected, without the topics: `with_topics` puts them in.
+
+    Topics of one place will be one dot, as large as they are many. With `brush`, a rectangle can be drawn: it is the
+    parameter `BRUSH`. The dots are the data `TOPICS`: ``across``, ``up``, ``topics``, ``chosen``; of a topic alone its
+    ``query_id``, of several the corners ``from`` and ``to``. What is returned is the Vega-Lite itself: altair would
+    copy all dots at every step.
+    """
+    alt = altair()
+    scales = _scale(found, 0), _scale(found, 1)
+    x, y = _encoded(alt, "x", str(found.x), scales[0]), _encoded(alt, "y", str(found.y), scales[1])
+    points = [point for point in found.points if point.run == run and not math.isnan(point.x.value)]
+    most = max((dot["topics"] for dot in _dots(found, run, None)), default=1)
+    dots = _sized(
+        alt,
+        found,
+        most,
+        _encoded(alt, "x", str(found.x), scales[0], "across"),
+        _encoded(alt, "y", str(found.y), scales[1], "up"),
+    )
+    if brush:
+        dots[0] = dots[0].add_params(alt.selection_interval(name=BRUSH, encodings=["x", "y"]))
+    layers = [_cuts(alt, found), _corners(alt, *scales), *dots]
+    layers += _slices(alt, _records(points, *scales, height), _classes(points), x, y)
+    return specification(themed(alt.layer(*layers).properties(width=width, height=height)))
+
+
+def with_topics(
+    drawn: Mapping[str, Any],
+    found: TwoMeasures,
+    run: str,
+    chosen: Bools | None = None,
+    box: tuple[tuple[float, float], tuple[float, float]] | None = None,
+) -> dict[str, Any]:
+    """Put the topics of a run into a chart that `chart_to_select` made of it; the chart stays as it is.
+
+    Parameters
+    ----------
+    drawn
+        The chart.
+    found, run
+        What it was made of.
+    chosen
+        (T,): the topics that are selected; their part of each dot is in colour.
+    box
+        The rectangle that is drawn to begin with: from and to on x, from and to on y.
+    """
+    dots = {"name": TOPICS, "values": _dots(found, run, chosen)}
+    value = {} if box is None else {"value": dict(zip("xy", map(list, box), strict=True))}
+    return {
+        **drawn,
+        "layer": [
+            {**layer, "data": dots} if layer.get("data", {}).get("name") == TOPICS else layer
+            for layer in drawn["layer"]
+        ],
+        **({"params": [{**one, **value} for one in drawn["params"]]} if "params" in drawn else {}),
+    }
+
+
+def _dots(found: TwoMeasures, run: str, chosen: Bools | None) -> list[dict[str, Any]]:
+    """Put topics of one place together, with the rectangle around them: scores of many are the same, or nearly."""
+    shown = np.array([bool(name) for name in found.topics(run)], dtype=np.bool_)
+    values = found.values(run)[:, shown]
+    scales = _scale(found, 0), _scale(found, 1)
+    steps = [np.round(scale.share(row) * _STEPS) for scale, row in zip(scales, values, strict=True)]
+    _, first, place, count = np.unique(
+        np.stack(steps, axis=1), axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    place = place.ravel()
+    picked = np.zeros(len(count), dtype=np.int64)
+    if chosen is not None:
+        np.add.at(picked, place, chosen[shown])
+    low, high = np.full((2, len(count)), np.inf), np.full((2, len(count)), -np.inf)
+    for axis in (0, 1):
+        np.minimum.at(low[axis], place, values[axis])
+        np.maximum.at(high[axis], place, values[axis])
+    names = [query for query, one in zip(found.scores.query_ids, shown.tolist(), strict=True) if one]
+    middle = values[:, first].T.round(6).tolist()
+    parts = zip(first.tolist(), middle, count.tolist(), picked.tolist(), low.T.tolist(), high.T.tolist(), strict=True)
+    return [
+        {"across": x, "up": y, "topics": many, "chosen": some}
+        | ({"query_id": names[at]} if many == 1 else {"from": start, "to": end})
+        for at, (x, y), many, some, start, end in parts
+    ]
+
+
+def _sized(alt: Any, found: TwoMeasures, most: int, x: Any, y: Any) -> list[Any]:
+    """Draw topics in grey, and over them those that are selected; without data as yet."""
+    largest = min(_DOT * math.sqrt(most), _LARGEST)
+    sizes = alt.Scale(type="pow", exponent=0.5, domain=[1, max(most, 2)], range=[_DOT, largest])
+    shown = sorted({*(10**power for power in range(len(str(most)))), most})
+    legend = alt.Legend(
+        title="topics", orient="bottom", symbolFillColor=_GREY, symbolStrokeWidth=0, values=shown, format=",d"
+    )
+    legend = legend if most > 1 else None
+    tooltip = ["query_id:N", "topics:Q", alt.Tooltip("across:Q", title=str(found.x), format=".4f"),
+               alt.Tooltip("up:Q", title=str(found.y), format=".4f")]  # fmt: skip
+    base = alt.Chart(alt.InlineData(values=[], name=TOPICS))
+    all_of_them = base.mark_circle(color=_GREY, opacity=0.55, cursor="pointer").encode(
+        x=x, y=y, size=alt.Size("topics:Q", scale=sizes, legend=legend), tooltip=tooltip
+    )
+    some = base.transform_filter("datum.chosen > 0").mark_circle(
+        color=_CHOSEN, opacity=0.9, stroke="#333", strokeWidth=0.6, cursor="pointer"
+    )
+    return [all_of_them, some.encode(x=x, y=y, size=alt.Size("chosen:Q", scale=sizes, legend=legend), tooltip=tooltip)]
 
 
 def _single(alt: Any, title: Any, run: str) -> Any:
@@ -70,10 +183,10 @@ def _panel(alt: Any, found: TwoMeasures, run: str, scales: tuple[Scale, Scale], 
     return made.properties(title=alt.TitleParams(run, anchor="start")) if len(found.scores.runs) > 1 else made
 
 
-def _encoded(alt: Any, channel: str, title: str, scale: Scale) -> Any:
+def _encoded(alt: Any, channel: str, title: str, scale: Scale, field: str = "") -> Any:
     kind = alt.X if channel == "x" else alt.Y
     bounds = alt.Scale(domain=[scale.low, scale.high], nice=False, zero=False)
-    return kind(f"{channel}:Q", title=title, scale=bounds, axis=axis_of(alt, scale, labelFlush=False))
+    return kind(f"{field or channel}:Q", title=title, scale=bounds, axis=axis_of(alt, scale, labelFlush=False))
 
 
 def _cuts(alt: Any, found: TwoMeasures) -> Any:

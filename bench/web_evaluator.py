@@ -1,0 +1,134 @@
+"""Measure how long the evaluator takes from a key press to the numbers on the screen, in Chromium.
+
+The sample is served in a thread of this process. A list of 20 results is edited by keyboard, grades and moves in turn.
+The time runs from the moment the key press reaches the page to a task behind the frame that shows the new numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import socket
+import statistics
+import threading
+import time
+from typing import Any
+
+import uvicorn
+from playwright.sync_api import sync_playwright
+
+from judged.web.app import make_app
+from judged.web.workspace import open_sample
+
+GRADES = (3, 0, 2, 1, 0, 3, 1, 0, 0, 2, 1, 0, 3, 0, 0, 1, 2, 0, 0, 1)
+PAUSE = 0.12
+OPTIONS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
+
+WATCH = """() => {
+  const times = { whole: [], server: [], shown: [] };
+  window.times = times;
+  let pressed = 0;
+  addEventListener("keydown", (event) => { if (event.key !== "Alt") pressed = performance.now(); }, true);
+  const behind = () => new Promise((done) => requestAnimationFrame(() => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = done;
+    channel.port2.postMessage(0);
+  }));
+  document.addEventListener("evaluated", async () => {
+    if (!pressed) return;
+    const from = pressed;
+    pressed = 0;
+    const changed = performance.now() - from;
+    await behind();
+    times.whole.push(performance.now() - from);
+    times.shown.push(performance.now() - from - changed);
+    const asked = performance.getEntriesByType("resource").filter((one) => one.name.includes("/evaluator?")).at(-1);
+    times.server.push(asked.responseEnd - asked.requestStart);
+    performance.clearResourceTimings();
+  });
+}"""
+
+
+def main() -> None:
+    """Serve, press keys, print."""
+    read = argparse.ArgumentParser(description=__doc__)
+    read.add_argument("--changes", type=int, default=200)
+    read.add_argument("--rounds", type=int, default=1)
+    read.add_argument("--second", action="store_true", help="with a second list beside the first")
+    read.add_argument("--open", type=int, default=0, help="measures whose working is shown meanwhile")
+    asked = read.parse_args()
+    address = _serve()
+    query = "list=" + ",".join(map(str, GRADES)) + "&k=10"
+    if asked.second:
+        query += "&other=" + ",".join(map(str, GRADES))
+    with sync_playwright() as driver:
+        program = shutil.which("chromium") or shutil.which("google-chrome")
+        browser = driver.chromium.launch(executable_path=program, args=list(OPTIONS))
+        for number in range(asked.rounds):
+            page = browser.new_page(
+                viewport={"width": 1280, "height": 900}, bypass_csp=True
+            )  # playwright waits by eval
+            page.goto(f"{address}/evaluator?{query}")
+            times = _press(page, asked.changes, asked.open, number)
+            print(f"round {number + 1}, load {os.getloadavg()[0]:.1f}: {len(times['whole'])} changes by key")
+            for name, what in _WHAT.items():
+                print(f"  {what:34} {_summary(times[name])}")
+            page.close()
+        browser.close()
+
+
+_WHAT = {
+    "whole": "from key to screen",
+    "server": "of it: request and answer",
+    "shown": "of it: layout and paint",
+}
+
+
+def _serve() -> str:
+    """Serve the sample in a thread; give its address."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(make_app(open_sample()), log_level="critical", lifespan="off"))
+    threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True).start()
+    while not server.started:
+        time.sleep(0.01)
+    return f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def _press(page: Any, changes: int, opened: int, seed: int) -> dict[str, list[float]]:
+    """Change grades and move rows, each when the change before is on the screen and a pause is over."""
+    rng = random.Random(seed)  # noqa: S311  which row is changed, not a secret
+    page.wait_for_selector("html[data-ready]")
+    for at in range(opened):
+        page.locator(".measure > summary").nth(at).click()
+    row = page.locator("#list [role=radio][aria-checked=true]")
+    row.first.focus()
+    page.evaluate(WATCH)
+    for done in range(changes):
+        for _ in range(rng.randrange(4)):
+            page.keyboard.press(rng.choice(("ArrowUp", "ArrowDown")))
+        if rng.random() < 0.5:
+            now = page.evaluate("document.activeElement.dataset.grade")
+            page.keyboard.press(rng.choice([key for key in "0123" if key != now]))
+        else:
+            at = page.evaluate(
+                "[...document.querySelectorAll('#list .row')].indexOf(document.activeElement.closest('.row'))"
+            )
+            page.keyboard.press(
+                "Alt+ArrowDown" if at == 0 or (at < len(GRADES) - 1 and rng.random() < 0.5) else "Alt+ArrowUp"
+            )
+        page.wait_for_function("count => window.times.whole.length >= count", arg=done + 1, polling=20)
+        time.sleep(PAUSE * (0.5 + rng.random()))
+    return page.evaluate("window.times")
+
+
+def _summary(times: list[float]) -> str:
+    ordered = sorted(times)
+    p95 = ordered[max(0, -(-95 * len(ordered) // 100) - 1)]
+    return f"median {statistics.median(ordered):5.1f} ms, p95 {p95:5.1f} ms, max {ordered[-1]:5.1f} ms"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""What the page that compares two runs shows, and how it is put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from judged.comparison.captions import pair_caption
+from judged.web.comparing.by_slice import BySlice, attributes, by_slice
+from judged.web.comparing.deciding import Deciding, deciding
+from judged.web.comparing.topics import TopicTable, topic_table
+from judged.web.comparing.two import two_runs
+
+if TYPE_CHECKING:
+    from judged.comparison import MeasureComparison
+    from judged.web.comparing.asked import Asked
+    from judged.web.comparing.two import Two
+    from judged.web.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class MeasureRow:
+    """Both runs by one measure; numbers of a test are NaN where it is not tested.
+
+    Attributes
+    ----------
+    measure : str
+    first, second : float
+        What the measure makes of the scores of all topics; a mean, as a rule.
+    difference : float
+        Second minus first; for geometric means second / first.
+    interval : tuple of float or None
+        Of the difference.
+    p, p_alone : float
+        Corrected for all measures of the table, and not corrected.
+    dz : float
+        The mean of the differences over their standard deviation.
+    wins, ties, losses : int or None
+        Topics on which the second run is better, equal, worse.
+    n : int or None
+        Topics with a score for both.
+    detectable : float
+        The mean difference that such topics would show four times out of five.
+    better : str
+        The run that is shown to be better; empty where neither is.
+    is_ratio : bool
+        Whether `difference` is a ratio.
+    lower_is_better : bool
+    sentence : str
+        What may be concluded, and what not.
+    """
+
+    measure: str
+    first: float
+    second: float
+    difference: float
+    interval: tuple[float, float] | None
+    p: float
+    p_alone: float
+    dz: float
+    wins: int | None
+    ties: int | None
+    losses: int | None
+    n: int | None
+    detectable: float
+    better: str
+    is_ratio: bool
+    lower_is_better: bool
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two runs over the same topics.
+
+    Attributes
+    ----------
+    first, second, measure, where : str
+        What was chosen: the runs, the measure whose topics are listed, and the expression that chose the topics.
+    verdict : MeasureRow
+        By this measure.
+    measures : tuple of MeasureRow
+        By all measures that are tested together.
+    caption : str
+        By which test, with which correction.
+    ahead, behind : str
+        How the second run is called where it wins and loses: better and worse, or higher and lower for a measure
+        that has no good side.
+    deciding : Deciding
+        What rests on single topics.
+    topics : TopicTable
+        Every topic, a page at a time.
+    slices : BySlice or None
+        The same by slice, where that was asked for.
+    attributes : tuple of str
+        By which it could be asked for.
+    notes : tuple of str
+        What should be known before the numbers are used.
+    """
+
+    first: str
+    second: str
+    measure: str
+    where: str
+    verdict: MeasureRow
+    measures: tuple[MeasureRow, ...]
+    caption: str
+    ahead: str
+    behind: str
+    deciding: Deciding
+    topics: TopicTable
+    slices: BySlice | None
+    attributes: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def compared(workspace: Workspace, asked: Asked) -> Compared:
+    """Compare two runs.
+
+    Raises
+    ------
+    RefusedError
+        If what was asked for makes no sense for what is open.
+    """
+    two = two_runs(workspace, asked)
+    rows = tuple(_row(one, two) for one in two.comparison.measures)
+    name = str(two.measure)
+    by = asked.by.strip()
+    return Compared(
+        first=two.first,
+        second=two.second,
+        measure=name,
+        where=two.where,
+        verdict=next(row for row in rows if row.measure == name),
+        measures=rows,
+        caption=pair_caption(two.comparison) if two.comparison.pairs else two.comparison.caption,
+        ahead=two.words[0],
+        behind=two.words[1],
+        deciding=deciding(workspace, two),
+        topics=topic_table(workspace, two, asked),
+        slices=by_slice(workspace, two, by) if by else None,
+        attributes=attributes(workspace),
+        notes=two.comparison.warnings,
+    )
+
+
+def _row(one: MeasureComparison, two: Two) -> MeasureRow:
+    means = {estimate.run: estimate.value for estimate in one.estimates}
+    pair, none = one.by_runs.get((two.first, two.second)), float("nan")
+    wins, losses = (None, None) if pair is None else (pair.wins.wins, pair.wins.losses)
+    return MeasureRow(
+        measure=one.name,
+        first=means[two.first],
+        second=means[two.second],
+        difference=none if pair is None else pair.shown_difference,
+        interval=None if pair is None else pair.shown_interval,
+        p=none if pair is None else pair.found.decisive_p,
+        p_alone=none if pair is None else pair.found.p,
+        dz=none if pair is None else pair.effects.dz,
+        wins=losses if one.lower_is_better else wins,
+        ties=None if pair is None else pair.wins.ties,
+        losses=wins if one.lower_is_better else losses,
+        n=None if pair is None else pair.found.n,
+        detectable=none if pair is None else pair.detectable,
+        better="" if pair is None else pair.better or "",
+        is_ratio=pair is not None and pair.is_ratio,
+        lower_is_better=one.lower_is_better,
+        sentence=f"{one.untested}." if pair is None else pair.sentence,
+    )

@@ -1,0 +1,1 @@
+"""The evaluator: a list typed by hand, and what every measure makes of it."""

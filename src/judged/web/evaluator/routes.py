@@ -1,0 +1,72 @@
+"""The routes of the evaluator: a page, its data, and what can be had beside it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from pydantic import BaseModel
+
+from judged.web.answers import Json, page
+from judged.web.desk import Opened
+from judged.web.evaluator.answered import Evaluation, ExplainedMeasure, ReadList
+from judged.web.evaluator.asked import Asked, ExportAsked, MeasureAsked, Pasted
+from judged.web.evaluator.controls import CONTROLS
+from judged.web.evaluator.evaluated import evaluated
+from judged.web.evaluator.explained import explained
+from judged.web.evaluator.exported import exported
+from judged.web.evaluator.pasted import read_pasted
+from judged.web.problems import PROBLEMS
+
+router = APIRouter()
+_API = "/api/v1/evaluator"
+_FILE = {200: {"description": "The file.", "content": {"text/plain": {}, "application/json": {}, "text/markdown": {}}}}
+
+
+def _told(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """Describe the answers of a route."""
+    return PROBLEMS | {200: {"model": model}}
+
+
+@router.get("/evaluator", include_in_schema=False)
+def evaluator_page(request: Request, opened: Opened, asked: Annotated[Asked, Query()]) -> HTMLResponse:
+    """Show the evaluator."""
+    data = evaluated(opened, asked)
+    return page(request, "evaluator.html", title="Evaluator", data=data, asked=asked, controls=CONTROLS)
+
+
+@router.get(_API, tags=["evaluator"], summary="Score a typed list by every measure", responses=_told(Evaluation))
+def evaluator(opened: Opened, asked: Annotated[Asked, Query()]) -> JSONResponse:
+    """Score a list, and a second one beside it, by every measure that a list is enough for."""
+    return JSONResponse(evaluated(opened, asked))  # plain values already, and this must be fast
+
+
+@router.get(
+    f"{_API}/measure", tags=["evaluator"], summary="Explain one measure of a list", responses=_told(ExplainedMeasure)
+)
+def evaluator_measure(opened: Opened, asked: Annotated[MeasureAsked, Query()]) -> Json:
+    """Show how one score comes about step by step, and what each document brings to it."""
+    return Json(explained(opened, asked))
+
+
+@router.get(
+    f"{_API}/export",
+    tags=["evaluator"],
+    summary="Write a list to a file",
+    responses=PROBLEMS | _FILE,
+    response_class=Response,
+)
+def evaluator_export(opened: Opened, asked: Annotated[ExportAsked, Query()]) -> Response:
+    """Give the list as TREC qrels or run, or with its scores as JSON or Markdown."""
+    made = exported(opened, asked)
+    headers = {"Content-Disposition": f'attachment; filename="{made.name}"'}
+    return Response(made.content, media_type=made.media, headers=headers)
+
+
+@router.post(f"{_API}/paste", tags=["evaluator"], summary="Read a list from a text", responses=_told(ReadList))
+def evaluator_paste(pasted: Pasted) -> Json:
+    """Read grades, documents with grades, TREC lines or JSON, and say what it was taken for."""
+    read = read_pasted(pasted.text)
+    items = [{"doc": item.doc, "grade": item.grade} for item in read.items]
+    return Json({"list": items, "read_as": read.read_as, "cut": read.cut})

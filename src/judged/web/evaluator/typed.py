@@ -1,0 +1,169 @@
+"""Lists as they stand in an address, read and written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from judged.errors import InputError
+from judged.measures.parameters import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+MOST = 200
+"""Documents of a list."""
+MOST_MISSING = 5000
+_LARGEST_GRADE = 1e9
+_LONGEST_NAME = 500
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNJUDGED = "-"
+_REPEATED = 4  # the same grade so often in a row is written with its number
+_A_GRADE = f"a number from {-_LARGEST_GRADE:g} to {_LARGEST_GRADE:g}"
+
+
+@dataclass(frozen=True)
+class Item:
+    """A document of a list.
+
+    Attributes
+    ----------
+    doc : str
+    grade : float or None
+        None for a document without a judgment.
+    """
+
+    doc: str
+    grade: float | None
+
+
+def read_list(text: str, what: str) -> tuple[Item, ...]:
+    """Read a list of an address.
+
+    >>> read_list("3:a%20b,-,0.5", "list")
+    (Item(doc='a b', grade=3.0), Item(doc='d2', grade=None), Item(doc='d3', grade=0.5))
+
+    Raises
+    ------
+    InputError
+        If an item is no grade, a name stands twice, or there are too many.
+    """
+    parts = text.split(",", MOST + 1) if text.strip() else []
+    if len(parts) > MOST:
+        raise InputError(f"{what} has more than {MOST} documents", fix=f"leave the first {MOST}")
+    items: list[Item] = []
+    for rank, part in enumerate(parts, 1):
+        written, _, name = part.partition(":")
+        where = f"rank {rank} of {what}"
+        items.append(Item(read_name(unquote(name), where) or f"d{rank}", read_grade(written, where)))
+    return distinct(items, what)
+
+
+def distinct(items: Sequence[Item], what: str) -> tuple[Item, ...]:
+    """Refuse a list that names a document twice.
+
+    Raises
+    ------
+    InputError
+        If it does.
+    """
+    seen: dict[str, int] = {}
+    for rank, item in enumerate(items, 1):
+        if (first := seen.setdefault(item.doc, rank)) != rank:
+            raise InputError(
+                f"{what} has the document {item.doc!r} twice, at ranks {first} and {rank}", fix="give each its own name"
+            )
+    return tuple(items)
+
+
+def read_grade(written: str, where: str) -> float | None:
+    """Read a grade, or ``-``.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    text = written.strip()
+    if text == _UNJUDGED:
+        return None
+    if not _NUMBER.fullmatch(text) or abs(value := float(text)) > _LARGEST_GRADE:
+        raise InputError(
+            f"{where}: {text[:40]!r} is no grade", fix=f"write {_A_GRADE}, or - where there is no judgment"
+        )
+    return value + 0.0  # -0 is 0
+
+
+def read_missing(text: str) -> tuple[float, ...]:
+    """Read the grades of documents that were not returned.
+
+    >>> read_missing("4,0*3")
+    (4.0, 0.0, 0.0, 0.0)
+
+    Raises
+    ------
+    InputError
+        If something is no grade, or there are too many.
+    """
+    grades: list[float] = []
+    for place, part in enumerate(text.split(",") if text.strip() else [], 1):
+        written, star, times = part.partition("*")
+        grade = read_grade(written, f"item {place} of missing")
+        if grade is None:
+            raise InputError("a document without a judgment cannot be missing", fix="leave it out of missing")
+        if star and not re.fullmatch(r"[0-9]{1,4}", times.strip()):
+            raise InputError(f"item {place} of missing: {times[:40]!r} is no number of documents", fix="write 0*30")
+        grades += [grade] * (int(times) if star else 1)
+        if len(grades) > MOST_MISSING:
+            raise InputError(f"more than {MOST_MISSING} documents are missing", fix="leave some out")
+    return tuple(grades)
+
+
+def write_list(items: Iterable[Item]) -> str:
+    """Write a list for an address.
+
+    >>> write_list(read_list("3:a%20b,-,0.5:x", "list"))
+    '3:a%20b,-,0.5:x'
+    """
+    return ",".join(
+        write_grade(item.grade) + ("" if item.doc == f"d{rank}" else f":{quote(item.doc, safe='')}")
+        for rank, item in enumerate(items, 1)
+    )
+
+
+def write_grade(grade: float | None) -> str:
+    """Write a grade as an address has it."""
+    return _UNJUDGED if grade is None else spell(grade)
+
+
+def write_missing(grades: Iterable[float]) -> str:
+    """Write the grades of missing documents.
+
+    >>> write_missing([4.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
+    '4,0*4,1,1'
+    """
+    parts: list[str] = []
+    for grade, same in groupby(grades):
+        times = len(list(same))
+        parts += [f"{spell(grade)}*{times}"] if times >= _REPEATED else [spell(grade)] * times
+    return ",".join(parts)
+
+
+def read_name(text: str, where: str) -> str:
+    """Read a document's name; it may be empty.
+
+    Raises
+    ------
+    InputError
+        If it is very long, or has what cannot be shown.
+    """
+    name = text.strip()
+    if len(name) > _LONGEST_NAME:
+        raise InputError(f"{where}: a document's name has {len(name)} characters", fix=f"at most {_LONGEST_NAME}")
+    if _UNSHOWN.search(name):
+        raise InputError(f"{where}: {name[:40]!a} has control characters in it", fix="leave them out")
+    return name

@@ -1,0 +1,264 @@
+"""What stands before every request: who may ask, how much they may send, and the headers of every answer.
+
+A server on the reader's own machine can be reached by any page that their browser opens. So the name in the address
+must be ours (a foreign name that was bound to 127.0.0.1 is refused), other sites may not change anything or embed
+anything, and whoever listens beyond the machine itself needs a token.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from ipaddress import ip_address
+from secrets import compare_digest
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, quote, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from judged.web.problems import API
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.responses import Response
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+"""The names of this machine for itself."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+COOKIE = "judged_token"
+
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # with no-referrer a browser would send our own forms with "Origin: null"
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_FILES = ("/static/", "/shared/")
+_HOST = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<name>[^:\[\]/@\s]+))(?::\d{1,5})?", re.IGNORECASE)
+_LARGE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Whom the workbench answers.
+
+    Attributes
+    ----------
+    hosts : frozenset of str or None
+        The names by which it may be addressed, without a port; None for any, where something else looks after that.
+    addresses : bool
+        Whether any IP address will do as well: a page of somebody else cannot have one as its name.
+    token : str or None
+        What everybody must show who asks for anything.
+    body : int
+        The most bytes of a request.
+    bodies : dict of int by path
+        The same for single paths.
+
+    Examples
+    --------
+    >>> Rules(hosts=LOOPBACK).admits("localhost:8642"), Rules(hosts=LOOPBACK).admits("evil.example:8642")
+    (True, False)
+    """
+
+    hosts: frozenset[str] | None = None
+    addresses: bool = False
+    token: str | None = field(default=None, repr=False)
+    body: int = _LARGE
+    bodies: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def admits(self, host: str) -> bool:
+        """Tell whether the workbench may be addressed so; ports do not matter, as a tunnel has its own."""
+        found = _HOST.fullmatch(host)
+        if found is None:
+            return False
+        name = (found["v6"] or found["name"]).lower()
+        return self.hosts is None or name in self.hosts or (self.addresses and _is_address(name))
+
+    def most(self, path: str) -> int:
+        """Give the most bytes of a request to a path."""
+        return self.bodies.get(path, self.body)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Refuse what the rules do not allow, and put the headers on every answer: an ASGI application around another.
+
+    Attributes
+    ----------
+    app
+        What answers.
+    rules : Rules
+    """
+
+    app: ASGIApp
+    rules: Rules = field(default_factory=Rules)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})  # there are none here
+            return
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        guarded = _with_headers(scope["path"], send)
+        refusal = _refusal(scope, self.rules)
+        if refusal is not None:
+            await refusal(scope, receive, guarded)
+            return
+        await _Bounded(self.app, self.rules.most(scope["path"]))(scope, receive, guarded)
+
+
+class _TooMuchError(Exception):
+    """More was sent than may be."""
+
+
+@dataclass(frozen=True)
+class _Bounded:
+    """Take no more bytes than allowed, whatever the request said about its length."""
+
+    app: ASGIApp
+    most: int
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        taken, begun, over = 0, False, False
+
+        async def bounded() -> Message:
+            nonlocal taken, over
+            message = await receive()
+            taken += len(message.get("body", b""))
+            if taken > self.most:
+                over = True
+                raise _TooMuchError
+            return message
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            if over and not begun:
+                return  # what was made of half a request is not worth sending
+            begun = True
+            await send(message)
+
+        with suppress(_TooMuchError):
+            await self.app(scope, bounded, sending)
+        if over and not begun:
+            await _too_much(scope, self.most)(scope, receive, send)
+
+
+def _refusal(scope: Scope, rules: Rules) -> Response | None:
+    """Give the answer to a request that may not be answered; None for one that may."""
+    headers = Headers(scope=scope)
+    host = headers.getlist("host")
+    if len(host) != 1 or not rules.admits(host[0]):
+        return _refused(
+            scope,
+            HTTPStatus.MISDIRECTED_REQUEST,
+            "the workbench does not go by the name in this address",
+            "use the address that 'judged serve' printed, or start it with --host",
+        )
+    if _from_elsewhere(scope, headers, host[0]):
+        return _refused(
+            scope,
+            HTTPStatus.FORBIDDEN,
+            "this request was made by another site",
+            "open the address of the workbench itself",
+        )
+    if rules.token is not None and (asked := _without_token(scope, headers, rules.token)) is not None:
+        return asked
+    length = headers.get("content-length", "0")
+    if not length.isdecimal():
+        return _refused(scope, HTTPStatus.BAD_REQUEST, "the length of the request is no number", "")
+    return _too_much(scope, rules.most(scope["path"])) if int(length) > rules.most(scope["path"]) else None
+
+
+def _from_elsewhere(scope: Scope, headers: Headers, host: str) -> bool:
+    """Tell whether a page of another site made a request that only our own pages may make.
+
+    A link may lead here from anywhere. Programs that are no browsers name no origin.
+    """
+    site, safe = headers.get("sec-fetch-site"), scope["method"] in _SAFE
+    if safe:
+        return site in {"cross-site", "same-site"} and headers.get("sec-fetch-mode") != "navigate"
+    origin = headers.get("origin")
+    ours = {f"http://{host}".lower(), f"https://{host}".lower()}
+    return site not in {None, "same-origin"} or (origin is not None and origin.lower() not in ours)
+
+
+def _without_token(scope: Scope, headers: Headers, token: str) -> Response | None:
+    """Give what is answered to a request that shows no token, or shows it in its address."""
+    path, query = scope["path"], parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    shown = dict(query).get("token")
+    if scope["method"] in {"GET", "HEAD"} and shown is not None and _same(shown, token):
+        rest = urlencode([(name, value) for name, value in query if name != "token"])
+        place = "/" + quote(path.lstrip("/\\"))  # two slashes would lead to another host
+        answer = RedirectResponse(f"{place}?{rest}" if rest else place, HTTPStatus.SEE_OTHER)
+        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", path="/")
+        return answer
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and _same(bearer.strip(), token):
+        return None
+    if any(_same(one, token) for one in _cookies(headers)):
+        return None
+    answer = _refused(
+        scope,
+        HTTPStatus.UNAUTHORIZED,
+        "this workbench wants its token",
+        "open the address with ?token=... that 'judged serve' printed, or send 'Authorization: Bearer ...'",
+    )
+    answer.headers["WWW-Authenticate"] = "Bearer"
+    return answer
+
+
+def _cookies(headers: Headers) -> list[str]:
+    pairs = (pair.strip().partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
+    return [value for name, _, value in pairs if name == COOKIE]
+
+
+def _same(shown: str, token: str) -> bool:
+    return compare_digest(shown.encode(), token.encode())
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _too_much(scope: Scope, most: int) -> Response:
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    return _refused(scope, status, f"more than {most:,} bytes were sent", "send less, or open the files by name")
+
+
+def _refused(scope: Scope, status: HTTPStatus, problem: str, fix: str) -> Response:
+    """Tell why, without a page: whoever is refused learns nothing of what is open."""
+    from judged.web.answers import Json
+
+    if scope["path"].startswith(API):
+        return Json({"problem": problem, "fix": fix}, status_code=status)
+    text = f"{problem}. Fix: {fix}." if fix else f"{problem}."
+    return PlainTextResponse(f"judged: {text}\n", status_code=status)
+
+
+def _with_headers(path: str, send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", "no-cache" if path.startswith(_FILES) else "no-store")
+        await send(message)
+
+    return sending

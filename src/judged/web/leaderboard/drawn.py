@@ -1,0 +1,191 @@
+"""What is drawn: the leading measure of every run, and one measure by cutoff."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from judged.charting import specification
+from judged.comparison.pair import order_of
+from judged.curves import Curves, curve_of_scores
+from judged.errors import MissingExtraError
+from judged.reporting import charts
+from judged.web.filters import count, score
+from judged.web.leaderboard.board import MANY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged._types import Floats
+    from judged.evaluation import Estimate
+    from judged.web.leaderboard.board import Board
+
+LINES = 8
+"""Runs of a curve: as many colours are told apart."""
+DOTS = 40
+"""Runs of the chart of the leading measure."""
+_LONGEST = 160  # pixels of a name at the end of a line
+
+
+@dataclass(frozen=True)
+class Line:
+    """One run of a curve.
+
+    Attributes
+    ----------
+    run : str
+    mean, low, high : tuple of K float
+        The measure at each cutoff, and its interval; NaN where there is none.
+    """
+
+    run: str
+    mean: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A measure by cutoff.
+
+    Attributes
+    ----------
+    name : str
+        The measure, with ``k`` for the cutoff.
+    cutoffs : tuple of K int
+    lines : tuple of Line
+        The baseline and the best runs by the leading measure.
+    sentence : str
+        What is drawn, and how.
+    header, rows : tuple
+        The same as a table of text.
+    """
+
+    name: str
+    cutoffs: tuple[int, ...]
+    lines: tuple[Line, ...]
+    sentence: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart for the page: title, sentence, and Vega-Lite; None where charts cannot be made."""
+
+    title: str
+    sentence: str
+    spec: dict[str, Any] | None
+
+
+def curves_of(board: Board) -> Curves | None:
+    """Score the best runs at every cutoff; None where no curve was asked for."""
+    if not board.series or board.mask is None:
+        return None
+    names = _drawn_runs(board)
+    return board.kept("curves", board.series, names, board.ci, make=lambda: _curves(board, names))
+
+
+def _curves(board: Board, names: tuple[str, ...]) -> Curves:
+    scores = board.workspace.scores(board.series, names)
+    mask = board.mask
+    return curve_of_scores(scores if mask is None or mask.all() else scores.over_topics(mask), ci=board.ci)
+
+
+def curve_of(board: Board) -> Curve | None:
+    """Give the curve as data."""
+    made = curves_of(board)
+    if made is None:
+        return None
+    table = made.table()
+    lines = tuple(
+        Line(run, _row(made.mean, at), _row(made.low, at), _row(made.high, at)) for at, run in enumerate(made.run_names)
+    )
+    cutoffs = tuple(int(k) for k in made.at.tolist())
+    return Curve(made.name, cutoffs, lines, _curve_sentence(board, made), table.header, table.rows)
+
+
+def curve_drawing(board: Board) -> Drawing | None:
+    """Draw the curve; None where none was asked for."""
+    made = curves_of(board)
+    if made is None:
+        return None
+    spec = board.kept("curve chart", made.run_names, board.series, board.ci, make=lambda: _untitled(made.chart))
+    return Drawing(made.title, _curve_sentence(board, made), spec)
+
+
+def dots(board: Board) -> Drawing | None:
+    """Draw the leading measure of every run with its interval, best first; None for a single run."""
+    known = [one for one in _lead_estimates(board) if not math.isnan(one.value)]
+    if len(known) < 2:
+        return None
+    lead, shown = str(board.lead), known[:DOTS]
+    names = [board.baseline]
+    if board.baseline not in [one.run for one in shown]:
+        shown += [one for one in known if one.run == board.baseline]
+    cut = f" The best {DOTS} of {len(known)} are drawn." if len(known) > DOTS else ""
+    digits = 0 if board.lead.entry.aggregate in {"sum", "count"} else 4
+    with_interval = "" if shown[0].ci is None else ", each with its 95% interval"
+    sentence = (
+        f"{lead} of {count(len(shown), 'run')} over {count(board.topics, 'topic')}{with_interval}: {known[0].run}"
+        f" stands first with {score(known[0].value, digits)}, {known[-1].run} last with"
+        f" {score(known[-1].value, digits)}. In colour: the baseline {board.baseline}.{cut}"
+    )
+    spec = board.kept("dots", lead, board.ci, make=lambda: _untitled(lambda: charts.board(shown, names)))
+    return Drawing(f"{lead} of every run", sentence, spec)
+
+
+def _lead_estimates(board: Board) -> list[Estimate]:
+    """Give the runs by the leading measure, best first."""
+    if not board.workspace.lists or board.mask is None:
+        return []
+    lead = board.lead
+    comparison = board.comparison()
+    found = (
+        tuple(one for one in board.estimates() if one.measure == str(lead))
+        if comparison is None
+        else comparison.measure(str(lead)).estimates
+    )
+    return [found[at] for at in order_of(lead, found)]
+
+
+def _drawn_runs(board: Board) -> tuple[str, ...]:
+    """Choose the best runs and the baseline, in the order of the leading measure."""
+    best = [one.run for one in _lead_estimates(board)]
+    if len(best) <= LINES:
+        return tuple(best)
+    chosen = {board.baseline, *[name for name in best if name != board.baseline][: LINES - 1]}
+    return tuple(name for name in best if name in chosen)
+
+
+def _curve_sentence(board: Board, made: Curves) -> str:
+    total = len(board.workspace.lists)
+    which = (
+        f" {LINES} of {count(total, 'run')} are drawn: the baseline, and the best by {board.lead}."
+        if len(made.run_names) < total
+        else ""
+    )
+    how = ", as t intervals are there at once" if board.topics > MANY else ""
+    last = made.mean[:, -1]
+    known = last == last  # noqa: PLR0124  not NaN
+    best = int(last.argmax()) if known.all() else 0
+    return (
+        f"{made.name} at {count(len(made.at), 'cutoff')} from 1 to {made.at[-1]:.0f}, {made.basis()}{how}. At k ="
+        f" {made.at[-1]:.0f}, {made.run_names[best]} is highest with {score(float(last[best]))}.{which}"
+    )
+
+
+def _row(table: Floats, at: int) -> tuple[float, ...]:
+    return tuple(table[at].tolist())
+
+
+def _untitled(draw: Callable[[], Any]) -> dict[str, Any] | None:
+    """Give a chart as Vega-Lite without its title, which the page has itself; None where altair is missing."""
+    try:
+        made = specification(draw())
+    except MissingExtraError:
+        return None
+    made.pop("title", None)
+    made["config"] = {**made.get("config", {}), "text": {"limit": _LONGEST}}
+    return made

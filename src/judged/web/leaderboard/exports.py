@@ -1,0 +1,47 @@
+"""The leaderboard for papers and programs, in the forms that comparisons and scores have themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.errors import InputError
+from judged.evaluation.table import long_table, summary_table
+
+if TYPE_CHECKING:
+    from judged.web.leaderboard.asked import Form
+    from judged.web.leaderboard.board import Board
+
+FILES: dict[Form, tuple[str, str]] = {
+    "csv": ("leaderboard.csv", "text/csv"),
+    "tests": ("tests.csv", "text/csv"),
+    "latex": ("leaderboard.tex", "text/plain"),
+    "markdown": ("leaderboard.md", "text/markdown"),
+}
+"""The name and the type of each form."""
+
+
+def written(board: Board, form: Form) -> str:
+    """Write the leaderboard: best first by its first measure.
+
+    Raises
+    ------
+    InputError
+        If no run is open, or the tests of a single run are asked for.
+    """
+    if not board.workspace.lists:
+        raise InputError("no run is open", fix="open some: judged serve QRELS RUN...")
+    comparison, scores = board.comparison(), board.scores(board.measures)
+    if form == "csv":
+        one_by_one = (
+            board.estimates()
+            if comparison is None
+            else tuple(one.estimates[at] for at in range(len(scores.runs)) for one in comparison.measures)
+        )
+        return long_table(scores, one_by_one, per_topic=False).csv() + "\n"
+    if comparison is not None:
+        made = {"tests": comparison.csv, "latex": comparison.latex, "markdown": comparison.markdown}
+        return made[form]() + "\n"
+    if form == "tests":
+        raise InputError("one run is open: there is nothing to test it against", fix="open a second run")
+    table = summary_table(scores, board.estimates())
+    return (table.latex() if form == "latex" else table.markdown()) + "\n"

@@ -1,0 +1,1 @@
+"""Pages to learn from: the catalogue, lessons, a page for each measure, and the chooser."""

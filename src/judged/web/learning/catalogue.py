@@ -1,0 +1,202 @@
+"""The catalogue: every measure with a sentence, found by any of its names and by what it is like."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, Field
+
+from judged.errors import MeasureError
+from judged.measures import find
+from judged.measures.grammar import entry_of
+from judged.measures.pages import families, summary, written
+from judged.measures.spellings import key
+from judged.peers.names import BEIR, GDEVAL, MSMARCO
+from judged.peers.readings import TOOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from judged.measures.base import Entry
+
+_CUTOFF = re.compile(r"[@_.](?:cut[_.@])?(?:k|[0-9]+|\{k\})$")
+
+ABOUT_FAMILIES = {
+    "set at a cutoff": "How many of the first k documents are relevant. Their order within these does not count.",
+    "set": "All that was returned counts, and in no order: for Boolean searches and filters.",
+    "ranked, binary": "A document is relevant or not, and it matters at which ranks the relevant ones stand.",
+    "graded": "Documents are relevant to different degrees, and the best should stand first.",
+    "user model": "Somebody reads from the top and stops at some point; the score is what they gain on the way.",
+    "incomplete judgments": "Not every document has a judgment: what can be said all the same, and how much is open.",
+    "diversity": "A query has several meanings, and the page should serve them all. The qrels tell subtopics apart.",
+    "preferences and assessors": "Users said which document is better, or several people judged.",
+    "facts about documents": "What else is known of a document counts too: its length, or the group it belongs to.",
+    "count": "Plain numbers to see what the averages rest on.",
+}
+"""What the measures of a family have in common."""
+
+
+class Asked(BaseModel):
+    """What is looked for in the catalogue."""
+
+    q: str = Field("", max_length=200, description="A name, that of another tool too (ndcg_cut_10), or words.")
+    grades: Literal["", "graded", "binary"] = Field("", description="Whether grades count, or only relevant or not.")
+    order: Literal["", "ranking", "set"] = Field("", description="Whether a ranking is needed, or a set will do.")
+    unjudged: Literal["", "ignored", "counted"] = Field(
+        "", description="Whether unjudged documents at the end leave the score as it is, or change it."
+    )
+    needs: Literal["", "grades", "more"] = Field(
+        "", description="Whether one grade a document is enough, or more must be known."
+    )
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A measure in the catalogue.
+
+    Attributes
+    ----------
+    name, title : str
+        The title shows how it is written: ``P@k``.
+    what, use : str
+        What it is, and when to take it.
+    found_as : str
+        The name by which it was found, where it is another one.
+    """
+
+    name: str
+    title: str
+    what: str
+    use: str
+    found_as: str = ""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Measures of a kind."""
+
+    name: str
+    about: str
+    measures: tuple[Listed, ...]
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What was found.
+
+    Attributes
+    ----------
+    families : tuple of Family
+        Those in which something was found.
+    best : Listed or None
+        The measure whose name was typed, in whatever form.
+    found, total : int
+        How many measures.
+    narrowed : bool
+        Whether something was looked for.
+    """
+
+    families: tuple[Family, ...]
+    best: Listed | None
+    found: int
+    total: int
+    narrowed: bool
+
+
+def catalogue(asked: Asked) -> Catalogue:
+    """Find measures.
+
+    >>> catalogue(Asked(q="ndcg_cut_10")).best.name, catalogue(Asked(q="mrr@10")).best.name
+    ('nDCG', 'RR')
+    >>> [one.name for family in catalogue(Asked(q="persistence")).families for one in family.measures][:2]
+    ['RBP', 'NERR10']
+    """
+    entries = families()
+    total = sum(map(len, entries.values()))
+    best = _named(asked.q)
+    words = [re.compile(rf"(?<![a-z0-9]){re.escape(word)}") for word in asked.q.casefold().split()]
+    shown: list[Family] = []
+    for family, members in entries.items():
+        kept = tuple(
+            _listed(entry, asked.q, best)
+            for entry in members
+            if _suits(entry, asked) and (entry is best or all(word.search(_text(entry.cls)) for word in words))
+        )
+        if kept:
+            shown.append(Family(family, ABOUT_FAMILIES.get(family, ""), kept))
+    found = sum(len(family.measures) for family in shown)
+    first = None if best is None or not _suits(best, asked) else _listed(best, asked.q, best)
+    return Catalogue(tuple(shown), first, found, total, bool(words or asked.model_dump(exclude_defaults=True)))
+
+
+def _listed(entry: Entry, typed: str, best: Entry | None) -> Listed:
+    """List a measure, with the other name by which it was found."""
+    text = typed.strip()
+    other = ""
+    if entry is best:
+        other = "" if key(_bare(text)) == key(entry.name) else text
+    elif text and text.casefold() not in entry.name.casefold():
+        other = next((name for name in _other_names(entry) if text.casefold() in name.casefold()), "")
+    return Listed(entry.name, written(entry), summary(entry), entry.use, other)
+
+
+def _suits(entry: Entry, asked: Asked) -> bool:
+    known = entry.properties
+    more = known.every_label or entry.family == "facts about documents"
+    return (
+        (not asked.grades or known.graded == (asked.grades == "graded"))
+        and (not asked.order or known.needs_ranking == (asked.order == "ranking"))
+        and (not asked.unjudged or known.ignores_unjudged_tail == (asked.unjudged == "ignored"))
+        and (not asked.needs or more == (asked.needs == "more"))
+    )
+
+
+def _named(typed: str) -> Entry | None:
+    """Find the measure of a name as it is written here or in another tool, whatever its cutoff and case."""
+    text = typed.strip()
+    if not text:
+        return None
+    for name in (text, _bare(text)):
+        try:
+            return entry_of(name)
+        except MeasureError:
+            continue
+    ours = _by_tools().get(key(_bare(text)))
+    return find(ours)[0] if ours else None
+
+
+def _bare(name: str) -> str:
+    """Take the cutoff and the parameters from a name."""
+    return _CUTOFF.sub("", name.partition("(")[0].strip())
+
+
+@lru_cache(maxsize=1)
+def _by_tools() -> dict[str, str]:
+    """Give our measure for each name of another tool."""
+    tables = [pair for table in (GDEVAL, MSMARCO, BEIR) for pair in table.items()]
+    known = {key(_bare(name)): entry_of(ours).name for name, ours in tables}
+    for tool in TOOLS.values():
+        for ours, reading in tool.readings.items():
+            known.setdefault(key(_bare(reading.called)), _bare(ours))
+    return known
+
+
+def _other_names(entry: Entry) -> Iterator[str]:
+    yield from entry.aliases
+    for tool in TOOLS.values():
+        for ours, reading in tool.readings.items():
+            if ours.partition("@")[0] == entry.name:
+                yield reading.called.replace("{k}", "k")
+    for names in entry.tools.values():
+        yield from names.partition(" (")[0].split(", ")
+
+
+@lru_cache(maxsize=512)
+def _text(cls: type) -> str:
+    """Give all that a measure can be found by, in small letters."""
+    entry: Entry = cls.entry  # type: ignore[attr-defined]
+    parts = [entry.name, written(entry), summary(entry), entry.use, entry.family, entry.cite, *_other_names(entry)]
+    return " ".join(parts).casefold()

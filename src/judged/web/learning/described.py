@@ -1,0 +1,115 @@
+"""Judgments and a run as somebody describes them: made up from answers, so that the rules of advice can look at them.
+
+Only what was asked is true of them. A rule that rests on anything else must not be believed: see `FACTS`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+from pydantic import BaseModel, Field
+
+from judged.advice.tasks import TASKS
+from judged.data import Qrels, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FACTS = frozenset(
+    {
+        "grades", "level", "single", "relevant", "judged", "under_10", "over_10", "over_100", "not_relevant", "labels",
+        "runs", "scores", "lengths", "judged_10", "judged_100", "judged_depth",
+    }
+)  # fmt: skip
+"""The facts that the answers settle, by their names in `judged.advice.facts`."""
+
+GRADES = {"binary": (1.0,), "three": (1.0, 2.0), "four": (2.0, 3.0), "fine": (0.2, 0.4, 0.6, 0.8)}
+RELEVANT = {"one": 1, "few": 4, "many": 30, "hundreds": 150}
+LENGTHS = {"10": 10, "100": 100, "1000": 1000}
+
+_TOPICS = 12  # so that every grade of a scale occurs where a topic has one relevant document
+_DEEP, _TOP = 120, 20  # documents that are judged not relevant, or judged at all
+_LABELS = {"diversity": ("1", "2"), "assessors": ("anna", "ben"), "preferences": ("anna 1", "ben 1")}
+
+QUESTIONS = {
+    "grades": (
+        "How is relevance judged?",
+        {
+            "binary": "relevant or not",
+            "three": "grades 0 to 2",
+            "four": "grades 0 to 3",
+            "fine": "fine grades or fractions",
+        },
+    ),
+    "relevant": (
+        "How many documents are relevant to a query?",
+        {"one": "one", "few": "a few (2 to 9)", "many": "tens", "hundreds": "more than a hundred"},
+    ),
+    "judged": (
+        "What was judged?",
+        {
+            "deep": "nearly all of the first hundred",
+            "top": "the first ten or so of each system",
+            "holes": "not even all of the first ten",
+            "positives": "only the relevant ones are known",
+        },
+    ),
+    "length": ("How long are the ranked lists?", {"10": "10", "100": "100", "1000": "1000 or more"}),
+}
+"""What is asked: the question, and its answers in words."""
+
+
+class Asked(BaseModel):
+    """What the chooser is asked."""
+
+    task: Literal["", *TASKS] = Field("", description="What the system is for; what the data show without it.")  # type: ignore[valid-type]
+    about: Literal["open", "described"] = Field(
+        "open", description="Advice on what is open, or on judgments as the answers below describe them."
+    )
+    grades: Literal["binary", "three", "four", "fine"] = Field("binary", description="How relevance is judged.")
+    relevant: Literal["one", "few", "many", "hundreds"] = Field("few", description="Relevant documents a query.")
+    judged: Literal["deep", "top", "holes", "positives"] = Field("top", description="What was judged.")
+    length: Literal["10", "100", "1000"] = Field("100", description="How long the ranked lists are.")
+
+
+def described(asked: Asked) -> tuple[Qrels, Run]:
+    """Make judgments and a run of which the answers are true.
+
+    >>> qrels, run = described(Asked(relevant="one"))
+    >>> len(qrels), len(run.table)
+    (240, 1200)
+    """
+    rows = [(topic, *row) for topic in range(_TOPICS) for row in _judgments(asked, topic)]
+    names = _LABELS.get(asked.task, ("0",))
+    columns: dict[str, list[Any]] = {"query_id": [], "doc_id": [], "iteration": [], "relevance": []}
+    for topic, doc, grade in rows:
+        for name in names:
+            for column, value in zip(columns.values(), (str(topic), doc, name, grade), strict=True):
+                column.append(value)
+    returned = {str(topic): _returned(asked, topic) for topic in range(_TOPICS)}
+    if asked.task == "set":
+        return Qrels(pa.table(columns)), Run.of({topic: set(docs) for topic, docs in returned.items()})
+    scored = {topic: {doc: -float(rank) for rank, doc in enumerate(docs, 1)} for topic, docs in returned.items()}
+    return Qrels(pa.table(columns)), Run.of(scored)
+
+
+def _judgments(asked: Asked, topic: int) -> Iterator[tuple[str, float]]:
+    grades, relevant = GRADES[asked.grades], RELEVANT[asked.relevant]
+    for at in range(relevant):
+        yield f"r{at}", grades[(at + topic) % len(grades)]
+    if asked.grades == "four":
+        yield "w0", 1.0  # below the level that counts on this scale
+    others = {"deep": _DEEP, "positives": 0}.get(asked.judged, max(_TOP - relevant - (asked.grades == "four"), 1))
+    for at in range(others):
+        yield f"n{at}", 0.0
+
+
+def _returned(asked: Asked, topic: int) -> list[str]:
+    """Rank what is judged first, as far as it is judged; then what nobody judged."""
+    length = LENGTHS[asked.length]
+    judged = [doc for doc, _ in _judgments(asked, topic)]
+    if asked.judged == "holes":
+        judged = [doc for at, known in enumerate(judged) for doc in ([known, f"u{at}"] if at % 2 else [known])]
+    docs = judged[: _TOP if asked.judged in {"top", "holes"} else length]
+    return [*docs, *(f"x{at}" for at in range(length))][:length]

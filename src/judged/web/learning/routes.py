@@ -1,0 +1,115 @@
+"""The routes of the pages to learn from."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from judged.errors import InputError, MeasureError
+from judged.measures.grammar import entry_of
+from judged.web.answers import Json, page
+from judged.web.desk import Opened
+from judged.web.learning import catalogue as listing
+from judged.web.learning import described
+from judged.web.learning.choosing import choice
+from judged.web.learning.measure import measure_page
+from judged.web.learning.prose import prose
+from judged.web.learning.teaching import STEPS, taught
+from judged.web.problems import PROBLEMS, answer
+
+router = APIRouter()
+
+Name = Annotated[str, Path(max_length=100, description="A measure's name, in any form that is understood.")]
+Key = Annotated[str, Path(max_length=100, description="The key of a lesson.")]
+_NONE = {404: {**PROBLEMS[400], "description": "There is none of this name."}}
+
+
+@router.get("/learn", include_in_schema=False)
+def catalogue_page(request: Request, asked: Annotated[listing.Asked, Query()]) -> HTMLResponse:
+    """Show the lessons and the catalogue."""
+    data = listing.catalogue(asked)
+    return page(request, "learn.html", title="Learn", data=data, asked=asked, steps=STEPS, prose=prose)
+
+
+@router.get("/learn/lessons", include_in_schema=False)
+def lessons_page() -> RedirectResponse:
+    """Lead to the table of contents."""
+    return RedirectResponse("/learn#start")
+
+
+@router.get("/learn/lessons/{key}", include_in_schema=False)
+def lesson_page(request: Request, key: Key) -> Response:
+    """Show a lesson."""
+    try:
+        data = taught(key)
+    except InputError as error:
+        return answer(request, HTTPStatus.NOT_FOUND, error.problem, error.fix)
+    return page(request, "lesson.html", title=data.title, data=data, steps=STEPS, prose=prose)
+
+
+@router.get("/learn/{name}", include_in_schema=False)
+def measure(request: Request, name: Name) -> Response:
+    """Show a measure; other names of it, and names with parameters, lead to the page of the measure."""
+    try:
+        entry = entry_of(name)
+    except MeasureError as error:
+        return _unknown(request, error)
+    if entry.name != name:
+        return RedirectResponse(f"/learn/{quote(entry.name)}")
+    data = measure_page(entry)
+    return page(request, "measure.html", title=data.title, data=data, prose=prose)
+
+
+@router.get("/choose", include_in_schema=False)
+def choose_page(request: Request, opened: Opened, asked: Annotated[described.Asked, Query()]) -> HTMLResponse:
+    """Show the chooser."""
+    data = choice(opened, asked)
+    return page(request, "choose.html", title="Choose measures", data=data, asked=asked, prose=prose)
+
+
+@router.get("/api/v1/measures", tags=["learning"], summary="Find measures", responses=PROBLEMS)
+def measures(asked: Annotated[listing.Asked, Query()]) -> Json:
+    """Give the catalogue, family by family: all measures, or those that are looked for."""
+    return Json(listing.catalogue(asked))
+
+
+@router.get(
+    "/api/v1/measures/{name}", tags=["learning"], summary="All about one measure", responses={**PROBLEMS, **_NONE}
+)
+def measure_data(request: Request, name: Name) -> Response:
+    """Give a measure's definition, parameters and properties, a worked example, and its names in other tools."""
+    try:
+        entry = entry_of(name)
+    except MeasureError as error:
+        return _unknown(request, error)
+    return Json(measure_page(entry))
+
+
+@router.get("/api/v1/lessons", tags=["learning"], summary="The lessons")
+def lessons() -> Json:
+    """Name the lessons, in the order in which the ideas build on one another."""
+    return Json(STEPS)
+
+
+@router.get("/api/v1/lessons/{key}", tags=["learning"], summary="One lesson", responses={**PROBLEMS, **_NONE})
+def lesson(request: Request, key: Key) -> Response:
+    """Give a lesson with its list, its numbers, and the errors that it warns of."""
+    try:
+        return Json(taught(key))
+    except InputError as error:
+        return answer(request, HTTPStatus.NOT_FOUND, error.problem, error.fix)
+
+
+@router.get("/api/v1/advice", tags=["learning"], summary="Which measures suit the data", responses=PROBLEMS)
+def advice(opened: Opened, asked: Annotated[described.Asked, Query()]) -> Json:
+    """Say which measures suit what is open, or judgments as they are described, and which do not, with reasons."""
+    return Json(choice(opened, asked))
+
+
+def _unknown(request: Request, error: MeasureError) -> Response:
+    problem, _, fix = str(error).partition(" Fix: ")
+    return answer(request, HTTPStatus.NOT_FOUND, problem.rstrip("."), fix.rstrip("."))

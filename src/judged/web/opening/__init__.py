@@ -1,0 +1,1 @@
+"""Files that are opened in the browser. Whatever is sent is untrusted until it was read."""

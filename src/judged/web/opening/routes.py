@@ -1,0 +1,148 @@
+"""The form by which files are opened in the browser, and the same for programs."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, File, Request, UploadFile
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from judged.errors import InputError
+from judged.web.answers import page
+from judged.web.desk import Desk, desk_of
+from judged.web.home import Open, what_is_open
+from judged.web.opening.reading import Given, workspace_of
+from judged.web.opening.storing import Limits, Stored, shown_name, store
+from judged.web.problems import PROBLEMS, Problem
+from judged.web.workspace import Workspace, open_sample
+
+OPEN, API_OPEN = "/open", "/api/v1/open"
+TAGS: list[Any] = ["What is open"]
+_UPLOAD: dict[int | str, dict[str, Any]] = {
+    **PROBLEMS,
+    400: {"model": Problem, "description": "A file cannot be read, or the files do not fit together."},
+}
+router = APIRouter()
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The files of the form."""
+
+    qrels: UploadFile
+    runs: tuple[UploadFile, ...]
+    queries: UploadFile | None
+    attributes: UploadFile | None
+    documents: UploadFile | None
+
+
+def _sent(
+    qrels: Annotated[UploadFile, File(description="The judgments.")],
+    runs: Annotated[list[UploadFile] | None, File(description="Runs; each is called like its file.")] = None,
+    queries: Annotated[UploadFile | None, File(description="The texts of the queries.")] = None,
+    attributes: Annotated[UploadFile | None, File(description="What else is known of the topics.")] = None,
+    documents: Annotated[UploadFile | None, File(description="Titles or texts of documents.")] = None,
+) -> Sent:
+    return Sent(qrels, tuple(runs or ()), queries, attributes, documents)
+
+
+Files = Annotated[Sent, Depends(_sent)]
+
+
+@router.get(OPEN, include_in_schema=False)
+def form(request: Request) -> HTMLResponse:
+    """Show the form."""
+    return _form(request)
+
+
+@router.post(OPEN, include_in_schema=False)
+def open_by_form(request: Request, sent: Files) -> Response:
+    """Open what was sent, and show it; or say what is wrong beside the form."""
+    try:
+        _open(desk_of(request), sent, _limits(request))
+    except InputError as error:
+        return _form(request, error, status=400)
+    return RedirectResponse("/", 303)
+
+
+@router.post(
+    API_OPEN,
+    tags=TAGS,
+    summary="Open other files",
+    responses=_UPLOAD,
+    openapi_extra={"x-example": "curl -F qrels=@qrels.txt -F runs=@bm25.run -F runs=@dense.run"},
+)
+def open_by_program(request: Request, sent: Files) -> Open:
+    """Open judgments and runs, which replaces what is open for everybody. If it fails, all stays as it was."""
+    return what_is_open(_open(desk_of(request), sent, _limits(request)))
+
+
+@router.post("/open/sample", include_in_schema=False)
+def open_sample_by_form(request: Request) -> Response:
+    """Go back to the sample."""
+    _open_sample(desk_of(request))
+    return RedirectResponse("/", 303)
+
+
+@router.post("/api/v1/open/sample", tags=TAGS, summary="Open the sample")
+def open_sample_by_program(request: Request) -> Open:
+    """Open the sample that ships with judged, which replaces what is open for everybody."""
+    return what_is_open(_open_sample(desk_of(request)))
+
+
+def _form(request: Request, error: InputError | None = None, status: int = 200) -> HTMLResponse:
+    return page(request, "open.html", status=status, title="Open files", limits=_limits(request), error=error)
+
+
+def _limits(request: Request) -> Limits:
+    limits: Limits = request.app.state.limits
+    return limits
+
+
+def _open_sample(desk: Desk) -> Workspace:
+    with desk.opening:
+        desk.replace(open_sample())
+        return desk.workspace
+
+
+def _open(desk: Desk, sent: Sent, limits: Limits) -> Workspace:
+    """Open what was sent, one after the other; what is open stays open until all could be read."""
+    with desk.opening:
+        folder = Path(tempfile.mkdtemp(prefix="judged-"))  # nobody else may look into it
+        try:
+            workspace = workspace_of(_stored(sent, folder, limits), limits)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        desk.replace(workspace, folder)
+        return workspace
+
+
+def _stored(sent: Sent, folder: Path, limits: Limits) -> Given:
+    """Put every file that was chosen on disk."""
+    chosen = [one for one in sent.runs if _is_chosen(one)]
+    if len(chosen) > limits.runs:
+        raise InputError(f"{len(chosen):,} runs were sent", fix=f"open at most {limits.runs}")
+    if not _is_chosen(sent.qrels):
+        raise InputError("no judgments were chosen", fix="choose a file of qrels")
+    room, made = limits.unpacked, dict[str, Stored]()
+    places = {"qrels": sent.qrels, **{f"run{at}": one for at, one in enumerate(chosen)}}
+    places |= {"queries": sent.queries, "attributes": sent.attributes, "documents": sent.documents}
+    for role, file in places.items():
+        if file is None or not _is_chosen(file):
+            continue
+        most = min(room, limits.whole) if role in {"queries", "attributes"} else room
+        shown = shown_name(file.filename, role, limits.name)
+        made[role] = store(file.file, shown, folder / role, limits, room=most, documents=role == "documents")
+        room -= made[role].size
+    runs = tuple(made[f"run{at}"] for at in range(len(chosen)))
+    return Given(made["qrels"], runs, made.get("queries"), made.get("attributes"), made.get("documents"))
+
+
+def _is_chosen(file: UploadFile) -> bool:
+    """Tell whether there is a file: a browser sends an empty one without a name where none was chosen."""
+    return bool(file.filename) or bool(file.size)

@@ -1,0 +1,174 @@
+"""Where the workbench listens, whom it answers there, and how it begins and ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import socket
+from dataclasses import dataclass
+from ipaddress import ip_address
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import uvicorn
+
+from judged.errors import InputError
+from judged.web.app import make_app
+from judged.web.guard import LOOPBACK, Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged.web.workspace import Workspace
+
+HOST, PORT = "127.0.0.1", 8642
+"""Where the workbench listens if nobody says otherwise."""
+
+_TRIES = 50
+_MAY_WARM = 20_000_000  # rows of all runs: what fits into memory without a thought
+_TOKEN = re.compile(r"[A-Za-z0-9_~.-]{8,200}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a workbench listens.
+
+    Attributes
+    ----------
+    socket
+        Bound, and listening already: who asks now is answered as soon as the server runs.
+    host : str
+        As it was given.
+    token : str or None
+        What everybody must show.
+    """
+
+    socket: socket.socket
+    host: str
+    token: str | None
+
+    @property
+    def port(self) -> int:
+        """The port."""
+        return int(self.socket.getsockname()[1])
+
+    @property
+    def address(self) -> str:
+        """What is typed into a browser."""
+        bound = ip_address(self.socket.getsockname()[0])
+        name = socket.gethostname() if bound.is_unspecified else self.host
+        name = f"[{name}]" if ":" in name else name
+        return f"http://{name}:{self.port}/{f'?token={self.token}' if self.token else ''}"
+
+    @property
+    def rules(self) -> Rules:
+        """Whom it answers: those who call it by a name that is ours."""
+        bound = ip_address(self.socket.getsockname()[0])
+        ours = {self.host.lower(), str(bound)}
+        if bound.is_unspecified:
+            machine = socket.gethostname().lower()
+            return Rules(LOOPBACK | {machine, f"{machine}.local"}, addresses=True, token=self.token)
+        return Rules(frozenset(ours) | LOOPBACK if bound.is_loopback else frozenset(ours), token=self.token)
+
+
+def place(host: str = HOST, port: int | None = None, token: str | None = None) -> Place:
+    """Take a port.
+
+    Parameters
+    ----------
+    host
+        A name or an address of this machine. Beyond the machine itself a token is needed; one is made.
+    port
+        Where to listen; for None the usual one, or the next that is free. 0 for any.
+    token
+        What everybody must show.
+
+    Raises
+    ------
+    InputError
+        If the port is taken or may not be used, there is no such host, or the token has characters that do not do.
+    """
+    if token is not None and not _TOKEN.fullmatch(token):
+        raise InputError("this token cannot be used", fix="use 8 to 200 letters, digits, or any of - _ . ~")
+    if not host:
+        raise InputError("no host is given", fix=f"leave --host out, which means {HOST}, or name an address")
+    wanted = range(PORT, PORT + _TRIES) if port is None else (port,)
+    found: socket.socket | None = None
+    for one in wanted:
+        found = _listening(host, one, none_if_taken=port is None)
+        if found is not None:
+            break
+    if found is None:
+        raise InputError(f"no port from {PORT} to {PORT + _TRIES - 1} is free", fix="name one with --port")
+    beyond = not ip_address(found.getsockname()[0]).is_loopback
+    return Place(found, host, secrets.token_urlsafe(24) if beyond and token is None else token)
+
+
+def _listening(host: str, port: int, *, none_if_taken: bool) -> socket.socket | None:
+    """Listen on a port; None if another program does."""
+    made = None
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind, protocol)
+        if os.name == "posix":  # elsewhere it would let two programs listen on one port
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(where)
+        made.listen(128)
+    except (OSError, UnicodeError, OverflowError) as error:
+        if made is not None:
+            made.close()
+        if isinstance(error, OSError) and error.errno == _taken():
+            if none_if_taken:
+                return None
+            raise InputError(f"port {port} is taken", fix="name another with --port, or leave it out") from None
+        _refuse(host, port, error)
+    return made
+
+
+def _taken() -> int:
+    import errno
+
+    return errno.EADDRINUSE
+
+
+def _refuse(host: str, port: int, error: Exception) -> NoReturn:
+    said = getattr(error, "strerror", None) or str(error)
+    fix = "give --host an address of this machine, and --port one that you may use"
+    raise InputError(f"nobody can listen on {host!r}, port {port} ({said})", fix=fix) from None
+
+
+def serve(workspace: Workspace, where: Place, *, ready: Callable[[], Any] = lambda: None) -> None:
+    """Answer until the process is told to end.
+
+    Parameters
+    ----------
+    workspace
+        What is open at first.
+    where
+        Where to listen.
+    ready
+        Called in a thread of its own when the first answer can be given.
+    """
+    app = make_app(workspace, where.rules)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none",
+        timeout_graceful_shutdown=2,
+    )  # fmt: skip
+    Thread(target=ready, daemon=True).start()
+    Thread(target=_warm, args=(workspace,), daemon=True).start()
+    try:
+        uvicorn.Server(config).run(sockets=[where.socket])
+    finally:
+        app.state.desk.close()
+
+
+def _warm(workspace: Workspace) -> None:
+    """Read runs into memory before somebody asks for a topic; what cannot be read is said when it is asked for."""
+    if sum(int(judged.returned.sum()) for judged in workspace.lists.values()) > _MAY_WARM:
+        return
+    for name in workspace.run_names:
+        try:
+            workspace.rows(name)
+        except Exception:  # noqa: BLE001  nobody waits for it
+            return

@@ -1,0 +1,53 @@
+/* Small helpers to build elements and to write numbers as judged's pages write them. */
+
+/** Make an element: properties (`class`, `text`, `aria-...`, any attribute) and children. */
+export const make = (name, properties = {}, ...children) => {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key === "text") element.textContent = value;
+    else if (value === true) element.setAttribute(key, "");
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(key, value);
+  }
+  element.append(...children.filter((one) => one !== null && one !== undefined));
+  return element;
+};
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Make an element of a drawing. */
+export const draw = (name, attributes = {}, ...children) => {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+};
+
+/** Set a text only where it differs: an element that is not touched costs no layout. */
+export const write = (element, text) => {
+  if (element.textContent !== text) element.textContent = text;
+};
+
+/** Set an attribute only where it differs; null takes it away. */
+export const mark = (element, name, value) => {
+  if (value === null || value === undefined) {
+    if (element.hasAttribute(name)) element.removeAttribute(name);
+  } else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
+};
+
+const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
+
+/** Write a score; a dash where there is none. */
+export const score = (value, digits = 4) => (isNumber(value) ? value.toFixed(digits) : "–");
+
+/** Write a difference with its sign, and no sign before zero. */
+export const signed = (value, digits = 4) => {
+  if (!isNumber(value)) return "–";
+  const text = Math.abs(value).toFixed(digits);
+  return Number(text) === 0 ? text : `${value > 0 ? "+" : "−"}${text}`;
+};
+
+/** Write any number as short as it is: whole ones without decimals. */
+export const number = (value) => (Number.isInteger(value) ? String(value) : score(value));
+
+/** Write a grade. */
+export const gradeText = (grade) => (grade === null ? "unjudged" : String(grade));

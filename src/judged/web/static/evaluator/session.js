@@ -1,0 +1,153 @@
+/* A list that is being edited: its state, what was before, and the answers of the API to it.
+
+   Asking: one request at a time, and the newest state next. A request that newer ones wait for longer than
+   PATIENCE is given up. Nothing is delayed on purpose. */
+import * as edit from "./state.js";
+
+const PATIENCE = 400;
+const DEEP = 200;
+
+/** Ask the API; a problem that it tells of is thrown as an Error with `problem` and `fix`. */
+export const ask = async (path, options = {}) => {
+  const answer = await fetch(path, options).catch((error) => {
+    throw error.name === "AbortError" ? error : new Error("The workbench does not answer. Fix: see whether it still runs");
+  });
+  const body = await answer.json();
+  if (answer.ok) return body;
+  throw Object.assign(new Error(body.problem ?? "the request failed"), { problem: body.problem, fix: body.fix });
+};
+
+/** Runs one task at a time; of those that come meanwhile only the newest is kept. */
+export class Latest {
+  #running = null;
+  #next = null;
+
+  /** Run `task(signal)` now, or next. */
+  run(task) {
+    if (!this.#running) return void this.#start(task);
+    this.#next = task;
+    const { control, since } = this.#running;
+    const left = since + PATIENCE - performance.now();
+    setTimeout(() => this.#running?.control === control && this.#next && control.abort(), Math.max(0, left));
+  }
+
+  async #start(task) {
+    const control = new AbortController();
+    this.#running = { control, since: performance.now() };
+    try {
+      await task(control.signal);
+    } finally {
+      this.#running = null;
+      const next = this.#next;
+      this.#next = null;
+      if (next) this.#start(next);
+    }
+  }
+}
+
+export class Session {
+  /** @param told { path(query, state), state(session), answer(answer), problem(error or null), say(text) } */
+  constructor(state, told) {
+    Object.assign(this, { state, told, before: null, past: [] });
+    this.requests = new Latest();
+    this.held = null;
+    this.top = edit.topGrade(state);
+  }
+
+  get query() {
+    return edit.writeState(this.state);
+  }
+
+  /** Take a new state on, show it, and ask for its numbers. */
+  apply(next, { before = null, said = "", keep = true } = {}) {
+    if (keep) this.past = [...this.past.slice(-DEEP), { state: this.state, before: this.before }];
+    this.state = next;
+    this.before = before;
+    this.top = Math.max(this.top, edit.topGrade(next)); // buttons do not vanish under the hand
+    this.told.state(this);
+    if (said) this.told.say(said);
+    this.refresh();
+  }
+
+  /** Ask for the numbers of the state as it stands. */
+  refresh() {
+    this.requests.run(async (signal) => {
+      const { state, before } = this;
+      try {
+        const answer = await ask(this.told.path(edit.writeState(state, before), state), { signal });
+        this.told.problem(null);
+        this.told.answer(answer, state);
+      } catch (error) {
+        if (error.name !== "AbortError") this.told.problem(error);
+      }
+    });
+  }
+
+  undo() {
+    const last = this.past.pop();
+    if (last) this.apply(last.state, { before: last.before, said: "Undone.", keep: false });
+    return Boolean(last);
+  }
+
+  #edit(side, next, said) {
+    this.apply(next, { before: side === "list" ? this.state.list : null, said });
+  }
+
+  grade(side, at, grade) {
+    const { doc, grade: old } = this.state[side][at];
+    if (old === grade) return;
+    const said = `${doc}: ${grade === null ? "unjudged" : `grade ${grade}`}, was ${old === null ? "unjudged" : old}.`;
+    this.#edit(side, edit.graded(this.state, side, at, grade), said);
+  }
+
+  rename(side, at, doc) {
+    const old = this.state[side][at].doc;
+    if (doc && doc !== old) this.#edit(side, edit.renamed(this.state, side, at, doc), `${old} is now called ${doc}.`);
+  }
+
+  remove(side, at) {
+    const { doc } = this.state[side][at];
+    this.#edit(side, edit.removed(this.state, side, at), `${doc} was removed from rank ${at + 1}.`);
+  }
+
+  add(side, at) {
+    if (this.state[side].length >= edit.LONGEST) return this.told.say(`A list has at most ${edit.LONGEST} documents.`);
+    const next = edit.added(this.state, side, at);
+    this.#edit(side, next, `${next[side][at].doc} was added at rank ${at + 1}.`);
+  }
+
+  move(side, from, to) {
+    if (to < 0 || to >= this.state[side].length || from === to) return;
+    const { doc } = this.state[side][from];
+    this.#edit(side, edit.moved(this.state, side, from, to), `${doc} moved from rank ${from + 1} to rank ${to + 1}.`);
+  }
+
+  set(name, text) {
+    if ((this.state.settings[name] ?? "") !== text) this.apply(edit.set(this.state, name, text));
+  }
+
+  /** Hold a row: until `drop` its moves are one change, and every measure tells how it moved since. */
+  hold(side, at) {
+    this.held = { side, from: at, at, state: this.state, before: this.before };
+  }
+
+  /** Move the row that is held. */
+  carry(to) {
+    const { side, at, state } = this.held;
+    this.held.at = to;
+    const before = side === "list" ? state.list : null;
+    this.apply(edit.moved(this.state, side, at, to), { before, keep: false });
+  }
+
+  /** Let go of the row, where it is or (`back`) where it was. */
+  drop(back = false) {
+    const { side, from, at, state, before } = this.held;
+    this.held = null;
+    if (this.state === state) return;
+    if (from === at) return void this.apply(state, { before, keep: false });
+    if (back) return void this.apply(state, { before, keep: false, said: "The row is back where it was." });
+    this.past = [...this.past.slice(-DEEP), { state, before }];
+    this.told.say(`${this.state[side][at].doc} moved from rank ${from + 1} to rank ${at + 1}.`);
+    this.told.state(this);
+  }
+}

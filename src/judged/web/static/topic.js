@@ -1,0 +1,118 @@
+/* The page of one topic: lines between the lists, a document marked in both, and texts that open in place. */
+
+const SVG = "http://www.w3.org/2000/svg";
+const MOST = 10_000_000; // characters of a text that one answer has at most
+const lists = document.querySelector(".lists.two");
+const canvas = lists?.querySelector(".moves") ?? null;
+
+/** Make an element with a class and a text; whatever the text is, it stays one. */
+const element = (name, kind, text) => {
+  const made = document.createElement(name);
+  if (kind) made.className = kind;
+  made.textContent = text;
+  return made;
+};
+
+/** Give the pairs of one document that both lists show: [left, right]. */
+const pairs = () =>
+  [...lists.querySelectorAll(".document[id^='a-']")]
+    .map((left) => [left, document.getElementById(`b-${left.dataset.key}`)])
+    .filter(([, right]) => right);
+
+/** Draw a line from each document on the left to the same one on the right. */
+const drawMoves = () => {
+  const box = canvas.getBoundingClientRect();
+  if (!box.width) {
+    canvas.replaceChildren();
+    return;
+  }
+  canvas.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
+  const paths = pairs().map(([left, right]) => {
+    const [from, to] = [left, right].map((one) => {
+      const place = one.querySelector(".what").getBoundingClientRect();
+      return place.top - box.top + Math.min(place.height / 2, 10);
+    });
+    const path = document.createElementNS(SVG, "path");
+    path.setAttribute("d", `M 3 ${from} C ${box.width / 2} ${from} ${box.width / 2} ${to} ${box.width - 6} ${to}`);
+    path.dataset.key = left.dataset.key;
+    path.classList.toggle("linked", left.classList.contains("linked"));
+    return path;
+  });
+  canvas.replaceChildren(...paths);
+};
+
+/** Mark a document in both lists, and the line between; none for null. */
+const mark = (key) => {
+  for (const one of lists.querySelectorAll("[data-key]")) one.classList.toggle("linked", one.dataset.key === key);
+  const line = canvas.querySelector(".linked");
+  if (line) canvas.append(line);
+};
+
+const keyOf = (event) => event.target.closest?.(".document")?.dataset.key ?? null;
+
+if (lists && canvas) {
+  let waiting = 0;
+  const soon = () => {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(drawMoves);
+  };
+  const watch = new ResizeObserver(soon);
+  watch.observe(canvas);
+  for (const one of lists.querySelectorAll(".documents")) watch.observe(one);
+  lists.addEventListener("pointerover", (event) => mark(keyOf(event)));
+  lists.addEventListener("pointerleave", () => mark(document.activeElement?.closest?.(".document")?.dataset.key ?? null));
+  lists.addEventListener("focusin", (event) => mark(keyOf(event)));
+  lists.addEventListener("focusout", (event) => {
+    if (!event.relatedTarget?.closest?.(".lists")) mark(null);
+  });
+  lists.addEventListener("toggle", soon, true);
+  drawMoves();
+}
+
+/** Ask for the text of a document: its beginning, or so many characters. */
+const textOf = async (id, length) => {
+  const query = new URLSearchParams({ id, ...(length ? { length } : {}) });
+  const answer = await fetch(`/api/v1/document?${query}`);
+  const found = await answer.json();
+  if (!answer.ok) throw new Error([found.problem, found.fix].filter(Boolean).join(". "));
+  return found;
+};
+
+/** Show the text of a document in its place, as text. */
+const read = async (place, id, length) => {
+  place.setAttribute("aria-busy", "true");
+  try {
+    const found = await textOf(id, length);
+    const parts = [];
+    if (found.title) parts.push(element("p", "title", found.title));
+    const text = element("div", "text", found.text || "The text is empty.");
+    text.tabIndex = 0;
+    text.setAttribute("role", "region");
+    text.setAttribute("aria-label", `Text of ${id}`);
+    parts.push(text);
+    if (found.text.length < found.characters && [...found.text].length < found.characters) {
+      const more = element("button", "", `Show all ${found.characters.toLocaleString("en")} characters`);
+      more.type = "button";
+      more.addEventListener("click", async () => {
+        await read(place, id, Math.min(found.characters, MOST));
+        place.querySelector(".text").focus();
+      });
+      parts.push(more);
+    }
+    place.replaceChildren(...parts);
+  } catch (problem) {
+    place.replaceChildren(element("p", "problem", `The text cannot be shown: ${problem.message}`));
+  }
+  place.removeAttribute("aria-busy");
+};
+
+document.addEventListener(
+  "toggle",
+  (event) => {
+    const details = event.target;
+    if (!details.open || details.dataset.document === undefined || details.dataset.read) return;
+    details.dataset.read = "yes";
+    read(details.querySelector(".said"), details.dataset.document);
+  },
+  true,
+);

@@ -1,0 +1,1 @@
+"""The list of topics, and the page of one topic."""

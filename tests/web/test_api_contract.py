@@ -1,0 +1,174 @@
+"""The API against its own description, and pages against nonsense: nothing that is asked makes the server fail."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+import schemathesis
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from judged.web.answers import NAVIGATION
+from judged.web.app import make_app
+from judged.web.workspace import open_sample, open_workspace
+
+ADDRESS = "/api/v1/openapi.json"
+PATIENT = settings(deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+
+APP = make_app(open_sample())
+DOCUMENT: dict[str, Any] = APP.openapi()
+OPERATIONS = sorted((path, method) for path, parts in DOCUMENT["paths"].items() for method in parts)
+PAGES = ["/", "/open", "/api", *(path for path, _ in NAVIGATION), "/topic", "/learn/nDCG"]
+GETS = [parts["get"] for parts in DOCUMENT["paths"].values() if "get" in parts]
+NAMES = sorted({one["name"] for operation in GETS for one in operation.get("parameters", ())})
+
+QRELS = {"q1": {"d1": 2.0, "d2": 0.0}, "q2": {"d3": 1.0}, "q3": {"d4": 0.0}}
+RUNS = {"mine": {"q1": {"d2": 2.0, "d1": 1.0}}, "<b>&": {"q1": {"d1": 1.0}, "q2": {"d9": 1.0}}}
+STATES = {
+    "sample": lambda: APP,
+    "no run": lambda: make_app(open_workspace(QRELS, {})),
+    "one run": lambda: make_app(open_workspace(QRELS, {"mine": RUNS["mine"]})),
+    "two runs": lambda: make_app(open_workspace(QRELS, RUNS)),
+    "nothing relevant": lambda: make_app(open_workspace({"q3": {"d4": 0.0}}, {"a": {"q3": {"d4": 1.0}}})),
+    "a set": lambda: make_app(open_workspace(QRELS, {"set": {"q1": ["d1"]}})),
+}
+
+
+@pytest.fixture(scope="module")
+def states() -> dict[str, Any]:
+    return {name: make() for name, make in STATES.items()}
+
+
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    return schemathesis.openapi.from_asgi(ADDRESS, APP)
+
+
+@pytest.mark.parametrize("mode", [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE], ids=str)
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_the_api_is_as_it_is_described(schema, path, method, mode):
+    operation = schema[path][method]
+    taken = operation.query or operation.path_parameters or operation.body
+    if mode is schemathesis.GenerationMode.NEGATIVE and not taken:
+        pytest.skip("it takes nothing that could be wrong")
+
+    @given(case=operation.as_strategy(generation_mode=mode))
+    @settings(PATIENT, max_examples=8)
+    def ask(case: Any) -> None:
+        case.call_and_validate(checks=CHECKS)
+
+    ask()
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_every_route_is_described(path, method):
+    operation = DOCUMENT["paths"][path][method]
+    assert path.startswith("/api/v1/")
+    assert operation["tags"]
+    assert operation["summary"]
+    assert operation["description"]
+    answers = operation["responses"]
+    if operation.get("parameters") or operation.get("requestBody"):
+        for code in ("400", "422"):
+            assert answers[code]["content"]["application/json"]["schema"]["$ref"].endswith("/Problem")
+    for one in operation.get("parameters", ()):
+        assert one.get("description") or one["schema"].get("description"), one["name"]
+
+
+def test_names_of_operations_are_unique():
+    names = [DOCUMENT["paths"][path][method]["operationId"] for path, method in OPERATIONS]
+    assert len(set(names)) == len(names)
+
+
+TEXTS = st.one_of(
+    st.sampled_from([
+        "", " ", "0", "-1", "1e999", "nan", "99999999999999999999", "true", "bm25", "rrf", "mine", "<b>&", "t01", "q1",
+        "q3", "nDCG@10", "AP", "RR", "nDCG@0", "nDCG@999999999", "P(", "Rprec@5", "kind == 'law'", "length == 'short'",
+        "x ==", "((((", "../../etc/passwd", "%00", "\0", "\ud7ff", "é", "<script>alert(1)</script>", "' OR 1=1",
+        "{{7*7}}", "a" * 3000, "(" * 2000, "not " * 500 + "x", "1" * 400, "-nDCG@10", "[]", "{}", "null", "1,2",
+        "2,0,1", "d1 d2 d3", "\n", "\t",
+    ]),
+    st.text(max_size=12),
+    st.integers(-(10**20), 10**20).map(str),
+)  # fmt: skip
+QUERIES = st.lists(st.tuples(st.sampled_from(NAMES or ["x"]), TEXTS), max_size=6)
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_fails_whatever_is_asked(states, state, page):
+    tried = TestClient(states[state])
+
+    @given(query=QUERIES)
+    @settings(PATIENT, max_examples=8 if state == "sample" else 3)
+    def ask(query: list[tuple[str, str]]) -> None:
+        answer = tried.get(f"{page}?{urlencode(query, errors='replace')}", follow_redirects=False)
+        assert answer.status_code < 500, (query, answer.text)
+        assert "<script>alert" not in answer.text
+        assert "Traceback" not in answer.text
+
+    ask()
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("path", [path for path, method in OPERATIONS if method == "get" and "{" not in path])
+def test_no_route_fails_whatever_is_asked(states, state, path):
+    tried = TestClient(states[state])
+
+    @given(query=QUERIES)
+    @settings(PATIENT, max_examples=6 if state == "sample" else 2)
+    def ask(query: list[tuple[str, str]]) -> None:
+        answer = tried.get(f"{path}?{urlencode(query, errors='replace')}")
+        assert answer.status_code in {200, 400, 422}, (query, answer.text)
+        if answer.headers["content-type"] == "application/json":
+            assert isinstance(answer.json(), (dict, list))
+        else:  # a table as a file
+            assert answer.status_code == 200
+            assert answer.headers["content-disposition"].startswith("attachment")
+
+    ask()
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_shows_something_in_every_state(states, state, page):
+    answer = TestClient(states[state]).get(page)
+    assert answer.status_code in {200, 400, 404, 422}, answer.text
+    assert len(re.findall(r"<h1[ >]", answer.text)) == 1
+    assert "<title>" in answer.text
+
+
+@pytest.mark.parametrize("page", ["/", "/open", "/api", *(path for path, _ in NAVIGATION)])
+def test_no_page_has_anything_inline(states, page):
+    """The policy would refuse it: scripts, styles, handlers."""
+    for app in states.values():
+        text = TestClient(app).get(page).text
+        assert not re.search(r"<script(?![^>]*\b(src=|type=\"application/json\"))", text)
+        assert not re.search(r"<[^>]+\s(style|on[a-z]+)=", text)
+        assert "<style" not in text
+        assert "javascript:" not in text
+
+
+def test_the_page_of_the_api_names_every_route_and_its_examples_work():
+    tried = TestClient(APP)
+    page = tried.get("/api").text
+    for path, method in OPERATIONS:
+        assert f">{method.upper()}</span> {path}<" in page
+    examples = re.findall(r'class="example">Try <a href="([^"]+)"', page)
+    assert len(examples) == sum(method == "get" for _, method in OPERATIONS)
+    for example in examples:
+        answer = tried.get(example.replace("&amp;", "&"))
+        assert answer.status_code == 200, (example, answer.text)
+    for anchor in re.findall(r'href="#([^"]+)"', page):
+        assert page.count(f'id="{anchor}"') == 1, anchor

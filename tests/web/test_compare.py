@@ -1,0 +1,422 @@
+"""Two runs compared: the numbers of judged's own functions, and the words around them."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+from judged import compare
+from judged import sample as shipped
+from judged.slicing import compare_slices, slice_topics
+from judged.stats.robustness import leave_one_topic_out
+from judged.web.app import make_app
+from judged.web.comparing import charts
+from judged.web.comparing.asked import Asked
+from judged.web.comparing.figures import APART, BARS, figures
+from judged.web.comparing.two import two_runs
+from judged.web.plain import plain
+from judged.web.workspace import RESAMPLES, Workspace, open_workspace
+
+HOSTILE = "<script>alert(1)</script>"
+QRELS = {name: {"d": 1, "n": 0} for name in ("q1", "q2", "q3", "q4", "q5")}
+OLD = {"q1": ["d"], "q2": ["x", "d"], "q3": ["x", "d"], "q4": ["x", "y", "z", "d"], "q5": ["d", "n"]}
+NEW = {"q1": ["d"], "q2": ["d"], "q3": ["d"], "q4": ["d"]}  # q5 is missing: 0
+QUERIES = {"q1": "Tax on Land", "q2": "peace", "q3": "apples", "q4": "land reform", "q5": HOSTILE}
+# RR of old: 1, 1/2, 1/2, 1/4, 1; of new: 1, 1, 1, 1, 0; differences 0, .5, .5, .75, -1
+
+
+def client(workspace: Workspace) -> TestClient:
+    return TestClient(make_app(workspace), base_url="http://127.0.0.1")
+
+
+def small(**more: Any) -> Workspace:
+    return open_workspace(QRELS, {"old": OLD, "new": NEW}, **more)
+
+
+def asked(workspace: Workspace, **parameters: Any) -> Any:
+    answer = client(workspace).get("/api/v1/compare", params=parameters)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def shown(workspace: Workspace, status: int = 200, **parameters: Any) -> str:
+    answer = client(workspace).get("/compare", params=parameters)
+    assert answer.status_code == status
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", answer.text.split("<main")[1])))
+
+
+def ids(found: Any) -> list[str]:
+    return [row["query_id"] for row in found["topics"]["rows"]]
+
+
+def test_the_numbers_are_those_of_compare(sample: Workspace) -> None:
+    names = ("nDCG@10", "AP", "RR", "R@100")
+    runs = {run.name: run for run in shipped.runs() if run.name in {"bm25", "rrf"}}
+    expected = compare(shipped.qrels(), runs, names, baseline="bm25", family="all", ci="none", resamples=RESAMPLES)
+    found = asked(sample, first="bm25", second="rrf", measure="AP")
+    assert [row["measure"] for row in found["measures"]] == list(names)
+    for row in found["measures"]:
+        pair = expected.pair("bm25", "rrf", row["measure"])
+        assert row["difference"] == pair.found.difference
+        assert row["interval"] == list(pair.found.interval)
+        assert (row["p"], row["p_alone"]) == (pair.found.adjusted, pair.found.p)
+        assert (row["wins"], row["ties"], row["losses"]) == (pair.wins.wins, pair.wins.ties, pair.wins.losses)
+        assert (row["dz"], row["detectable"], row["n"]) == (pair.effects.dz, pair.detectable, 48)
+        assert row["sentence"] == pair.sentence
+    assert found["verdict"] == found["measures"][1]
+    assert found["caption"] == (
+        "n = 48 topics; paired randomisation test, 10000 resamples, seed 0;"
+        " p corrected by Holm for the 4 comparisons of all measures together; alpha = 0.05"
+    )
+
+
+def test_a_measure_that_is_not_in_the_table_is_tested_with_it(sample: Workspace) -> None:
+    found = asked(sample, measures="AP, P@5,10", measure="RR", second="rrf")
+    assert [row["measure"] for row in found["measures"]] == ["AP", "P@5", "P@10", "RR"]
+    assert "the 4 comparisons" in found["caption"]
+    assert asked(sample, measures="AP", measure="AP", second="rrf")["verdict"]["p"] == pytest.approx(
+        asked(sample, measures="AP", measure="AP", second="rrf")["verdict"]["p_alone"]
+    )
+
+
+def test_by_default_the_first_run_meets_the_best_of_the_others(sample: Workspace) -> None:
+    recall = {run: values["R@100"] for run, values in sample.scores(("R@100",)).aggregate().items()}
+    best = {name: max(recall.keys() - {name}, key=recall.__getitem__) for name in recall}
+    found = asked(sample, measure="R@100")
+    assert (found["first"], found["second"]) == (sample.run_names[0], best[sample.run_names[0]])
+    top = best[sample.run_names[0]]
+    assert asked(sample, measure="R@100", first=top)["second"] == best[top] != top
+    assert asked(sample, second=sample.run_names[0])["first"] == sample.run_names[1]
+
+
+def test_topics_by_hand() -> None:
+    found = asked(small(queries=QUERIES), measure="RR", measures="RR")
+    assert (found["verdict"]["first"], found["verdict"]["second"]) == (0.65, 0.8)
+    assert found["verdict"]["difference"] == pytest.approx(0.15)
+    assert found["topics"]["counts"] == {"all": 5, "wins": 3, "losses": 1, "ties": 1, "left_out": 0}
+    assert ids(found) == ["q4", "q2", "q3", "q1", "q5"]
+    assert found["topics"]["rows"][0] == {
+        "query_id": "q4", "query": "land reform", "first": 0.25, "second": 1.0, "difference": 0.75,
+        "first_judged": 0.25, "second_judged": 1.0, "first_has": True, "second_has": True,
+    }  # fmt: skip
+    last = found["topics"]["rows"][-1]
+    assert (last["first"], last["second"], last["difference"], last["second_has"]) == (1.0, 0.0, -1.0, False)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({"show": "wins"}, ["q4", "q2", "q3"]),
+        ({"show": "losses"}, ["q5"]),
+        ({"show": "ties"}, ["q1"]),
+        ({"sort": "difference"}, ["q5", "q1", "q2", "q3", "q4"]),
+        ({"sort": "-topic"}, ["q5", "q4", "q3", "q2", "q1"]),
+        ({"sort": "query"}, ["q5", "q3", "q4", "q2", "q1"]),
+        ({"sort": "-query"}, ["q1", "q2", "q4", "q3", "q5"]),
+        ({"sort": "first"}, ["q4", "q2", "q3", "q1", "q5"]),
+        ({"sort": "-second"}, ["q1", "q2", "q3", "q4", "q5"]),
+        ({"sort": "-first_judged"}, ["q1", "q5", "q2", "q3", "q4"]),
+        ({"q": " LAND "}, ["q4", "q1"]),
+        ({"q": "Q3"}, ["q3"]),
+        ({"q": "land", "show": "ties"}, ["q1"]),
+        ({"q": "nothing"}, []),
+        ({"page": 99}, ["q4", "q2", "q3", "q1", "q5"]),
+    ],
+)
+def test_topics_are_filtered_searched_and_sorted(parameters: dict[str, Any], expected: list[str]) -> None:
+    assert ids(asked(small(queries=QUERIES), measure="RR", **parameters)) == expected
+
+
+def test_topics_without_a_score_come_last_either_way() -> None:
+    workspace = open_workspace({**QRELS, "q0": {"n": 0}}, {"old": OLD, "new": NEW})
+    for sort in ("difference", "-difference"):
+        found = asked(workspace, measure="nDCG(undefined=skip)@10", sort=sort)
+        assert found["topics"]["counts"]["left_out"] == 1
+        assert ids(found)[-1] == "q0"
+        assert found["topics"]["rows"][-1]["difference"] is None
+    assert found["verdict"]["n"] == 5
+    assert "1 topic without a score for both runs" in shown(workspace, measure="nDCG(undefined=skip)@10")
+
+
+def test_pages_of_topics() -> None:
+    qrels = {f"q{at:03}": {"d": 1} for at in range(120)}
+    runs = {"old": {name: ["x", "d"] for name in qrels}, "new": {name: ["d"] for name in qrels}}
+    found = asked(open_workspace(qrels, runs), measure="RR", sort="topic", page=3)
+    assert ids(found) == [f"q{at:03}" for at in range(100, 120)]
+    assert found["topics"]["paging"] == {"page": 3, "total": 120, "size": 50}
+    assert "101–120 of 120 topics" in shown(open_workspace(qrels, runs), measure="RR", sort="topic", page=3)
+
+
+def test_only_some_topics(sample: Workspace) -> None:
+    where = "relevant > 5"
+    scores = sample.scores(("AP",), ("bm25", "rrf")).over_topics(sample.mask(where))
+    pair = compare(scores, baseline="bm25", ci="none", resamples=RESAMPLES).pair("bm25", "rrf")
+    found = asked(sample, first="bm25", second="rrf", measure="AP", measures="AP", where=where)
+    assert 0 < pair.found.n < 48
+    assert found["verdict"]["n"] == pair.found.n == found["topics"]["counts"]["all"]
+    assert (found["verdict"]["difference"], found["verdict"]["p"]) == (pair.found.difference, pair.found.p)
+    assert f"Only topics where {where}" in re.sub(r"\s+", " ", shown(sample, where=where))
+
+
+def test_what_rests_on_single_topics(sample: Workspace) -> None:
+    scores = sample.scores(("nDCG@10",), ("bm25", "rrf"))
+    expected = leave_one_topic_out(*scores.values[:, 0], method="t")
+    found = asked(sample, first="bm25", second="rrf")["deciding"]
+    assert found["sentence"] == expected.sentence
+    assert found["to_reverse"] == expected.to_reverse
+    rests = {*expected.sign_rests_on, *expected.significance_rests_on}
+    assert {one["query_id"] for one in found["topics"]} == {scores.query_ids[at] for at in rests}
+    at = scores.query_ids.index(found["topics"][0]["query_id"])
+    assert (found["topics"][0]["without"], found["topics"][0]["p"]) == (expected.differences[at], expected.p_values[at])
+    assert found["topics"][0]["changes"] == "sign"
+    moved = [abs(one["without"] - expected.difference) for one in found["topics"]]
+    assert moved == sorted(moved, reverse=True)
+
+
+def test_topics_that_move_the_mean_where_none_decides() -> None:
+    found = asked(small(), measure="RR")["deciding"]  # all but q5: 0.4375; all but q4: 0
+    assert [(one["query_id"], one["without"], one["changes"]) for one in found["topics"]] == [("q4", 0.0, "sign")]
+    qrels = {f"q{at:02}": {"d": 1} for at in range(20)}
+    old = {name: ["x", "d"] for name in qrels}
+    new = {name: ["d"] for name in qrels} | {"q07": ["x", "x2", "d"], "q08": old["q08"]}
+    found = asked(open_workspace(qrels, {"old": old, "new": new}), measure="RR")["deciding"]
+    assert found["topics"][0]["query_id"] == "q07"
+    assert [one["changes"] for one in found["topics"]] == [""] * 5
+    assert found["topics"][0]["without"] == pytest.approx(18 * 0.5 / 19)
+
+
+def test_too_many_topics_are_not_left_out_one_by_one() -> None:
+    qrels = {f"q{at:03}": {"d": 1} for at in range(301)}
+    runs = {"old": {name: ["x", "d"] for name in qrels}, "new": {name: ["d"] for name in qrels}}
+    found = asked(open_workspace(qrels, runs), measure="RR")["deciding"]
+    assert found["topics"] == []
+    assert found["sentence"] == (
+        "301 topics are too many to leave each of them out: that is done for up to 300. Choose fewer with an"
+        " expression. Topics most for new: q000 0.500, q001 0.500, q002 0.500."
+    )
+
+
+def test_by_slice(sample: Workspace) -> None:
+    scores = sample.scores(("nDCG@10", "AP", "RR", "R@100"), ("bm25", "rrf"))
+    slicing = slice_topics(sample.known(("relevant_band",)), "relevant_band", query_ids=scores.query_ids)
+    expected = compare_slices(scores, slicing, "bm25", measures=("AP",), resamples=RESAMPLES)
+    found = asked(sample, first="bm25", second="rrf", measure="AP", by="relevant_band")["slices"]
+    assert [row["name"] for row in found["rows"]] == ["all topics", *(row.slice for row in expected.rows)]
+    assert found["sentences"] == list(expected.sentences)
+    for row, other in zip(found["rows"][1:], expected.rows, strict=True):
+        assert (row["n"], row["difference"], row["small"]) == (other.n, other.difference, other.pair is None)
+        if other.pair is not None:
+            assert row["p"] == other.pair.found.adjusted
+            assert (row["wins"], row["losses"]) == (other.pair.wins.wins, other.pair.wins.losses)
+    text = client(sample).get("/compare", params={"by": "relevant_band"}).text
+    assert "where=relevant_band+%3D%3D+%276-20%27" in text
+    assert asked(sample)["slices"] is None
+    assert "relevant_band" in asked(sample)["attributes"]
+    assert "kind" not in asked(small())["attributes"], "it follows from texts, and there are none"
+
+
+def test_lower_is_better() -> None:
+    found = asked(small(), measure="Fallout(n=100)@10", measures="RR")
+    assert found["verdict"]["lower_is_better"]
+    assert found["topics"]["counts"] == {"all": 5, "wins": 4, "losses": 0, "ties": 1, "left_out": 0}
+    assert (found["verdict"]["wins"], found["verdict"]["losses"]) == (4, 0)
+    assert found["topics"]["sort"] == "difference"
+    assert ids(found)[0] == "q4", "three wrong documents fewer"
+    assert found["topics"]["rows"][0]["difference"] < 0
+    text = shown(small(), measure="Fallout(n=100)@10")
+    assert "Lower Fallout(n=100)@10 is better." in text
+    assert "new better 4" in text
+    assert "Lower is better here: a bar downwards is good." in text
+    assert "below the dashed line new is better" in text
+
+
+def test_what_is_no_mean() -> None:
+    found = asked(small(), measure="NumRet", measures="RR")
+    assert found["verdict"]["n"] is None
+    assert found["verdict"]["sentence"].startswith("NumRet is a sum over the topics: it is shown, and not tested")
+    assert (found["ahead"], found["verdict"]["first"], found["verdict"]["second"]) == ("higher", 11.0, 4.0)
+    assert "not tested" in shown(small(), measure="NumRet")
+    ratio = asked(small(), measure="GMAP")["verdict"]
+    assert ratio["is_ratio"]
+    assert ratio["difference"] == pytest.approx(ratio["second"] / ratio["first"])
+    assert "\N{MULTIPLICATION SIGN}" in shown(small(), measure="GMAP")
+
+
+def test_no_difference_at_all() -> None:
+    workspace = open_workspace(QRELS, {"one": OLD, "again": OLD})
+    found = asked(workspace, measure="RR")
+    assert found["verdict"]["sentence"] == "again and one have the same RR on all 5 topics."
+    assert found["deciding"]["sentence"] == "The two systems do not differ, whichever topic is left out."
+    assert found["deciding"]["topics"] == []
+    page = client(workspace).get("/compare?measure=RR").text
+    assert "data-spec" not in page
+    assert "the same scores on every topic: one = again" in page
+
+
+def test_one_topic() -> None:
+    workspace = open_workspace({"q": {"d": 1}}, {"old": {"q": ["x", "d"]}, "new": {"q": ["d"]}})
+    found = asked(workspace, measure="RR")
+    assert "nothing can be concluded" in found["verdict"]["sentence"]
+    assert found["verdict"]["p"] is None
+    assert "new minus old on each topic, topic q (+0.500)." in shown(workspace, measure="RR")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "name", "problem"),
+    [
+        ({"first": "old", "second": "old"}, "second", "old is compared with itself: there is no difference"),
+        ({"second": "older"}, "second", "no run 'older' is open"),
+        ({"first": "older"}, "first", "no run 'older' is open"),
+        ({"measure": "nDGC@10"}, "measure", "nDGC"),
+        ({"measures": "AP, nothing"}, "measures", "nothing"),
+        ({"measures": "P@1..12"}, "measures", "measures are too many for one table"),
+        ({"measure": "P@5,10"}, "measure", "P@5,10"),
+        ({"where": "kind =="}, "where", "kind =="),
+        ({"where": "relevant > 99"}, "where", "no topic satisfies 'relevant > 99'"),
+        ({"by": "colour"}, "by", "colour"),
+    ],
+)
+def test_what_makes_no_sense_is_said_in_place(parameters: dict[str, str], name: str, problem: str) -> None:
+    served = client(small())
+    answer, page = served.get("/api/v1/compare", params=parameters), served.get("/compare", params=parameters)
+    assert (answer.status_code, page.status_code) == (400, 400)
+    assert problem in answer.json()["problem"]
+    assert problem in html.unescape(page.text.split('id="wrong"')[1])
+    if name != "by":
+        field = re.search(rf'<(?:input|select) [^>]*name="{name}"[^>]*>', page.text)
+        assert field is not None
+        assert 'aria-invalid="true"' in field[0]
+    for typed in parameters.values():
+        assert typed in html.unescape(page.text.split("<form")[1]), "what was typed stays"
+
+
+@pytest.mark.parametrize("query", ["sort=colour", "show=none", "page=0", "page=x", f"q={'x' * 501}"])
+def test_parameters_of_the_wrong_kind(query: str) -> None:
+    served = client(small())
+    assert served.get(f"/compare?{query}").status_code == 422
+    assert set(served.get(f"/api/v1/compare?{query}").json()) == {"problem", "fix"}
+
+
+def test_fewer_than_two_runs() -> None:
+    none, one = open_workspace(QRELS, {}), open_workspace(QRELS, {"only": OLD})
+    assert "No run is open" in shown(none)
+    assert "Only one run is open" in shown(one)
+    assert client(none).get("/api/v1/compare").json()["problem"] == (
+        "two runs are needed to compare, and no run is open"
+    )
+    assert client(one).get("/api/v1/compare").status_code == 400
+
+
+def test_every_topic_is_a_link_that_keeps_what_was_chosen() -> None:
+    page = html.unescape(client(small(queries=QUERIES)).get("/compare?measure=RR&show=wins&q=e").text)
+    table = page.split('id="topics"')[1]
+    assert re.findall(r'href="(/topic\?[^"]*)"', table) == [
+        f"/topic?id={name}&first=old&second=new&measure=RR" for name in ("q4", "q2", "q3")
+    ]
+    head = re.search(r'<a href="([^"]*)">query', table)
+    assert head is not None
+    kept = {"first=old", "second=new", "measure=RR", "show=wins", "q=e"}
+    assert set(head[1].removeprefix("?").split("&")) == {*kept, "sort=query"}
+    assert 'aria-sort="descending"' in table
+    swap = re.search(r'href="/compare\?([^"]*)">Swap', page)
+    assert swap is not None
+    assert {"first=new", "second=old"} < set(swap[1].split("&"))
+
+
+def test_the_texts_of_people_are_written_as_they_are() -> None:
+    workspace = open_workspace(QRELS, {HOSTILE: OLD, "new": NEW}, queries=QUERIES)
+    page = client(workspace).get("/compare?measure=RR").text
+    assert HOSTILE not in page
+    assert html.escape(HOSTILE) in page
+
+
+def test_without_queries_there_is_no_column_of_them() -> None:
+    assert "sort=query" not in client(small()).get("/compare").text
+    assert "sort=query" in client(small(queries=QUERIES)).get("/compare").text
+
+
+def rows_of(spec: dict[str, Any], name: str = "rows") -> list[dict[str, Any]]:
+    return spec["datasets"][name]
+
+
+def test_what_is_drawn() -> None:
+    workspace = small(queries=QUERIES)
+    found = figures(workspace, two_runs(workspace, Asked(measure="RR")))
+    assert found is not None
+    bars, points = found
+    assert bars.spec is not None
+    assert points.spec is not None
+    assert [(row["topic"], row["difference"], row["ahead"]) for row in rows_of(bars.spec)] == [
+        ("q4", 0.75, "second"), ("q2", 0.5, "second"), ("q3", 0.5, "second"), ("q1", 0.0, "neither"),
+        ("q5", -1.0, "first"),
+    ]  # fmt: skip
+    assert [(row["first"], row["second"]) for row in rows_of(points.spec)][:2] == [(0.25, 1.0), (0.5, 1.0)]
+    assert bars.sentence == (
+        "new minus old on each topic, from topic q4 (+0.750) to topic q5 (-1.000). Blue: new is better; orange: old is."
+    )
+    assert rows_of(points.spec, "cells") == []
+
+
+def many(topics: int = 1500) -> Workspace:
+    rng = np.random.default_rng(7)
+    qrels = {f"q{at:04}": {"d": 1} for at in range(topics)}
+
+    def run() -> dict[str, list[str]]:
+        places = rng.integers(0, 10, topics).tolist()
+        return {name: [f"x{at}" for at in range(place)] + ["d"] for name, place in zip(qrels, places, strict=True)}
+
+    return open_workspace(qrels, {"old": run(), "new": run()})
+
+
+def test_many_topics_are_drawn_by_a_few_bars_and_by_cells() -> None:
+    workspace = many()
+    two = two_runs(workspace, Asked(measure="RR"))
+    found = figures(workspace, two)
+    assert found is not None
+    bars, points = found
+    assert bars.spec is not None
+    assert points.spec is not None
+    rows = rows_of(bars.spec)
+    falling = [row["difference"] for row in rows]
+    assert len(rows) == BARS
+    assert falling == sorted(falling, reverse=True)
+    assert (falling[0], falling[-1]) == (np.nanmax(two.differences).round(6), np.nanmin(two.differences).round(6))
+    assert (rows[0]["left"], rows[-1]["right"]) == (0.0, 1500.0)
+    assert all(after["left"] < row["right"] for row, after in pairwise(rows)), "no light between"
+    assert sum(cell["count"] for cell in rows_of(points.spec, "cells")) == 1500
+    apart = sorted(np.abs(two.differences), reverse=True)[:APART]
+    assert sorted((abs(row["difference"]) for row in rows_of(points.spec)), reverse=True) == pytest.approx(apart)
+    assert "Of 1,500 topics, sorted, every 4th is drawn" in bars.sentence
+
+
+def test_charts_hold_to_their_language() -> None:
+    altair = pytest.importorskip("altair")
+    for workspace in (small(), many(1200)):
+        found = figures(workspace, two_runs(workspace, Asked(measure="RR")))
+        assert found is not None
+        for one in found:
+            assert one.spec is not None
+            altair.Chart.from_dict(one.spec, validate=True)
+
+
+def test_cells_count_every_point() -> None:
+    both = np.random.default_rng(0).random((2, 500))
+    found = charts.cells_of(both[0], both[1])
+    assert sum(cell["count"] for cell in found) == 500
+    assert all(math.isclose(cell["right"] - cell["left"], 1 / charts.CELLS, abs_tol=2e-4) for cell in found)
+
+
+def test_page_and_api_show_the_same(sample: Workspace) -> None:
+    found = asked(sample, second="rrf", measure="AP")
+    text = shown(sample, second="rrf", measure="AP")
+    assert found["verdict"]["sentence"] in text
+    for row in found["topics"]["rows"][:3]:
+        assert f"{row['query_id']} {row['query']} {row['first']:.4f} {row['second']:.4f}" in text
+    assert plain(found) == found

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+HERE = "/compare?first=bm25&second=rrf"
+
+
+def query_of(address: str) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(address).query)
+
+
+def drawn(shown: Any) -> Any:
+    shown.page.wait_for_selector("html[data-drawn]")
+    return shown.page
+
+
+def bars(page: Any) -> Any:
+    return page.locator("#chart-differences .mark-rect path")
+
+
+def points(page: Any) -> Any:
+    return page.locator("#chart-scores .mark-symbol path")
+
+
+def first_topics(page: Any, most: int = 3) -> list[str]:
+    return page.locator("table.topics tbody th").all_inner_texts()[:most]
+
+
+def test_what_is_seen(serve: Any, tab: Any, sample: Any) -> None:
+    shown = tab(serve(sample) + HERE)
+    page = drawn(shown)
+    assert (
+        page.locator(".verdict .said").inner_text().startswith("No difference between rrf and bm25 is shown in nDCG@10")
+    )
+    assert bars(page).count() == 48
+    assert points(page).count() == 48
+    assert page.locator(".verdict dd").nth(2).inner_text() == "+0.0017"
+    assert page.locator("table.topics tbody tr").count() == 48
+    assert first_topics(page) == ["t46", "t29", "t30"]
+    shown.accessible()
+    shown.fits()
+    shown.clean()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(375, "light"), (375, "dark"), (1280, "dark"), (2560, "light")])
+def test_on_any_screen(serve: Any, tab: Any, sample: Any, width: int, scheme: str) -> None:
+    shown = tab(f"{serve(sample)}{HERE}&by=relevant_band", width=width, color_scheme=scheme)
+    page = drawn(shown)
+    assert bars(page).count() == 48
+    room = page.locator("#chart-differences").evaluate("figure => figure.clientWidth")
+    assert page.locator("#chart-differences svg").evaluate("svg => svg.clientWidth") <= room
+    shown.accessible()
+    shown.fits()
+    shown.clean()
+
+
+@pytest.mark.parametrize(("chart", "topic"), [("differences", "t46"), ("scores", "t46")])
+def test_a_click_on_a_mark_opens_its_topic(serve: Any, tab: Any, sample: Any, chart: str, topic: str) -> None:
+    shown = tab(serve(sample) + HERE)
+    page = drawn(shown)
+    marks = bars(page) if chart == "differences" else points(page)
+    with page.expect_request(lambda request: "/topic?" in request.url) as asked:
+        marks.first.click(force=True)
+    found = query_of(asked.value.url)
+    assert found == {"id": [topic], "first": ["bm25"], "second": ["rrf"], "measure": ["nDCG@10"]}
+
+
+def test_a_bar_tells_its_query(serve: Any, tab: Any, sample: Any) -> None:
+    page = drawn(tab(serve(sample) + HERE))
+    bars(page).first.hover(force=True)
+    page.wait_for_selector("#vg-tooltip-element.visible")
+    told = page.locator("#vg-tooltip-element").inner_text()
+    assert "recursion too deep" in told
+    assert "+0.3587" in told
+
+
+def test_a_row_leads_to_its_topic(serve: Any, tab: Any, sample: Any) -> None:
+    page = drawn(tab(serve(sample) + HERE))
+    address = page.locator("table.topics tbody th a").first.get_attribute("href")
+    assert address.startswith("/topic?")
+    assert query_of(address) == {"id": ["t46"], "first": ["bm25"], "second": ["rrf"], "measure": ["nDCG@10"]}
+
+
+def test_sorting_filtering_and_searching_by_keyboard(serve: Any, tab: Any, sample: Any) -> None:
+    shown = tab(serve(sample) + HERE)
+    page = drawn(shown)
+    page.get_by_role("link", name="difference").focus()
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert first_topics(page) == ["t10", "t20", "t17"]
+    assert page.locator("table.topics th[aria-sort]").get_attribute("aria-sort") == "ascending"
+    page.get_by_role("link", name="rrf better").focus()
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.locator("table.topics tbody tr").count() == 18
+    assert page.locator(".kinds a[aria-current]").inner_text() == "rrf better 18"
+    page.locator("#q").focus()
+    page.keyboard.type("FILE")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert query_of(page.url)["sort"] == ["difference"]
+    rows = page.locator("table.topics tbody tr").all_inner_texts()
+    assert rows
+    assert all("file" in row for row in rows)
+    shown.clean()
+
+
+def test_choosing_by_keyboard(serve: Any, tab: Any, sample: Any) -> None:
+    shown = tab(serve(sample) + HERE)
+    page = drawn(shown)
+    page.get_by_label("Measure", exact=True).focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("AP")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert "is shown in AP" in page.locator(".verdict .said").inner_text()
+    with page.expect_navigation():
+        page.get_by_role("link", name="R@100").press("Enter")
+    assert page.get_by_label("Measure", exact=True).input_value() == "R@100"
+    with page.expect_navigation():
+        page.get_by_role("link", name="Swap").press("Enter")
+    found = query_of(page.url)
+    assert (found["first"], found["second"], found["measure"]) == (["rrf"], ["bm25"], ["R@100"])
+    shown.clean()
+
+
+def test_what_makes_no_sense_stays_in_its_field(serve: Any, tab: Any, sample: Any) -> None:
+    shown = tab(f"{serve(sample)}{HERE}&measure=nDGC@10")
+    page = shown.page
+    field = page.get_by_label("Measure", exact=True)
+    assert field.input_value() == "nDGC@10"
+    assert field.get_attribute("aria-invalid") == "true"
+    assert "nDGC" in page.locator("#wrong").inner_text()
+    shown.accessible()
+    shown.fits()
+
+
+def test_by_slice(serve: Any, tab: Any, sample: Any) -> None:
+    shown = tab(serve(sample) + HERE)
+    page = drawn(shown)
+    page.locator("#slices summary").click()
+    page.get_by_label("Attribute").select_option("relevant_band")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Compare by slice").press("Enter")
+    names = page.locator("#slices tbody th").all_inner_texts()
+    assert names[0] == "all topics"
+    assert "relevant_band=6-20" in names
+    with page.expect_navigation():
+        page.get_by_role("link", name="relevant_band=6-20").click()
+    assert query_of(page.url)["where"] == ["relevant_band == '6-20'"]
+    assert page.locator("table.topics tbody tr").count() == 23
+    shown.clean()
+
+
+def test_without_a_script_everything_but_the_charts_is_there(serve: Any, tab: Any, sample: Any) -> None:
+    shown = tab(serve(sample) + HERE, java_script_enabled=False)
+    page = shown.page
+    assert page.locator("table.topics tbody tr").count() == 48
+    page.get_by_role("link", name="rrf worse").click()
+    assert page.locator("table.topics tbody tr").count() == 20

@@ -1,0 +1,406 @@
+"""The evaluator as a person drives it. The numbers are classics of teaching material, or computed by hand beside."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+expect = pytest.importorskip("playwright.sync_api").expect
+
+Show = Any
+FIVE = "/evaluator?list=3,0,2,1,0&k=5&gain=exp2"
+SHIFTS = """new PerformanceObserver((all) => {
+  for (const one of all.getEntries()) window.shift = (window.shift ?? 0) + one.value;
+}).observe({ type: "layout-shift", buffered: true });"""
+
+
+@pytest.fixture
+def show(serve: Any, tab: Any, sample: Any) -> Show:
+    """Open the evaluator, wait until it can be used, and hold in the end that console and network were clean."""
+    opened = []
+
+    def opening(path: str = "/evaluator", **options: Any) -> Any:
+        shown = tab(f"{serve(sample)}{path}", **options)
+        shown.page.wait_for_selector("html[data-ready]")
+        opened.append(shown)
+        return shown.page
+
+    opening.tabs = opened  # type: ignore[attr-defined]
+    yield opening
+    for shown in opened:
+        shown.clean()
+        shown.fits()
+
+
+def grade(page: Any, rank: int, side: str = "list") -> Any:
+    """Give the grade that is chosen at a rank."""
+    return page.locator(f"#{side} .row").nth(rank - 1).locator("[role=radio][aria-checked=true]")
+
+
+def grades(page: Any, side: str = "list") -> str:
+    return "".join(page.locator(f"#{side} [role=radio][aria-checked=true]").all_inner_texts())
+
+
+def docs(page: Any, side: str = "list") -> list[str]:
+    return [one.input_value() for one in page.locator(f"#{side} .doc").all()]
+
+
+def says(page: Any, measure: str, text: str, column: str = "now") -> None:
+    """Hold what stands in a column of a measure, once it stands there."""
+    expect(page.locator(f'.measure[data-name="{measure}"] .{column}')).to_have_text(text)
+
+
+def test_grades_by_keys_and_an_exponential_gain(show: Show) -> None:
+    page = show("/evaluator?list=0,0,0,0,0")
+    grade(page, 1).focus()
+    for key in "3v0v2v1v0":
+        page.keyboard.press("ArrowDown" if key == "v" else key)
+    page.get_by_label("Gain").select_option("exp2")
+    page.get_by_label("Cutoff k").fill("5")
+    says(page, "DCG(gain=exp2)@5", "8.9307")
+    says(page, "IdealDCG(gain=exp2)@5", "9.3928")
+    says(page, "nDCG(gain=exp2)@5", "0.9508")
+    assert grades(page) == "30210"
+
+
+def test_average_precision_divides_by_all_relevant_documents(show: Show) -> None:
+    page = show("/evaluator?list=0,0,0,0,0")
+    for rank in (1, 3, 5):
+        page.get_by_role("radiogroup", name=f"Grade of d{rank}, rank {rank}").get_by_role("radio", name="1").click()
+    says(page, "AP", "0.7556")
+    page.get_by_label("Relevant in collection").fill("4")
+    says(page, "AP", "0.5667")
+    page.get_by_label("Relevant in collection").fill("2")
+    expect(page.locator("#problem")).to_contain_text("3 relevant documents are known")
+    says(page, "AP", "0.5667")
+    page.get_by_label("Relevant in collection").fill("")
+    says(page, "AP", "0.7556")
+    expect(page.locator("#problem")).to_be_hidden()
+    show.tabs[0].faults[:] = [one for one in show.tabs[0].faults if "400" not in one]
+
+
+def test_rows_are_added_by_keys_and_a_linear_gain(show: Show) -> None:
+    page = show("/evaluator?list=0")
+    grade(page, 1).focus()
+    for number in "7246143":
+        page.keyboard.press("+")
+        page.keyboard.press(number)
+    page.get_by_label("Cutoff k").fill("2")
+    says(page, "nDCG@2", "0.4095")
+    assert docs(page) == [f"d{rank}" for rank in range(1, 9)]
+
+
+def test_a_missing_document_counts_in_the_ideal(show: Show) -> None:
+    page = show()
+    grade(page, 5).focus()
+    for _ in range(3):
+        page.keyboard.press("Delete")
+    for key in ("4", "ArrowUp", "0"):
+        page.keyboard.press(key)
+    page.get_by_label("Missing grades").fill("4")
+    page.get_by_label("Gain").select_option("linear")
+    page.get_by_label("Cutoff k").fill("2")
+    assert grades(page) == "04"
+    says(page, "nDCG@2", "0.3869")
+
+
+def test_the_original_discount(show: Show) -> None:
+    page = show("/evaluator?list=3,2,3,0,0,1,2,2,3,0")
+    page.get_by_label("Discount").select_option("original")
+    says(page, "DCG(discount=original)@10", "9.6051")
+    says(page, "nDCG(discount=original)@10", "0.8825")
+
+
+def test_dragging_with_the_mouse_shows_what_moves(show: Show) -> None:
+    page = show(FIVE)
+    says(page, "nDCG(gain=exp2)@5", "", "moved")
+    first, third = (page.locator("#list .handle").nth(at).bounding_box() for at in (1, 2))
+    page.mouse.move(third["x"] + 8, third["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(first["x"] + 8, first["y"] + 20, steps=4)
+    says(page, "nDCG(gain=exp2)@5", "0.9926")  # while it is held
+    page.mouse.move(first["x"] + 8, first["y"] + 6, steps=4)
+    page.mouse.up()
+    assert docs(page) == ["d1", "d3", "d2", "d4", "d5"]
+    says(page, "nDCG(gain=exp2)@5", "0.9926")  # (7 + 3/log2(3) + 1/log2(5)) / 9.3928
+    says(page, "nDCG(gain=exp2)@5", "+0.0418", "moved")
+    says(page, "RR", "", "moved")
+    assert page.locator("#list .row .moved").all_inner_texts() == ["", "▲3", "▼2", "", ""]
+    expect(page.locator("#said")).to_have_text("d3 moved from rank 3 to rank 2.")
+    page.get_by_role("button", name="Undo").click()
+    says(page, "nDCG(gain=exp2)@5", "0.9508")
+    assert docs(page) == ["d1", "d2", "d3", "d4", "d5"]
+
+
+def test_escape_ends_a_drag(show: Show) -> None:
+    page = show(FIVE)
+    box = page.locator("#list .handle").first.bounding_box()
+    page.mouse.move(box["x"] + 8, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 8, box["y"] + 150, steps=6)
+    assert docs(page)[0] != "d1"
+    page.keyboard.press("Escape")
+    page.mouse.up()
+    assert docs(page) == ["d1", "d2", "d3", "d4", "d5"]
+    says(page, "nDCG(gain=exp2)@5", "0.9508")
+    expect(page.get_by_role("button", name="Undo")).to_be_disabled()
+
+
+def test_dragging_with_a_finger(show: Show) -> None:
+    page = show(FIVE, width=375, height=800, has_touch=True, is_mobile=True)
+    page.locator("#list").scroll_into_view_if_needed()
+    top, fifth = (page.locator("#list .handle").nth(at).bounding_box() for at in (0, 4))
+    x = top["x"] + 10
+    finger = page.context.new_cdp_session(page)
+    places = [fifth["y"] + 12 - step * (fifth["y"] - top["y"] + 6) / 8 for step in range(9)]
+    for kind, y in [("touchStart", places[0]), *[("touchMove", y) for y in places[1:]]]:
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    expect(page.locator("#said")).to_have_text("d5 moved from rank 5 to rank 1.")
+    assert docs(page) == ["d5", "d1", "d2", "d3", "d4"]
+    says(page, "RR", "0.5000")
+    says(page, "RR", "−0.5000", "moved")
+
+
+def test_moving_by_keys_keeps_the_focus_on_the_row(show: Show) -> None:
+    page = show(FIVE)
+    grade(page, 3).focus()
+    page.keyboard.press("Alt+ArrowUp")
+    page.keyboard.press("Alt+ArrowUp")
+    assert docs(page) == ["d3", "d1", "d2", "d4", "d5"]
+    assert page.evaluate("document.activeElement.parentElement.getAttribute('aria-label')") == "Grade of d3, rank 1"
+    says(page, "nDCG(gain=exp2)@5", "0.8354")  # (3 + 7/log2(3) + 1/log2(5)) / 9.3928
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("0")
+    assert grades(page) == "20010"
+
+
+def test_marks_and_numbers_of_any_kind(show: Show) -> None:
+    page = show(FIVE)
+    grade(page, 2).focus()
+    page.keyboard.press("u")
+    says(page, "Judged@5", "0.8000")
+    page.keyboard.press("0")
+    page.keyboard.press(".")
+    page.keyboard.type("5")
+    page.keyboard.press("Enter")
+    expect(grade(page, 2)).to_have_text("0.5")
+    assert page.evaluate("document.activeElement.textContent") == "0.5"
+    page.get_by_role("button", name="Another grade for d4, rank 4").click()
+    page.keyboard.type("12")
+    page.keyboard.press("Enter")
+    expect(grade(page, 4)).to_have_text("12")
+    says(page, "CG(gain=exp2)@5", "4105.4142")  # 7 + (sqrt(2) - 1) + 3 + 4095
+    page.keyboard.press("-")
+    expect(grade(page, 4)).to_have_text("–")
+
+
+def test_a_reload_keeps_everything(show: Show) -> None:
+    page = show(FIVE)
+    grade(page, 2).focus()
+    page.keyboard.press("2")
+    page.keyboard.press("Alt+ArrowDown")
+    name = page.get_by_label("Document at rank 1")
+    name.fill("a/b, c: ü")
+    name.press("Enter")
+    page.get_by_label("Cutoff k").fill("3")
+    says(page, "P@3", "1.0000")
+    page.locator('.measure[data-name="AP"] > summary').click()
+    page.get_by_label("Find a measure").fill("ap")
+    expect(page).to_have_url(re.compile(r"k=3.*filter=ap"))
+    values = page.locator(".measure .now").all_inner_texts()
+    asked = parse_qs(urlsplit(page.url).query)
+    assert asked["list"] == ["3:a%2Fb%2C%20c%3A%20%C3%BC,2:d3,2:d2,1,0"]
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert docs(page) == ["a/b, c: ü", "d3", "d2", "d4", "d5"]
+    assert page.locator(".measure .now").all_inner_texts() == values
+    assert page.get_by_label("Find a measure").input_value() == "ap"
+    assert page.locator(".measure[open]").get_attribute("data-name") == "AP"
+    expect(page.locator('.measure[data-name="nDCG(gain=exp2)@3"]')).to_be_hidden()
+
+
+def test_a_second_list_beside_the_first(show: Show) -> None:
+    page = show(FIVE)
+    page.get_by_role("button", name="Compare with a second list").click()
+    says(page, "nDCG(gain=exp2)@5", "0.0000", "difference")
+    grade(page, 3, "other").focus()
+    page.keyboard.press("Alt+ArrowUp")
+    says(page, "nDCG(gain=exp2)@5", "0.9926", "second")
+    says(page, "nDCG(gain=exp2)@5", "+0.0418", "difference")
+    assert page.locator("#list .row .there").all_inner_texts() == ["1", "3", "2", "4", "5"]
+    page.keyboard.press("0")  # a document has one grade: d3 is not relevant in either list
+    assert (grades(page), grades(page, "other")) == ("30010", "30010")
+    page.get_by_role("button", name="Remove the second list").click()
+    expect(page.locator("#second")).to_be_hidden()
+    expect(page.locator(".measures-head .difference")).to_be_hidden()
+    expect(page).to_have_url(re.compile(r"evaluator\?((?!other).)*$"))
+
+
+def test_pasting_a_list(show: Show) -> None:
+    page = show()
+    page.get_by_role("button", name="Paste a list").click()
+    page.get_by_role("textbox", name="The list").fill("alpha 2\nbeta many")
+    page.get_by_role("button", name="Take this list").click()
+    expect(page.locator("#paste-problem")).to_contain_text("many")
+    page.get_by_role("textbox", name="The list").fill("alpha 2\nbeta 0\ngamma 1")
+    page.get_by_role("button", name="Take this list").click()
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    assert (docs(page), grades(page)) == (["alpha", "beta", "gamma"], "201")
+    says(page, "AP", "0.8333")
+    show.tabs[0].faults[:] = [one for one in show.tabs[0].faults if "400" not in one]
+
+
+def test_opening_a_measure_shows_the_steps_and_they_stay_live(show: Show) -> None:
+    page = show(FIVE)
+    measure = page.locator('.measure[data-name="nDCG(gain=exp2)@5"]')
+    measure.locator("> summary").click()
+    expect(measure.locator(".lines li").last).to_have_text(
+        "nDCG(gain=exp2)@5 = DCG / IdealDCG = 8.9307 / 9.3928 = 0.9508"
+    )
+    assert measure.locator(".contributions tbody tr").all_inner_texts()[0].split() == [
+        "1",
+        "d1",
+        "0.7453",
+    ]  # 7 / 9.3928
+    assert measure.locator(".share rect").nth(0).get_attribute("width") == "100%"
+    grade(page, 3).focus()
+    page.keyboard.press("Alt+ArrowUp")
+    expect(measure.locator(".lines li").last).to_have_text(
+        "nDCG(gain=exp2)@5 = DCG / IdealDCG = 9.3235 / 9.3928 = 0.9926"
+    )
+    page.get_by_label("Cutoff k").fill("2")
+    expect(page.locator('.measure[data-name="nDCG(gain=exp2)@2"] .lines li').last).to_contain_text("= 1")
+    assert page.locator(".measure[open] .learn a").get_attribute("href") == "/learn/nDCG"
+
+
+def test_finding_a_measure(show: Show) -> None:
+    page = show(FIVE)
+    page.get_by_label("Find a measure").fill("ndcg @5")
+    expect(page.locator("#found")).to_contain_text("found")
+    names = [one.get_attribute("data-name") for one in page.locator(".measure:visible").all()]
+    assert "nDCG(gain=exp2)@5" in names
+    assert all("DCG" in name and "@5" in name for name in names)
+
+
+def test_the_newest_of_many_quick_changes_is_shown(show: Show) -> None:
+    page = show(FIVE)
+    grade(page, 1).focus()
+    for key in "0123012301":
+        page.keyboard.press(key)
+    says(page, "DCG(gain=exp2)@5", "2.9307")  # 1 + 3/2 + 1/log2(5)
+    expect(page).to_have_url(re.compile(r"list=1,0,2,1,0&"))
+
+
+def test_a_topic_of_a_run(show: Show, sample: Any) -> None:
+    page = show()
+    page.get_by_text("Other lists: examples").click()
+    page.locator("#load [name=run]").select_option("bm25")
+    page.locator("#load [name=topic]").fill(sample.query_ids[0])
+    page.get_by_role("button", name="Load").click()
+    page.wait_for_selector("html[data-ready]")
+    run = sample.rows("bm25").run(sample.query_ids[0])
+    assert len(docs(page)) == min(20, run.table.num_rows)
+    assert sample.query(sample.query_ids[0]) in page.locator(".source").inner_text()
+
+
+def test_hostile_names_stay_text(show: Show) -> None:
+    page = show(FIVE)
+    name = page.get_by_label("Document at rank 1")
+    name.fill("<img src=x onerror=alert(1)>")
+    name.press("Enter")
+    page.locator('.measure[data-name="AP"] > summary').click()
+    expect(page.locator(".contributions tbody tr").first).to_contain_text("<img src=x onerror=alert(1)>")
+    expect(page).to_have_url(re.compile("img"))
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert docs(page)[0] == "<img src=x onerror=alert(1)>"
+    assert page.locator("main img").count() == 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1280, "light"), (2560, "dark")])
+def test_it_is_accessible_and_fits(show: Show, width: int, scheme: str) -> None:
+    page = show(f"{FIVE}&other=0:d2,3:d1,2:d3,-:x", width=width, color_scheme=scheme)
+    grade(page, 3).focus()
+    page.keyboard.press("Alt+ArrowUp")
+    says(page, "nDCG(gain=exp2)@5", "+0.0418", "moved")
+    page.locator('.measure[data-name="AP"] > summary').click()
+    expect(page.locator(".measure[open] .lines li").last).to_contain_text("AP =")
+    page.wait_for_timeout(250)  # rows have glided to their places
+    show.tabs[0].accessible()
+
+
+def test_every_control_is_reached_by_tab_and_has_a_name(show: Show) -> None:
+    page = show(FIVE)
+    nameless, seen = [], set()
+    page.locator("#undo").evaluate("one => document.getElementById('reset').focus()")
+    for _ in range(45):
+        found = page.evaluate(
+            "(() => { const one = document.activeElement; return [one.id || one.className || one.tagName,"
+            " one.getAttribute('aria-label') || one.labels?.[0]?.textContent || one.textContent,"
+            " one.checkVisibility()]; })()"
+        )
+        seen.add(found[0])
+        if not found[1].strip() or not found[2]:
+            nameless.append(found)
+        page.keyboard.press("Tab")
+    assert nameless == []
+    assert {"paste", "compare", "copy", "handle", "more", "doc", "list-up", "relevant", "filter"} <= seen
+
+
+def test_the_first_paint_is_the_page(show: Show, browser: Any, serve: Any, sample: Any) -> None:
+    page = show(FIVE)
+    says(page, "RR", "", "moved")
+    values = page.locator(".measure > summary > span").all_text_contents()
+    tops = page.evaluate("[...document.querySelectorAll('.row, .group')].map((one) => one.getBoundingClientRect().top)")
+    context = browser.new_context(java_script_enabled=False, viewport=page.viewport_size)
+    plain = context.new_page()
+    plain.goto(f"{serve(sample)}{FIVE}")
+    assert plain.locator(".measure > summary > span").all_text_contents() == values
+    assert "Without JavaScript" in plain.locator("noscript, .plain").first.inner_text()
+    context.close()
+    page.add_init_script(SHIFTS)
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    page.wait_for_timeout(300)
+    assert (page.evaluate("window.shift") or 0) < 0.01
+    assert tops == page.evaluate(
+        "[...document.querySelectorAll('.row, .group')].map((one) => one.getBoundingClientRect().top)"
+    )
+
+
+def test_an_example_of_a_page_that_teaches(serve: Any, tab: Any, sample: Any) -> None:
+    shown = tab(f"{serve(sample)}/static/icon.svg")
+    page = shown.page
+    body = (
+        '<!DOCTYPE html><html lang="en"><title>x</title><link rel="icon" href="/static/icon.svg">'
+        '<link rel="stylesheet" href="/shared/look.css">'
+        '<link rel="stylesheet" href="/static/workbench.css"><link rel="stylesheet" href="/static/evaluator.css">'
+        '<script type="module" src="/static/evaluator/example.js"></script><main>'
+        '<div data-example data-measure="nDCG(gain=exp2)@5" data-list="3,0,2,1,0">before</div>'
+        '<div data-example data-measure="AP" data-list="1,0,1,0,1" data-missing="1">before</div></main></html>'
+    )
+    page.route("**/lesson", lambda route: route.fulfill(body=body, content_type="text/html"))
+    page.goto(f"{serve(sample)}/lesson")
+    first, second = page.locator("[data-example]").nth(0), page.locator("[data-example]").nth(1)
+    expect(first.locator(".score .value")).to_have_text("0.9508")
+    expect(second.locator(".score .value")).to_have_text("0.5667")
+    first.get_by_role("radio", name="3").nth(2).click()
+    expect(first.locator(".lines li").last).to_contain_text("= 0.9173")  # (7 + 7/2 + 1/log2(5)) / (7 + 7/log2(3) + 1/2)
+    first.get_by_role("button", name="Move up").click()
+    expect(first.locator(".score")).to_contain_text("was 0.9")
+    assert docs_of(first) == ["d1", "d3", "d2", "d4", "d5"]
+    assert (
+        first.get_by_role("link", name="Open in the evaluator")
+        .get_attribute("href")
+        .startswith("/evaluator?list=3%2C3%3Ad3")
+    )
+    shown.accessible()
+    shown.clean()
+
+
+def docs_of(place: Any) -> list[str]:
+    return [one.input_value() for one in place.locator(".doc").all()]

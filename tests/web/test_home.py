@@ -1,0 +1,144 @@
+"""The first page and its twin: what is open, in numbers by hand."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+from judged import evaluate
+from judged.errors import JudgedWarning
+from judged.web.answers import NAVIGATION
+from judged.web.api_page import described
+from judged.web.app import make_app
+from judged.web.home import QUESTIONS, what_is_open
+from judged.web.workspace import open_workspace
+
+QRELS = {"q1": {"d1": 2.0, "d2": 0.0, "d3": 0.0}, "q2": {"d3": 1.0}, "q3": {"d4": 1.0}}
+GOOD = {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d3": 1.0}, "q3": {"d9": 2.0, "d4": 1.0}}
+POOR = {"q1": {"d2": 2.0}, "q9": {"d1": 1.0}}
+
+
+def cells(text: str, run: str) -> list[str]:
+    """The numbers of a run's row."""
+    row = re.search(rf"<tr><th[^>]*><a[^>]*>{re.escape(run)}</a></th>(.*?)</tr>", text, re.DOTALL)[1]
+    return [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)]
+
+
+def test_facts_are_those_of_the_files():
+    runs, queries = {"good": GOOD, "poor": POOR}, {"q1": "tax", "q7": "x"}
+    told = what_is_open(open_workspace(QRELS, runs, title="mine", queries=queries))
+    assert (told.title, told.qrels.topics, told.qrels.judgments) == ("mine", 3, 5)
+    assert [(one.grade, one.judgments) for one in told.qrels.grades] == [(0.0, 2), (1.0, 2), (2.0, 1)]
+    good, poor = told.runs
+    assert (good.topics, good.missing, good.extra, good.documents) == (3, 0, 0, 5)
+    assert (poor.topics, poor.missing, poor.extra, poor.documents) == (1, 2, 1, 1)
+    assert good.value == pytest.approx((1 + 1 + 1 / np.log2(3)) / 3)
+    assert poor.value == 0.0
+    assert (told.queries, told.documents, told.attributes) == (1, 0, [])
+    assert told.best == ("good has the highest nDCG@10 of 2 runs: 0.8770 (95% interval 0.631 to 1.000), over 3 topics.")
+    assert any("poor: nothing returned for 2 of 3 topics" in text for text in told.warnings)
+
+
+def test_numbers_of_the_sample_are_those_of_evaluate(sample):
+    from judged.sample import qrels, runs
+
+    with pytest.warns(JudgedWarning):
+        scores = evaluate(qrels(), runs(), ["nDCG@10"])
+    text = TestClient(make_app(sample)).get("/").text
+    for one in scores.estimates():
+        row = cells(text, one.run)
+        assert row[0] == f"{one.value:.4f}"
+        assert row[1] == f"{one.ci[0]:.3f} to {one.ci[1]:.3f}"
+    best = max(scores.estimates(), key=lambda one: one.value)
+    assert f"{best.run} has the highest nDCG@10 of 8 runs: {best.value:.4f}" in text
+    assert cells(text, "bm25_title")[2:4] == ["47", "1"]
+
+
+def test_runs_that_are_equally_good_are_both_best():
+    told = what_is_open(open_workspace(QRELS, {"a": GOOD, "b": GOOD, "c": POOR}))
+    assert told.best.startswith("a and 1 other run have the highest nDCG@10 of 3 runs: 0.8770")
+
+
+def test_one_run_is_not_the_best():
+    assert what_is_open(open_workspace({"q1": {"d1": 1.0}}, {"a": {"q1": {"d1": 1.0}}})).best == (
+        "a has nDCG@10 1.0000, over 1 topic."
+    )
+
+
+def test_every_page_of_the_navigation_says_what_it_answers(sample):
+    assert set(QUESTIONS) == {path for path, _ in NAVIGATION}
+    text = TestClient(make_app(sample)).get("/").text
+    for path, name in NAVIGATION:
+        assert f'<dt><a href="{path}">{name}</a></dt><dd>{QUESTIONS[path]}</dd>' in text
+
+
+def test_hostile_names_are_texts():
+    bad = "<img src=x onerror=alert(1)>\"'&"
+    workspace = open_workspace({"q": {"d": 1.0}}, {bad: {"q": {"d": 1.0}}}, title=bad)
+    text = TestClient(make_app(workspace)).get("/").text
+    assert "<img" not in text
+    assert text.count("&lt;img src=x onerror=alert(1)&gt;") >= 3
+    assert "/evaluator?run=%3Cimg+src%3Dx+onerror" in text
+
+
+def test_the_twin_has_no_nan(sample):
+    workspace = open_workspace({"q": {"d": 0.0}}, {"a": {"q": {"d": 1.0}}})
+    told = TestClient(make_app(workspace)).get("/api/v1/open")
+    assert "NaN" not in told.text
+    assert TestClient(make_app(sample)).get("/api/v1/open").json()["qrels"]["judgments"] == 1613
+
+
+def taken(name: str, schema: dict[str, object], place: str = "query", **more: object) -> dict[str, object]:
+    return {"name": name, "in": place, "schema": schema, **more}
+
+
+BY = {"$ref": "#/components/schemas/By"}
+THING = {
+    "tags": ["things"],
+    "summary": "Give a thing",
+    "description": "All of it.\n\nNot shown.",
+    "parameters": [
+        taken("measure", {"type": "string"}, "path", required=True),
+        taken("run", {"type": "string", "maxLength": 9}, required=True),
+        taken("page", {"type": "integer", "minimum": 1, "maximum": 5, "default": 1}),
+        taken("by", BY, required=True),
+        taken("all", {"type": "boolean", "default": False}, description="All?"),
+    ],
+    "responses": {"200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Thing"}}}}},
+}
+ROWS = {"type": "array", "items": {"type": "number"}}
+DOCUMENT = {
+    "paths": {"/api/v1/thing/{measure}": {"get": THING}},
+    "components": {
+        "schemas": {
+            "By": {"enum": ["name", "score"]},
+            "Thing": {"title": "Thing", "type": "object", "properties": {"rows": ROWS, "of": BY}},
+        },
+    },
+}
+
+
+def test_a_route_is_described_in_words():
+    workspace = open_workspace({"q": {"d": 1.0}}, {"my run": {"q": {"d": 1.0}}})
+    (group,) = described(DOCUMENT, workspace)
+    (route,) = group.routes
+    assert (group.name, route.anchor) == ("Things", "get-api-v1-thing-measure")
+    assert (route.method, route.summary, route.meaning) == ("GET", "Give a thing", "All of it.")
+    assert route.example == "/api/v1/thing/AP?run=my+run&by=name"
+    assert [one.kind for one in route.parameters] == [
+        "string", "string, at most 9 characters", "integer, from 1, to 5", "name | score", "boolean",
+    ]  # fmt: skip
+    assert [one.default for one in route.parameters] == ["", "", "1", "", "false"]
+    assert [one.required for one in route.parameters] == [True, True, False, True, False]
+    assert route.parameters[4].meaning == "All?"
+    assert [(one.name, one.kind) for one in route.gives] == [("rows", "list of: number"), ("of", "name | score")]
+
+
+def test_a_route_that_changes_something_is_called_from_a_shell(sample):
+    text = TestClient(make_app(sample)).get("/api").text
+    command = "curl -F qrels=@qrels.txt -F runs=@bm25.run -F runs=@dense.run http://testserver/api/v1/open"
+    assert f"<pre>{command}</pre>" in text
+    assert "<pre>curl -X POST http://testserver/api/v1/open/sample</pre>" in text

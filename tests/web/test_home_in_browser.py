@@ -1,0 +1,111 @@
+"""The first page, the form that opens files, and the page of the API, as a person meets them."""
+
+from __future__ import annotations
+
+import pytest
+
+from browsing import served
+from judged.web.app import make_app
+from judged.web.opening.storing import Limits
+
+QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\n"
+RUN = "q1 Q0 d2 1 2.0 t\nq1 Q0 d1 2 1.0 t\nq2 Q0 d3 1 1.0 t\n"
+
+
+@pytest.fixture(scope="module")
+def address(sample):
+    """A workbench of its own: what is open is replaced."""
+    with served(make_app(sample, limits=Limits(file=2_000, total=3_000))) as found:
+        yield found
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, text in {"my.qrels": QRELS, "a.run": RUN, "b.run": RUN, "bad.run": RUN + "q1 Q0 d5 3 ten t\n"}.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "large.run").write_text(RUN * 100)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", ["/", "/open", "/api"])
+@pytest.mark.parametrize(("width", "scheme"), [(375, "light"), (1280, "dark"), (2560, "light")])
+def test_pages_fit_are_accessible_and_quiet(serve, sample, tab, page, width, scheme):
+    seen = tab(serve(sample) + page, width=width, color_scheme=scheme)
+    seen.fits()
+    seen.accessible()
+    seen.clean()
+
+
+def test_files_are_opened_and_the_sample_comes_back(address, tab, files):
+    seen = tab(f"{address}/open")
+    page = seen.page
+    page.set_input_files("#qrels", files / "my.qrels")
+    page.set_input_files("#runs", [files / "a.run", files / "b.run"])
+    page.get_by_role("button", name="Open", exact=True).click()
+    page.wait_for_url(f"{address}/")
+    assert page.inner_text("h1") == "my"
+    assert page.locator("tbody tr").count() == 2
+    assert page.locator("tbody tr").first.inner_text().split() == ["a", "0.8155", "0.631", "to", "1.000", "2", "–", "3"]
+    page.get_by_role("link", name="Open other files").click()
+    page.get_by_role("button", name="Open the sample").click()
+    page.wait_for_url(f"{address}/")
+    assert page.inner_text("h1").startswith("the sample")
+    seen.clean()
+
+
+def test_a_form_by_keyboard_and_without_scripts(address, browser, files):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/open")
+    page.set_input_files("#qrels", files / "my.qrels")
+    page.set_input_files("#runs", files / "bad.run")
+    page.focus("#documents")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#error")
+    said = page.inner_text("#error")
+    assert "bad.run:4" in said
+    assert "What was open is still open" in said
+    page.set_input_files("#qrels", files / "my.qrels")
+    page.get_by_role("button", name="Open", exact=True).press("Enter")
+    page.wait_for_url(f"{address}/")
+    assert "No run is open" in page.inner_text("main")
+    context.close()
+
+
+def test_what_is_too_large_is_said_before_it_is_sent(address, tab, files):
+    seen = tab(f"{address}/open")
+    page = seen.page
+    page.set_input_files("#runs", files / "large.run")
+    assert page.inner_text("#too-much") == "large.run has 1 MB; a file may have 1 MB."
+    assert page.get_by_role("button", name="Open", exact=True).is_disabled()
+    page.set_input_files("#runs", [])
+    assert page.locator("#too-much").is_hidden()
+    assert page.get_by_role("button", name="Open", exact=True).is_enabled()
+    seen.clean()
+
+
+def test_another_site_cannot_open_anything(address, browser):
+    """A page of another origin sends a form to the workbench: it is refused, whatever the page is."""
+    context = browser.new_context()
+    page = context.new_page()
+    before = page.goto(f"{address}/api/v1/open").text()
+    page.goto("about:blank")
+    page.set_content(f"<form method=post action='{address}/open/sample'><button>x</button></form>")
+    with page.expect_response(f"{address}/open/sample") as got:
+        page.click("button")
+    assert got.value.status == 403
+    assert page.goto(f"{address}/api/v1/open").text() == before
+    context.close()
+
+
+def test_an_example_of_the_api_works_when_it_is_clicked(serve, sample, tab):
+    seen = tab(f"{serve(sample)}/api")
+    page = seen.page
+    page.locator("#get-api-v1-open .example a").click()
+    assert '"judgments":1613' in page.content()
+    page.go_back()
+    page.locator("#get-api-v1-open summary").focus()
+    page.keyboard.press("Enter")
+    assert "warnings" in page.locator("#get-api-v1-open dl").inner_text()
+    seen.clean()

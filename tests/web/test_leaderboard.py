@@ -1,0 +1,543 @@
+"""The leaderboard: its numbers are those of `evaluate` and `compare`, and some are made by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from html import unescape
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+import judged
+from judged import sample as shipped
+from judged.slicing import slice_topics
+from judged.web.app import make_app
+from judged.web.leaderboard.asked import names_in
+from judged.web.leaderboard.board import CUTOFFS, MEASURES
+from judged.web.workspace import Workspace, open_workspace
+
+pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
+
+TOPICS = [f"q{at}" for at in range(1, 9)]
+QRELS = {topic: {"d": 1, "n": 0} for topic in TOPICS}
+RUNS = {
+    "bad": {topic: ["x", "d"] for topic in TOPICS},
+    "good": {topic: ["d"] for topic in TOPICS},
+    "twin": {topic: ["y", "d", "n"] for topic in TOPICS},
+    "part": {topic: ["d"] for topic in TOPICS[:6]},
+}
+KNOWN = {topic: {"kind": "law" if at < 3 else "news", "words": at} for at, topic in enumerate(TOPICS)}
+HOSTILE = ("<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", 'a" onmouseover="b & c=1#?', "none")
+
+
+def client_of(workspace: Workspace) -> TestClient:
+    return TestClient(make_app(workspace), base_url="http://127.0.0.1", raise_server_exceptions=True)
+
+
+@pytest.fixture(scope="module")
+def client(sample: Any) -> TestClient:
+    return client_of(sample)
+
+
+@pytest.fixture(scope="module")
+def small() -> TestClient:
+    return client_of(open_workspace(QRELS, RUNS, attributes=KNOWN, title="small"))
+
+
+def asked(client: TestClient, **query: Any) -> dict[str, Any]:
+    answer = client.get("/api/v1/leaderboard", params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def refused(client: TestClient, **query: Any) -> str:
+    answer = client.get("/api/v1/leaderboard", params=query)
+    assert answer.status_code == 400, answer.text
+    assert set(answer.json()) == {"problem", "fix"}
+    return f"{answer.json()['problem']}: {answer.json()['fix']}"
+
+
+def text_of(client: TestClient, status: int = 200, **query: Any) -> str:
+    """Give the words of the page."""
+    answer = client.get("/leaderboard", params=query)
+    assert answer.status_code == status
+    bare = re.sub(r"<script.*?</script>|<[^>]+>", " ", answer.text, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", unescape(bare))
+
+
+def rows_of(found: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
+    return {row["run"]: {cell["measure"]: cell for cell in row["cells"]} for row in found["rows"]}
+
+
+# --- numbers ----------------------------------------------------------------------------------------
+
+
+def test_by_hand(small: TestClient) -> None:
+    found = asked(small, measures="RR")
+    assert [row["run"] for row in found["rows"]] == ["good", "part", "bad", "twin"]
+    assert [row["cells"][0]["value"] for row in found["rows"]] == [1.0, 0.75, 0.5, 0.5]
+    assert [row["cells"][0]["best"] for row in found["rows"]] == [True, False, False, False]
+    assert (found["baseline"], found["sort"], found["p_name"]) == ("bad", "-RR", "adjusted p")
+    cells = rows_of(found)
+    good = cells["good"]["RR"]["against"]
+    # 2 of 2^8 ways to flip signs are as extreme; Holm multiplies the least of three p-values by 3
+    assert (good["difference"], good["p"]) == (0.5, 3 * 2 / 256)
+    assert (good["significant"], good["verdict"], good["topics"]) == (True, "better", 8)
+    assert cells["bad"]["RR"]["against"] is None
+    assert (cells["twin"]["RR"]["against"]["p"], cells["twin"]["RR"]["against"]["verdict"]) == (1.0, "")
+    # 8 topics with +0.5 six times and -0.5 twice: sums of at least 4 signs, 2 * (1 + 8 + 28) of 256, times 2 by Holm
+    assert cells["part"]["RR"]["against"]["p"] == pytest.approx(2 * 2 * 37 / 256)
+
+
+def test_judged_share_and_missing_topics_by_hand(small: TestClient) -> None:
+    rows = {row["run"]: row for row in asked(small, measures="RR")["rows"]}
+    expected = judged.evaluate(QRELS, RUNS, "Judged@10").aggregate()
+    assert {run: row["judged"] for run, row in rows.items()} == {
+        run: value["Judged@10"] for run, value in expected.items()
+    }
+    assert rows["good"]["judged"] == 1.0
+    assert (rows["good"]["low"], rows["bad"]["low"]) == (False, True)
+    assert {run: row["missing"] for run, row in rows.items()} == {"bad": 0, "good": 0, "twin": 0, "part": 2}
+    assert "nothing for 2 topics" in text_of(small, measures="RR")
+
+
+OPTIONS = [
+    {},
+    {"baseline": "rrf", "correction": "bonferroni"},
+    {"test": "t", "correction": "none", "measures": "AP,P@5"},
+    {"test": "tukey", "measures": "AP"},
+    {"test": "dunnett", "baseline": "tfidf", "measures": "AP"},
+    {"test": "wilcoxon", "measures": "AP", "correction": "bh"},
+    {"where": "query_class == 'how-to'", "measures": "AP,GMAP,NumRelRet"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_it_is_what_compare_says(client: TestClient, sample: Workspace, options: dict[str, str]) -> None:
+    names = options.get("measures", ",".join(MEASURES)).split(",")
+    baseline = options.get("baseline", "bm25")
+    scores = judged.evaluate(shipped.qrels(), shipped.runs(), names)
+    if "where" in options:
+        cut = slice_topics(sample.known(), "query_class", query_ids=scores.query_ids)
+        scores = scores.over_topics(cut.mask("query_class=how-to"))
+    how = {name: options[name] for name in ("test", "correction") if name in options}
+    comparison = judged.compare(scores, baseline=baseline, resamples=10_000, **how)  # type: ignore[arg-type]
+    found = asked(client, **options)
+    cells = rows_of(found)
+    for one in comparison.measures:
+        for run, estimate in zip(scores.run_names, one.estimates, strict=True):
+            cell = cells[run][one.name]
+            assert cell["value"] == estimate.value
+            assert cell["interval"] == (None if estimate.ci is None else list(estimate.ci))
+            pair = one.by_runs.get((baseline, run))
+            if pair is None:
+                assert cell["against"] is None
+                continue
+            against = cell["against"]
+            assert against["difference"] == pair.shown_difference
+            assert against["p"] == pair.found.decisive_p
+            assert against["interval"] == (None if pair.shown_interval is None else list(pair.shown_interval))
+            assert against["significant"] == pair.significant
+            better = {run: "better", baseline: "worse", None: ""}[pair.better]
+            assert against["verdict"] == better or (against["verdict"] == "unlike" and pair.significant)
+            assert against["sentence"] == pair.sentence
+    assert comparison.caption in found["sentence"]
+    assert set(comparison.warnings) <= set(found["warnings"])
+    assert [row["run"] for row in found["rows"]] == [scores.run_names[at] for at in comparison.order]
+
+
+def test_counts_are_shown_and_not_tested(small: TestClient) -> None:
+    found = asked(small, measures="NumRelRet,NumRet,NumQ")
+    assert [row["cells"][0]["value"] for row in found["rows"]] == [8, 8, 8, 6]
+    assert all(cell["against"] is None and cell["interval"] is None for row in found["rows"] for cell in row["cells"])
+    assert [one["untested"] for one in found["measures"]] == [
+        "NumRelRet is a sum over the topics: it is shown, and not tested",
+        "NumRet is a sum over the topics: it is shown, and not tested",
+        "NumQ is a count over the topics: it is shown, and not tested",
+    ]
+    assert found["sentence"].startswith("Nothing is tested; [95% interval")
+    assert " twin compare twin with bad · take twin as baseline · topics of twin 8 " in text_of(
+        small, measures="NumRelRet,NumRet"
+    )
+
+
+def test_a_geometric_mean_is_compared_by_a_ratio(client: TestClient) -> None:
+    cells = rows_of(asked(client, measures="GMAP"))
+    against = cells["tfidf"]["GMAP"]["against"]
+    assert against["is_ratio"]
+    assert against["difference"] == pytest.approx(cells["tfidf"]["GMAP"]["value"] / cells["bm25"]["GMAP"]["value"])
+    assert f"\N{MULTIPLICATION SIGN} {against['difference']:.3f} [{against['interval'][0]:.3f}, " in text_of(
+        client, measures="GMAP", show="difference"
+    )
+
+
+def test_where_neither_end_is_better_nothing_is_better(small: TestClient) -> None:
+    cells = rows_of(asked(small, measures="Judged@1"))  # all of good's first documents are judged, none of bad's
+    assert cells["good"]["Judged@1"]["value"] == 1
+    assert cells["bad"]["Judged@1"]["value"] == 0
+    assert cells["good"]["Judged@1"]["against"]["verdict"] == "higher"
+    assert (
+        rows_of(asked(small, measures="Judged@1", baseline="good"))["bad"]["Judged@1"]["against"]["verdict"] == "lower"
+    )
+    assert not cells["good"]["Judged@1"]["best"]
+
+
+def test_lower_is_better(small: TestClient) -> None:
+    name = "Fallout(n=100)@1"  # bad has one that is not relevant at the first rank, good has none
+    found = asked(small, measures=name)
+    assert found["sort"] == name
+    assert [row["run"] for row in found["rows"]] == ["good", "part", "bad", "twin"]
+    assert rows_of(found)["good"][name]["against"]["verdict"] == "better"
+    assert f"Lower is better: {name}." in text_of(small, measures=name)
+    assert f'<a href="?measures=Fallout%28n%3D100%29%401&amp;sort=-{"Fallout%28n%3D100%29%401"}"' in small.get(
+        "/leaderboard", params={"measures": name}
+    ).text.replace("\n", "")
+
+
+def test_belief_in_place_of_p(client: TestClient) -> None:
+    found = asked(client, measures="AP", test="bayes")
+    expected = judged.compare(shipped.qrels(), shipped.runs(), "AP", baseline="bm25", test="bayes")
+    assert found["p_name"] == "P(higher)"
+    pair = expected.pair("bm25", "tfidf")
+    assert pair.found.posterior is not None
+    assert rows_of(found)["tfidf"]["AP"]["against"]["p"] == pair.found.posterior.higher
+
+
+# --- what is chosen ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (["nDCG@10,AP"], ["nDCG@10", "AP"]),
+        (["AP", " ", "P@5"], ["AP", "P@5"]),
+        (["nDCG(gain={1:1,2:5},judged_only=true)@10; AP"], ["nDCG(gain={1:1,2:5},judged_only=true)@10", "AP"]),
+        (["P@5,10,AP"], ["P@5,10", "AP"]),
+        (["P@5", "10"], ["P@5", "10"]),
+        ([",,;"], []),
+        (["nDCG(gain="], ["nDCG(gain="]),
+        (["a)b}c"], ["a)b}c"]),
+    ],
+)
+def test_names_are_parted_by_commas(texts: list[str], names: list[str]) -> None:
+    assert names_in(texts) == names
+
+
+def test_measures_in_any_spelling_count_once(small: TestClient) -> None:
+    found = asked(small, measures=["ndcg_cut_10, AP", "map", "nDCG@10", "P@1,2"])
+    assert [one["name"] for one in found["measures"]] == ["nDCG@10", "AP", "P@1", "P@2"]
+    assert [one["family"] for one in found["measures"]] == ["nDCG", "AP", "P", "P"]
+
+
+def test_too_many_measures(small: TestClient) -> None:
+    assert len(asked(small, measures="P@1..24")["measures"]) == 24
+    assert "a table has at most 24 measures" in refused(small, measures="P@1..25")
+    assert "a long series" in refused(small, measures="P@1..1000000")
+
+
+def test_sorting(small: TestClient) -> None:
+    def order(sort: str) -> list[str]:
+        return [row["run"] for row in asked(small, measures="RR,R@1", sort=sort)["rows"]]
+
+    assert order("run") == ["bad", "good", "part", "twin"]
+    assert order("-run") == ["twin", "part", "good", "bad"]
+    assert order("RR") == ["bad", "twin", "part", "good"]
+    assert order("-R@1") == ["good", "part", "bad", "twin"]
+    assert order("-recall.1") == order("-R@1")
+    assert order("P@5") == order("") == ["good", "part", "bad", "twin"]  # a measure that is not in the table
+    judged_first = order("-judged")
+    assert judged_first[0] == "good"
+    assert judged_first[-1] == "bad"
+    assert "no column 'zz' to sort by: one of run, judged, RR, R@1" in refused(small, measures="RR,R@1", sort="zz")
+
+
+def test_a_run_without_a_number_is_last_either_way() -> None:
+    runs = {"some": {"q1": ["d"]}, "other": {"q1": ["x", "d"]}}
+    client = client_of(open_workspace({"q1": {"d": 1}, "q2": {"d": 1}}, runs))
+    for sort in ("RR", "-RR"):
+        found = asked(client, measures="RR", sort=sort)
+        values = [row["cells"][0]["value"] for row in found["rows"]]
+        assert values == sorted(values, reverse=sort.startswith("-"))
+
+
+def test_over_a_slice_by_hand(small: TestClient) -> None:
+    found = asked(small, measures="RR", where="kind == 'news'")
+    assert (found["topics"], found["all_topics"]) == (5, 8)
+    assert found["topics_sentence"] == "5 of 8 topics are left: kind == 'news'."
+    cells = rows_of(found)
+    assert cells["part"]["RR"]["value"] == 3 / 5
+    assert cells["part"]["RR"]["topics"] == 5
+    assert {row["run"]: row["missing"] for row in found["rows"]}["part"] == 2
+    assert cells["good"]["RR"]["against"]["p"] == 3 * 2 / 32
+    law = asked(small, measures="RR", where="kind == 'law'")
+    assert rows_of(law)["part"]["RR"]["value"] == 1.0
+    assert {row["run"]: row["missing"] for row in law["rows"]}["part"] == 0
+    one = asked(small, measures="RR", where="words == 0")
+    assert one["topics_sentence"] == "1 of 8 topics is left: words == 0."
+    assert rows_of(one)["good"]["RR"]["against"]["p"] is None  # one topic has no test
+
+
+def test_few_topics_are_warned_of(client: TestClient) -> None:
+    few = asked(client, where="query_class == 'explore'")
+    assert few["warnings"][0] == "8 topics are few: a mean of fewer than 10 is no finding"
+    assert few["warnings"][1].startswith("what is said below of judgments and runs is said of all topics")
+    assert not any("few" in one for one in asked(client, where="query_class == 'how-to'")["warnings"])
+
+
+def test_slices_that_can_be_chosen(client: TestClient, sample: Workspace) -> None:
+    page = client.get("/leaderboard", params={"where": "query_class == 'how-to'"}).text
+    cut = slice_topics(sample.known(), "query_class", query_ids=sample.query_ids)
+    for one, n in zip(cut.slices, cut.n.tolist(), strict=True):
+        chosen = " selected" if one.name == "query_class=how-to" else ""
+        value = one.expression.replace("'", "&#39;")
+        assert f'<option value="{value}"{chosen}>{one.name}: {n} topics</option>' in page
+    assert "18 of 48 topics are left: query_class == 'how-to'." in unescape(page)
+
+
+def test_the_baseline_is_the_first_run_or_the_chosen_one(small: TestClient) -> None:
+    assert asked(small, measures="RR")["baseline"] == "bad"
+    found = asked(small, measures="RR", baseline="good")
+    assert found["baseline"] == "good"
+    assert [row["run"] for row in found["rows"] if row["baseline"]] == ["good"]
+    assert rows_of(found)["bad"]["RR"]["against"]["verdict"] == "worse"
+    page = text_of(small, measures="RR", baseline="good")
+    assert "4 runs, each tested against good . All 8 topics count." in page
+    assert "3 tests against good by RR: n = 8 topics; paired randomisation test, all arrangements;" in page
+
+
+def test_what_is_wrong_stands_beside_its_field(client: TestClient) -> None:
+    answer = client.get(
+        "/leaderboard",
+        params={
+            "measures": "AP,nDCGG@10",
+            "baseline": "<b>",
+            "test": "q",
+            "correction": "z",
+            "curve": "AP11",
+            "sort": "?",
+        },
+    )
+    assert answer.status_code == 400
+    page = answer.text
+    assert '<input id="others" name="measures" list="known-measures" value="nDCGG@10"' in page  # as it was typed
+    for name, problem in (
+        ("measures", "there is no measure 'nDCGG'. Fix: did you mean nDCG"),
+        ("baseline", "no run '<b>' is open. Fix: one of bm25, "),
+        ("test", "no test 'q'. Fix: one of randomisation, "),
+        ("correction", "no correction 'z'. Fix: one of none, "),
+        ("sort", "no column '?' to sort by. Fix: one of run, judged, AP"),
+        ("curve", "AP11 takes no cutoff"),
+    ):
+        found = re.search(rf'<p class="problem" id="{name}-problem">(.*?)</p>', page)
+        assert found is not None, name
+        assert unescape(found[1]).startswith(problem)
+        if name not in {"sort", "curve"}:
+            assert page.count(f'aria-invalid="true" aria-describedby="{name}-problem"') == 1
+    assert "7 tests against bm25 by AP: " in unescape(page)  # the rest goes on as usual
+
+
+def test_a_condition_that_cannot_be_read_shows_nothing(client: TestClient) -> None:
+    page = text_of(client, 400, where="query_class = 'how-to'")
+    assert "\"query_class = 'how-to'\" is no expression. Fix: compare attributes" in page
+    assert "No topics to show" in page
+    assert "0.4240" not in page
+    assert "no topic satisfies" in refused(client, where="query_class == 'nothing'")
+    assert "no attribute 'colour'" in refused(client, where="colour == 1")
+
+
+def test_a_measure_that_cannot_be_scored_here(client: TestClient) -> None:
+    assert "AWRF" in refused(client, measures="AP,AWRF@10")  # it asks for facts about documents
+    page = client.get("/leaderboard", params={"measures": "AP,AWRF@10"}).text
+    assert 'list="known-measures" value="AWRF@10"' in page
+    assert "7 tests against bm25 by AP: " in page
+    alone = text_of(client, 400, measures="AWRF@10")
+    assert "Measures (1): NumRet" in alone
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"measures": "("}, {"measures": "nDCG@0"}, {"measures": "\x00"}, {"measures": "RBP(p=7)@3"},
+        {"where": "().__class__"}, {"where": "\x00"}, {"where": "(" * 900}, {"curve": "x" * 300}, {"sort": "-"},
+        {"curve": "nDCG@1..90000"}, {"curve": "P@0"}, {"baseline": "\ud83d"}, {"show": "nothing"},
+        {"test": "dunnett", "where": "words == 3"}, {"measures": "x" * 301}, {"where": "x" * 2001}, {"form": "pdf"},
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_nothing_makes_it_fail(small: TestClient, query: dict[str, str]) -> None:
+    for path in ("/leaderboard", "/api/v1/leaderboard", "/api/v1/leaderboard/table"):
+        pairs = {name: value.encode("utf-8", "surrogatepass") for name, value in query.items()}
+        answer = small.get(path, params=pairs)
+        assert answer.status_code in {200, 400, 422}, (path, answer.text)
+
+
+# --- one run, no run, many topics, many runs, hostile names -----------------------------------------
+
+
+def test_one_run_is_not_tested() -> None:
+    client = client_of(open_workspace(QRELS, {"only": RUNS["part"]}, attributes=KNOWN))
+    found = asked(client, measures="RR", curve="R")
+    assert found["baseline"] is None
+    assert found["sentence"] == (
+        "Nothing is tested: one run is open: there is nothing to test it against; 95% intervals over topics:"
+        " bootstrap, 2000 resamples, seed 0."
+    )
+    (row,) = found["rows"]
+    assert (row["baseline"], row["cells"][0]["value"], row["cells"][0]["against"]) == (False, 0.75, None)
+    low, high = judged.evaluate(QRELS, {"only": RUNS["part"]}, "RR").estimates()[0].ci or (0, 0)
+    assert row["cells"][0]["interval"] == [low, high]
+    page = text_of(client, measures="RR")
+    assert "1 run. All 8 topics count." in page
+    assert "as baseline" not in page
+    assert client.get("/api/v1/leaderboard/table?form=tests").status_code == 400
+    assert client.get("/api/v1/leaderboard/table?form=markdown&measures=P@1").text == (
+        f"| run | P@1 |\n| :-- | --: |\n| only | 0.7500 [{low:.3f}, {high:.3f}] |\n"  # P@1 is RR on every topic here
+    )
+
+
+def test_without_a_run_there_is_a_way_on() -> None:
+    client = client_of(open_workspace(QRELS, None))
+    found = asked(client, curve="nDCG", where="relevant == 1", baseline="x", sort="-AP")
+    assert (found["rows"], found["baseline"], found["sentence"], found["curve"]) == ([], None, "", None)
+    page = client.get("/leaderboard")
+    assert page.status_code == 200
+    assert "No run is open" in page.text
+    assert 'href="/open"' in page.text
+    assert client.get("/api/v1/leaderboard/table").json()["problem"] == "no run is open"
+
+
+def test_over_many_topics_it_takes_the_t_test() -> None:
+    random = np.random.default_rng(5)
+    topics = [f"q{at}" for at in range(2001)]
+    qrels = {topic: {"d": 1} for topic in topics}
+    lists = (["d"], ["x", "d"], ["x", "y", "d"])
+    runs = {name: {topic: lists[random.integers(3)] for topic in topics} for name in ("one", "two")}
+    client = client_of(open_workspace(qrels, runs, attributes={topic: {"at": at} for at, topic in enumerate(topics)}))
+    found = asked(client, measures="RR", curve="R")
+    expected = judged.compare(qrels, runs, "RR", baseline="one", test="t", ci="t")
+    assert (found["test"], found["sentence"]) == ("t", f"1 test against one by RR: {expected.caption}.")
+    assert "paired t-test" in found["sentence"]
+    assert "[95% interval: Student's t]" in found["sentence"]
+    assert rows_of(found)["two"]["RR"]["against"]["p"] == expected.pair("one", "two").found.p
+    assert found["warnings"][0].startswith("over more than 2,000 topics intervals are Student's t, and so is the test")
+    assert "(Student's t), as t intervals are there at once" in found["curve"]["sentence"]
+    chosen = asked(client, measures="RR", test="randomisation")
+    assert "paired randomisation test, 2000 resamples, seed 0" in chosen["sentence"]
+    fewer = asked(client, measures="RR", where="at < 2000")
+    assert fewer["test"] == "randomisation"
+    assert "10000 resamples" in fewer["sentence"]
+    assert not any("Student" in one for one in fewer["warnings"])
+
+
+def test_hostile_names_stay_texts() -> None:
+    runs = {name: RUNS["good" if at % 2 else "bad"] for at, name in enumerate(HOSTILE)}
+    client = client_of(
+        open_workspace(QRELS, runs, attributes={topic: {"<i>": f"<b>'{at % 2}"} for at, topic in enumerate(TOPICS)})
+    )
+    page = client.get("/leaderboard", params={"baseline": HOSTILE[1], "curve": "P", "show": "difference"})
+    assert page.status_code == 200
+    for part in ("<img", "<script>alert", "<b>'", 'onmouseover="b', "<i>"):
+        assert part not in page.text
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page.text
+    assert "second=a%22+onmouseover%3D%22b+%26+c%3D1%23%3F&amp;measure=nDCG%4010" in page.text
+    found = asked(client, baseline=HOSTILE[2])
+    assert found["baseline"] == HOSTILE[2]
+    assert {row["run"] for row in found["rows"]} == set(HOSTILE)
+    slice_now = asked(client, where='`<i>` == "<b>\'1"')
+    assert slice_now["topics"] == 4
+
+
+# --- curves -----------------------------------------------------------------------------------------
+
+
+def test_the_curve_is_that_of_the_engine(client: TestClient, sample: Workspace) -> None:
+    found = asked(client, curve="nDCG")["curve"]
+    cutoffs = [k for k in CUTOFFS if k <= 50]  # the sample has 50 documents a topic
+    expected = judged.curve(shipped.qrels(), shipped.runs(), "nDCG", cutoffs=cutoffs)
+    assert (found["name"], found["cutoffs"]) == ("nDCG@k", cutoffs)
+    by_run = {line["run"]: line for line in found["lines"]}
+    for at, run in enumerate(expected.run_names):
+        assert by_run[run]["mean"] == expected.mean[at].tolist()
+        assert by_run[run]["low"] == expected.low[at].tolist()
+        assert by_run[run]["high"] == expected.high[at].tolist()
+    assert found["sentence"].startswith("nDCG@k at 11 cutoffs from 1 to 50, mean over 48 topics, with 95% intervals")
+    top = max(by_run, key=lambda run: by_run[run]["mean"][-1])
+    assert f"At k = 50, {top} is highest with {by_run[top]['mean'][-1]:.4f}." in found["sentence"]
+    over = asked(client, curve="P", where="query_class == 'how-to'")["curve"]
+    cut = slice_topics(sample.known(), "query_class", query_ids=sample.query_ids).mask("query_class=how-to")
+    scores = judged.evaluate(shipped.qrels(), shipped.runs(), "P@5").over_topics(cut)
+    at = over["cutoffs"].index(5)
+    assert {line["run"]: line["mean"][at] for line in over["lines"]} == {
+        run: scores.value("P@5", run) for run in scores.run_names
+    }
+
+
+def test_a_curve_only_where_one_is_asked_for(client: TestClient) -> None:
+    assert asked(client)["curve"] is None
+    assert 'id="chart-curve"' not in client.get("/leaderboard").text
+    page = client.get("/leaderboard?curve=RBP(p%3D0.5)").text
+    assert 'id="chart-curve"' in page
+    assert '<option value="RBP(p=0.5)" selected>RBP(p=0.5)</option>' in page
+
+
+def test_of_many_runs_the_best_and_the_baseline_are_drawn() -> None:
+    qrels = {topic: {"d": 1} for topic in TOPICS}
+    runs = {f"run{at:02}": {topic: [*(f"x{n}" for n in range(at)), "d"] for topic in TOPICS} for at in range(12)}
+    client = client_of(open_workspace(qrels, runs))
+    found = asked(client, measures="RR", baseline="run11", curve="R")
+    assert [line["run"] for line in found["curve"]["lines"]] == [*(f"run{at:02}" for at in range(7)), "run11"]
+    assert found["curve"]["sentence"].endswith("8 of 12 runs are drawn: the baseline, and the best by RR.")
+    assert found["curve"]["lines"][1]["mean"][:3] == [0, 1, 1]
+
+
+# --- what can be taken along ------------------------------------------------------------------------
+
+
+def test_tables_are_those_of_the_comparison(client: TestClient) -> None:
+    query = {"measures": "AP,P@5", "baseline": "rrf", "correction": "bonferroni"}
+    scores = judged.evaluate(shipped.qrels(), shipped.runs(), ["AP", "P@5"])
+    expected = judged.compare(scores, baseline="rrf", correction="bonferroni", resamples=10_000)
+    for form, text, kind in (
+        ("tests", expected.csv(), "text/csv"),
+        ("latex", expected.latex(), "text/plain"),
+        ("markdown", expected.markdown(), "text/markdown"),
+    ):
+        answer = client.get("/api/v1/leaderboard/table", params={**query, "form": form})
+        assert answer.text == f"{text}\n"
+        assert answer.headers["content-type"] == f"{kind}; charset=utf-8"
+        assert answer.headers["content-disposition"].startswith("attachment; filename=")
+    rows = list(csv.DictReader(io.StringIO(client.get("/api/v1/leaderboard/table", params=query).text)))
+    assert [(row["run"], row["measure"]) for row in rows] == [
+        (run, name) for run in scores.run_names for name in ("AP", "P@5")
+    ]
+    for row, one in zip(rows, scores.estimates(), strict=True):
+        assert float(row["value"]) == one.value
+        assert (float(row["ci_low"]), float(row["ci_high"])) == one.ci
+    assert client.get("/api/v1/leaderboard/table?form=pdf").status_code == 422
+
+
+def test_the_address_keeps_the_choice(client: TestClient) -> None:
+    page = client.get(
+        "/leaderboard",
+        params={"measures": ["AP", "P@5,10"], "baseline": "rrf", "where": "words > 7", "show": "difference"},
+    ).text
+    state = "measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7&amp;show=difference"
+    assert f'href="/api/v1/leaderboard?{state}"' in page
+    assert f'href="/api/v1/leaderboard/table?{state}&amp;form=latex"' in page
+    assert f'<a href="?{state}&amp;sort=-P%4010">P@10' in page
+    assert 'href="?measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7">Hide differences</a>' in page
+    assert 'href="/compare?first=rrf&amp;second=bm25&amp;measure=AP&amp;where=words+%3E+7"' in page
+    assert 'href="/topics?measure=AP&amp;runs=rrf&amp;runs=bm25&amp;where=words+%3E+7"' in page
+    assert 'href="/learn/P"' in page
+
+
+def test_json_has_no_nan(small: TestClient) -> None:
+    text = small.get("/api/v1/leaderboard", params={"measures": "RR,NumRet", "where": "words == 0", "curve": "P"}).text
+    assert "NaN" not in text
+    assert "Infinity" not in text
+    assert not math.isnan(asked(small, measures="RR")["rows"][0]["judged"])

@@ -1,0 +1,518 @@
+"""The pages to learn from: each number on them is that of the public functions, each formula is MathML."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+import judged
+from judged.advice import RULES, advise
+from judged.advice.tasks import TASKS
+from judged.measures import REGISTRY, parse
+from judged.measures.pages import definition, families
+from judged.web.app import make_app
+from judged.web.learning import catalogue
+from judged.web.learning.choosing import on_described
+from judged.web.learning.described import FACTS, QUESTIONS, Asked, described
+from judged.web.learning.examples import example_of
+from judged.web.learning.lessons import LESSONS
+from judged.web.learning.mathml import FormulaError, formula, formulas
+from judged.web.learning.measure import measure_page
+from judged.web.learning.prose import blocks, prose
+from judged.web.learning.teaching import taught
+from judged.web.workspace import open_workspace
+
+NAMES = sorted(name for name in REGISTRY if REGISTRY[name].cls.__module__.startswith("judged."))
+
+
+@pytest.fixture(scope="module")
+def client(sample):
+    from fastapi.testclient import TestClient
+
+    return TestClient(make_app(sample), follow_redirects=False)
+
+
+def text_of(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+
+# formulas
+
+
+def parsed(made: str) -> ET.Element:
+    return ET.fromstring(made.replace("&#x2061;", "\u2061"))  # noqa: S314  made by ourselves
+
+
+def rendered(latex: str) -> str:
+    """The words of a formula, read from left to right."""
+    tree = parsed(formula(latex))
+    return " ".join("".join(tree.itertext()).replace("\u2061", " ").split())
+
+
+def test_a_fraction_has_two_parts_and_a_measure_is_one_upright_word():
+    made = formula(r"\mathrm{P}@k = \frac{1}{\mathrm{nDCG}}")
+    assert made == (
+        '<math><mi mathvariant="normal">P</mi><mo lspace="0" rspace="0">@</mo><mi>k</mi><mo>=</mo>'
+        "<mfrac><mn>1</mn><mi>nDCG</mi></mfrac></math>"
+    )
+
+
+def test_scripts_bind_to_what_stands_before_them():
+    assert formula("g^*_i") == "<math><msubsup><mi>g</mi><mi>i</mi><mo>\u2217</mo></msubsup></math>"
+    assert formula("p^{r-1}") == ("<math><msup><mi>p</mi><mrow><mi>r</mi><mo>−</mo><mn>1</mn></mrow></msup></math>")
+    assert formula(r"\sum_{d=1}^{9} d") == (
+        "<math><munderover><mo>∑</mo><mrow><mi>d</mi><mo>=</mo><mn>1</mn></mrow><mn>9</mn></munderover>"
+        "<mi>d</mi></math>"
+    )
+
+
+def test_spaces_in_texts_stay():
+    assert "documents\u00a0at\u00a0rank" in formula(r"\text{documents at rank} \le k")
+    assert rendered(r"\mathrm{ERR\text{-}IA}@k") == "ERR-IA@k"
+    assert "<mo>&lt;</mo>" in formula("j < i")
+
+
+def test_brackets_grow_only_where_they_are_told_to():
+    assert formula(r"\left(a\right)").count('stretchy="true"') == 2
+    assert formula("(a)").count('stretchy="false"') == 2
+
+
+@pytest.mark.parametrize(
+    "latex", [r"\sqrt{2}", "a & b", r"\left(a", "{a", "a}", r"\mathrm{\alpha}", r"\left| a \right|"]
+)
+def test_what_is_not_known_is_refused(latex):
+    with pytest.raises(FormulaError):
+        formula(latex)
+
+
+def test_formulas_side_by_side_become_two():
+    assert [len(formulas(latex)) for latex in ("a = 1, \\quad b = 2", "a = 1 \\quad (i < k), \\qquad b = 2", "a")] == [
+        2,
+        2,
+        1,
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_formula_of_the_registry_becomes_mathml(name):
+    """A construct that the converter does not know leaves the formula empty: add it to mathml.py."""
+    for block in blocks(definition(REGISTRY[name])):
+        if block.kind == "formula":
+            assert block.formulas, block.text
+            for one in block.formulas:
+                tree = parsed(one)
+                assert tree.tag == "math"
+                assert "\\" not in one
+                assert " style=" not in one
+        else:
+            assert not re.search(r"[\\$`]", text_of(prose(block.text)))
+
+
+def test_letters_and_numbers_of_a_formula_all_arrive():
+    """Whatever is not a command stands in the result, in its order."""
+    for name in NAMES:
+        for block in blocks(definition(REGISTRY[name])):
+            if block.kind == "formula":
+                said = re.sub(
+                    r"[^A-Za-z0-9]",
+                    "",
+                    re.sub(r"\\(?!text|mathrm|log|ln|exp|min|max)[A-Za-z]+|\\(text|mathrm)|\\", "", block.text),
+                )
+                shown = re.sub(
+                    r"[^A-Za-z0-9]",
+                    "",
+                    "".join("".join(parsed(one).itertext()) for one in block.formulas),
+                )
+                assert sorted(shown) == sorted(said), name
+
+
+# a measure's page
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_measure_has_a_page_with_its_value(client, name):
+    answer = client.get(f"/learn/{name}")
+    assert answer.status_code == 200
+    entry, shown = REGISTRY[name], text_of(answer.text)
+    made = example_of(entry)
+    assert made is not None
+    assert f"{made.measure} {made.value:.4f}" in shown
+    for said in (entry.use, entry.misleads, entry.cite):
+        assert text_of(str(prose(said))) in shown
+    for parameter in entry.all_parameters:
+        assert f"<code>{parameter.name}</code>" in answer.text
+    assert ' style="' not in answer.text
+    math = definition(entry).count("$$") // 2
+    assert answer.text.count('<math display="block">') >= math
+    assert "\\" not in "".join(re.findall(r"<math.*?</math>", answer.text, re.DOTALL))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_example_is_the_public_value(name):
+    made = example_of(REGISTRY[name])
+    if made.typed:
+        grades = [None if one == "-" else float(one) for one in made.typed.split(",")]
+        missing = [float(one) for one in made.missing.split(",")] if made.missing else []
+        assert made.value == parse(made.measure).of_list(grades, missing=missing)
+    last = made.sheets[-1].lines[-1]
+    assert last.name == made.measure
+    assert float(last.equals[-1]) == pytest.approx(made.value, abs=5e-5)
+
+
+def test_every_list_that_can_be_edited_is_one_that_the_evaluator_knows(client):
+    """It answers for the measures that it lists, in the forms in which it lists them."""
+    editable = [made for name in NAMES if not (made := example_of(REGISTRY[name])).fixed]
+    assert len(editable) == len(NAMES) - 21
+    for made in [*editable, *(taught(lesson.key).example for lesson in LESSONS)]:
+        gain = "exp2" if "exp2" in made.measure else "linear"
+        asked = {"list": made.typed, "missing": made.missing, "measure": made.measure, "k": 5, "gain": gain}
+        answer = client.get("/api/v1/evaluator/measure", params=asked)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["lists"][0]["value"] == made.value
+
+
+def test_known_examples():
+    values = {name: measure_page(REGISTRY[name]).example.value for name in ("AP", "P", "R", "RR", "Success")}
+    assert values == {"AP": pytest.approx((1 + 2 / 3 + 3 / 5) / 4), "P": 0.6, "R": 0.75, "RR": 0.5, "Success": 1.0}
+
+
+def test_measures_that_grades_are_too_little_for_say_so_and_are_worked_out_all_the_same(client):
+    shown = client.get("/learn/AlphanDCG").text
+    assert "data-example" not in shown
+    assert "needs judgments by subtopic" in shown
+    value = judged.AlphanDCG(cutoff=5).of_list([(1, 0), (0, 0), (1, 1)])
+    assert f"<b>{value:.4f}</b>" in shown
+    facts = client.get("/learn/TBG").text
+    assert "length 600" in facts
+    value = judged.TBG().of_list([1, 0, 1], facts={"length": [600, 300, 900]})
+    assert f"<b>{value:.4f}</b>" in facts
+
+
+def test_other_tools_numbers_are_those_of_compare_tools():
+    page = measure_page(REGISTRY["nDCG"])
+    by_tool = {one.tool: one for one in page.elsewhere}
+    ours = judged.nDCG(cutoff=5)
+    assert page.example.value == ours.of_list([3, 0, 2, 1, 0], missing=[2])
+    assert by_tool["gdeval"].score == pytest.approx(ours.replace(gain="exp2").of_list([3, 0, 2, 1, 0], missing=[2]))
+    assert by_tool["scikit-learn"].score == pytest.approx(ours.of_list([3, 0, 2, 1, 0]))
+    assert {tool: one.differs for tool, one in by_tool.items()} == {
+        "trec_eval-10": False, "trec_eval-9": False, "pytrec_eval": False, "gdeval": True, "beir": False, "ranx": False,
+        "ir_measures": False, "trectools": False, "scikit-learn": True, "torchmetrics": True, "cwl_eval": True,
+    }  # fmt: skip
+
+
+def test_related_measures_go_both_ways():
+    related = {
+        name: [one.name for one in measure_page(REGISTRY[name]).related] for name in ("RBP", "GMAP", "AP", "Fallout")
+    }
+    assert related["RBP"][0] == "RBPResidual"
+    assert "AP" in related["GMAP"]
+    assert "GMAP" in related["AP"]
+    assert related["Fallout"] == []  # "Unjudged documents count as not relevant" speaks of no measure
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("MAP", "AP"), ("map", "AP"), ("ap", "AP"), ("ndcg", "nDCG"), ("nDCG@10", "nDCG"), ("ndcg_cut_10", "nDCG"),
+        ("mrr", "RR"), ("RBP(p=0.8)@10", "RBP"), ("alpha-nDCG@20", "AlphanDCG"), ("precision", "P"),
+    ],
+)  # fmt: skip
+def test_other_names_lead_to_the_page(client, asked, found):
+    answer = client.get(f"/learn/{asked}")
+    assert (answer.status_code, answer.headers["location"]) == (307, f"/learn/{found}")
+    twin = client.get(f"/api/v1/measures/{asked}")
+    assert (twin.status_code, twin.json()["name"]) == (200, found)
+
+
+@pytest.mark.parametrize("name", ["nDGC", "Prefshare2", "<script>alert(1)</script>", "%00", "a" * 100, "(((("])
+def test_unknown_names_are_problems_with_what_is_near(client, name):
+    for path in ("/learn", "/api/v1/measures"):
+        answer = client.get(f"{path}/{name}")
+        assert answer.status_code == 404
+    assert "<script>alert" not in client.get(f"/learn/{name}").text
+    if name == "nDGC":
+        assert "nDCG" in client.get("/learn/nDGC").text
+        assert "nDCG" in client.get("/api/v1/measures/nDGC").json()["fix"]
+
+
+def test_names_may_not_be_endless(client):
+    assert client.get("/learn/" + "a" * 101).status_code == 422
+
+
+def test_the_twin_of_a_page_has_its_numbers(client):
+    data = client.get("/api/v1/measures/AP").json()
+    assert (data["title"], data["use"]) == ("AP, AP@k", REGISTRY["AP"].use)
+    assert data["example"]["value"] == pytest.approx(0.5666666666666667)
+    assert data["definition"][0]["kind"] == "formula"
+    assert [one["name"] for one in data["settings"]] == ["cutoff", "rel", "norm", "judged_only", "undefined"]
+
+
+# the catalogue
+
+
+def named(**asked) -> list[str]:
+    return [one.name for family in catalogue.catalogue(catalogue.Asked(**asked)).families for one in family.measures]
+
+
+@pytest.mark.parametrize(
+    ("q", "best"),
+    [
+        ("ndcg_cut_10", "nDCG"), ("mrr@10", "RR"), ("recip_rank", "RR"), ("R_cap@10", "RelP"),
+        ("hit_rate@5", "Success"),
+        ("get_ndcg(depth=10)", "nDCG"), ("retrieval_normalized_dcg", "nDCG"), ("err@20", "ERR"), ("MAP", "AP"),
+        ("NDCG@10", "nDCG"), ("top_k_accuracy@5", "Success"), ("11pt_avg", "AP11"), ("rbp.95", "RBP"), ("P_10", "P"),
+    ],
+)  # fmt: skip
+def test_names_of_other_tools_are_found(q, best):
+    found = catalogue.catalogue(catalogue.Asked(q=q))
+    assert found.best is not None
+    assert found.best.name == best
+    assert best in named(q=q)
+
+
+def test_words_of_the_sentences_are_found():
+    assert named(q="persistence") == ["RBP", "NERR10"]
+    assert "RR" in named(q="first relevant")
+    assert "RR" not in named(q="elevant first")  # words begin where words begin
+    assert named(q="xyzzy") == []
+
+
+def test_filters_go_by_the_declared_properties():
+    entries = [REGISTRY[name] for name in NAMES]
+    assert set(named(grades="graded")) & set(NAMES) == {one.name for one in entries if one.properties.graded}
+    assert set(named(order="set")) & set(NAMES) == {one.name for one in entries if not one.properties.needs_ranking}
+    tail = {one.name for one in entries if one.properties.ignores_unjudged_tail}
+    assert set(named(unjudged="ignored")) & set(NAMES) == tail
+    assert set(named(grades="graded", order="set")) & set(NAMES) == {"IdealDCG"}
+    assert set(named(needs="more")) >= {"TBG", "AlphanDCG", "APjg", "PrefShare"}
+
+
+def test_everything_is_listed_once_and_each_family_says_what_it_is():
+    shown = [name for name in named() if name in NAMES]
+    assert sorted(shown) == NAMES
+    ours = {REGISTRY[name].family for name in NAMES}
+    assert ours == set(catalogue.ABOUT_FAMILIES)
+    assert list(families())[: len(ours)] == list(catalogue.ABOUT_FAMILIES)
+
+
+def test_the_page_of_what_was_found(client):
+    shown = client.get("/learn?q=mrr%4010")
+    assert 'mrr@10</b> is <a href="/learn/RR">RR</a> here' in shown.text
+    assert "Start here" not in shown.text
+    assert "Nothing is called so" in client.get("/learn?q=xyzzy").text
+    hostile = client.get('/learn?q="><script>alert(1)</script>').text
+    assert "<script>alert" not in hostile
+    assert client.get("/learn?grades=many").status_code == 422
+    assert client.get("/learn?q=" + "a" * 201).status_code == 422
+    twin = client.get("/api/v1/measures?q=mrr%4010").json()
+    assert (twin["best"]["name"], twin["found"]) == ("RR", 1)
+
+
+# lessons
+
+
+@pytest.mark.parametrize("key", [lesson.key for lesson in LESSONS])
+def test_every_lesson_has_a_page_and_its_numbers(client, key):
+    answer = client.get(f"/learn/lessons/{key}")
+    assert answer.status_code == 200
+    data, shown = taught(key), text_of(answer.text)
+    assert f"{data.example.measure} {data.example.value:.4f}" in shown
+    for one in data.moved:
+        assert f"{one.measure} {one.before:.3f} {one.after:.3f} {'yes' if one.moves else 'no'}" in shown
+    assert any(one.moves for one in data.moved)
+    assert any(not one.moves for one in data.moved) or key in {"ties", "unjudged"}
+    assert "{" not in text_of("".join(re.findall(r"<p.*?</p>", answer.text, re.DOTALL)))
+    assert client.get(f"/api/v1/lessons/{key}").json()["title"] == data.title
+
+
+def test_numbers_are_not_typed():
+    """A number with decimals in a lesson's text comes from a computation, or is a parameter of a name."""
+    for lesson in LESSONS:
+        texts = [
+            *lesson.text,
+            lesson.change.answer,
+            *(text for one in lesson.errors for text in (one.wrong, one.right)),
+        ]
+        for text in texts:
+            bare = re.sub(r"`[^`]*`|\{[^}]*\}|p = 0\.\d+", "", text)
+            assert not re.search(r"\d\.\d", bare), bare
+        used = {name for text in texts for name in re.findall(r"\{(\w+):", text)}
+        assert used == set(lesson.numbers), lesson.key
+
+
+def test_the_known_errors_have_the_right_numbers():
+    """Those of common teaching material, by hand."""
+    rank = " ".join(one.wrong + one.right for one in taught("rank-matters").errors)
+    assert "0.756" in rank
+    assert "It is 0.567" in rank  # (1 + 2/3 + 3/5) / 4
+    gain = [(one.wrong, one.right) for one in taught("gain-and-discount").errors]
+    assert "1.00" in gain[0][0]
+    assert "It is 0.969: the DCG is 10.484 and that of the ideal order 10.823" in gain[0][1]
+    assert "is 9.61 and nDCG 0.88; with log2(rank + 1), `DCG@10` is 8.32" in gain[2][1]
+    assert "`R@5` is 0.75" in taught("precision-and-recall").errors[0].right
+
+
+def test_what_is_surprising_is_true():
+    moved = {one.measure: (round(one.before, 4), round(one.after, 4)) for one in taught("rank-matters").moved}
+    assert moved["AP"] == (0.5667, 0.4417)  # (1/2 + 2/3 + 3/5) / 4
+    assert moved["P@5"] == (0.6, 0.6)
+    assert moved["RR"] == (1.0, 0.5)
+    original = {one.measure: one.moves for one in taught("gain-and-discount").moved}
+    assert original["DCG(discount=original)@5"] is False
+    assert original["DCG@5"] is True
+    readers = {one.measure: one.after - one.before for one in taught("user-models").moved}
+    assert readers["RBP(p=0.5)"] < 0 < readers["RBP(p=0.95)"]
+    assert readers["P@10"] == 0
+    assert "0.761, 0.206 and 0.182" in taught("means-and-luck").text[0]
+    assert "is 0.383" in taught("means-and-luck").text[0]
+    assert "0.00, 0.25, 0.25, 0.50, 0.75, 0.75, 1.00, 1.00" in taught("precision-and-recall").text[0]
+    assert "precision of 0.9 and a recall of 0.1, F1 is 0.18" in taught("precision-and-recall").text[1]
+    assert "from 0.333 to 1. Over all orders it is 0.611" in taught("ties").text[1]  # (1 + 1/2 + 1/3) / 3
+
+
+def test_lessons_lead_from_one_to_the_next(client):
+    key, seen = LESSONS[0].key, []
+    while True:
+        seen.append(key)
+        onward = re.search(r'rel="next" href="/learn/lessons/([a-z-]+)"', client.get(f"/learn/lessons/{key}").text)
+        if onward is None:
+            break
+        key = onward[1]
+    assert seen == [lesson.key for lesson in LESSONS]
+    assert [one["key"] for one in client.get("/api/v1/lessons").json()] == seen
+    assert client.get("/learn/lessons/nothing").status_code == 404
+    assert client.get("/api/v1/lessons/nothing").status_code == 404
+    assert client.get("/learn/lessons").headers["location"] == "/learn#start"
+
+
+def test_every_link_of_the_pages_leads_somewhere(client):
+    paths = [
+        "/learn",
+        "/choose",
+        *(f"/learn/lessons/{lesson.key}" for lesson in LESSONS),
+        *(f"/learn/{name}" for name in NAMES),
+    ]
+    links = {
+        link for path in paths for link in re.findall(r'href="(/learn[^"#?]*|/choose[^"#?]*)', client.get(path).text)
+    }
+    assert len(links) > len(NAMES) + len(LESSONS)
+    assert [link for link in links if client.get(link).status_code != 200] == []
+
+
+# the chooser
+
+
+@pytest.mark.parametrize("task", ["", *TASKS])
+def test_the_advice_on_what_is_open_is_that_of_advise(client, sample, task):
+    expected = advise(sample.qrels, [one.run for one in sample.lists.values()], task or None)
+    data = client.get("/api/v1/advice", params={"task": task}).json()
+    assert [one["name"] for one in data["measures"]] == [str(one) for one in expected.measures]
+    entries = [*data["report"], *data["avoid"], *data["know"]]
+    assert sorted(one["rule"] for one in entries) == sorted(one.rule for one in expected.entries)
+    by_rule = {one.rule: one for one in expected.entries}
+    for one in entries:
+        assert one["why"] == by_rule[one["rule"]].reason
+        assert one["disputed"] == by_rule[one["rule"]].disputed
+        assert [source["short"] for source in one["sources"]] == list(by_rule[one["rule"]].sources)
+    assert (data["task"], data["given"]) == (expected.task.name, bool(task))
+    shown = text_of(client.get("/choose", params={"task": task}).text)
+    for one in expected.entries:
+        assert " ".join(one.reason.split()) in shown
+    assert {one["name"] for one in data["tasks"] if one["fits"]} == {
+        expected.task.name,
+        *(one.name for one in expected.others),
+    }
+
+
+def test_the_leaderboard_is_asked_for_the_measures(client):
+    from urllib.parse import parse_qs, urlsplit
+
+    data = client.get("/api/v1/advice?task=rag").json()
+    asked = parse_qs(urlsplit(data["leaderboard"]).query)
+    assert asked == {"measures": [",".join(one["name"] for one in data["measures"])]}
+
+
+ANSWERS = [
+    {},
+    {"relevant": "one", "judged": "positives", "length": "1000"},
+    {"grades": "four", "relevant": "many", "judged": "deep", "length": "1000"},
+    {"grades": "fine", "relevant": "hundreds", "judged": "holes", "length": "10"},
+    {"grades": "three", "relevant": "one", "judged": "top", "task": "graded"},
+    {"task": "set"},
+    {"task": "diversity"},
+    {"task": "assessors"},
+    {"task": "preferences"},
+]
+
+
+@pytest.mark.parametrize("answers", ANSWERS)
+def test_described_data_are_as_they_are_described(answers):
+    asked = Asked(about="described", **answers)
+    qrels, run = described(asked)
+    profile = advise(qrels, run, asked.task or None).profile
+    relevant = {"one": (1, 1), "few": (2, 9), "many": (10, 99), "hundreds": (101, 10**6)}[asked.relevant]
+    assert relevant[0] <= profile.relevant.least <= profile.relevant.most <= relevant[1]
+    assert profile.barren == 0
+    assert (len(profile.positive) > 1) == (asked.grades != "binary")
+    assert profile.longest == int(asked.length)
+    assert (profile.not_relevant == 0) == (asked.judged == "positives")
+    if asked.task != "set":
+        first, deep = profile.runs[0].judged_10, profile.runs[0].judged_100
+        assert (first == 1) == (asked.judged in {"deep", "top"})
+        assert asked.judged != "deep" or deep == 1
+        assert not (asked.judged == "top" and asked.length == "1000") or deep < 0.5
+    assert bool(profile.sets) == (asked.task == "set")
+    labels = {"diversity": "subtopics", "assessors": "assessors", "preferences": "preferences"}
+    assert profile.labels == labels.get(asked.task, "")
+
+
+@pytest.mark.parametrize("answers", ANSWERS)
+def test_advice_on_described_data_is_that_of_advise_without_what_nobody_asked(client, sample, answers):
+    asked = Asked(about="described", **answers)
+    qrels, run = described(asked)
+    expected = advise(qrels, run, asked.task or None)
+    unasked = {rule.id for rule in RULES if not {name for one in rule.when for name in one.facts} <= FACTS}
+    kept = [one for one in expected.entries if one.rule not in unasked]
+    assert on_described(sample, asked) == replace(expected, entries=tuple(kept))
+    data = client.get("/api/v1/advice", params=asked.model_dump()).json()
+    assert [one["name"] for one in data["measures"]] == [
+        str(one) for one in dict.fromkeys(m for e in kept if e.kind in {"recommend", "pair"} for m in e.measures)
+    ]
+    whys = {rule.id: rule.why for rule in RULES}
+    assert all(one["why"] == whys[one["rule"]] for part in ("report", "avoid", "know") for one in data[part])
+    assert data["found"] == []
+    assert data["leaderboard"] == ""
+
+
+def test_by_hand_one_answer_a_query(client):
+    data = client.get("/api/v1/advice?about=described&relevant=one&judged=positives&length=1000").json()
+    assert data["task"] == "single-answer"
+    assert [one["name"] for one in data["measures"]] == ["RR@10", "Success@10", "R@100", "R@1000", "Judged@10"]
+    assert "nDCG@10" in [one["name"] for piece in data["avoid"] for one in piece["measures"]]
+
+
+def test_every_question_shows_its_answers(client):
+    shown = client.get("/choose?about=described&grades=three").text
+    for text, answers in QUESTIONS.values():
+        assert text in shown
+        assert all(answer in shown for answer in answers.values())
+    assert 'value="three" checked' in shown
+    assert client.get("/choose?task=nothing").status_code == 422
+    assert client.get("/api/v1/advice?grades=five").status_code == 422
+
+
+def test_without_a_run_advice_is_on_the_judgments_alone():
+    from fastapi.testclient import TestClient
+
+    qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}
+    client = TestClient(make_app(open_workspace(qrels, [])))
+    data = client.get("/api/v1/advice").json()
+    assert [one["name"] for one in data["measures"]] == [str(one) for one in advise(qrels).measures]
+    assert data["leaderboard"] == ""
+    assert client.get("/choose").status_code == 200
+    assert "leaderboard?measures" not in client.get("/learn/AP").text

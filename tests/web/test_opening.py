@@ -1,0 +1,406 @@
+"""Files that are sent are hostile until they were read: bombs, names that are paths, broken bytes, deep JSON."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import logging
+import lzma
+import struct
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from judged.errors import InputError
+from judged.web.app import make_app
+from judged.web.opening.storing import Limits, shown_name, store
+
+QRELS = b"q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\n"
+RUN = b"q1 Q0 d2 1 2.0 t\nq1 Q0 d1 2 1.0 t\nq2 Q0 d3 1 1.0 t\n"
+NAMED = b"query_id,doc_id,score,run_id\n"
+SMALL = Limits(runs=3, file=200_000, total=400_000, unpacked=500_000, whole=100_000, line=2_000, long_line=50_000)
+
+
+@pytest.fixture
+def app(sample, tmp_path, monkeypatch) -> Any:
+    """A workbench whose temporary files can be looked at."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return make_app(sample, limits=SMALL)
+
+
+def sent(**files: Any) -> list[tuple[str, tuple[str, bytes]]]:
+    """Name what is sent: ``qrels=QRELS`` or ``qrels=("name.txt", QRELS)``; a list of these for runs."""
+    made = []
+    for field, given_ in files.items():
+        for at, one in enumerate(given_ if isinstance(given_, list) else [given_]):
+            made.append((field, one if isinstance(one, tuple) else (f"{field}{at}.txt", one)))
+    return made
+
+
+def post(app: Any, **files: Any) -> Any:
+    return TestClient(app).post("/api/v1/open", files=sent(**files))
+
+
+def problem(app: Any, **files: Any) -> str:
+    """Send what must be refused; give what is said. Nothing may change or stay behind, and no path may be told."""
+    before = app.state.desk.workspace
+    answer = post(app, **files)
+    assert answer.status_code == 400, answer.text
+    assert app.state.desk.workspace is before
+    folder = Path(__import__("tempfile").gettempdir())
+    assert list(folder.glob("judged-*")) == []
+    assert str(folder) not in answer.text
+    assert "judged-" not in answer.text
+    said = answer.json()
+    return f"{said['problem']} | {said['fix']}"
+
+
+def packed_twice(data: bytes) -> bytes:
+    return gzip.compress(gzip.compress(data))
+
+
+def zipped(data: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("qrels.txt", data)
+    return file.getvalue()
+
+
+def tarred(data: bytes) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+        entry = tarfile.TarInfo("../../qrels.txt")
+        entry.size = len(data)
+        archive.addfile(entry, io.BytesIO(data))
+    return file.getvalue()
+
+
+def zstd(data: bytes) -> bytes:
+    return pa.compress(data, codec="zstd", asbytes=True)
+
+
+def as_parquet() -> bytes:
+    file = io.BytesIO()
+    parquet.write_table(pa.table({"query_id": ["q1"], "doc_id": ["d1"], "relevance": [1.0]}), file)
+    return file.getvalue()
+
+
+def test_what_is_sent_is_open_then(app):
+    told = post(app, qrels=("mine.qrels", QRELS), runs=[("one.run", RUN), ("two.run.gz", gzip.compress(RUN))]).json()
+    assert told["title"] == "mine"
+    assert told["qrels"]["judgments"] == 3
+    assert [(run["name"], run["documents"]) for run in told["runs"]] == [("one", 3), ("two", 3)]
+    # q1: the relevant document at rank 2, 2 / log2(3) of 2; q2: at rank 1
+    assert told["runs"][0]["value"] == pytest.approx((1 / 1.584962500721156 + 1) / 2)
+    assert TestClient(app).get("/api/v1/open").json() == told
+
+
+def test_everything_can_be_sent(app):
+    opened = post(
+        app,
+        qrels=QRELS,
+        runs=RUN,
+        queries=("q.tsv", b"q1\tincome tax\nq2\tpeace\n"),
+        attributes=("a.csv", b"query_id,kind\nq1,law\nq2,news\n"),
+        documents=("d.jsonl", b'{"doc_id": "d1", "text": "how it is paid"}\n{"doc_id": "d9", "text": "unwanted"}\n'),
+    ).json()
+    assert (opened["queries"], opened["attributes"], opened["documents"]) == (2, ["kind"], 1)
+    workspace = app.state.desk.workspace
+    assert workspace.query("q2") == "peace"
+    assert workspace.texts.text("d1") == "how it is paid"
+    places = {workspace.qrels.where, workspace.topics.where, workspace.attributes.where, workspace.texts.where}
+    assert places == {"qrels0.txt", "q.tsv", "a.csv", "d.jsonl"}
+    assert workspace.judged("runs0").run.where == "runs0.txt"
+    assert workspace.rows("runs0").run("q1").table.num_rows == 2  # read again, from where it is kept
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstd])
+def test_packed_files_are_read(app, pack):
+    assert post(app, qrels=pack(QRELS), runs=pack(RUN)).json()["qrels"]["topics"] == 2
+
+
+def test_the_form_leads_home_or_says_what_is_wrong(app):
+    tried = TestClient(app, follow_redirects=False)
+    # a browser sends an empty file without a name for each field where none was chosen
+    empty = [(field, ("", b"")) for field in ("queries", "attributes", "documents")]
+    answer = tried.post("/open", files=[*sent(qrels=("x.qrels", QRELS), runs=("x.run", RUN)), *empty])
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    page = tried.get("/").text
+    assert "<h1>x</h1>" in page
+    wrong = tried.post("/open", files=sent(qrels=("<b>.txt", b"q1 0 d1 1\nq1 0 d2 much\n")))
+    assert wrong.status_code == 400
+    assert "&lt;b&gt;.txt" in wrong.text
+    assert "<b>.txt" not in wrong.text
+    assert "<h1>x</h1>" in tried.get("/").text
+    assert tried.post("/open/sample").headers["location"] == "/"
+    assert "the sample" in tried.get("/").text
+
+
+def test_a_form_without_judgments_says_so(app):
+    tried = TestClient(app)
+    answer = tried.post("/open", files=[("qrels", ("", b""))])
+    assert answer.status_code in {400, 422}
+    assert "qrels" in answer.text
+    assert tried.post("/api/v1/open").status_code == 422
+    assert tried.post("/api/v1/open", data={"qrels": "text"}).status_code == 422
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstd])
+def test_a_bomb_is_refused_while_it_unpacks(app, pack):
+    bomb = pack(b"q1 0 d1 1\n" * 400_000)
+    assert len(bomb) < SMALL.file
+    assert "more than 500,000 bytes unpacked" in problem(app, qrels=("bomb.gz", bomb))
+
+
+def test_files_share_the_room_for_what_is_unpacked(app):
+    half = gzip.compress(RUN * 5000)
+    assert len(RUN) * 5000 < SMALL.unpacked < len(RUN) * 10_000
+    said = problem(app, qrels=QRELS, runs=[half, half])
+    assert said.startswith("runs1.txt: it has more than")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (zipped(QRELS), "zip archive"),
+        (zipfile.ZipFile(empty := io.BytesIO(), "w").close() or empty.getvalue(), "empty zip"),
+        (packed_twice(QRELS), "packed twice"),
+        (tarred(QRELS), "tar archive"),
+        (as_parquet(), "Parquet is not read"),
+        (b"ARROW1\0\0", "Arrow is not read"),
+        (QRELS.decode().encode("utf-16"), "UTF-16"),
+        (QRELS.decode().encode("utf-16-le"), "zero bytes"),
+        (QRELS + b"\0", "zero bytes"),
+        (b"", "empty"),
+        (b"\n\n\n", "no rows"),
+        (b"\xef\xbb\xbf", "no rows"),
+        (gzip.compress(QRELS)[:-9], "cut short or damaged"),
+        (b"\x1f\x8b" + b"x" * 100, "cut short or damaged"),
+        (b"BZh9" + b"x" * 100, "cut short or damaged"),
+        (b"\xfd7zXZ\0" + b"x" * 100, "cannot be unpacked"),
+        (b"\x28\xb5\x2f\xfd" + b"x" * 100, "cut short or damaged"),
+        (b"q1 0 " + b"d" * 3000 + b" 1\n", "a line has more than 2,000 bytes"),
+        (QRELS * 100 + b"q1 0 " + b"d" * 70_000 + b" 1\n", "a line has more than 2,000 bytes"),
+        (b"{" + b" " * 60_000 + b"}", "a line has more than 50,000 bytes"),
+        (b"[\n" + b" \n" * 60_000 + b"]", "JSON of more than 100,000 bytes"),
+        (b"q1 0 d1 1\n" * 30_000, "more than 200,000 bytes as it is sent"),
+        (b"[" * 20_000, "recursion"),
+        (b'{"q1":' * 5_000 + b"1" + b"}" * 5_000, "recursion"),
+        (b'{"q1": {"d1": NaN}}', "NaN"),
+        (b'{"q1": {"d1": 1e999}}', "inf"),
+        (b"q1 0 d1 1\nq1 0 \xff\xfe 2\n", "not UTF-8"),
+        (b"q1 0 d1 1\nq1 0 d1 2\n", "judged 2 times"),
+        (b"q1 0 d1 nan\n", ""),
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(1, 200)), ""),
+    ],
+)  # fmt: skip
+def test_hostile_judgments_are_refused_by_their_name(app, data, said):
+    found = problem(app, qrels=("bad.txt", data))
+    assert said in found
+    assert found.startswith("bad.txt") or "bad" in found
+
+
+@pytest.mark.parametrize(
+    ("field", "name", "data", "said"),
+    [
+        ("runs", "r.run", QRELS, "looks like qrels"),
+        ("runs", "r.run", b"q9 Q0 d1 1 1.0 t\n", "no topic in common"),
+        ("runs", "r.run", b"q1 Q0 d1 1 x t\n", ""),
+        ("runs", "r.run", RUN + b"q1 Q0 d9 3 ten t\n", "r.run:4"),
+        ("runs", "r.run", RUN + b"q2\n", "r.run:4"),
+        ("runs", "r.json", b"[" * 20_000, "recursion"),
+        ("runs", "r.jsonl", b'{"query_id": "q1"}\n' + b"[" * 20_000 + b"\n", ""),
+        ("runs", "r.csv", NAMED + b"".join(b"q1,d1,1.5,r%d\n" % n for n in range(5)), "5 runs"),
+        ("runs", "r.csv", NAMED + b"q1,d1,1.5,a\nq1,d1,1.5," + b"x" * 100 + b"\n", "no name of a run"),
+        ("queries", "q.xml", b'<!DOCTYPE x [<!ENTITY a "aaaa">]><x>&a;</x>', "entities"),
+        ("queries", "q.xml", b"<a>" * 20_000, ""),
+        ("queries", "q.json", b"[" * 20_000, "recursion"),
+        ("queries", "q.tsv", b"q1\ta\nq1\tb\n", "q1"),
+        ("queries", "q.tsv", b"q1\t" + b"a " * 40_000, "line"),
+        ("queries", "q.tsv", b"q1\ta\n" * 30_000, "more than 100,000 bytes"),
+        ("attributes", "a.csv", b"kind,words\nlaw,3\n", "query_id"),
+        ("attributes", "a.csv", b"query_id,kind,kind\nq1,a,b\n", "kind"),
+        ("attributes", "a.json", b"[" * 20_000, ""),
+        ("attributes", "a.json", b'{"q1": {"a": [[1]]}}', ""),
+        ("documents", "d.jsonl", b'{"doc_id": "d1", "text": ' + b"[" * 20_000 + b"\n", ""),
+        ("documents", "d.jsonl", b'{"a": 1}\n{"b": 2}\n', ""),
+        ("documents", "d.json", b"[" * 20_000, ""),
+        ("documents", "d.csv", b'doc_id,text\n"d1,' + b"x" * 60_000, "line"),
+    ],
+)  # fmt: skip
+def test_other_hostile_files_are_refused_by_their_name(app, field, name, data, said):
+    files = {"qrels": QRELS, "runs": RUN, field: (name, data)}
+    found = problem(app, **files)
+    assert said in found
+    assert name in found
+
+
+def test_too_many_runs_are_refused(app):
+    assert problem(app, qrels=QRELS, runs=[RUN] * 4).startswith("4 runs were sent")
+
+
+def test_too_many_parts_are_refused(app):
+    answer = TestClient(app).post("/api/v1/open", files=[("runs", ("r", b""))] * 1100)
+    assert answer.status_code == 400
+    assert "Too many files" in answer.json()["problem"]
+
+
+def test_a_form_that_is_none_is_refused(app):
+    tried = TestClient(app)
+    form = "multipart/form-data"
+    for kind in (form, f"{form}; boundary=x", f"{form}; boundary={'x' * 999}"):
+        for body in (b"", b"--x\r\n", b"--x\r\nContent-Disposition: form-data\r\n\r\n", b"\0" * 100, b"--y--"):
+            answer = tried.post("/api/v1/open", content=body, headers={"Content-Type": kind})
+            assert answer.status_code in {400, 422}, (kind, body)
+    assert tried.post("/api/v1/open", json={"qrels": "/etc/passwd"}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("../../etc/passwd", "passwd"),
+        ("..\\..\\windows\\win.ini", "win.ini"),
+        ("/etc/shadow", "shadow"),
+        ("C:\\a.txt", "a.txt"),
+        ("..", "qrels"),
+        ("../", "qrels"),
+        (".", "qrels"),
+        (None, "qrels"),
+        ("   ", "qrels"),
+        ("a\x00b\x1b[31m\u202etxt.run", "ab[31mtxt.run"),
+        ("a\r\nSet-Cookie: x", "aSet-Cookie: x"),
+        ("é日本.run", "é日本.run"),
+        ("x" * 300 + ".run.gz", "x" * 40 + "..." + "x" * 30 + ".run.gz"),
+    ],
+)
+def test_a_name_is_only_shown(name, shown):
+    assert shown_name(name, "qrels") == shown
+    assert len(shown) <= 80
+
+
+@given(st.text(max_size=300), st.integers(10, 80))
+@settings(max_examples=300)
+def test_no_name_is_a_path_or_too_long(name, most):
+    shown = shown_name(name, "qrels", most)
+    assert 0 < len(shown) <= most
+    assert shown.isprintable()
+    assert "/" not in shown
+    assert "\\" not in shown
+    assert shown not in {".", ".."}
+
+
+@pytest.mark.parametrize("name", ["../../etc/cron.d/x", "/etc/x.jsonl", "..\\x", "a/b/c.run", "~/.bashrc", "|", "-"])
+def test_files_stand_under_names_of_ours_in_a_private_folder(app, tmp_path, name):
+    assert post(app, qrels=(name, QRELS), runs=[(name, RUN)]).status_code == 200
+    folder = app.state.desk.folder
+    assert folder.parent == tmp_path
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {file.name.partition(".")[0] for file in folder.iterdir()} == {"qrels", "run0"}
+    assert all(file.is_file() and not file.is_symlink() for file in folder.iterdir())
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_files_are_removed_when_others_are_opened_and_in_the_end(app, tmp_path):
+    with TestClient(app) as tried:
+        tried.post("/api/v1/open", files=sent(qrels=QRELS))
+        first = app.state.desk.folder
+        tried.post("/api/v1/open", files=sent(qrels=QRELS, runs=RUN))
+        second = app.state.desk.folder
+        assert first != second
+        assert list(tmp_path.iterdir()) == [second]
+        tried.post("/api/v1/open/sample")
+        assert app.state.desk.folder is None
+        assert list(tmp_path.iterdir()) == []
+        tried.post("/api/v1/open", files=sent(qrels=QRELS))
+        assert len(list(tmp_path.iterdir())) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_leaves_what_was_sent_before(app):
+    post(app, qrels=("mine", QRELS), runs=RUN)
+    folder, workspace = app.state.desk.folder, app.state.desk.workspace
+    assert post(app, qrels=b"", runs=RUN).status_code == 400
+    assert app.state.desk.workspace is workspace
+    assert folder.is_dir()
+    assert workspace.rows("runs0").run("q1").table.num_rows == 2
+
+
+def test_what_no_reader_foresaw_is_a_problem_and_logged(app, monkeypatch, caplog):
+    def broken(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("judged.web.opening.reading.Qrels.read", broken)
+    with caplog.at_level(logging.ERROR, "judged.web"):
+        assert problem(app, qrels=("q.txt", QRELS)).startswith("q.txt: it cannot be read (MemoryError)")
+    assert caplog.records[0].exc_info[0] is MemoryError
+
+
+def test_runs_of_one_name_are_told_apart(app):
+    told = post(app, qrels=QRELS, runs=[("a.run", RUN), ("a.run", RUN)]).json()
+    assert len({run["name"] for run in told["runs"]}) == 2
+
+
+def test_judgments_alone_can_be_opened(app):
+    told = post(app, qrels=QRELS).json()
+    assert (told["runs"], told["best"]) == ([], "")
+    assert "No run is open" in TestClient(app).get("/").text
+
+
+def test_xz_that_wants_much_memory_is_refused_before_it_is_unpacked(tmp_path):
+    wide = lzma.compress(b"q1 0 d1 1\n" * 10, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 30}])
+    with pytest.raises(InputError, match="cannot be unpacked"):
+        store(io.BytesIO(wide), "a.xz", tmp_path / "a", Limits(), room=1000)
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.binary(max_size=300), st.sampled_from(["qrels", "runs", "queries", "attributes", "documents"]))
+@settings(max_examples=60)
+def test_no_bytes_make_the_server_fail(sample, data, field):
+    answer = TestClient(make_app(sample, limits=SMALL)).post(
+        "/api/v1/open", files=sent(**{"qrels": QRELS, "runs": RUN, field: ("f", data)})
+    )
+    assert answer.status_code in {200, 400}, answer.text
+
+
+def test_a_file_in_the_folder_of_the_server_is_not_opened_by_its_name(app, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret.qrels").write_bytes(QRELS)
+    for field in ("qrels", "runs", "queries", "attributes", "documents"):
+        files = {"qrels": QRELS, "runs": RUN, field: ("f.txt", b"secret.qrels\n")}
+        answer = post(app, **files)
+        assert "d3" not in answer.text
+    (tmp_path / "secret.qrels").unlink()
+
+
+def test_a_run_that_is_a_set_is_open_without_a_score(app):
+    told = post(app, qrels=QRELS, runs=[("set.txt", b"q1 d1\nq1 d2\nq2 d3\n")]).json()
+    assert told["runs"][0]["ranked"] is False
+    assert told["runs"][0]["value"] is None
+    assert "a set, no ranking" in TestClient(app).get("/").text
+
+
+def test_json_in_one_line_may_be_as_long_as_json(app):
+    many = {"q1": {f"document-{n:05}": n % 3 for n in range(2000)}}
+    data = json.dumps(many).encode()
+    assert SMALL.line < len(data) < SMALL.long_line
+    assert post(app, qrels=("q.json", data)).json()["qrels"]["judgments"] == 2000
+
+
+def test_lines_that_end_as_on_an_old_mac_are_lines(app):
+    assert post(app, qrels=(QRELS * 1).replace(b"\n", b"\r"), runs=RUN).status_code == 200
+
+
+def test_a_gzip_file_may_have_several_members(app):
+    parts = gzip.compress(QRELS[:10]) + gzip.compress(QRELS[10:])
+    assert post(app, qrels=parts).json()["qrels"]["judgments"] == 3
+    assert struct.unpack("<I", parts[-4:])[0] == len(QRELS) - 10

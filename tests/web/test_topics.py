@@ -1,0 +1,582 @@
+"""The list of topics and the page of one: the same numbers as by hand and by the public functions."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from fastapi.testclient import TestClient
+
+from judged import Run, compare_tools, explain, judge
+from judged import sample as shipped
+from judged.diagnosis.diff import diff
+from judged.diagnosis.stages import stages
+from judged.uncertainty.ties import tie_range
+from judged.uncertainty.unjudged import unjudged_range
+from judged.web.app import make_app
+from judged.web.topics.table import natural, near_ids
+from judged.web.workspace import Workspace, open_workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HOSTILE = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
+QRELS = {"q": {"a": 2, "b": 1, "c": 0, "m": 1}, "none": {"x": 0}, "z": {"a": 1}}
+A = {"q": {"a": 3.0, "x": 2.0, "b": 1.0}, "z": {"a": 1.0}}
+B = {"q": {"b": 3.0, "a": 2.0, "c": 1.0}, "none": {"x": 1.0}}
+
+
+def client(workspace: Workspace) -> TestClient:
+    return TestClient(make_app(workspace), base_url="http://127.0.0.1")
+
+
+@pytest.fixture(scope="module")
+def of_sample(sample: Workspace) -> TestClient:
+    return client(sample)
+
+
+@pytest.fixture(scope="module")
+def tiny() -> TestClient:
+    return client(open_workspace(QRELS, {"A": A, "B": B}, queries={"q": "find a", "z": "the last", "none": "x"}))
+
+
+def get(of: TestClient, path: str, **asked: Any) -> Any:
+    answer = of.get(path, params=asked)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def refused(of: TestClient, path: str, **asked: Any) -> tuple[int, str, str]:
+    answer = of.get(path, params=asked)
+    found = answer.json()
+    return answer.status_code, found["problem"], found["fix"]
+
+
+# The list
+
+
+def test_the_list_has_the_scores_of_every_run(of_sample: TestClient, sample: Workspace) -> None:
+    found = get(of_sample, "/api/v1/topics")
+    scores = sample.scores(["nDCG@10"])
+    assert found["runs"] == list(scores.run_names)
+    assert [one["query_id"] for one in found["topics"]] == list(scores.query_ids)
+    assert [one["scores"] for one in found["topics"]] == scores.values[:, 0, :].T.tolist()
+    assert [one["mean"] for one in found["topics"]] == pytest.approx(scores.values[:, 0, :].mean(axis=0).tolist())
+    assert [one["spread"] for one in found["topics"]] == np.ptp(scores.values[:, 0, :], axis=0).tolist()
+    assert (found["total"], found["of"], found["pages"]) == (48, 48, 1)
+
+
+def test_the_list_by_hand(tiny: TestClient) -> None:
+    found = get(tiny, "/api/v1/topics", measure="RR@10")
+    assert [(one["query_id"], one["query"], one["relevant"], one["judged"]) for one in found["topics"]] == [
+        ("none", "x", 0, 1),
+        ("q", "find a", 3, 4),
+        ("z", "the last", 1, 1),
+    ]
+    assert [one["scores"] for one in found["topics"]] == [[0.0, 0.0], [1.0, 1.0], [1.0, 0.0]]
+    assert [(one["mean"], one["spread"]) for one in found["topics"]] == [(0.0, 0.0), (1.0, 0.0), (0.5, 1.0)]
+    graded = get(tiny, "/api/v1/topics", measure="RR(rel=2)@10")
+    assert [one["relevant"] for one in graded["topics"]] == [0, 1, 0]
+    assert (found["relevant_from"], graded["relevant_from"]) == (1.0, 2.0)
+    assert get(tiny, "/api/v1/topics")["relevant_from"] is None  # nDCG counts any grade above 0
+
+
+@pytest.mark.parametrize(
+    ("sort", "ids"),
+    [
+        ("id", "none q z"),
+        ("-id", "z q none"),
+        ("query", "q z none"),  # find a, the last, x
+        ("relevant", "none z q"),
+        ("-judged", "q none z"),
+        ("mean", "none z q"),
+        ("-spread", "z none q"),
+        ("run:B", "none z q"),
+        ("-run:A", "q z none"),
+    ],
+)
+def test_orders(tiny: TestClient, sort: str, ids: str) -> None:
+    found = get(tiny, "/api/v1/topics", measure="RR@10", sort=sort)
+    assert [one["query_id"] for one in found["topics"]] == ids.split()
+
+
+def test_topics_without_a_score_come_last_either_way() -> None:
+    of = client(open_workspace(QRELS, {"A": A}))
+    for sort in ("mean", "-mean", "run:A", "-run:A"):
+        found = get(of, "/api/v1/topics", measure="nDCG(undefined=skip)@10", sort=sort)
+        assert found["topics"][-1]["query_id"] == "none"
+        assert found["topics"][-1]["scores"] == [None]
+        assert found["topics"][-1]["mean"] is None
+
+
+def test_only_the_chosen_runs_count(tiny: TestClient) -> None:
+    found = get(tiny, "/api/v1/topics", measure="RR@10", runs=["B"], sort="-mean")
+    assert (found["runs"], found["other_runs"]) == (["B"], ["A"])
+    assert [(one["query_id"], one["mean"]) for one in found["topics"]] == [("q", 1.0), ("none", 0.0), ("z", 0.0)]
+
+
+def test_search_and_filter(of_sample: TestClient, sample: Workspace) -> None:
+    found = get(of_sample, "/api/v1/topics", q="LIST of", sort="mean")
+    wanted = [one for one in sample.query_ids if all(word in sample.query(one).lower() for word in ("list", "of"))]
+    assert sorted(one["query_id"] for one in found["topics"]) == wanted
+    assert 1 < len(wanted) < 10
+    assert found["total"] == len(wanted)
+    where = "query_class == 'known-item' and relevant < 4"
+    kept = get(of_sample, "/api/v1/topics", where=where)
+    mask = sample.mask(where)
+    assert [one["query_id"] for one in kept["topics"]] == list(itertools.compress(sample.query_ids, mask.tolist()))
+    assert get(of_sample, "/api/v1/topics", q="t07")["topics"][0]["query_id"] == "t07"
+
+
+def test_pages_of_a_long_list() -> None:
+    ids = [f"q{number}" for number in range(1, 121)]
+    of = client(open_workspace({one: {"d": 1} for one in ids}, {"A": {"q1": {"d": 1.0}}}))
+    pages = [get(of, "/api/v1/topics", page=page) for page in (1, 2, 3, 9)]
+    assert [one["query_id"] for page in pages[:3] for one in page["topics"]] == ids  # q9 before q10
+    assert [(page["page"], page["pages"], page["total"]) for page in pages] == [(page, 3, 120) for page in (1, 2, 3, 3)]
+    shown = of.get("/topics?page=2&sort=-id").text
+    assert "51–100 of 120 topics" in shown
+    assert "/api/v1/topics?sort=-id&amp;page=2" in shown
+
+
+def test_more_runs_than_columns() -> None:
+    runs = {f"r{number}": A for number in range(15)}
+    of = client(open_workspace(QRELS, runs))
+    found = get(of, "/api/v1/topics")
+    assert (found["runs"], found["other_runs"]) == ([f"r{at}" for at in range(12)], ["r12", "r13", "r14"])
+    assert len(get(of, "/api/v1/topic", id="q")["all_runs"]) == 15
+
+
+def test_a_measure_that_is_better_low_has_its_hardest_topics_first(tiny: TestClient) -> None:
+    found = get(tiny, "/api/v1/topics", measure="NumNonrelRet", sort="-mean")
+    assert found["lower_is_better"] is True
+    assert [(one["query_id"], one["scores"]) for one in found["topics"]] == [
+        ("none", [0.0, 1.0]),
+        ("q", [0.0, 1.0]),  # x is unjudged
+        ("z", [0.0, 0.0]),
+    ]
+    shown = html.unescape(tiny.get("/topics?measure=NumNonrelRet").text)
+    assert '<a href="/topics?measure=NumNonrelRet&sort=-mean">hardest first</a>' in shown
+    topic = get(tiny, "/api/v1/topic", id="none", measure="NumNonrelRet")
+    assert (topic["scores"][0]["difference"], topic["scores"][0]["better"]) == (1.0, "A")
+    assert [one["run"] for one in topic["all_runs"]] == ["A", "B"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "said"),
+    [
+        ({"sort": "size"}, 400, "topics cannot be sorted by 'size'"),
+        ({"sort": "run:C"}, 400, "topics cannot be sorted by 'run:C'"),
+        ({"runs": "C"}, 400, "no run 'C' is open"),
+        ({"measure": "nDGC@10"}, 400, "there is no measure 'nDGC'"),
+        ({"measure": ""}, 400, ""),
+        ({"where": "kind = 1"}, 400, "'kind = 1' is no expression"),
+        ({"where": "kind == 1"}, 400, "kind"),
+        ({"page": "0"}, 422, "page"),
+        ({"page": "x"}, 422, "page"),
+        ({"q": "x" * 600}, 422, "q"),
+    ],
+)
+def test_lists_that_make_no_sense(tiny: TestClient, asked: dict[str, str], status: int, said: str) -> None:
+    code, problem, _ = refused(tiny, "/api/v1/topics", **asked)
+    assert code == status
+    assert said in problem
+    assert tiny.get("/topics", params=asked).status_code == status
+
+
+def test_no_topic_holds_the_words(tiny: TestClient) -> None:
+    assert get(tiny, "/api/v1/topics", q="zebra")["topics"] == []
+    shown = tiny.get("/topics?q=zebra&sort=mean").text
+    assert "Of 3 topics, none has zebra in its id or query text." in shown
+
+
+# One topic
+
+
+def test_one_topic_by_hand(tiny: TestClient) -> None:
+    found = get(tiny, "/api/v1/topic", id="q")
+    gain_b = 1 / math.log2(3)
+    ideal = 2 + gain_b + 1 / 2
+    first, second = (2 + 1 / 2) / ideal, (1 + 2 / math.log2(3)) / ideal
+    assert (found["judged"], found["relevant"]) == (4, 3)
+    assert [(one["grade"], one["state"], one["documents"]) for one in found["grades"]] == [
+        (2.0, "relevant", 1),
+        (1.0, "relevant", 2),
+        (0.0, "not relevant", 1),
+    ]
+    assert found["scores"][0]["scores"] == pytest.approx([first, second])
+    assert found["scores"][0]["difference"] == pytest.approx(second - first)
+    assert found["scores"][0]["better"] == "A"
+    left, right = found["lists"]
+    assert [(one["doc_id"], one["rank"], one["state"], one["there"], one["moved"]) for one in left["documents"]] == [
+        ("a", 1, "relevant", 2, "down 1"),
+        ("x", 2, "unjudged", None, "gone"),
+        ("b", 3, "relevant", 1, "up 2"),
+    ]
+    assert [(one["doc_id"], one["rank"], one["state"], one["there"], one["moved"]) for one in right["documents"]] == [
+        ("b", 1, "relevant", 3, "up 2"),
+        ("a", 2, "relevant", 1, "down 1"),
+        ("c", 3, "not relevant", None, "new"),
+    ]
+    assert (left["unjudged"], left["unjudged_shown"], left["relevant_shown"]) == (1, 1, 2)
+    assert right["documents"][0]["change"] == pytest.approx((1 - 1 / 2) / ideal)
+    assert [(one["doc_id"], one["grade"], one["places"]) for one in found["missed"]] == [
+        ("m", 1.0, ["not returned", "not returned"])
+    ]
+    reachable = (2 + gain_b) / ideal
+    loss = found["losses"][0]
+    assert [loss[name] for name in ("score", "attainable", "best", "by_candidates", "by_ranking")] == pytest.approx(
+        [first, reachable, 1.0, 1 - reachable, reachable - first]
+    )
+    assert (loss["found"], loss["relevant"]) == (2, 3)
+    ties, unjudged = found["reaches"][:2]
+    assert (ties["low"], ties["high"], ties["sentence"]) == (
+        ties["score"],
+        ties["score"],
+        "No order of documents with equal scores moves it.",
+    )
+    best = (2 + 2 * gain_b + 1 / 2) / (2 + 2 * gain_b + 1 / 2 + 1 / math.log2(5))  # x has grade 2
+    assert (unjudged["low"], unjudged["high"]) == pytest.approx((first, best))
+    by = "by the grades of its 1 unjudged document; both ends can be reached."
+    assert unjudged["sentence"] == f"Between {first:.4f} and {best:.4f}, {by}"
+
+
+def test_tied_documents_are_named_and_bounded() -> None:
+    of = client(open_workspace({"q": {"a": 1, "b": 0}}, {"A": {"q": {"a": 1.0, "b": 1.0, "c": 0.5}}}))
+    found = get(of, "/api/v1/topic", id="q", measure="RR")
+    assert [(one["doc_id"], one["tied"]) for one in found["lists"][0]["documents"]] == [
+        ("b", True),
+        ("a", True),
+        ("c", False),
+    ]
+    assert (found["reaches"][0]["low"], found["reaches"][0]["high"]) == (0.5, 1.0)
+    assert found["reaches"][0]["sentence"].startswith("Between 0.5000 and 1.0000, by the order of documents with equal")
+
+
+@pytest.mark.parametrize(
+    ("measure", "query_id"),
+    [
+        ("nDCG@10", "t05"),
+        ("AP", "t12"),
+        ("RR@10", "t44"),
+        ("ERR(max=3)", "t12"),
+        ("Bpref", "t05"),
+        ("RBP(p=0.8)", "t09"),
+    ],
+)
+def test_one_topic_by_the_public_functions(
+    of_sample: TestClient, sample: Workspace, measure: str, query_id: str
+) -> None:
+    found = get(of_sample, "/api/v1/topic", id=query_id, first="bm25", second="tfidf", measure=measure)
+    qrels, runs = shipped.qrels(), {run.name: run for run in shipped.runs()}
+    ones = [judge(qrels, runs[name]).only(query_id) for name in ("bm25", "tfidf")]
+    at = sample.query_ids.index(query_id)
+    scores = sample.scores([measure])
+    assert found["scores"][0]["scores"] == [
+        float(scores.values[scores.run_names.index(one.run.name), 0, at]) for one in ones
+    ]
+    assert {one["run"]: one["score"] for one in found["all_runs"]} == dict(
+        zip(scores.run_names, scores.values[:, 0, at].tolist(), strict=True)
+    )
+    assert [one["score"] for one in found["all_runs"]] == sorted(scores.values[:, 0, at].tolist(), reverse=True)
+    for place, one in enumerate(ones):
+        reaches = found["reaches"][2 * place : 2 * place + 2]
+        for reach, wanted in zip(reaches, (tie_range(one, measure), unjudged_range(one, measure)), strict=True):
+            assert (reach["low"], reach["high"], reach["kind"]) == (wanted.low[0], wanted.high[0], wanted.kind[0])
+        assert found["explained"][place]["score"] == explain(one, query_id, measure).score
+    whole = diff(qrels, runs["bm25"], runs["tfidf"], topic=query_id, measure=measure, depth=10).topics[0]
+    assert found["sentence"] == whole.sentence
+    for which in (0, 1):
+        side = whole.side(which)
+        documents = found["lists"][which]["documents"]
+        assert [one["doc_id"] for one in documents] == [row.doc_id for row in side]
+        assert [one["grade"] for one in documents] == [row.grade for row in side]
+        assert [one["moved"] for one in documents] == [row.movement for row in side]
+        assert [one["change"] for one in documents] == pytest.approx([row.changes[0] for row in side])
+        assert [one["there"] for one in documents] == [(row.first_rank if which else row.second_rank) for row in side]
+
+
+def test_the_loss_is_that_of_stages(of_sample: TestClient) -> None:
+    found = get(of_sample, "/api/v1/topic", id="t12", first="bm25_nostem", second="tfidf", measure="AP")
+    for loss, name in zip(found["losses"], ("bm25_nostem", "tfidf"), strict=True):
+        run = next(run for run in shipped.runs() if run.name == name)
+        whole = stages(shipped.qrels(), run, measure="AP", depth=100)
+        at = whole.query_ids.index("t12")
+        assert [loss["by_candidates"], loss["by_ranking"]] == whole.trace.parts[:, at].tolist()
+        assert loss["attainable"] == whole.trace.stages[0].attainable[at]
+        assert (loss["found"], loss["relevant"]) == (whole.trace.found[at], whole.trace.relevant[at])
+        assert loss["verdict"] == whole.verdicts[at]
+    refused_by_stages = get(of_sample, "/api/v1/topic", id="t12", measure="SetP")["losses"][0]
+    assert refused_by_stages["score"] is None
+    assert "its loss cannot be split into stages" in refused_by_stages["sentence"]
+
+
+def test_what_other_tools_report(of_sample: TestClient) -> None:
+    asked = {"id": "t12", "first": "bm25", "second": "tfidf", "measure": "nDCG@10"}
+    assert get(of_sample, "/api/v1/topic", **asked)["tools"] == []
+    for one in get(of_sample, "/api/v1/topic", **asked, tools=True)["tools"]:
+        run = next(run for run in shipped.runs() if run.name == one["run"])
+        told = compare_tools(shipped.qrels(), run, "t12", "nDCG@10")
+        columns = ("tool", "called", "measure", "printed", "why")
+        assert [[line[name] for name in columns] for line in one["lines"]] == list(map(list, told.table().rows[1:]))
+        assert len(one["lines"]) > 3
+
+
+def test_the_scale_of_grades_is_that_of_all_judgments() -> None:
+    """An unjudged document may have the highest grade of the qrels, though this topic has none of it."""
+    qrels = {"q": {"a": 1}, "other": {"b": 4}}
+    run = {"q": {"x": 2.0, "a": 1.0}}
+    found = get(client(open_workspace(qrels, {"A": run})), "/api/v1/topic", id="q", measure="DCG@2", tools=True)
+    whole = unjudged_range(judge(qrels, run).only("q"), "DCG@2")
+    assert whole.high[0] == 4 + 1 / math.log2(3)
+    assert found["reaches"][1]["high"] == whole.high[0]
+    told = compare_tools(qrels, run, "q", "DCG@2").table().rows[1:]
+    assert [one["printed"] for one in found["tools"][0]["lines"]] == [row[3] for row in told]
+
+
+def test_deeper_lists(of_sample: TestClient) -> None:
+    shallow, deep = (
+        get(of_sample, "/api/v1/topic", id="t12", first="bm25", second="bm25_nostem", depth=depth) for depth in (10, 50)
+    )
+    assert [len(one["documents"]) for one in shallow["lists"]] == [10, 10]
+    assert [len(one["documents"]) for one in deep["lists"]] == [50, 50]
+    hidden = [one for one in shallow["lists"][0]["documents"] if one["there"] and not one["there_shown"]]
+    assert hidden
+    assert all(one["there"] > 10 for one in hidden)
+    keys = [{one["doc_id"]: one["key"] for one in side["documents"]} for side in deep["lists"]]
+    assert all(keys[1][doc] == key for doc, key in keys[0].items() if doc in keys[1])
+    missed = [one for one in shallow["missed"] if any(rank for rank in one["ranks"])]
+    assert all(rank is None or rank > 10 for one in shallow["missed"] for rank in one["ranks"])
+    for one in missed:
+        assert one["places"] == [f"rank {rank}" if rank else "not returned" for rank in one["ranks"]]
+
+
+def test_the_way_to_the_next_topic_is_the_order_of_the_list(of_sample: TestClient) -> None:
+    asked = {
+        "sort": "-spread",
+        "where": "relevant in (4, 5, 6, 7)",
+        "q": "a",
+        "measure": "AP",
+        "runs": ["bm25", "tfidf"],
+    }
+    ids = [one["query_id"] for one in get(of_sample, "/api/v1/topics", **asked)["topics"]]
+    walked, here = [], ids[0]
+    while here:
+        found = get(of_sample, "/api/v1/topic", id=here, **asked)
+        assert (found["place"], found["of"]) == (len(walked) + 1, len(ids))
+        assert found["previous"] == (walked[-1] if walked else None)
+        walked.append(here)
+        here = found["next"]
+    assert walked == ids
+    shown = html.unescape(of_sample.get("/topic", params={"id": ids[1], **asked}).text)
+    kept = "measure=AP&sort=-spread&q=a&where=relevant+in+%284%2C+5%2C+6%2C+7%29&runs=bm25&runs=tfidf"
+    assert f'rel="next" href="/topic?{kept}&id={ids[2]}"' in shown
+    assert f'<a href="/topics?{kept}">All topics</a>' in shown
+    outside = next(one for one in (f"t{number:02}" for number in range(1, 49)) if one not in ids)
+    elsewhere = get(of_sample, "/api/v1/topic", id=outside, **asked)
+    assert (elsewhere["place"], elsewhere["previous"], elsewhere["next"]) == (0, None, None)
+
+
+def test_which_runs_are_shown(tiny: TestClient) -> None:
+    chosen: Callable[..., list[str]] = lambda **asked: get(tiny, "/api/v1/topic", id="q", **asked)["runs"]  # noqa: E731
+    assert chosen() == ["A", "B"]
+    assert chosen(first="B") == ["B"]
+    assert chosen(first="B", second="A") == ["B", "A"]
+    assert chosen(second="") == ["A"]
+    assert chosen(second="A") == ["A"]
+    assert chosen(first="B", second="B") == ["B"]
+    assert refused(tiny, "/api/v1/topic", id="q", first="C") == (400, "no run 'C' is open", "one of A, B")
+
+
+def test_one_list_alone(tiny: TestClient) -> None:
+    found = get(tiny, "/api/v1/topic", id="q", first="B")
+    assert found["sentence"] == ""
+    assert [(one["there"], one["moved"]) for one in found["lists"][0]["documents"]] == [(None, "")] * 3
+    assert [len(one["scores"]) for one in found["scores"]] == [1] * len(found["scores"])
+    assert "that the list does not show" in tiny.get("/topic?id=q&first=B").text
+
+
+def test_a_topic_without_relevant_documents(tiny: TestClient) -> None:
+    found = get(tiny, "/api/v1/topic", id="none")
+    assert (found["relevant"], found["missed"]) == (0, [])
+    assert found["losses"][1]["verdict"] == "nothing relevant"
+    assert "No document of this topic is known to be relevant" in tiny.get("/topic?id=none").text
+
+
+def test_a_run_without_the_topic(tiny: TestClient) -> None:
+    found = get(tiny, "/api/v1/topic", id="z")
+    assert found["notes"][0] == "B has nothing for this topic: it counts as an empty list."
+    assert [one["present"] for one in found["lists"]] == [True, False]
+    assert found["scores"][0]["scores"] == [1.0, 0.0]
+    assert found["losses"][1]["sentence"] == "B has nothing for this topic: everything is lost."
+    assert [one["run"] for one in found["reaches"]] == ["A", "A"]
+    assert "B returned nothing for this topic." in tiny.get("/topic?id=z").text
+
+
+def test_a_run_that_is_a_set() -> None:
+    rows = pa.table({"query_id": ["q", "q"], "doc_id": ["a", "x"]})
+    of = client(open_workspace(QRELS, [Run.of(rows, name="S"), Run.of(A, name="A")]))
+    listed = get(of, "/api/v1/topics")
+    assert [one["scores"] for one in listed["topics"]][1][0] is None
+    assert "the run S has no scores" in listed["notes"][0]
+    found = get(of, "/api/v1/topic", id="q")
+    assert [(one["doc_id"], one["rank"]) for one in found["lists"][0]["documents"]] == [("x", None), ("a", None)]
+    assert [one["there"] for one in found["lists"][1]["documents"]] == [None, None, None]
+    assert found["scores"][0]["scores"][0] is None
+    assert "needs a ranking" in found["explained"][0]["problem"]
+    of_set = get(of, "/api/v1/topic", id="q", measure="SetP")
+    assert of_set["scores"][0]["scores"] == [0.5, pytest.approx(2 / 3)]
+    assert of_set["reaches"][0]["sentence"] == "The run is a set: it has no order."
+    assert of.get("/topic?id=q").status_code == 200
+
+
+def test_no_run_at_all() -> None:
+    of = client(open_workspace(QRELS, []))
+    assert [one["relevant"] for one in get(of, "/api/v1/topics", sort="-relevant")["topics"]] == [3, 1, 0]
+    found = get(of, "/api/v1/topic", id="q")
+    assert (found["runs"], found["lists"], found["all_runs"]) == ([], [], [])
+    assert [(one["doc_id"], one["grade"]) for one in found["missed"]] == [("a", 2.0), ("b", 1.0), ("m", 1.0)]
+    shown = of.get("/topic?id=q").text
+    assert "No run is open" in shown
+    assert "3 relevant documents" in shown
+    assert "No run is open" in of.get("/topics").text
+    assert refused(of, "/api/v1/topic", id="q", first="A")[1] == "no run 'A' is open"
+
+
+def test_a_measure_that_looks_at_all_topics() -> None:
+    """Document b is judged for q2: on q1 alone it would be a hole."""
+    of = client(open_workspace({"q1": {"a": 1}, "q2": {"b": 1}}, {"A": {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}}}))
+    found = get(of, "/api/v1/topic", id="q1", measure="Hole@3")
+    assert found["scores"][0]["scores"] == [pytest.approx(1 / 3)]
+    assert found["reaches"][1]["sentence"].startswith("Hole@3 of one topic depends on the other topics")
+    assert "depends on the other topics" in found["explained"][0]["problem"]
+    assert refused(of, "/api/v1/topic/explain", id="q1", run="A", measure="Hole@3")[0] == 400
+
+
+def test_topics_that_do_not_exist(of_sample: TestClient) -> None:
+    code, problem, fix = refused(of_sample, "/api/v1/topic", id="t4")
+    assert (code, problem) == (400, "no topic 't4' is in the judgments")
+    assert fix.startswith("near it are t04, ")
+    assert "t04" in of_sample.get("/topic?id=t4").text
+    assert refused(of_sample, "/api/v1/topic", id="x" * 5000)[1] == f"no topic '{'x' * 77}...' is in the judgments"
+    assert refused(of_sample, "/api/v1/topic")[0] == 422
+    assert refused(of_sample, "/api/v1/topic", id="t04", depth=0)[0] == 422
+    assert refused(of_sample, "/api/v1/topic", id="t04", depth=101)[0] == 422
+    assert refused(of_sample, "/api/v1/topic", id="t04", explain="nope")[1] == "there is no measure 'nope'"
+
+
+def test_ids_near_one() -> None:
+    assert near_ids(("q1", "q2", "q3"), "q2 ") == ["q2", "q3", "q1"]
+    assert sorted(["b10", "b9", "a", "b09"], key=natural) == ["a", "b9", "b09", "b10"]
+
+
+# Explanations
+
+
+def test_explain_any_measure(of_sample: TestClient) -> None:
+    run = next(run for run in shipped.runs() if run.name == "bm25")
+    wanted = explain(judge(shipped.qrels(), run), "t12", "AP")
+    found = get(of_sample, "/api/v1/topic/explain", id="t12", run="bm25", measure="AP")
+    assert found["text"] == wanted.text()
+    assert found["explanation"] == wanted.to_dict()
+    shown = get(of_sample, "/api/v1/topic", id="t12", explain="AP")["explained"][0]
+    assert (shown["measure"], shown["score"]) == ("AP", wanted.score)
+    assert shown["sheets"][0]["lines"][-1] == "AP = sum of precision / R = 2.7500 / 3 = 0.9167"
+    assert shown["sheets"][0]["columns"] == ["rank", "document", "grade", "relevant so far", "precision", "so far"]
+    assert shown["sheets"][0]["rows"][1] == ["2", "inspect.getdoc", "1", "2", "1", "2"]
+
+
+def test_long_explanations_are_cut_and_say_so() -> None:
+    qrels = {"q": {f"d{at:03}": 1 for at in range(150)}}
+    run = {"q": {f"d{at:03}": 1000.0 - at for at in range(150)} | {"u1": 999.5, "u2": 999.25}}
+    found = get(client(open_workspace(qrels, {"A": run})), "/api/v1/topic", id="q", measure="AP")
+    sheet = found["explained"][0]["sheets"][0]
+    assert len(sheet["rows"]) == 100
+    assert sheet["left_out"] == "Left out: 2 without a judgment that count nowhere and 50 behind the first 100."
+
+
+# Documents and hostile texts
+
+
+@pytest.fixture(scope="module")
+def hostile() -> TestClient:
+    qrels = {"a/b c?d&é#": {"d/1 &<b>": 2, HOSTILE: 1, "gone": 1}, "L" * 3000: {"x": 1}, HOSTILE: {"x": 1}}
+    first = {"a/b c?d&é#": {HOSTILE: 3.0, "d/1 &<b>": 2.0, "u": 1.0}, "L" * 3000: {"x": 1.0}, HOSTILE: {"x": 1.0}}
+    second = {"a/b c?d&é#": {"u": 2.0, "d/1 &<b>": 1.0}}
+    docs = {HOSTILE: {"title": HOSTILE, "text": HOSTILE}, "d/1 &<b>": "é" * 100_000}
+    queries = {"a/b c?d&é#": HOSTILE, "L" * 3000: "word " * 20_000}
+    attributes = {"a/b c?d&é#": {HOSTILE[:20]: HOSTILE}}
+    return client(
+        open_workspace(qrels, {f"A {HOSTILE}": first, "B/b": second}, queries=queries, docs=docs, attributes=attributes)
+    )
+
+
+@pytest.mark.parametrize("query_id", ["a/b c?d&é#", "L" * 3000, HOSTILE])
+def test_hostile_texts_are_texts(hostile: TestClient, query_id: str) -> None:
+    for asked in ({}, {"tools": "true", "explain": "AP"}, {"first": "B/b", "second": f"A {HOSTILE}", "depth": "100"}):
+        answer = hostile.get("/topic", params={"id": query_id, **asked})
+        assert answer.status_code == 200
+        assert "<img" not in answer.text
+        assert "alert(2)</script>" not in answer.text
+        assert html.escape(f"A {HOSTILE}").replace("&quot;", "&#34;") in answer.text
+    listed = hostile.get("/topics", params={"sort": f"-run:A {HOSTILE}"})
+    assert listed.status_code == 200
+    assert "<img" not in listed.text
+
+
+def test_every_link_of_the_list_leads_to_its_topic(hostile: TestClient) -> None:
+    shown = hostile.get("/topics").text
+    links = [html.unescape(part.split('"')[0]) for part in shown.split('<a href="')[1:] if part.startswith("/topic?")]
+    titles = [hostile.get(link.replace("/topic?", "/api/v1/topic?")).json()["query_id"] for link in links]
+    assert titles == [HOSTILE, "L" * 3000, "a/b c?d&é#"]
+
+
+def test_documents(hostile: TestClient) -> None:
+    assert get(hostile, "/api/v1/document", id=HOSTILE) == {
+        "doc_id": HOSTILE,
+        "title": HOSTILE,
+        "text": HOSTILE,
+        "characters": len(HOSTILE),
+    }
+    part = get(hostile, "/api/v1/document", id="d/1 &<b>")
+    assert (part["text"], part["characters"]) == ("é" * 4000, 100_000)
+    assert len(get(hostile, "/api/v1/document", id="d/1 &<b>", length=100_000)["text"]) == 100_000
+    assert hostile.get("/api/v1/document", params={"id": HOSTILE}).headers["content-type"] == "application/json"
+    code, problem, fix = refused(hostile, "/api/v1/document", id="u")
+    assert (code, problem) == (400, "no text of document 'u' is known")
+    assert fix.startswith("texts are kept of documents that were judged or returned")
+    assert refused(hostile, "/api/v1/document", id=HOSTILE, length=0)[0] == 422
+
+
+def test_no_documents_are_open(tiny: TestClient) -> None:
+    assert refused(tiny, "/api/v1/document", id="a")[:2] == (400, "no texts of documents are open")
+    found = get(tiny, "/api/v1/topic", id="q")
+    assert found["notes"] == [
+        "No texts of documents are open: only their ids are shown. Open a collection to read them."
+    ]
+    assert not any(one["has_text"] for one in found["lists"][0]["documents"])
+
+
+# The page and its twin
+
+
+def test_the_page_shows_the_data(of_sample: TestClient) -> None:
+    asked = {"id": "t12", "first": "bm25", "second": "bm25_nostem", "explain": "AP", "tools": "true"}
+    found = get(of_sample, "/api/v1/topic", **asked)
+    shown = html.unescape(of_sample.get("/topic", params=asked).text)
+    texts = [found["query"], found["sentence"], *(one["sentence"] for one in found["reaches"] + found["losses"])]
+    texts += [line for one in found["explained"] for sheet in one["sheets"] for line in sheet["lines"]]
+    texts += [one["why"] for side in found["tools"] for one in side["lines"]]
+    texts += [f"{value:.4f}" for one in found["scores"] for value in one["scores"]]
+    texts += [
+        f"grade {one['grade']:g}" for side in found["lists"] for one in side["documents"] if one["grade"] is not None
+    ]
+    assert [text for text in texts if text not in shown] == []
+    assert 'href="/evaluator?run=bm25_nostem&topic=t12"' in shown
+    assert '<a href="#b-0" class="jump">rank 1 in bm25_nostem</a>' in shown
+    assert "/api/v1/topic?id=t12&first=bm25&second=bm25_nostem&explain=AP&tools=true" in shown
