@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from judged.advice import layout
@@ -33,6 +33,28 @@ class Advice(Recommendations):
 
     Its parameters are those of `Recommendations`.
     """
+
+    def about(self, task: str) -> Advice:
+        """Give the advice on the same data for another task; the data are not read again.
+
+        Raises
+        ------
+        InputError
+            If there is no such task.
+
+        Examples
+        --------
+        >>> advise({"q1": {"d1": 1}}).about("set").task.name
+        'set'
+        """
+        chosen = checked(task)
+        return replace(
+            self,
+            task=chosen,
+            given=True,
+            others=alternatives(self.profile, chosen),
+            entries=_entries(self.profile, chosen),
+        )
 
     def text(self, width: int = 100) -> str:
         """Lay it out for a terminal."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -316,12 +317,20 @@ def _chances(observed: Floats, sizes: Ints, apart: Floats, resamples: int, seed:
         return reached
     most, squared = int(sizes.max()), apart**2
     slack = ROUNDING * np.maximum(observed, 1.0)
-    for drawn in _drawn(len(apart), most, resamples, seed):
+    orders, step = _orders(len(apart), most, resamples, seed), max(1, _HELD // len(apart))
+    for start in range(0, resamples, step):
+        drawn = orders[start : start + step]
         sums = np.cumsum(apart[drawn], axis=1)[:, sizes - 1]
         squares = np.cumsum(squared[drawn], axis=1)[:, sizes - 1]
         reached += (np.abs(_t_of(sums, squares, sizes, apart)) >= observed - slack).sum(axis=0)
     found: Floats = (reached + 1) / (resamples + 1)
     return found
+
+
+@lru_cache(maxsize=2)
+def _orders(topics: int, most: int, resamples: int, seed: int) -> Ints:
+    """Give all draws at once, (resamples, most): one call asks for many runs and measures over the same topics."""
+    return np.concatenate([block.astype(np.int32) for block in _drawn(topics, most, resamples, seed)])
 
 
 def _drawn(topics: int, most: int, resamples: int, seed: int) -> Iterator[Ints]:

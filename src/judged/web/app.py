@@ -20,6 +20,7 @@ from judged.web.faults import Faults
 from judged.web.guard import Guard, Rules
 from judged.web.home import router as home
 from judged.web.leaderboard.routes import router as leaderboard
+from judged.web.learning.routes import router as learning
 from judged.web.matrix.routes import router as matrix
 from judged.web.opening.routes import API_OPEN, OPEN
 from judged.web.opening.routes import router as opening
@@ -71,7 +72,19 @@ def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | 
     app.add_middleware(Faults)
     app.add_middleware(Guard, rules=replace(rules or Rules(), bodies=uploads))
     add_problems(app)
-    for router in (shared_files, home, opening, api_page, evaluator, leaderboard, comparing, topics, matrix, slices):
+    for router in (
+        shared_files,
+        home,
+        opening,
+        api_page,
+        evaluator,
+        leaderboard,
+        comparing,
+        topics,
+        matrix,
+        slices,
+        learning,
+    ):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=str(files("judged.web").joinpath("static"))), name="static")
     return app

@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from threading import Thread
@@ -16,6 +17,7 @@ import uvicorn
 from judged.errors import InputError
 from judged.web.app import make_app
 from judged.web.guard import LOOPBACK, Rules
+from judged.web.home import what_is_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,11 +166,11 @@ def serve(workspace: Workspace, where: Place, *, ready: Callable[[], Any] = lamb
 
 
 def _warm(workspace: Workspace) -> None:
-    """Read runs into memory before somebody asks for a topic; what cannot be read is said when it is asked for."""
+    """Make the first page, and read runs for those of topics; what cannot be read is said when it is asked for."""
+    with suppress(Exception):
+        what_is_open(workspace)
     if sum(int(judged.returned.sum()) for judged in workspace.lists.values()) > _MAY_WARM:
         return
     for name in workspace.run_names:
-        try:
+        with suppress(Exception):
             workspace.rows(name)
-        except Exception:  # noqa: BLE001  nobody waits for it
-            return

@@ -20,6 +20,7 @@ from judged.evaluation import Scores, measures_of, runs_of, score_lists
 from judged.evaluation.provenance import refuse_foreign
 from judged.judging import Judged, judge
 from judged.slicing import Expression, known_topics
+from judged.slicing.known import OUTCOME
 from judged.web.kept import Kept
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Workspace:
 
     title: str
     qrels: Qrels
-    lists: dict[str, Judged]
+    lists: dict[str, Judged] = field(repr=False)
     topics: Topics | None = None
     attributes: Attributes | None = None
     texts: Texts | None = None
@@ -152,13 +153,20 @@ class Workspace:
         InputError
             If there is no such attribute, and none can be derived.
         """
-        names = tuple(needed)
-        which = self.judged(run or self.run_names[0]).run if self.lists else None
-        key = ("known", names, run)
-        return self.remember(
-            key,
-            lambda: known_topics(self.qrels, attributes=self.attributes, queries=self.topics, needed=names, run=which),
+        names = tuple(dict.fromkeys(needed))
+        given = self.remember(
+            ("known",), lambda: known_topics(self.qrels, attributes=self.attributes, queries=self.topics)
         )
+        if {given.spelled(name) for name in names} <= set(given.names):
+            return given
+        dear = tuple(one for one in ("language", OUTCOME) if one in names)  # the others are derived in one go
+        derived = self._derived(("relevant", *dear), run)
+        return derived if set(names) <= set(derived.names) else self._derived(names, run)
+
+    def _derived(self, names: tuple[str, ...], run: str | None) -> Attributes:
+        which = self.judged(run or self.run_names[0]).run if self.lists else None
+        how: dict[str, Any] = {"attributes": self.attributes, "queries": self.topics, "run": which}
+        return self.remember(("derived", names, run), lambda: known_topics(self.qrels, needed=names, **how))
 
     def mask(self, where: str, run: str | None = None) -> Bools:
         """Mark the topics that satisfy an expression over attributes, such as ``kind == 'law'``: (T,).

@@ -163,7 +163,8 @@ def choice(workspace: Workspace, asked: Asked) -> Choice:
 
 def _on_open(workspace: Workspace, task: str) -> Advice:
     runs = tuple(judged.run for judged in workspace.lists.values())
-    return workspace.remember(("advice", task), lambda: advise(workspace.qrels, runs, task or None))
+    found: Advice = workspace.remember(("advice",), lambda: advise(workspace.qrels, runs))
+    return found.about(task) if task else found
 
 
 def on_described(workspace: Workspace, asked: Asked) -> Advice:

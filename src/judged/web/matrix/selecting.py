@@ -23,7 +23,7 @@ SIZE = 25
 def selected(found: Matrix, run: str, asked: AskedMatrix) -> Bools:
     """Mark the topics that are selected, of those that have both scores: (T,); all of them, where nothing is asked."""
     values = found.values(run)
-    mask: Bools = ~np.isnan(values).any(axis=0)
+    mask = np.asarray(~np.isnan(values).any(axis=0), dtype=np.bool_)
     for row, (low, high) in zip(values, asked.bounds, strict=True):
         mask = np.logical_and(mask, (row >= low) & (row <= high))
     if asked.quadrant:

@@ -13,9 +13,8 @@ from judged.slicing.languages import can_guess
 from judged.web.workspace import RESAMPLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from judged.data.attributes import Attributes
     from judged.web.slices.asked import Sliced
     from judged.web.workspace import Workspace
 
@@ -110,18 +109,6 @@ def usual(workspace: Workspace) -> str:
     return next((one.name for one in attributes(workspace) if one.slices and one.kind == "text"), "relevant_band")
 
 
-def known_of(workspace: Workspace, needed: Iterable[str]) -> Attributes:
-    """Give what is known of the topics; whatever follows from the data is derived once for all that may be needed."""
-    names = tuple(dict.fromkeys(needed))
-    known = workspace.known()
-    if {known.spelled(name) for name in names} <= set(known.names):
-        return known
-    offered = {one.name for one in attributes(workspace)}
-    if set(names) <= offered:
-        names = ("relevant", *(one for one in ("language", OUTCOME) if one in names))
-    return workspace.known(names)
-
-
 def query_ids_where(workspace: Workspace, where: str) -> tuple[str, ...]:
     """Name the topics that satisfy an expression, in byte order.
 
@@ -136,7 +123,7 @@ def query_ids_where(workspace: Workspace, where: str) -> tuple[str, ...]:
 
     def make() -> tuple[str, ...]:
         expression, every = Expression(text), workspace.query_ids
-        kept = expression.mask(known_of(workspace, expression.names).over(every)).tolist()
+        kept = expression.mask(workspace.known(expression.names).over(every)).tolist()
         return tuple(query for query, keeps in zip(every, kept, strict=True) if keeps)
 
     found: tuple[str, ...] = workspace.remember(("topics where", text), make)
@@ -162,7 +149,7 @@ def cut(workspace: Workspace, asked: Sliced) -> Slicing | None:
         return None
 
     def make() -> Slicing:
-        known = known_of(workspace, (*asked.names, *Expression(asked.where).names))
+        known = workspace.known((*asked.names, *Expression(asked.where).names))
         by = list(dict.fromkeys(known.spelled(name) for name in asked.names))
         return slice_topics(known, by, minimum=asked.least, query_ids=query_ids_where(workspace, asked.where))
 

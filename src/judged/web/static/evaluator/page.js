@@ -157,6 +157,7 @@ const toolbar = (side) => {
 };
 
 const start = () => {
+  fillSettings();
   showState(session);
   showAnswer(data, session.state);
   for (const [id, act] of Object.entries(ON_CLICK)) $(id).addEventListener("click", act);

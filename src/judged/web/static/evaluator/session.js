@@ -64,9 +64,9 @@ export class Session {
     this.state = next;
     this.before = before;
     this.top = Math.max(this.top, edit.topGrade(next)); // buttons do not vanish under the hand
+    this.refresh(); // first of all: the page is drawn while the server computes
     this.told.state(this);
     if (said) this.told.say(said);
-    this.refresh();
   }
 
   /** Ask for the numbers of the state as it stands. */
