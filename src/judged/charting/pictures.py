@@ -119,7 +119,7 @@ def library() -> str:
 
 def resource(name: str) -> str:
     """Read what pages share: ``look.css``, the palette and type of pages; ``charts.css`` and ``drawing.js``."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return files("judged.charting").joinpath(name).read_text(encoding="utf-8")
 
 
 def converter() -> Any:

@@ -148,12 +148,12 @@ def _refuse_unused(weights: tuple[str, ...], *, tested: bool) -> None:
 def _scored(qrels: Qrels, runs: list[Run], measures: tuple[str, ...], policies: dict[str, Any]) -> Scores:
     import warnings
 
-    from judged.comparison.comparing import DEFAULT_MEASURES
     from judged.evaluation import evaluate as evaluate_runs
+    from judged.evaluation.given import TESTED_MEASURES
 
     with warnings.catch_warnings(), inputs.progress_bar(runs) as progress:
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
-        return evaluate_runs(qrels, runs, measures or DEFAULT_MEASURES, progress=progress, **policies)
+        return evaluate_runs(qrels, runs, measures or TESTED_MEASURES, progress=progress, **policies)
 
 
 def _found(

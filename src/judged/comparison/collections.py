@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from judged.comparison.captions import corrected, marked, numbers, tested
 from judged.comparison.choices import Choices, Family
-from judged.comparison.comparing import chosen_measures, compared, scores_of
+from judged.comparison.comparing import compared
 from judged.comparison.document import number
 from judged.comparison.forms import latex_float, wrapped
 from judged.comparison.layout import cell_of, mark_of
 from judged.comparison.marks import letters
 from judged.comparison.pair import SHOWN
 from judged.errors import InputError
+from judged.evaluation.given import chosen_measures, scores_of
 from judged.tables import Cell, Table
 
 if TYPE_CHECKING:

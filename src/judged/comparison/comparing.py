@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import combinations
 from math import comb
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,20 +13,16 @@ from judged.comparison.comparison import Comparison
 from judged.comparison.notes import notes
 from judged.comparison.pair import MeasureComparison, order_of
 from judged.comparison.testing import differences, pair_of
-from judged.errors import InputError, JudgedWarning
-from judged.evaluation import Scores, dialect_of, evaluate
+from judged.errors import InputError
+from judged.evaluation.given import scores_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from judged.evaluation import Scores
     from judged.measures import Measure
     from judged.stats import IntervalName
     from judged.stats.results import Difference
-
-DEFAULT_MEASURES = ("nDCG@10", "AP")
-"""Few: every measure that is tested is another chance to find something by luck."""
-
-_FEW = 3
 
 
 def compare(
@@ -149,59 +143,6 @@ def compared(scores: Scores, choices: Choices, ci: IntervalName = "bootstrap") -
         for at, one in enumerate(scores.measures)
     )
     return Comparison(scores, made, choices, ci, notes(scores, made, choices))
-
-
-def scores_of(given: Any, runs: Any, measures: Any, policies: dict[str, Any]) -> Scores:
-    """Take scores as they are, read them, or make them.
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
-    if runs is not None:
-        wanted = _default_measures(policies.get("dialect")) if measures is None else measures
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result
-            return evaluate(given, runs, wanted, **policies)
-    if policies:
-        raise InputError(
-            f"{', '.join(policies)} cannot change scores that were already made",
-            fix="give qrels and runs, or choose this where the scores are made",
-        )
-    if isinstance(given, (str, Path)):
-        given = Scores.load(given)
-    if not isinstance(given, Scores):
-        raise InputError(
-            f"{type(given).__name__} is no table of scores", fix="give Scores, a file of scores, or qrels and runs"
-        )
-    return given if measures is None else chosen_measures(given, measures)
-
-
-def _default_measures(dialect: Any) -> tuple[str, ...]:
-    """Take a dialect's own measures where they are few."""
-    rules = dialect_of(dialect)
-    count = len(rules.measures(list(rules.defaults), (0.0, 1.0))) if rules.defaults else 0
-    return rules.defaults if 0 < count <= _FEW else DEFAULT_MEASURES
-
-
-def chosen_measures(scores: Scores, measures: Any) -> Scores:
-    """Give the same scores with some of their measures.
-
-    Raises
-    ------
-    InputError
-        If a measure is not among them.
-    """
-    from dataclasses import replace
-
-    from judged.evaluation import measures_of
-
-    wanted = measures_of(measures)
-    if missing := [str(one) for one in wanted if str(one) not in scores.measure_names]:
-        raise InputError(f"{missing[0]} was not evaluated", fix=f"one of {', '.join(scores.measure_names)}")
-    rows = [scores.measure_names.index(str(one)) for one in wanted]
-    return replace(scores, measures=wanted, values=scores.values[:, rows], ranges=())
 
 
 def _pairs(names: Sequence[str], baseline: str | None, order: Sequence[int]) -> tuple[tuple[int, int], ...]:

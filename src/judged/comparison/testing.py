@@ -196,6 +196,6 @@ def _extremes(query_ids: Sequence[str], first: Floats, second: Floats, side: int
     found = np.flatnonzero(side * gaps > 0)
     order = found[np.argsort(-np.abs(gaps[found]), kind="stable")][:_SHOWN_TOPICS]  # topics are in the order of ids
     return tuple(
-        TopicDifference(query_ids[both[at]], float(gaps[at]), float(first[both[at]]), float(second[both[at]]))
-        for at in order.tolist()
+        TopicDifference(query_ids[int(at)], gap, float(first[at]), float(second[at]))
+        for at, gap in zip(both[order].tolist(), gaps[order].tolist(), strict=True)
     )

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from judged.comparison.comparing import scores_of
 from judged.curves.curves import Curves
 from judged.data import Qrels
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of, evaluate
+from judged.evaluation.given import scores_of
 from judged.measures import REGISTRY, Measure
 from judged.measures.grammar import entry_of
 from judged.stats import IntervalMethod

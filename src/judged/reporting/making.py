@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.comparison.choices import Choices
-from judged.comparison.comparing import chosen_measures, compared, scores_of
+from judged.comparison.comparing import compared
 from judged.comparison.pair import MeasureComparison, order_of
 from judged.data import Qrels
 from judged.data.topics import Topics
 from judged.diagnosis.words import counted
 from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.evaluation import runs_of
+from judged.evaluation.given import chosen_measures, scores_of
 from judged.reporting import by_topic, overview, slices, where
 from judged.reporting.content import Section
 from judged.reporting.lists import lists

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from judged.comparison.comparing import scores_of
 from judged.errors import InputError
 from judged.evaluation import Estimate
+from judged.evaluation.given import scores_of
 from judged.measures import logarithms
 from judged.slicing.sliced import ALL, MEAN_OF_SLICES, TOPIC_MEAN, Average, SlicedScores, SliceEstimate, SliceFinding
 from judged.slicing.slices import slicing_given

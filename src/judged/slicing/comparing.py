@@ -10,10 +10,11 @@ import numpy as np
 
 from judged.comparison import Choices
 from judged.comparison.choices import MANY
-from judged.comparison.comparing import compared, scores_of
+from judged.comparison.comparing import compared
 from judged.comparison.notes import least_p_text, short_of_topics
 from judged.comparison.testing import differences, pair_of
 from judged.errors import InputError
+from judged.evaluation.given import scores_of
 from judged.measures import logarithms
 from judged.slicing.compared import BetweenSlices, SliceComparison, SlicePair
 from judged.slicing.slices import slicing_given

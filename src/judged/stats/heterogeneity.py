@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -328,7 +328,7 @@ def _chances(observed: Floats, sizes: Ints, apart: Floats, resamples: int, seed:
 
 
 @lru_cache(maxsize=2)
-def _orders(topics: int, most: int, resamples: int, seed: int) -> Ints:
+def _orders(topics: int, most: int, resamples: int, seed: int) -> np.ndarray[Any, np.dtype[np.int32]]:
     """Give all draws at once, (resamples, most): one call asks for many runs and measures over the same topics."""
     return np.concatenate([block.astype(np.int32) for block in _drawn(topics, most, resamples, seed)])
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.comparison.comparing import chosen_measures, scores_of
 from judged.comparison.orders import orders
 from judged.data import Qrels
 from judged.diagnosis.disagreement.reasons import Reason, reasons
@@ -17,6 +16,7 @@ from judged.diagnosis.disagreement.result import Disagreement, MeanSide, SliceDi
 from judged.diagnosis.topic_texts import topics_of
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
+from judged.evaluation.given import chosen_measures, scores_of
 from judged.judging import Returned, judge
 from judged.slicing.slices import slicing_given
 from judged.stats.pairing import paired_differences, spread

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.comparison.comparing import scores_of
 from judged.data import Qrels
 from judged.diagnosis.changes import Quantity, compared, everywhere
 from judged.diagnosis.matrix.points import MatrixChoices, points_of
@@ -14,6 +13,7 @@ from judged.diagnosis.matrix.result import Matrix
 from judged.diagnosis.stages.tracing import POSITIVE, one_measure
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of
+from judged.evaluation.given import scores_of
 from judged.measures import parse
 from judged.slicing.slices import slicing_given
 from judged.stats.discoveries import losers

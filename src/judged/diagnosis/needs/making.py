@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.comparison import Choices
-from judged.comparison.comparing import DEFAULT_MEASURES, compared, scores_of
+from judged.comparison.comparing import compared
 from judged.data import Qrels
 from judged.diagnosis.needs.alike import alike
 from judged.diagnosis.needs.consistency import consistency
@@ -18,6 +18,7 @@ from judged.diagnosis.needs.variants import by_variant, needs_of
 from judged.diagnosis.words import counted
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
+from judged.evaluation.given import TESTED_MEASURES, chosen_measures, scores_of
 from judged.stats import IntervalMethod, mean_intervals
 from judged.stats.pairing import spread, topics_text
 
@@ -132,7 +133,7 @@ def _scores(
     if runs is not None and not isinstance(given, Scores):
         judged, note = by_variant(Qrels.of(given), known)
         notes += [note] if note else []
-        table = scores_of(judged, runs, DEFAULT_MEASURES if measures is None else measures, policies)
+        table = scores_of(judged, runs, TESTED_MEASURES if measures is None else measures, policies)
     else:
         table = scores_of(given, None, measures, policies)
     rows = [at for at, one in enumerate(table.measures) if one.entry.aggregate == "mean"]
@@ -140,8 +141,6 @@ def _scores(
     if not rows:
         raise InputError(f"{', '.join(dropped)} is no mean over topics", fix="take a measure such as nDCG@10")
     if dropped:
-        from judged.comparison.comparing import chosen_measures
-
         notes.append(f"left out, as no means over topics: {', '.join(dropped)}")
         table = chosen_measures(table, [table.measures[at] for at in rows])
     return table, notes
