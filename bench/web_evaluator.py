@@ -1,6 +1,6 @@
 """Measure how long the evaluator takes from a key press to the numbers on the screen, in Chromium.
 
-The sample is served in a thread of this process. A list of 20 results is edited by keyboard, grades and moves in turn.
+`judged serve` runs in a process of its own. A list of 20 results is edited by keyboard, grades and moves in turn.
 The time runs from the moment the key press reaches the page to a task behind the frame that shows the new numbers.
 """
 
@@ -9,28 +9,31 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import shutil
 import socket
 import statistics
-import threading
+import subprocess
+import sys
 import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-import uvicorn
-from playwright.sync_api import sync_playwright
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
-from judged.web.app import make_app
-from judged.web.workspace import open_sample
+from browser import chromium
 
 GRADES = (3, 0, 2, 1, 0, 3, 1, 0, 0, 2, 1, 0, 3, 0, 0, 1, 2, 0, 0, 1)
 PAUSE = 0.12
-OPTIONS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
 
 WATCH = """() => {
   const times = { whole: [], server: [], shown: [] };
   window.times = times;
   let pressed = 0;
-  addEventListener("keydown", (event) => { if (event.key !== "Alt") pressed = performance.now(); }, true);
+  addEventListener("keydown", (event) => {
+    if (/^[0-9]$/.test(event.key) || (event.altKey && event.key.startsWith("Arrow"))) pressed = performance.now();
+  }, true);
   const behind = () => new Promise((done) => requestAnimationFrame(() => {
     const channel = new MessageChannel();
     channel.port1.onmessage = done;
@@ -59,24 +62,19 @@ def main() -> None:
     read.add_argument("--second", action="store_true", help="with a second list beside the first")
     read.add_argument("--open", type=int, default=0, help="measures whose working is shown meanwhile")
     asked = read.parse_args()
-    address = _serve()
     query = "list=" + ",".join(map(str, GRADES)) + "&k=10"
     if asked.second:
         query += "&other=" + ",".join(map(str, GRADES))
-    with sync_playwright() as driver:
-        program = shutil.which("chromium") or shutil.which("google-chrome")
-        browser = driver.chromium.launch(executable_path=program, args=list(OPTIONS))
+    with _serving() as address, chromium() as browser:
         for number in range(asked.rounds):
-            page = browser.new_page(
-                viewport={"width": 1280, "height": 900}, bypass_csp=True
-            )  # playwright waits by eval
+            size = {"width": 1280, "height": 900}
+            page = browser.new_page(viewport=size, bypass_csp=True)  # playwright waits by eval
             page.goto(f"{address}/evaluator?{query}")
             times = _press(page, asked.changes, asked.open, number)
             print(f"round {number + 1}, load {os.getloadavg()[0]:.1f}: {len(times['whole'])} changes by key")
             for name, what in _WHAT.items():
                 print(f"  {what:34} {_summary(times[name])}")
             page.close()
-        browser.close()
 
 
 _WHAT = {
@@ -86,15 +84,30 @@ _WHAT = {
 }
 
 
-def _serve() -> str:
-    """Serve the sample in a thread; give its address."""
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(make_app(open_sample()), log_level="critical", lifespan="off"))
-    threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True).start()
-    while not server.started:
-        time.sleep(0.01)
-    return f"http://127.0.0.1:{listening.getsockname()[1]}"
+@contextmanager
+def _serving() -> Iterator[str]:
+    """Run the command itself, in a process of its own as for a user; give its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "judged", "serve", "--port", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        while not _answers(address):
+            time.sleep(0.05)
+        yield address
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/api/v1/evaluator", timeout=5):  # noqa: S310  our own address
+            return True
+    except OSError:
+        return False
 
 
 def _press(page: Any, changes: int, opened: int, seed: int) -> dict[str, list[float]]:

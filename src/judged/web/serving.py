@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import secrets
@@ -169,8 +170,9 @@ def _warm(workspace: Workspace) -> None:
     """Make the first page, and read runs for those of topics; what cannot be read is said when it is asked for."""
     with suppress(Exception):
         what_is_open(workspace)
-    if sum(int(judged.returned.sum()) for judged in workspace.lists.values()) > _MAY_WARM:
-        return
-    for name in workspace.run_names:
+    rows = sum(int(judged.returned.sum()) for judged in workspace.lists.values())
+    for name in workspace.run_names if rows <= _MAY_WARM else ():
         with suppress(Exception):
             workspace.rows(name)
+    gc.collect()
+    gc.freeze()  # what is there now stays: looking for garbage in it would hold up answers for some 20 ms

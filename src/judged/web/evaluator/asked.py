@@ -43,6 +43,11 @@ class Asked(BaseModel):
         le=1e9,
         description="The highest grade of the scale, for measures with one; the highest known, at least 1, by default.",
     )
+    only: str | None = Field(
+        None,
+        max_length=2000,
+        description="Score these measures only: families such as nDCG,AP. A page asks first for what is in view.",
+    )
     run: str | None = Field(None, max_length=500, description="Instead of a list: an open run.")
     topic: str | None = Field(None, max_length=500, description="The topic of that run.")
     other_run: str | None = Field(None, max_length=500, description="A second run, to compare with.")

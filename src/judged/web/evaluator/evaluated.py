@@ -9,7 +9,7 @@ import numpy as np
 from judged.errors import MeasureError
 from judged.measures.gain import discounts, gains, ideal_by_gain
 from judged.measures.parameters import spell
-from judged.web.evaluator.listed import listed, unavailable
+from judged.web.evaluator.listed import unavailable
 from judged.web.evaluator.scored import BEFORE, LIST, OTHER, Lists, rows
 from judged.web.evaluator.state import read_state
 from judged.web.filters import count
@@ -36,18 +36,18 @@ def evaluated(workspace: Workspace, asked: Asked) -> dict[str, Any]:
     """
     state = read_state(workspace, asked)
     lists = Lists(state)
-    scored = dict(rows(lists))
+    only = frozenset(asked.only.split(",")) if asked.only else frozenset[str]()
     groups = [
-        {"key": group.key, "title": group.title, "what": group.what, "measures": scored[group.key]}
-        for group, _ in listed(state.options)
+        {"key": group.key, "title": group.title, "what": group.what, "measures": measures}
+        for group, measures in rows(lists, only)
     ]
     return {
         "state": state_as_data(state),
         "query": state.query(),
         "groups": groups,
-        "unavailable": unavailable(),
+        "unavailable": () if only else unavailable(),
         "lists": [_list_as_data(lists, world) for world in lists.worlds if world.name != BEFORE],
-        "notes": list(_notes(lists, [row for found in scored.values() for row in found])),
+        "notes": list(_notes(lists, [row for group in groups for row in group["measures"]])),
     }
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from judged.errors import MeasureError
 from judged.judging import judge
 from judged.judging.dense import Returned
-from judged.web.evaluator.listed import Listed, listed
+from judged.web.evaluator.listed import Group, Listed, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,11 +125,13 @@ def judged_of(*worlds: World) -> Judged:
     return replace(judged, shown=shown)  # so that no measure need read the run again
 
 
-def rows(lists: Lists) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Score the lists by all measures, group by group."""
+def rows(lists: Lists, only: frozenset[str] = frozenset()) -> Iterator[tuple[Group, list[dict[str, Any]]]]:
+    """Score the lists group by group, by all measures or those of some families; no group is empty."""
     with np.errstate(all="ignore"):  # what is too large is None, and said
         for group, measures in listed(lists.state.options):
-            yield group.key, [_row(lists, one) for one in measures]
+            wanted = [one for one in measures if not only or one.family in only]
+            if wanted:
+                yield group, [_row(lists, one) for one in wanted]
 
 
 def _row(lists: Lists, one: Listed) -> dict[str, Any]:

@@ -42,12 +42,15 @@ export class ListView {
     if (this.order.length === 0) return;
     this.#current(Math.max(0, Math.min(at, this.order.length - 1)));
     this.order[this.at].focus?.focus();
-    this.order[this.at].element.scrollIntoView({ block: "nearest" });
+    const { element } = this.order[this.at];
+    requestAnimationFrame(() => element.scrollIntoView({ block: "nearest" })); // at once it would cost a layout more
   }
 
-  /** Change the order in the document around the row that must not be taken out of it, and let the others glide. */
+  /** Change the order in the document around the row that must not be taken out of it; while it is dragged, the others
+      glide. A key moves a row at once: nothing should keep the numbers waiting. */
   #arrange(order) {
-    const old = new Map(this.order.map((row) => [row, row.element.offsetTop]));
+    const glides = this.held && !still.matches;
+    const old = new Map(glides ? this.order.map((row) => [row, row.element.offsetTop]) : []);
     const fixed = this.held ?? this.order.find((row) => row.element.contains(document.activeElement));
     const anchor = order.includes(fixed) ? fixed.element : null;
     const wanted = new Set(order.map((row) => row.element));
@@ -59,7 +62,6 @@ export class ListView {
     for (let at = order.length - 1; at > pivot; at -= 1) put(order[at].element, order[at + 1]?.element ?? null);
     this.order = order;
     this.spare = [];
-    if (still.matches || old.size === 0) return;
     for (const row of order) {
       const by = old.has(row) ? old.get(row) - row.element.offsetTop : 0;
       if (by && row !== this.held)

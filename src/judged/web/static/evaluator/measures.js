@@ -76,7 +76,10 @@ export class MeasuresView {
   /** @param place the element with the groups
       @param told { path(name): where its working is asked for, changed(): what is open has changed } */
   constructor(place, told) {
-    Object.assign(this, { place, told, views: new Map(), filter: "", requests: new Latest() });
+    Object.assign(this, { place, told, views: new Map(), filter: "", requests: new Latest(), seen: new Set() });
+    this.watch = new IntersectionObserver((changes) => {
+      for (const { target, isIntersecting } of changes) this.seen[isIntersecting ? "add" : "delete"](target);
+    });
     for (const group of place.querySelectorAll(".group"))
       for (const one of group.querySelectorAll(".measure")) this.#adopt(one.dataset.key, new MeasureView(one));
   }
@@ -84,6 +87,7 @@ export class MeasuresView {
   #adopt(key, view) {
     this.views.set(key, view);
     view.element.dataset.key = key;
+    this.watch.observe(view.element);
     view.element.addEventListener("toggle", () => {
       this.told.changed();
       if (view.element.open && view.shown === null) this.#work([view]);
@@ -91,8 +95,14 @@ export class MeasuresView {
     return view;
   }
 
-  /** Show an answer; rows are told apart by their family and place in it, for names change with the settings. */
-  show({ groups }) {
+  /** The families of the measures that are in view, separated by commas. */
+  get inView() {
+    return [...new Set([...this.seen].map((element) => element.dataset.key.split(".")[1]))].join(",");
+  }
+
+  /** Show an answer, whole or (`only`) of some families; rows are told apart by their family and place in it, for
+      names change with the settings. */
+  show({ groups }, only = "") {
     const seen = new Set();
     for (const group of groups) {
       const counts = new Map();
@@ -106,9 +116,12 @@ export class MeasuresView {
         seen.add(key);
       }
     }
+    const followed = this.partial;
+    this.partial = Boolean(only);
+    if (!followed) this.#work(this.#open());
+    if (only) return;
     for (const [key, view] of this.views) mark(view.element, "hidden", seen.has(key) ? null : "");
     if (this.filter) this.select(this.filter);
-    this.#work(this.#open());
   }
 
   #open() {

@@ -41,6 +41,7 @@ const session = new Session(readState(data.query), {
   answer: showAnswer,
   problem: showProblem,
   say,
+  inView: () => measures.inView,
 });
 
 for (const side of ["list", "other"]) views[side] = new ListView($(side), side, session);
@@ -60,16 +61,16 @@ function showState({ state, past, top }) {
 }
 
 /** Show the numbers of a state. */
-function showAnswer(answer, state) {
+function showAnswer(answer, state, { only = "" } = {}) {
   const two = state.other !== null;
   answer.lists.forEach((one, at) => views[at ? "other" : "list"].tell(one.rows, two));
-  measures.show(answer);
+  measures.show(answer, only);
   for (const [at, side] of ["list", "other"].entries()) {
     const one = answer.lists[at];
     if (one) write($(`${side}-counts`), `${one.returned} returned, ${one.judged} judged, ${one.relevant_found} relevant`);
   }
   $("relevant").placeholder = String(answer.state.relevant);
-  showNotes(answer.notes);
+  if (!only) showNotes(answer.notes);
   if (!answer.state.source) document.querySelector(".source").replaceChildren();
   address.query = answer.query;
   for (const link of document.querySelectorAll("[data-export]"))

@@ -1,10 +1,11 @@
 /* A list that is being edited: its state, what was before, and the answers of the API to it.
 
    Asking: one request at a time, and the newest state next. A request that newer ones wait for longer than
-   PATIENCE is given up. Nothing is delayed on purpose. */
+   PATIENCE is given up. Nothing that is in view is delayed on purpose. */
 import * as edit from "./state.js";
 
 const PATIENCE = 400;
+const SETTLED = 60; // behind a change that is shown: keys that are held down should not wait for what nobody sees
 const DEEP = 200;
 
 /** Ask the API; a problem that it tells of is thrown as an Error with `problem` and `fix`. */
@@ -16,6 +17,9 @@ export const ask = async (path, options = {}) => {
   if (answer.ok) return body;
   throw Object.assign(new Error(body.problem ?? "the request failed"), { problem: body.problem, fix: body.fix });
 };
+
+/** Do something when a change is on the screen and no other has followed. */
+const idle = (task, signal) => setTimeout(() => signal.aborted || task(), SETTLED);
 
 /** Runs one task at a time; of those that come meanwhile only the newest is kept. */
 export class Latest {
@@ -46,7 +50,8 @@ export class Latest {
 }
 
 export class Session {
-  /** @param told { path(query, state), state(session), answer(answer), problem(error or null), say(text) } */
+  /** @param told { path(query, state), state(session), answer(answer, state, { only }), problem(error or null),
+      say(text), inView() the families in view, if only they should be asked for first } */
   constructor(state, told) {
     Object.assign(this, { state, told, before: null, past: [] });
     this.requests = new Latest();
@@ -69,18 +74,30 @@ export class Session {
     if (said) this.told.say(said);
   }
 
-  /** Ask for the numbers of the state as it stands. */
+  /** Ask for the numbers of the state as it stands: first for what is in view, and when that is shown for the rest. */
   refresh() {
+    this.rest?.abort();
     this.requests.run(async (signal) => {
       const { state, before } = this;
-      try {
-        const answer = await ask(this.told.path(edit.writeState(state, before), state), { signal });
-        this.told.problem(null);
-        this.told.answer(answer, state);
-      } catch (error) {
-        if (error.name !== "AbortError") this.told.problem(error);
-      }
+      const only = this.told.inView?.() ?? "";
+      await this.#show(state, before, only, signal);
+      if (!only || this.state !== state) return;
+      this.rest = new AbortController();
+      idle(() => this.#show(state, before, "", this.rest.signal), this.rest.signal);
     });
+  }
+
+  async #show(state, before, only, signal) {
+    try {
+      const query = edit.writeState(state, before);
+      const path = this.told.path(only ? `${query}&only=${encodeURIComponent(only)}` : query, state);
+      const answer = await ask(path, { signal });
+      if (signal.aborted) return;
+      this.told.problem(null);
+      this.told.answer(answer, state, { only });
+    } catch (error) {
+      if (error.name !== "AbortError") this.told.problem(error);
+    }
   }
 
   undo() {
