@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import socket
 import statistics
 import subprocess
@@ -25,32 +24,54 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 from browser import chromium
 
 GRADES = (3, 0, 2, 1, 0, 3, 1, 0, 0, 2, 1, 0, 3, 0, 0, 1, 2, 0, 0, 1)
-PAUSE = 0.12
+PAUSE = 120  # milliseconds
 
-WATCH = """() => {
+# Keys are pressed by the page itself: whoever drives a browser from outside takes the processor from it just then.
+PRESS = """async ({ changes, seed, pause, rows }) => {
   const times = { whole: [], server: [], shown: [] };
-  window.times = times;
-  let pressed = 0;
-  addEventListener("keydown", (event) => {
-    if (/^[0-9]$/.test(event.key) || (event.altKey && event.key.startsWith("Arrow"))) pressed = performance.now();
-  }, true);
+  let drawn = seed;
+  const random = (below) => {
+    drawn = (drawn * 1103515245 + 12345) % 2147483648;
+    return Math.floor((drawn / 2147483648) * below);
+  };
+  const wait = (time) => new Promise((done) => setTimeout(done, time));
   const behind = () => new Promise((done) => requestAnimationFrame(() => {
     const channel = new MessageChannel();
     channel.port1.onmessage = done;
     channel.port2.postMessage(0);
   }));
-  document.addEventListener("evaluated", async () => {
-    if (!pressed) return;
-    const from = pressed;
-    pressed = 0;
-    const changed = performance.now() - from;
-    await behind();
-    times.whole.push(performance.now() - from);
-    times.shown.push(performance.now() - from - changed);
-    const asked = performance.getEntriesByType("resource").filter((one) => one.name.includes("/evaluator?")).at(-1);
-    times.server.push(asked.responseEnd - asked.requestStart);
+  const press = (key, more = {}) =>
+    document.activeElement.dispatchEvent(
+      new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more }));
+  const change = () => {
+    if (random(2)) {
+      const keys = ["0", "1", "2", "3"].filter((key) => key !== document.activeElement.dataset.grade);
+      return press(keys[random(keys.length)]);
+    }
+    const at = [...document.querySelectorAll("#list .row")].indexOf(document.activeElement.closest(".row"));
+    const down = at === 0 || (at < rows - 1 && random(2));
+    return press(down ? "ArrowDown" : "ArrowUp", { altKey: true });
+  };
+  document.querySelector("#list [role=radio][aria-checked=true]").focus();
+  for (let done = 0; done < changes; done += 1) {
+    for (let moves = random(4); moves > 0; moves -= 1) {
+      press(random(2) ? "ArrowUp" : "ArrowDown");
+      await wait(pause / 2);
+    }
+    await wait(pause / 2 + random(pause));
     performance.clearResourceTimings();
-  });
+    const shown = new Promise((told) => document.addEventListener("evaluated", told, { once: true }));
+    const pressed = performance.now();
+    change();
+    await shown;
+    const changed = performance.now();
+    await behind();
+    times.whole.push(performance.now() - pressed);
+    times.shown.push(performance.now() - changed);
+    const asked = performance.getEntriesByType("resource").find((one) => one.name.includes("/evaluator?"));
+    times.server.push(asked.responseEnd - (asked.requestStart || asked.startTime));
+  }
+  return times;
 }"""
 
 
@@ -112,29 +133,10 @@ def _answers(address: str) -> bool:
 
 def _press(page: Any, changes: int, opened: int, seed: int) -> dict[str, list[float]]:
     """Change grades and move rows, each when the change before is on the screen and a pause is over."""
-    rng = random.Random(seed)  # noqa: S311  which row is changed, not a secret
     page.wait_for_selector("html[data-ready]")
     for at in range(opened):
         page.locator(".measure > summary").nth(at).click()
-    row = page.locator("#list [role=radio][aria-checked=true]")
-    row.first.focus()
-    page.evaluate(WATCH)
-    for done in range(changes):
-        for _ in range(rng.randrange(4)):
-            page.keyboard.press(rng.choice(("ArrowUp", "ArrowDown")))
-        if rng.random() < 0.5:
-            now = page.evaluate("document.activeElement.dataset.grade")
-            page.keyboard.press(rng.choice([key for key in "0123" if key != now]))
-        else:
-            at = page.evaluate(
-                "[...document.querySelectorAll('#list .row')].indexOf(document.activeElement.closest('.row'))"
-            )
-            page.keyboard.press(
-                "Alt+ArrowDown" if at == 0 or (at < len(GRADES) - 1 and rng.random() < 0.5) else "Alt+ArrowUp"
-            )
-        page.wait_for_function("count => window.times.whole.length >= count", arg=done + 1, polling=20)
-        time.sleep(PAUSE * (0.5 + rng.random()))
-    return page.evaluate("window.times")
+    return page.evaluate(PRESS, {"changes": changes, "seed": seed + 1, "pause": PAUSE, "rows": len(GRADES)})
 
 
 def _summary(times: list[float]) -> str:

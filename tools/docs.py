@@ -6,7 +6,7 @@ Four kinds of generated text:
   followed by what it prints; the commands run in a folder that holds the sample as ``sample/``;
 * ``python`` blocks with ``>>>`` are run as doctests in the same folder, and must show what Python shows;
 * docs/measures.md and docs/cli.md are made from the registry and from ``--help``, docs/choosing.md from the rules of
-  advice;
+  advice, docs/api.md from the description of the workbench's API;
 * src/judged/__init__.pyi tells type checkers what the package imports lazily.
 """
 
@@ -29,6 +29,7 @@ from judged.advice import page as choosing
 from judged.errors import JudgedWarning
 from judged.measures import REGISTRY
 from judged.measures.pages import page
+from judged.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +40,15 @@ _CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(>>>.*?)^```", re.MULTILINE | re.DOTALL)
 _COMMANDS = (
     "evaluate", "explain", "curve", "measures", "advise", "compare", "power", "agree", "slices", "matrix", "stages",
-    "disagree", "needs", "diff", "review", "tradeoff", "gate", "report", "check", "pool", "demo",
+    "disagree", "needs", "diff", "review", "tradeoff", "gate", "report", "serve", "check", "pool", "demo",
 )  # fmt: skip
+
+_API = """\
+# The workbench's API
+
+Made from its OpenAPI description, which `judged serve` gives at `/api/v1/openapi.json`; its page `/api` shows the same
+with addresses to click. Every page has its twin here, made from the same data. A number that does not exist is null.
+What is wrong is said as `{"problem": ..., "fix": ...}` with status 400 or 422."""
 
 
 def main() -> int:
@@ -56,6 +64,7 @@ def main() -> int:
     with sample_folder() as folder:
         made |= {ROOT / "docs" / "measures.md": catalogue, ROOT / "docs" / "cli.md": cli(folder)}
     made[ROOT / "docs" / "choosing.md"] = choosing.page()
+    made[ROOT / "docs" / "api.md"] = api()
     made[ROOT / "src" / "judged" / "__init__.pyi"] = stub()
     for path, text in made.items():
         if not path.exists() or path.read_text() != text:
@@ -129,6 +138,28 @@ def cli(folder: Path) -> str:
     """Write the help of every command."""
     parts = [f"## judged {name}\n\n```text\n{output(f'judged {name} --help', folder)}```" for name in _COMMANDS]
     return "# Command line\n\nMade from `--help`.\n\n" + "\n\n".join(parts) + "\n"
+
+
+def api() -> str:
+    """Write what the workbench answers: each route with its parameters."""
+    from judged.web.api_page import described
+    from judged.web.app import make_app
+    from judged.web.workspace import open_sample
+
+    opened = open_sample()
+    parts = [_API]
+    for group in described(make_app(opened).openapi(), opened):
+        parts.append(f"## {group.name}")
+        for route in group.routes:
+            parts.append(f"### {route.method.upper()} {route.path}\n\n{route.summary}. {route.meaning}".rstrip())
+            if route.parameters:
+                head = ("parameter", "is", "default", "means")
+                rows = [
+                    (f"`{one.name}`", one.kind, "required" if one.required else one.default, one.meaning)
+                    for one in route.parameters
+                ]
+                parts.append(Table(head, tuple(rows), labels=len(head)).markdown())
+    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ from judged.evaluation.facts import Estimate as Estimate
 from judged.evaluation.scores import Scores as Scores
 from judged.evaluation.scoring import evaluate as evaluate
 from judged.evaluation.inputs import runs_of as runs_of
+from judged.evaluation.scoring import score_lists as score_lists
 from judged.explanation.explanation import Explanation as Explanation
 from judged.explanation.other_tools import ToolComparison as ToolComparison
 from judged.explanation.other_tools import compare_tools as compare_tools

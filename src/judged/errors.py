@@ -7,7 +7,19 @@ from __future__ import annotations
 
 
 class JudgedError(Exception):
-    """Base of all errors that judged raises on purpose."""
+    """Base of all errors that judged raises on purpose.
+
+    Examples
+    --------
+    >>> MeasureError("no measure 'x'. Fix: did you mean R?").parts
+    ("no measure 'x'", 'did you mean R?')
+    """
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """What is wrong, and what to do about it: the two halves of the message, for whoever shows them apart."""
+        problem, _, fix = str(self).partition(" Fix: ")
+        return problem.rstrip("."), fix.rstrip(".")
 
 
 class InputError(JudgedError, ValueError):

@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from judged.errors import InputError, JudgedError, MissingExtraError
+from judged.errors import JudgedError, MissingExtraError
 from judged.web.answers import Json, page
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def add_problems(app: FastAPI) -> None:
     @app.exception_handler(JudgedError)
     def refused(request: Request, error: JudgedError) -> Response:  # pyright: ignore[reportUnusedFunction]
         status = HTTPStatus.NOT_IMPLEMENTED if isinstance(error, MissingExtraError) else HTTPStatus.BAD_REQUEST
-        return answer(request, status, *_parts(error))
+        return answer(request, status, *error.parts)
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:  # pyright: ignore[reportUnusedFunction]
@@ -59,15 +59,6 @@ def answer(request: Request, status: HTTPStatus, problem: str, fix: str) -> Resp
     if request.url.path.startswith(API):
         return Json({"problem": problem, "fix": fix}, status_code=status)
     return page(request, "problem.html", status=status, title=status.phrase, problem=problem, fix=fix)
-
-
-def _parts(error: JudgedError) -> tuple[str, str]:
-    """Part what is wrong from what to do about it."""
-    if isinstance(error, InputError):
-        place = error.path if error.line is None else f"{error.path}:{error.line}"
-        return f"{place}: {error.problem}" if place else error.problem, error.fix
-    problem, _, fix = str(error).partition(" Fix: ")
-    return problem.rstrip("."), fix.rstrip(".")
 
 
 def _place(error: Any) -> str:

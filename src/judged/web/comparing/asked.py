@@ -83,5 +83,4 @@ def concerning(name: str) -> Generator[None]:
     except InputError as error:
         raise RefusedError(name, error.problem, error.fix) from None
     except MeasureError as error:
-        problem, _, fix = str(error).partition(" Fix: ")
-        raise RefusedError(name, problem.rstrip("."), fix.rstrip(".")) from None
+        raise RefusedError(name, *error.parts) from None

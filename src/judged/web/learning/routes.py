@@ -111,5 +111,4 @@ def advice(opened: Opened, asked: Annotated[described.Asked, Query()]) -> Json:
 
 
 def _unknown(request: Request, error: MeasureError) -> Response:
-    problem, _, fix = str(error).partition(" Fix: ")
-    return answer(request, HTTPStatus.NOT_FOUND, problem.rstrip("."), fix.rstrip("."))
+    return answer(request, HTTPStatus.NOT_FOUND, *error.parts)

@@ -32,8 +32,7 @@ def wrong_of(workspace: Workspace, error: JudgedError, where: str) -> Wrong:
     """Part what is wrong from what to do about it."""
     if isinstance(error, InputError):
         return Wrong(error.problem, error.fix, _refused(workspace, where))
-    problem, _, fix = str(error).partition(" Fix: ")
-    return Wrong(problem.rstrip("."), fix.rstrip("."), where=False)
+    return Wrong(*error.parts, where=False)
 
 
 def _refused(workspace: Workspace, where: str) -> bool:
