@@ -267,3 +267,23 @@ def test_an_arrow_file_that_points_outside_of_itself_is_refused(tmp_path: Path) 
     (tmp_path / "a.arrow").write_bytes(data[:at] + broken + data[at + len(offsets) :])  # to read it is a crash
     with pytest.raises(InputError, match=r"a\.arrow: facts about topics cannot be read from it"):
         Attributes.read(tmp_path / "a.arrow")
+
+
+@pytest.mark.parametrize(("name", "data", "line"), [
+    ("a.jsonl", "\n".join(f'{{"id": "{at}", "k{at}": 1}}' for at in range(600)), 500),
+    ("a.json", json.dumps([{"id": "1"} | dict.fromkeys(map(str, range(600)), 1)]), None),
+    ("a.csv", ",".join(["id", *map(str, range(500))]) + "\n", 1),
+    ("a.tsv", "\t".join(["id", *map(str, range(500))]) + "\n", 1),
+])  # fmt: skip
+def test_a_table_that_is_too_wide_is_refused(tmp_path, name, data, line):
+    path = tmp_path / name
+    path.write_text(data)
+    with pytest.raises(InputError, match="more than 500 columns") as caught:
+        read_facts(path)
+    assert caught.value.line == line
+
+
+def test_a_wide_table_is_read(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(",".join(["id", *map(str, range(499))]) + "\n" + "1" + ",2" * 499)
+    assert read_facts(path).num_columns == 500

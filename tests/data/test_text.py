@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from judged import Qrels
 from judged.data.layout import Layout, split_fields, value
 from judged.data.sources import open_source
 from judged.data.text import TextRows
@@ -270,3 +271,10 @@ def test_batches_have_the_declared_types(tmp_path: Path) -> None:
     table, digest = open_source(path, "run").table(("query_id", "doc_id", "score", "rank", "run_id"))
     assert table.schema.types == [pa.string(), pa.string(), pa.float64(), pa.int64(), pa.string()]
     assert digest is not None
+
+
+def test_a_long_run_of_blanks_is_one_blank(tmp_path):
+    path = tmp_path / "qrels"  # looked for from each blank anew, their end would not be found in an hour
+    blanks = b" " * 500_000
+    path.write_bytes(b"q1 0 d0 2\nq1 0 d1" + blanks + b"1\nq1 0 d2 0" + blanks + b"\n")
+    assert Qrels.read(path).grades.tolist() == [2.0, 1.0, 0.0]

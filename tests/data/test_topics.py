@@ -79,6 +79,17 @@ def test_trec(tmp_path: Path) -> None:
     ]
 
 
+def test_trec_lines_and_ends_that_close_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "topics"
+    path.write_text("<top><num>1<title>x</top>\n</top>\n</top>\n\n<top>\n<num>2</top>")
+    with pytest.raises(InputError, match="no text") as caught:
+        Topics.read(path)
+    assert caught.value.line == 5
+    path.write_text("<top><num>1<title>x</top></top><top><num>2<title>y</top>")
+    topics = Topics.read(path)
+    assert [topics.text(one) for one in ("1", "2")] == ["x", "y"]
+
+
 def test_xml(tmp_path: Path) -> None:
     path = tmp_path / "topics"
     path.write_text(XML)
@@ -119,6 +130,15 @@ def test_it_is_an_arrow_stream() -> None:
         ('{"id": "1", "text": "x"}\n{"id": 1.5, "text": "x"}\n', 2, "1.5 is a float"),
         ("5", 1, "no topic id"),
         ("<top><num>1<title>x", None, "without </top>"),
+        ("<top><num>1<title>x<top><num>2<title>y</top>", None, "without </top>"),
+        # a search for each end would not come back
+        pytest.param("<top>\n" * 50_000, None, "without </top>", id="many tops"),
+        pytest.param(
+            "\n".join(f'{{"id": "{at}", "text": "x", "k{at}": 1}}' for at in range(600)),
+            499,
+            "more than 500 columns",
+            id="wide",
+        ),
         ("<topics><topic></topics>", 1, "broken XML"),
         ('<!DOCTYPE a [<!ENTITY b "c">]><a/>', None, "entities"),
         ("<topics/>", None, "no topics"),

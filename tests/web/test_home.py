@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import numpy as np
 import pytest
@@ -81,7 +82,7 @@ def test_hostile_names_are_texts():
     text = TestClient(make_app(workspace)).get("/").text
     assert "<img" not in text
     assert text.count("&lt;img src=x onerror=alert(1)&gt;") >= 3
-    assert "/evaluator?run=%3Cimg+src%3Dx+onerror" in text
+    assert "/topics?runs=%3Cimg+src%3Dx+onerror" in text
 
 
 def test_the_twin_has_no_nan(sample):
@@ -142,3 +143,15 @@ def test_a_route_that_changes_something_is_called_from_a_shell(sample):
     command = "curl -F qrels=@qrels.txt -F runs=@bm25.run -F runs=@dense.run http://testserver/api/v1/open"
     assert f"<pre>{command}</pre>" in text
     assert "<pre>curl -X POST http://testserver/api/v1/open/sample</pre>" in text
+
+
+def test_attributes_beside_the_texts_of_queries_are_named():
+    workspace = open_workspace(QRELS, {"good": GOOD}, queries={"q1": {"text": "tax", "kind": "law"}})
+    assert what_is_open(workspace).attributes == ["kind"]
+
+
+def test_every_run_leads_to_a_page(sample):
+    client = TestClient(make_app(sample))
+    found = re.findall(r'<th scope="row" class="label"><a href="([^"]+)"', client.get("/").text)
+    assert len(found) == len(sample.run_names)
+    assert [client.get(unescape(address)).status_code for address in found] == [200] * len(found)

@@ -213,7 +213,8 @@ def test_hostile_judgments_are_refused_by_their_name(app, data, said):
 @pytest.mark.parametrize(
     ("field", "name", "data", "said"),
     [
-        ("runs", "r.run", QRELS, "looks like qrels"),
+        ("runs", "r.run", QRELS, "looks like qrels, not like a run"),
+        ("qrels", "q.txt", RUN, "looks like a run, not like qrels"),
         ("runs", "r.run", b"q9 Q0 d1 1 1.0 t\n", "no topic in common"),
         ("runs", "r.run", b"q1 Q0 d1 1 x t\n", ""),
         ("runs", "r.run", RUN + b"q1 Q0 d9 3 ten t\n", "r.run:4"),
@@ -305,7 +306,7 @@ def test_files_stand_under_names_of_ours_in_a_private_folder(app, tmp_path, name
     folder = app.state.desk.folder
     assert folder.parent == tmp_path
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert {file.name.partition(".")[0] for file in folder.iterdir()} == {"qrels", "run0"}
+    assert {file.name.partition(".")[0] for file in folder.iterdir()} == {"sent-qrels", "sent-run0"}
     assert all(file.is_file() and not file.is_symlink() for file in folder.iterdir())
     assert list(tmp_path.iterdir()) == [folder]
 

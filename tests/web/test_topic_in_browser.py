@@ -218,7 +218,7 @@ def test_a_topic_that_does_not_exist(serve: Any, tab: Any, sample: Any) -> None:
 def test_filters_are_kept_while_a_list_is_used(serve: Any, tab: Any, sample: Any) -> None:
     shown = tab(f"{serve(sample)}/topics?sort=-spread")
     page = shown.page
-    page.get_by_label("Only where").fill("query_class == 'known-item'")
+    page.get_by_label("Topics where").fill("query_class == 'known-item'")
     page.get_by_text("8 of 8 runs").click()
     for name in sample.run_names[2:]:
         page.get_by_label(name, exact=True).uncheck()

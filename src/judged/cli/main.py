@@ -118,7 +118,7 @@ def script() -> NoReturn:
     try:
         main()
     except SystemExit as end:
-        code = end.code
+        code = 0 if end.code is None else end.code
     if not isinstance(code, int):
         sys.exit(code)
     try:

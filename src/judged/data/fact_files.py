@@ -14,7 +14,7 @@ from judged.data import files
 from judged.data.compute import pc
 from judged.data.ids import id_column, id_text
 from judged.data.json_rows import json_lines, load
-from judged.data.topic_records import plain_name
+from judged.data.topic_records import plain_name, refuse_wide
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def read_facts(path: str | Path, id_name: str = "query_id") -> Table:
     file = files.local(path)
     try:
         found = _read(file, where, id_name)
+        refuse_wide(found.table.num_columns, where)
         made = typed_facts(found.table, id_name, where)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # what Arrow makes of broken files
         raise _unreadable(where, id_name, str(error)) from None
@@ -237,7 +238,10 @@ def _records(records: Iterable[tuple[int | None, Mapping[str, Any]]], where: str
             if isinstance(value, (dict, list)) and value:
                 problem = f"{place}{name} holds {json.dumps(value)[:40]}"
                 raise InputError(problem, fix="give one text, number or true/false", path=where, line=line)
-            made.setdefault(name, [None] * count).append(None if value in ({}, []) else value)
+            if name not in made:
+                refuse_wide(len(made) + 1, where, line)  # before there is room for it
+                made[name] = [None] * count
+            made[name].append(None if value in ({}, []) else value)
         made.setdefault(id_name, [None] * count).append(_id(record[key], id_name, place, where, line))
         count += 1
         for column in made.values():
@@ -282,6 +286,7 @@ def _delimited(text: str, where: str, id_name: str) -> _Facts:
     header = next(_rows(first, delimiter), (1, [""]))[1]
     if any(not name.strip() for name in header):
         raise InputError("a column has no name", fix="name every column in the first line", path=where, line=1)
+    refuse_wide(len(header), where, 1)
     places = [str(at) for at in range(len(header))]
     try:
         table = arrow_csv.read_csv(

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from judged.data.rows import Digest, Part
 
 _BLANKS = re.compile(rb"[ \t\v\f]+")
-_IGNORED = re.compile(rb"^[ \t\v\f]*(#[^\n]*)?|[ \t\v\f]+$", re.MULTILINE)  # leading, trailing, comments
+_IGNORED = re.compile(  # leading, trailing, comments; a run of blanks is looked at once, from its first
+    rb"^[ \t\v\f]*(#[^\n]*)?|[ \t\v\f](?<![ \t\v\f]{2})[ \t\v\f]*$", re.MULTILINE
+)
 
 
 class Record(NamedTuple):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _NUMBERED = re.compile(r"\s*([^\s:,]+)(?:\s*[:,]\s*|\s+)(\S.*)")
-_TOP = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
+_TOP = re.compile(r"</?top>", re.IGNORECASE)
 _TAG = re.compile(r"<(\w+)>([^<]*)")
 _LABELS = re.compile(r"\s*(Number|Topic|Title|Description|Narrative)\s*:\s*", re.IGNORECASE)
 _TREC_NAMES = {"num": "query_id", "title": "text", "desc": "description", "narr": "narrative"}
@@ -159,14 +159,28 @@ def _add(records: TopicRecords, where: str, line: int | None, found: Any, query_
     records.add(record, line)
 
 
+def _tops(text: str, where: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Find where each topic begins and ends."""
+    start: re.Match[str] | None = None
+    for mark in _TOP.finditer(text):
+        if not mark[0].startswith("</"):
+            if start is not None:
+                break
+            start = mark
+        elif start is not None:
+            yield start, mark
+            start = None
+    if start is not None:
+        raise InputError("a <top> without </top>", fix="close every topic", path=where)
+
+
 def _trec(text: str, where: str, records: TopicRecords) -> None:
     """Read ``<top> <num> Number: 303 <title> ...``: tags without ends, fields run to the next tag."""
-    if text.lower().count("<top>") != len(_TOP.findall(text)):
-        raise InputError("a <top> without </top>", fix="close every topic", path=where)
-    for match in _TOP.finditer(text):
-        line = text[: match.start()].count("\n") + 1
+    line, counted = 1, 0
+    for start, end in _tops(text, where):
+        line, counted = line + text.count("\n", counted, start.start()), start.start()
         record: dict[str, str] = {}
-        for tag, content in cast("list[tuple[str, str]]", _TAG.findall(match[1])):
+        for tag, content in cast("list[tuple[str, str]]", _TAG.findall(text, start.end(), end.start())):
             name = _TREC_NAMES.get(tag.lower(), tag.lower())
             if name not in record:
                 label = _LABELS.match(content)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _ID = ("query_id", "qid", "_id", "id", "number", "num", "topic", "topic_id", "query_number")
 _TEXT = ("text", "query", "title", "query_text", "question", "utterance", "description", "desc")
+_COLUMNS = 500  # records that all name other fields would take time and memory by the square of their number
 
 
 class TopicRecords:
@@ -32,7 +33,7 @@ class TopicRecords:
         Raises
         ------
         InputError
-            If it has no id or no text.
+            If it has no id or no text, or names one field too many.
         """
         try:
             found = named(record)
@@ -40,6 +41,7 @@ class TopicRecords:
             raise InputError(error.problem, fix=error.fix, path=self._where, line=line) from None
         for name in found:
             if name not in self._made:
+                refuse_wide(len(self._made) + 1, self._where, line)
                 self._made[name] = [None] * self._count
         for name, column in self._made.items():
             column.append(found.get(name))
@@ -98,6 +100,19 @@ def named(record: Mapping[str, Any]) -> dict[str, str]:
         if name not in {of_id, of_text} and name not in made and (text := _as_text(record[key])):
             made[name] = text
     return made
+
+
+def refuse_wide(columns: int, where: str, line: int | None = None) -> None:
+    """Refuse a table of too many columns.
+
+    Raises
+    ------
+    InputError
+        If there are more than 500.
+    """
+    if columns > _COLUMNS:
+        fix = "keep those that matter; what differs from record to record is a value, not a name"
+        raise InputError(f"there are more than {_COLUMNS} columns", fix=fix, path=where, line=line)
 
 
 def plain_name(name: str) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from http import HTTPStatus
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from judged.web.desk import opened
 from judged.web.filters import FILTERS
 from judged.web.plain import plain
 
@@ -26,6 +29,9 @@ NAVIGATION = (
     ("/learn", "Learn"),
 )
 """The pages, in the order in which they are named at the top of each."""
+
+_GOES_ALONG = {"where", "first", "second", "measure"}
+_BY_THEMSELVES = {"/evaluator", "/learn"}
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(str(files("judged.web").joinpath("templates"))),
@@ -61,9 +67,16 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     """
     shared: Mapping[str, Any] = {
         "request": request,
-        "open": request.app.state.desk.workspace,
+        "open": opened(request),
         "here": request.url.path,
         "version": request.app.version,
-        "navigation": NAVIGATION,
+        "navigation": _navigation(request, status),
     }
     return HTMLResponse(_TEMPLATES.get_template(template).render({**shared, **values}), status_code=status)
+
+
+def _navigation(request: Request, status: int) -> list[tuple[str, str, str]]:
+    """Give path, query and name of each page; what several of them understand goes along, unless it was refused."""
+    kept = [] if status != HTTPStatus.OK else [(name, text) for name, text in request.query_params.items() if text]
+    goes = urlencode([pair for pair in kept if pair[0] in _GOES_ALONG])
+    return [(path, f"?{goes}" if goes and path not in _BY_THEMSELVES else "", name) for path, name in NAVIGATION]

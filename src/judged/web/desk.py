@@ -35,20 +35,17 @@ class Desk:
     _removal: Any = field(default=None, repr=False)
 
     def replace(self, workspace: Workspace, folder: Path | None = None) -> None:
-        """Open another workspace; the files of the one before are removed.
+        """Open another workspace; the files of the one before are removed when nobody looks at it any more.
 
         Parameters
         ----------
         workspace
             What is open from now on.
         folder
-            Where its files are kept; it is removed when the next one is opened, or the process ends.
+            Where its files are kept; it is removed with the workspace, whose runs are read when they are asked for.
         """
-        before = self._removal
-        self._removal = None if folder is None else weakref.finalize(self, _remove, folder)
+        self._removal = None if folder is None else weakref.finalize(workspace, _remove, folder)
         self.workspace, self.folder = workspace, folder
-        if before is not None:
-            before()
 
     def close(self) -> None:
         """Remove the files that are kept."""
@@ -66,9 +63,11 @@ def desk_of(request: Request) -> Desk:
     return desk
 
 
-def _opened(request: Request) -> Workspace:
-    return desk_of(request).workspace
+def opened(request: Request) -> Workspace:
+    """Give the workspace that is open: one and the same for all of a request, whatever is opened meanwhile."""
+    workspace: Workspace = request.scope.setdefault("judged.workspace", desk_of(request).workspace)
+    return workspace
 
 
-Opened = Annotated[Workspace, Depends(_opened)]
+Opened = Annotated[Workspace, Depends(opened)]
 """The workspace that is open: what routes take as an argument."""

@@ -162,7 +162,7 @@ def _told(workspace: Workspace) -> Open:
         level=LEVEL,
         best=_best(list(estimates.values())),
         queries=sum(bool(workspace.query(query_id)) for query_id in workspace.query_ids),
-        attributes=[] if workspace.attributes is None else list(workspace.attributes.names),
+        attributes=list(workspace.known().names),
         documents=0 if workspace.texts is None else len(workspace.texts),
         warnings=[] if scores is None else list(scores.warnings),
     )

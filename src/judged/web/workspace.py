@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LEVEL, RESAMPLES = 0.95, 10_000
 """Of intervals and tests. A page must be there at once, so tests draw less often than `compare` does by itself."""
+OF_ALL_TOPICS = "what is said below of judgments and runs is said of all topics, not of those that are left"
+"""Stands before what is known of whole runs, where an expression leaves some topics out."""
 
 
 @dataclass(frozen=True, eq=False)

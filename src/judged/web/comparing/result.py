@@ -10,6 +10,7 @@ from judged.web.comparing.by_slice import BySlice, attributes, by_slice
 from judged.web.comparing.deciding import Deciding, deciding
 from judged.web.comparing.topics import TopicTable, topic_table
 from judged.web.comparing.two import two_runs
+from judged.web.workspace import OF_ALL_TOPICS
 
 if TYPE_CHECKING:
     from judged.comparison import MeasureComparison
@@ -140,8 +141,14 @@ def compared(workspace: Workspace, asked: Asked) -> Compared:
         topics=topic_table(workspace, two, asked),
         slices=by_slice(workspace, two, by) if by else None,
         attributes=attributes(workspace),
-        notes=two.comparison.warnings,
+        notes=_notes(workspace, two),
     )
+
+
+def _notes(workspace: Workspace, two: Two) -> tuple[str, ...]:
+    """Say what should be known; where topics are left out, that it is said of all of them."""
+    known = two.comparison.warnings
+    return (OF_ALL_TOPICS, *known) if known and len(two.query_ids) < len(workspace.query_ids) else known
 
 
 def _row(one: MeasureComparison, two: Two) -> MeasureRow:

@@ -11,7 +11,7 @@ from judged.measures.gain import discounts, gains, ideal_by_gain
 from judged.measures.parameters import spell
 from judged.web.evaluator.listed import unavailable
 from judged.web.evaluator.scored import BEFORE, LIST, OTHER, Lists, rows
-from judged.web.evaluator.state import read_state
+from judged.web.evaluator.state import SHOWN, read_state
 from judged.web.filters import count
 
 if TYPE_CHECKING:
@@ -137,6 +137,11 @@ def _notes(lists: Lists, found: list[dict[str, Any]]) -> Iterator[str]:
     for why in dict.fromkeys(row["why"] for row in untold):
         names = ", ".join(row["name"] for row in untold if row["why"] == why)
         yield f"No number for {names}: {why}"
+    if state.source is not None:
+        yield (
+            f"Of a run at most the first {SHOWN} documents are taken: what it returned further down counts as not"
+            " returned, so deep measures can differ from those of the whole run."
+        )
     if not state.relevant:
         yield (
             f"No document is relevant (grade {state.options.rel:g} or more): measures that divide by the number of"

@@ -13,6 +13,7 @@ from judged.stats.pairing import topics_text
 from judged.web.filters import count
 from judged.web.leaderboard.board import FEWER, MANY, SHARE
 from judged.web.leaderboard.drawn import Curve, curve_of
+from judged.web.workspace import OF_ALL_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -348,5 +349,5 @@ def _warnings(board: Board, comparison: Comparison | None) -> tuple[str, ...]:
         )
     scores = board.scores(board.measures)
     if board.topics < len(board.workspace.query_ids) and scores.warnings:
-        made.append("what is said below of judgments and runs is said of all topics, not of those that are left")
+        made.append(OF_ALL_TOPICS)
     return (*made, *(scores.warnings if comparison is None else comparison.warnings))

@@ -198,8 +198,8 @@ LESSONS = (
             KnownError(
                 "DCG is spoken of as if there were only one discount.",
                 "In the first paper ranks 1 and 2 are not discounted, then it is log2(rank). For its example,"
-                " 3, 2, 3, 0, 0, 1, 2, 2, 3, 0, `DCG(discount=original)@10` is {paper:.2f} and nDCG {paper_n:.2f}; with"
-                " log2(rank + 1), `DCG@10` is {newer:.2f}.",
+                " 3, 2, 3, 0, 0, 1, 2, 2, 3, 0, `DCG(discount=original)@10` is {paper:.2f} and nDCG, were"
+                " these ten all that was judged, {paper_n:.2f}; with log2(rank + 1), `DCG@10` is {newer:.2f}.",
             ),
         ),
         numbers={

@@ -14,7 +14,7 @@ from judged.errors import InputError
 from judged.measures import parse
 from judged.web.matrix.data import MatrixAxis, MatrixChange, MatrixData, MatrixSlice
 from judged.web.matrix.selecting import selection
-from judged.web.slices.attributes import both, cut, draws, outcome_note, query_ids_where
+from judged.web.slices.attributes import both, cut, draws, left_out_note, outcome_note, query_ids_where
 from judged.web.workspace import LEVEL
 
 if TYPE_CHECKING:
@@ -56,7 +56,11 @@ def matrix(workspace: Workspace, asked: AskedMatrix) -> MatrixData:
         caption=caption(found),
         changes_caption=changes_caption(found) if found.changes else "",
         sentences=found.sentences,
-        warnings=(*outcome_note(workspace, asked), *found.warnings),
+        warnings=(
+            *outcome_note(workspace, asked),
+            *left_out_note(workspace, len(query_ids_where(workspace, asked.where)), found.warnings),
+            *found.warnings,
+        ),
     )
 
 

@@ -137,7 +137,8 @@ def _stored(sent: Sent, folder: Path, limits: Limits) -> Given:
             continue
         most = min(room, limits.whole) if role in {"queries", "attributes"} else room
         shown = shown_name(file.filename, role, limits.name)
-        made[role] = store(file.file, shown, folder / role, limits, room=most, documents=role == "documents")
+        place = folder / f"sent-{role}"  # no word of a message, which may hold "qrels"
+        made[role] = store(file.file, shown, place, limits, room=most, documents=role == "documents")
         room -= made[role].size
     runs = tuple(made[f"run{at}"] for at in range(len(chosen)))
     return Given(made["qrels"], runs, made.get("queries"), made.get("attributes"), made.get("documents"))

@@ -10,7 +10,7 @@ from judged.errors import InputError
 from judged.slicing import Expression, Slicing, slice_topics
 from judged.slicing.known import OUTCOME
 from judged.slicing.languages import can_guess
-from judged.web.workspace import RESAMPLES
+from judged.web.workspace import OF_ALL_TOPICS, RESAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -164,6 +164,11 @@ def both(where: str, expression: str) -> str:
     """
     parts = [part for part in (where.strip(), expression.strip()) if part]
     return parts[0] if len(parts) == 1 else " and ".join(f"({part})" for part in parts)
+
+
+def left_out_note(workspace: Workspace, kept: int, warnings: tuple[str, ...]) -> tuple[str, ...]:
+    """Say that what is known of whole runs is said of all topics, where only some of them are kept."""
+    return (OF_ALL_TOPICS,) if warnings and kept < len(workspace.query_ids) else ()
 
 
 def outcome_note(workspace: Workspace, asked: Sliced) -> tuple[str, ...]:

@@ -10,7 +10,17 @@ from judged.errors import InputError
 from judged.evaluation import measures_of
 from judged.slicing import by_slice, compare_slices
 from judged.slicing.slice_scores import ALL
-from judged.web.slices.attributes import MANY_TOPICS, attributes, both, cut, draws, outcome_note, query_ids_where, usual
+from judged.web.slices.attributes import (
+    MANY_TOPICS,
+    attributes,
+    both,
+    cut,
+    draws,
+    left_out_note,
+    outcome_note,
+    query_ids_where,
+    usual,
+)
 from judged.web.slices.data import Compared, SliceChange, SliceLine, Slices, SliceScore
 from judged.web.workspace import LEVEL
 
@@ -44,6 +54,7 @@ def slices(workspace: Workspace, asked: AskedSlices) -> Slices:
     slicing = cut(workspace, chosen)
     found = scored(workspace, chosen) if runs else None
     pairs = compared(workspace, chosen)
+    known = () if found is None else found.warnings
     return Slices(
         by=chosen.names,
         where=chosen.where,
@@ -57,7 +68,7 @@ def slices(workspace: Workspace, asked: AskedSlices) -> Slices:
         compared=None if pairs is None else _compared(pairs),
         caption="" if found is None else _caption(found),
         sentences=(*_alone(slicing), *(() if found is None else found.sentences)),
-        warnings=(*outcome_note(workspace, chosen), *(() if found is None else found.warnings)),
+        warnings=(*outcome_note(workspace, chosen), *left_out_note(workspace, len(kept), known), *known),
         attributes=attributes(workspace),
     )
 

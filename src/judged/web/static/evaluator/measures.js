@@ -76,7 +76,7 @@ export class MeasuresView {
   /** @param place the element with the groups
       @param told { path(name): where its working is asked for, changed(): what is open has changed } */
   constructor(place, told) {
-    Object.assign(this, { place, told, views: new Map(), filter: "", requests: new Latest(), seen: new Set() });
+    Object.assign(this, { place, told, views: new Map(), filter: "", requests: new Latest(), seen: new Set(), partial: "" });
     this.watch = new IntersectionObserver((changes) => {
       for (const { target, isIntersecting } of changes) this.seen[isIntersecting ? "add" : "delete"](target);
     });
@@ -116,9 +116,11 @@ export class MeasuresView {
         seen.add(key);
       }
     }
-    const followed = this.partial;
-    this.partial = Boolean(only);
-    if (!followed) this.#work(this.#open());
+    // The whole that follows a part brings nothing new to what is open, unless that was not in the part.
+    const part = only ? null : this.partial && this.partial.split(",");
+    this.partial = only;
+    const isNew = ({ element }) => !part || !part.includes(element.dataset.key.split(".")[1]);
+    if (this.#open().some(isNew)) this.#work(this.#open());
     if (only) return;
     for (const [key, view] of this.views) mark(view.element, "hidden", seen.has(key) ? null : "");
     if (this.filter) this.select(this.filter);

@@ -109,7 +109,7 @@ const load = async (query, text) => {
 const fillSettings = () => {
   for (const name of SETTINGS) {
     const field = $("settings").elements[name];
-    if (field && document.activeElement !== field) field.value = session.state.settings[name] ?? field.dataset.default ?? "";
+    if (field && document.activeElement !== field) field.value = session.state.settings[name] || field.dataset.default || "";
   }
 };
 

@@ -1,0 +1,40 @@
+"""What is kept for the next request, and which workspace a request sees."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+from fastapi import Request
+
+from judged.web.desk import Desk, opened
+from judged.web.kept import Kept
+from judged.web.workspace import open_workspace
+
+
+def test_what_is_made_of_itself_is_refused_and_can_be_made_later():
+    kept = Kept()
+    with pytest.raises(RuntimeError, match="made of itself"):
+        kept.get("a", lambda: kept.get("a", lambda: 1))
+    assert kept.get("a", lambda: kept.get("b", lambda: 2) + 1) == 3
+
+
+def test_a_request_sees_one_workspace_whose_files_stay_until_it_ends(tmp_path):
+    class App:
+        state = type("State", (), {})()
+
+    folder = tmp_path / "sent"
+    folder.mkdir()
+    qrels = {"q1": {"d1": 1}}
+    desk = App.state.desk = Desk(open_workspace(qrels, {}))
+    desk.replace(open_workspace(qrels, {}), folder)
+    scope = {"type": "http", "app": App}
+    before = opened(Request(scope))
+    desk.replace(open_workspace(qrels, {}))
+    assert opened(Request(scope)) is before
+    assert opened(Request({"type": "http", "app": App})) is desk.workspace
+    assert folder.is_dir()
+    del before
+    scope.clear()
+    gc.collect()
+    assert not folder.exists()
