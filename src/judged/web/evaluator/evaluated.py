@@ -37,7 +37,7 @@ def evaluated(workspace: Workspace, asked: Asked) -> dict[str, Any]:
     state = read_state(workspace, asked)
     lists = Lists(state)
     only = frozenset(asked.only.split(",")) if asked.only else frozenset[str]()
-    groups = [
+    groups: list[dict[str, Any]] = [
         {"key": group.key, "title": group.title, "what": group.what, "measures": measures}
         for group, measures in rows(lists, only)
     ]

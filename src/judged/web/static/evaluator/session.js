@@ -71,7 +71,7 @@ export class Session {
     this.top = Math.max(this.top, edit.topGrade(next)); // buttons do not vanish under the hand
     this.refresh(); // first of all: the page is drawn while the server computes
     this.told.state(this);
-    if (said) this.told.say(said);
+    if (said) setTimeout(() => this.told.say(said), SETTLED); // at once it would cost another layout
   }
 
   /** Ask for the numbers of the state as it stands: first for what is in view, and when that is shown for the rest. */
