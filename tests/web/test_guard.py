@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -45,6 +46,12 @@ def test_a_foreign_name_is_refused_whatever_is_asked(sample, host, path):
     assert "judged serve" in answer.text
 
 
+def _to_the_end(work: Any) -> None:
+    """Run a coroutine in a thread of its own: the browser of other tests keeps a loop running in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, work).result()
+
+
 def raw(app: Any, headers: list[tuple[bytes, bytes]], *, method: str = "GET", path: str = "/") -> int:
     """Send a request as no client library would; give its status."""
     got: list[Any] = []
@@ -60,7 +67,7 @@ def raw(app: Any, headers: list[tuple[bytes, bytes]], *, method: str = "GET", pa
         "path": path, "raw_path": path.encode(), "query_string": b"", "headers": headers,
         "server": ("127.0.0.1", 8642), "client": ("127.0.0.1", 1), "root_path": "",
     }  # fmt: skip
-    asyncio.run(app(scope, receive, send))
+    _to_the_end(app(scope, receive, send))
     return got[0]["status"]
 
 
@@ -234,7 +241,7 @@ def test_a_websocket_is_closed(sample):
     async def send(message: Any) -> None:
         got.append(message)
 
-    asyncio.run(make_app(sample)({"type": "websocket", "path": "/", "headers": []}, None, send))
+    _to_the_end(make_app(sample)({"type": "websocket", "path": "/", "headers": []}, None, send))
     assert got == [{"type": "websocket.close", "code": 1008}]
 
 
