@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,10 +58,12 @@ def main() -> int:
     stale: list[str] = []
     catalogue = measures()  # before examples register measures of their own
     made, wrong = dict[Path, str](), list[str]()
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
-        with sample_folder() as folder:  # each page begins anew
-            made[path] = rewritten(path, folder)
-            wrong += doctests(path.name, made[path], folder) if path.name != "measures.md" else []
+    pages = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    with contextlib.ExitStack() as kept, ThreadPoolExecutor(2) as both:
+        folders = [kept.enter_context(sample_folder()) for _ in pages]  # each page begins anew
+        for path, folder, text in zip(pages, folders, both.map(rewritten, pages, folders), strict=True):
+            made[path] = text
+            wrong += doctests(path.name, text, folder) if path.name != "measures.md" else []
     with sample_folder() as folder:
         made |= {ROOT / "docs" / "measures.md": catalogue, ROOT / "docs" / "cli.md": cli(folder)}
     made[ROOT / "docs" / "choosing.md"] = choosing.page()

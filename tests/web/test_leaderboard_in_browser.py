@@ -185,8 +185,7 @@ def test_charts_are_drawn(serve: Any, tab: Any, sample: Any) -> None:
     shown.accessible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [375, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1280, "light")])
 def test_it_fits_and_can_be_read(serve: Any, tab: Any, sample: Any, width: int, scheme: str) -> None:
     shown = tab(f"{serve(sample)}/leaderboard?show=difference&curve=nDCG", width=width, color_scheme=scheme)
     drawn(shown.page)

@@ -181,7 +181,7 @@ def test_a_link_of_a_slice_filters_and_a_wrong_expression_is_told(
     assert page.input_value("#where") == "kind = 3"
 
 
-@pytest.mark.parametrize(("width", "theme"), [(375, "dark"), (375, "light"), (1280, "light"), (1280, "dark")])
+@pytest.mark.parametrize(("width", "theme"), [(375, "dark"), (1280, "light")])
 def test_both_pages_fit_and_can_be_read(
     serve: Callable[[Any], str], tab: Callable[..., Any], sample: Workspace, width: int, theme: str
 ) -> None:
