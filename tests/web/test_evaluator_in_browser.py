@@ -82,6 +82,37 @@ def test_average_precision_divides_by_all_relevant_documents(show: Show) -> None
     show.tabs[0].faults[:] = [one for one in show.tabs[0].faults if "400" not in one]
 
 
+def test_average_precision_of_the_textbooks_by_keys(show: Show) -> None:
+    """Relevant ranks, how many are relevant, AP by hand, RR."""
+    page = show("/evaluator?list=0,0,0,0,0,0,0,0,0")
+    for ranks, relevant, ap, rr in (
+        ({1, 2, 5, 9}, 4, "0.7611", "1.0000"),  # (1 + 1 + 3/5 + 4/9) / 4
+        ({3, 7}, 3, "0.2063", "0.3333"),  # (1/3 + 2/7) / 3
+        ({2, 5, 8}, 7, "0.1821", "0.5000"),  # (1/2 + 2/5 + 3/8) / 7
+        ({2, 4, 5, 7}, 4, "0.5429", "0.5000"),  # the three lists of "cat in a box"
+        ({1, 4, 5, 7}, 4, "0.6679", "1.0000"),
+        ({5, 8}, 2, "0.2250", "0.2000"),
+    ):
+        page.get_by_label("Relevant in collection").fill("")
+        grade(page, 1).focus()
+        for rank in range(1, 10):
+            page.keyboard.press("1" if rank in ranks else "0")
+            page.keyboard.press("ArrowDown")
+        page.get_by_label("Relevant in collection").fill(str(relevant))
+        says(page, "AP", ap)
+        says(page, "RR", rr)
+
+
+def test_an_ideal_order_is_not_yet_reached(show: Show) -> None:
+    """The list [3, 2, 0, 1, 2] with exponential gain is printed as 1.00 in places; it is 0.969."""
+    page = show("/evaluator?list=0,0,0,0,0&k=5&gain=exp2")
+    grade(page, 1).focus()
+    for key in "3v2v0v1v2":
+        page.keyboard.press("ArrowDown" if key == "v" else key)
+    says(page, "IdealDCG(gain=exp2)@5", "10.8235")
+    says(page, "nDCG(gain=exp2)@5", "0.9686")
+
+
 def test_rows_are_added_by_keys_and_a_linear_gain(show: Show) -> None:
     page = show("/evaluator?list=0")
     grade(page, 1).focus()
