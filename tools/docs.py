@@ -30,6 +30,8 @@ from judged.advice import page as choosing
 from judged.errors import JudgedWarning
 from judged.measures import REGISTRY
 from judged.measures.pages import page
+from judged.online.metrics.registry import FAMILIES
+from judged.online.showing import listing
 from judged.tables import Table
 
 if TYPE_CHECKING:
@@ -41,7 +43,9 @@ _CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(>>>.*?)^```", re.MULTILINE | re.DOTALL)
 _COMMANDS = (
     "evaluate", "explain", "curve", "measures", "advise", "compare", "power", "agree", "slices", "matrix", "stages",
-    "disagree", "needs", "diff", "review", "tradeoff", "gate", "report", "serve", "check", "pool", "demo",
+    "disagree", "needs", "diff", "review", "tradeoff", "gate", "report", "online", "online metrics",
+    "online list", "online time", "online ranks", "online dwell", "online offline", "logs", "logs check",
+    "logs convert", "serve", "check", "pool", "demo",
 )  # fmt: skip
 
 _API = """\
@@ -67,6 +71,7 @@ def main() -> int:
     with sample_folder() as folder:
         made |= {ROOT / "docs" / "measures.md": catalogue, ROOT / "docs" / "cli.md": cli(folder)}
     made[ROOT / "docs" / "choosing.md"] = choosing.page()
+    made[ROOT / "docs" / "online-metrics.md"] = online_measures()
     made[ROOT / "docs" / "api.md"] = api()
     made[ROOT / "src" / "judged" / "__init__.pyi"] = stub()
     for path, text in made.items():
@@ -135,6 +140,19 @@ def measures() -> str:
     head = "# Measures\n\nMade from the definitions in `src/judged/measures`; `judged measures NAME` shows the same.\n"
     pages = [re.sub(r"^#", "##", page(name), flags=re.MULTILINE) for name in sorted(REGISTRY, key=str.lower)]
     return head + "\n" + "\n\n".join(pages) + "\n"
+
+
+def online_measures() -> str:
+    """Write the catalogue of metrics of user behaviour."""
+    head = (
+        "# Online metrics\n\nMade from the definitions in `src/judged/online/metrics`; `judged online list NAME` shows "
+        "the same.\n"
+    )
+    parts: list[str] = []
+    for family, members in FAMILIES.items():
+        pages = (re.sub(r"^#", "###", listing.page(one), flags=re.MULTILINE) for one in members)
+        parts += [f"## {family}", *pages]
+    return head + "\n" + "\n\n".join(parts) + "\n"
 
 
 def cli(folder: Path) -> str:

@@ -43,6 +43,7 @@ class _Commands(click.Group):
         ("Comparison", ("compare", "power", "agree")),
         ("Diagnosis", ("slices", "matrix", "stages", "disagree", "needs", "diff", "review", "tradeoff")),
         ("Release", ("gate", "report")),
+        ("Online", ("online", "logs")),
         ("Workbench", ("serve",)),
         ("Files and tools", ("check", "pool", "trec_eval", "demo")),
     )

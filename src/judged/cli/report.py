@@ -43,6 +43,7 @@ _POLICIES = ("dialect", "topics", "depth", "ties", "documents")
     help="Attributes to slice by; of the files, or derived: length, kind, relevant_band, first_relevant, ..."
     "  [default: those of few values]",
 )
+@click.option("--log", metavar="FILE", help="What users did: a log as 'judged online metrics' reads it, for a section.")
 @click.option("--title", metavar="TEXT", help="Title of the report.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything that draws.")
 @click.option("--charts", type=click.Path(path_type=Path), metavar="DIR", help="Write the charts here too.")
@@ -82,7 +83,7 @@ def command(
 
     chosen = form or inputs.form_of(out, _SUFFIX)
     given = inputs.runs_at(runs, run_format)
-    read = [options[name] or "" for name in ("queries", "attributes", "docs", "documents")]
+    read = [options[name] or "" for name in ("queries", "attributes", "docs", "documents", "log")]
     inputs.keep_inputs(out, [qrels, *read, *(run.where for run in given)])
     cut_by = next((run for run in given if run.name == options["baseline"]), given[0])
     asked = Asked(attributes=options["attributes"], queries=options["queries"], where=where)
@@ -96,7 +97,7 @@ def command(
             given,
             measures=measure or None,
             by=names,
-            command=_again(click.get_current_context()),
+            command=again(click.get_current_context()),
             progress=progress,
             **{name: value for name, value in options.items() if value is not None},
         )
@@ -117,8 +118,13 @@ def _written(made: Report, form: str, *, shown: bool) -> str:
     return written(made, form)
 
 
-def _again(context: click.Context) -> str:
+def again(context: click.Context) -> str:
     """Write the command line that was given, in the order of the help, so that a shell reads it back."""
+    names = [context.command.name or ""]
+    above = context.parent
+    while above is not None and above.parent is not None:  # the outermost is `judged` itself
+        names.insert(0, above.command.name or "")
+        above = above.parent
     arguments: list[str] = []
     options: list[str] = []
     for param in context.command.params:
@@ -132,7 +138,7 @@ def _again(context: click.Context) -> str:
         else:
             flag = max(param.opts, key=len)
             options += [part for one in values for part in (flag, one)]
-    return shlex.join(["judged", "report", *arguments, *options])
+    return shlex.join(["judged", *names, *arguments, *options])
 
 
 command.params[-3:-3] = without_bounds(options_of(evaluate.command, *_POLICIES))

@@ -165,8 +165,8 @@ class Section:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReportContent:
-    """Sections, and the results that they are made of: what pages and documents are written from.
+class PageContent:
+    """What a page is written from.
 
     Attributes
     ----------
@@ -175,29 +175,11 @@ class ReportContent:
         How much was evaluated, and by which version.
     sections : tuple of Section
         The first one is the summary.
-    results : dict
-        Every result by name: ``evaluation``, ``comparison`` and others; each has a ``to_dict``.
-    scores : Scores
-        Every score of every topic.
-    comparison : Comparison or None
-        The tests; None for one run.
-    warnings : tuple of str
-        What should be known before the numbers are used.
-    command : str
-        How to make the report again.
-    seed : int
-        Of everything that drew at random.
     """
 
     title: str
     facts: tuple[str, ...]
     sections: tuple[Section, ...]
-    results: Mapping[str, Any]
-    scores: Scores
-    comparison: Comparison | None
-    warnings: tuple[str, ...] = ()
-    command: str = ""
-    seed: int = 0
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -212,6 +194,34 @@ class ReportContent:
     def section(self, name: str) -> Section | None:
         """Give a section by its name; None where the report has none of this name."""
         return next((section for section in self.sections if section.name == name), None)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReportContent(PageContent):
+    """Sections, and the results that they are made of: what pages and documents are written from.
+
+    Attributes
+    ----------
+    results : dict
+        Every result by name: ``evaluation``, ``comparison`` and others; each has a ``to_dict``.
+    scores : Scores
+        Every score of every topic.
+    comparison : Comparison or None
+        The tests; None for one run.
+    warnings : tuple of str
+        What should be known before the numbers are used.
+    command : str
+        How to make the report again.
+    seed : int
+        Of everything that drew at random.
+    """
+
+    results: Mapping[str, Any]
+    scores: Scores
+    comparison: Comparison | None
+    warnings: tuple[str, ...] = ()
+    command: str = ""
+    seed: int = 0
 
     def table(self) -> Table:
         """Give the leaderboard."""

@@ -17,7 +17,7 @@ from judged.tables import Cell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.reporting.content import Item, Part, Ranking, ReportContent, Section
+    from judged.reporting.content import Item, PageContent, Part, Ranking, Section
     from judged.tables import Table
 
 _LONG = 34  # characters: a text of a table from here on gets room to wrap in
@@ -27,7 +27,7 @@ _EXPORT = re.compile(r"^export (?:default )?", re.MULTILINE)
 _UNSAFE = {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"}
 
 
-def page(report: ReportContent) -> str:
+def page(report: PageContent) -> str:
     """Write the page; without altair or vl-convert it has no charts, and a note that says how to get them."""
     try:
         specs = {chart.name: _untitled(chart) for chart in report.charts}

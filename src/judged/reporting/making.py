@@ -54,6 +54,7 @@ def report(
     title: str | None = None,
     seed: int = 0,
     command: str = "",
+    log: Any = None,
     **policies: Any,
 ) -> Report:
     """Write a report: what was evaluated, which run is best, where it fails, and how that was computed.
@@ -83,6 +84,8 @@ def report(
         Of everything that draws at random. Tests draw 100,000 times, and 10,000 times for more than 2,000 topics.
     command
         How to make the report again: it is shown at its end.
+    log
+        What users did, for a section of its own: an `OnlineScores`, an `InteractionLog`, or files of a log.
     policies
         Of `evaluate`: dialect, topics, ties, depth, precision, documents, progress.
 
@@ -127,7 +130,7 @@ def report(
             docs=docs,
             by=(by,) if isinstance(by, str) else tuple(by or ()),
         )
-        return _written(material, title, command)
+        return _written(material, title, command, log)
 
 
 def _resamples(scores: Scores) -> int:
@@ -212,10 +215,11 @@ def _next_best(scores: Scores, ranked: list[str]) -> str:
     return next(unlike, ranked[1])
 
 
-def _written(material: Material, title: str | None, command: str) -> Report:
+def _written(material: Material, title: str | None, command: str, log: Any) -> Report:
     scores, comparison = material.scores, material.comparison
     curves, drawn = overview.cutoffs(material)
     deep, left_out = _deeper(material)
+    deep += [] if log is None else [_users(log)]
     places = {one.section.name: one for one in deep}
     warned = list(comparison.warnings if comparison else scores.warnings)
     warned += [text for one in deep for text in one.warnings]
@@ -233,9 +237,10 @@ def _written(material: Material, title: str | None, command: str) -> Report:
         by_topic.lowest(material),
         *(one.section for one in deep if one.section.name == "lists"),
         curves,
+        *(places[name].section for name in ("users",) if name in places),
         method(material, warned, left_out, command),
     )
-    headlines = [places[name].headline for name in ("slices", "stages", "matrix") if name in places]
+    headlines = [places[name].headline for name in ("slices", "stages", "matrix", "users") if name in places]
     if warned:
         noted = counted(len(warned), "warning stands", "warnings stand")
         headlines.append(f"{noted} under 'How this was computed', to be read before the numbers are used.")
@@ -248,6 +253,13 @@ def _written(material: Material, title: str | None, command: str) -> Report:
     )
     shown = title or f"Evaluation on {scores.qrels.name}"
     return Report(shown, facts, sections, results, scores, comparison, tuple(warned), command, material.seed)
+
+
+def _users(log: Any) -> Found:
+    """Say what users did; its module is imported only where there is a log."""
+    from judged.reporting.online import measured, users
+
+    return users(*measured(log))
 
 
 def _deeper(material: Material) -> tuple[list[Found], tuple[str, ...]]:

@@ -1,0 +1,138 @@
+"""Measure time and memory of a large interaction log, from UBI Parquet to all metrics with intervals.
+
+The log is simulated, two arms of 10 million events by default, and kept in bench/data. Each measurement is a fresh
+process; memory is its peak, as the system counts it. The same is done with a limit on the database's memory, on a log
+of a tenth, and with pandas for thirteen of the metrics. No time is reported for values that differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from processes import Job, Measured, measured, run
+
+HERE = Path(__file__).parent
+DATA = HERE / "data"
+JUDGED, LIMITED, TENTH, PANDAS = "judged", "judged, memory=1GB", "judged, a tenth", "pandas, 13 metrics"
+_SECONDS, _GIGABYTES, _RATIO = 20.0, 4.0, 11.0
+_TOLERANCE = 1e-9
+
+
+def main() -> None:
+    """Draw the logs where they are missing, measure, compare, print."""
+    read = argparse.ArgumentParser(description=__doc__)
+    read.add_argument("--events", type=int, default=10_000_000)
+    read.add_argument("--rounds", type=int, default=3)
+    read.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
+    asked = read.parse_args()
+    if asked.worker:
+        _work(*asked.worker)
+        return
+    load = os.getloadavg()[0]
+    large, small = (_drawn(events) for events in (asked.events, asked.events // 10))
+    found = measured(
+        [
+            Job(JUDGED, _worker("judged", str(large)), asked.rounds),
+            Job(LIMITED, _worker("judged", str(large), "1GB"), 1),
+            Job(TENTH, _worker("judged", str(small)), asked.rounds),
+            Job(PANDAS, [sys.executable, str(HERE / "online_pandas.py"), str(large)], 1),
+        ],
+        "online",
+    )
+    outputs = {name: json.loads(one.samples[0].output) for name, one in found.items()}
+    for name in (LIMITED, PANDAS):
+        _refuse_disagreement(name, outputs[name]["estimates"], outputs[JUDGED]["estimates"])
+    print("\n".join(_report(found, outputs, load)))
+
+
+def _drawn(events: int) -> Path:
+    """Give the folder of a log of so many events; it is drawn once."""
+    folder = DATA / f"online-{events}"
+    done = folder / "drawn.json"
+    if not done.exists():
+        sample = run(_worker("draw", str(folder), str(events)))
+        print(f"drawn: {events:,} events in {sample.seconds:.0f} s, {sample.megabytes:.0f} MB", file=sys.stderr)
+        done.write_text(sample.output, encoding="utf-8")
+    return folder
+
+
+def _worker(*arguments: str) -> list[str]:
+    return [sys.executable, str(HERE / "online.py"), "--worker", *arguments]
+
+
+def _work(what: str, folder: str, *more: str) -> None:
+    """Do one measured thing and print what came of it. Only here is anything heavy imported: see `processes`."""
+    if what == "draw":
+        from judged.online.simulating.large import write_large
+
+        made = write_large(folder, events=int(more[0]), seed=1)
+        print(json.dumps({"queries": made.queries, "events": made.events, "users": made.users}))
+        return
+    from judged.online import online_metrics, read_log
+
+    begun = perf_counter()
+    files = [str(Path(folder) / f"ubi_{name}.parquet") for name in ("queries", "events")]
+    log = read_log(files, memory=more[0] if more else None)
+    opened = perf_counter()
+    scores = online_metrics(log, by="device")
+    done = perf_counter()
+    estimates = {f"{one.metric} {one.slice or 'all'}": [one.value, one.error] for one in scores.estimates}
+    times = {"reading": opened - begun, "metrics": done - opened}
+    print(json.dumps({"estimates": estimates, "times": times, "counts": dict(scores.counts)}))
+
+
+def _refuse_disagreement(name: str, found: dict[str, Any], expected: dict[str, Any]) -> None:
+    for key, pair in found.items():
+        for what, one, other in zip(("value", "error"), pair, expected[key], strict=True):
+            if not math.isclose(one, other, rel_tol=_TOLERANCE) and not (math.isnan(one) and math.isnan(other)):
+                sys.exit(f"{key}: the {what} is {one} by {name}, and {other} by judged")
+
+
+def _report(found: dict[str, Measured], outputs: dict[str, Any], load: float) -> list[str]:
+    """Write the times as a table, and what was wanted of them."""
+    judged, counts = found[JUDGED], outputs[JUDGED]["counts"]
+    times, many = outputs[JUDGED]["times"], len(outputs[JUDGED]["estimates"])
+    heads = ("whole process", "median s", "min to max", "CPU s", "peak GB", "runs")
+    rows = [
+        (
+            one.name,
+            f"{one.seconds:.1f}",
+            "{:.1f} to {:.1f}".format(*one.spread),
+            f"{one.cpu:.1f}",
+            f"{one.megabytes / 1e3:.2f}",
+            str(len(one.samples)),
+        )
+        for one in found.values()
+    ]
+    ratio = judged.seconds / found[TENTH].seconds
+    promises = [
+        ("seconds", _SECONDS, judged.seconds),
+        ("peak GB", _GIGABYTES, judged.megabytes / 1e3),
+        ("times as long as a tenth", _RATIO, ratio),
+    ]
+    sizes = ", ".join(f"{counts[name]:,} {name}" for name in ("events", "pages", "users"))
+    pandas = found[PANDAS]
+    longer, more = pandas.seconds / judged.seconds, pandas.megabytes / judged.megabytes
+    return [
+        f"{sizes}; {many} estimates by device; {os.cpu_count()} cores, load {load:.1f}",
+        "",
+        *("| " + " | ".join(row) + " |" for row in (heads, ("---",) * len(heads), *rows)),
+        "",
+        f"reading {times['reading']:.1f} s, metrics {times['metrics']:.1f} s",
+        f"pandas: {longer:.1f} times as long, {more:.1f} times the memory; values and errors are the same",
+        *(
+            f"{name}: at most {most:g} wanted, {value:.1f} found: {'PASS' if value <= most else 'above'}"
+            for name, most, value in promises
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,265 @@
+"""`judged online`: what users did, from interaction logs."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judged.cli import inputs, logs, output
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from judged.online.log import InteractionLog
+
+_FORMS = ("table", "markdown", "csv", "json")
+_PICTURES = ("png", "svg", "pdf")
+_SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html"}
+_ELSEWHERE = {"offline": "judged.cli.online_offline"}  # commands with a module of their own
+_READING = ("layout", "mapping", "session_gap", "bots", "bot_pages", "bot_minutes", "rank_base", "memory")
+
+
+class _Commands(click.Group):
+    """The commands below `online`; those of other modules are imported when they are run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name them in the order of the help."""
+        return [*super().list_commands(ctx), *_ELSEWHERE]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Find one, or import it."""
+        if cmd_name in _ELSEWHERE:
+            return importlib.import_module(_ELSEWHERE[cmd_name]).command
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group("online", cls=_Commands, short_help="Metrics of what users did, from interaction logs.")
+def command() -> None:
+    """Compute metrics of what users did, from logs of result pages and clicks.
+
+    LOG is one file or several of one log: UBI (ndjson, JSON, Parquet, CSV), a click-model log, a TREC session file, or
+    any table with a --mapping. What is wrong with a log is found by 'judged logs check'.
+    """
+
+
+def _asked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the logs, the options of intervals, of how logs are read, and of the result."""
+    result = (
+        click.option(
+            "--format",
+            "form",
+            type=click.Choice((*_FORMS, "html", *_PICTURES)),
+            help="Form of the result: a table, or what -o ends in.",
+        ),
+        click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write here."),
+    )
+    interval = (
+        click.argument("paths", nargs=-1, required=True, metavar="LOG..."),
+        click.option(
+            "--unit",
+            type=click.Choice(["user", "session"]),
+            default="user",
+            show_default=True,
+            help="Intervals are made over these: what one of them does is not independent.",
+        ),
+        click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals."),
+    )
+    for option in (*reversed(result), logs.log_options, *reversed(interval)):
+        function = option(function)
+    return function
+
+
+@command.command("metrics", short_help="Metrics with intervals, by slice.")
+@click.option(
+    "-m", "--metric", multiple=True, metavar="NAME", help="A metric, such as PageCTR or SatisfiedClicks(t=20)."
+)
+@click.option(
+    "--by", metavar="SLICE", help="Slice by this: device, language, variant, ..., or an attribute of the log."
+)
+@click.option(
+    "--interval",
+    type=click.Choice(["delta", "bootstrap"]),
+    default="delta",
+    show_default=True,
+    help="How intervals of ratios are made.",
+)
+@click.option("--resamples", type=int, default=2000, show_default=True, help="Resamples of the bootstrap.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
+@_asked
+def _metrics(metric: tuple[str, ...], by: str | None, **options: Any) -> None:
+    """Compute metrics of LOG with intervals over users; wherever clicks count, CTR by rank stands beside them.
+
+    Without -m, every usual metric that the log can tell is shown; 'judged online list' names all. The form html is a
+    page that needs nothing else.
+    """
+    from judged.online.showing import text
+
+    asked = {name: options[name] for name in ("unit", "level", "interval", "resamples", "seed")}
+    chosen, log = _begin(options)
+    with log as (read, tell):
+        scores = _online().online_metrics(read, metric or None, by=by, progress=tell, **asked)
+    if chosen == "html":
+        from judged.reporting.online import online_page, visits
+
+        curves = visits(read, unit=options["unit"], level=options["level"])
+        output.write(online_page(scores, curves, command=_again()).removesuffix("\n"), options["out"])
+        return
+    _give(scores, chosen, options["out"], scores.chart if chosen in _PICTURES else None)
+    if chosen == "csv" or chosen in _PICTURES:
+        output.remarks(text.notes(scores))
+
+
+@command.command("ranks", short_help="CTR by rank: position bias.")
+@click.option("--by", metavar="SLICE", help="Slice by this.")
+@_asked
+def _ranks(by: str | None, **options: Any) -> None:
+    """Show how often results were opened at each rank of LOG, with intervals over users."""
+    from judged.online.showing import charts, text
+
+    chosen, log = _begin(options, page=False)
+    with log as (read, tell):
+        asked = {name: options[name] for name in ("unit", "level")}
+        scores = _online().online_metrics(read, "ImpressionCTR", by=by, progress=tell, **asked)
+    if not scores.ranks:
+        why = scores.refused[0][1] if scores.refused else "nothing was shown"
+        raise InputError(f"there is no CTR by rank: {why}", fix="see 'judged online list CTRAtRank'", path=scores.log)
+    out = options["out"]
+    if chosen in _PICTURES:
+        _draw(charts.ranks_chart(scores, title=f"CTR by rank: {scores.log}"), chosen, out)
+    elif chosen == "json":
+        _give(scores, chosen, out)
+    elif chosen == "table":
+        output.write(text.ranks_text(scores, **_terminal(out)), out)
+    else:
+        output.write(text.ranks_csv(scores) if chosen == "csv" else text.ranks_markdown(scores), out)
+
+
+@command.command("dwell", short_help="How long results are looked at, and satisfied clicks by threshold.")
+@_asked
+def _dwell(**options: Any) -> None:
+    """Show how long opened results of LOG are looked at, and how satisfied clicks depend on their threshold.
+
+    Visits whose end was not seen count for as long as they were watched (Kaplan-Meier).
+    """
+    from judged.online.curves.dwell import dwell_times
+
+    chosen, log = _begin(options, page=False)
+    with log as (read, _tell):
+        found = dwell_times(read, unit=options["unit"], level=options["level"])
+    _give(found, chosen, options["out"], found.chart if chosen in _PICTURES else None)
+
+
+@command.command("time", short_help="A metric over time: control limits, signals, changes.")
+@click.option("-m", "--metric", required=True, metavar="NAME", help="The metric.")
+@click.option(
+    "--every",
+    type=click.Choice(["hour", "day", "week"]),
+    default="day",
+    show_default=True,
+    help="One value for each of these.",
+)
+@_asked
+def _time(metric: str, every: str, **options: Any) -> None:
+    """Show a metric of LOG over time, with control limits, what lies outside them, and when its level changed."""
+    from judged.online.curves.series import Series
+
+    chosen, log = _begin(options, page=False)
+    with log as (read, _tell):
+        asked = {name: options[name] for name in ("unit", "level")}
+        scores = _online().online_metrics(read, metric, **asked)
+        if not scores.estimates:
+            raise InputError(
+                f"{metric} cannot be told: {scores.refused[0][1]}", fix="'judged online metrics' shows what can"
+            )
+        series = Series(scores, _online().over_time(read, metric, every=every, **asked))
+    _give(series, chosen, options["out"], series.chart if chosen in _PICTURES else None)
+
+
+@command.command("list", short_help="List the metrics, or show one in full.")
+@click.argument("name", required=False)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "markdown", "json"]), default="table", show_default=True,
+    help="Form of the list.",
+)  # fmt: skip
+def _list(name: str | None, form: str) -> None:
+    """List the metrics, or show NAME in full: formula, numerator, denominator, window, source, when it misleads."""
+    from judged.online.metrics.registry import ONLINE_METRICS, online_metric
+    from judged.online.showing import listing
+    from judged.online.showing.document import definitions
+
+    if form == "json":
+        import json
+
+        known = [online_metric(name)] if name else list(ONLINE_METRICS.values())
+        click.echo(json.dumps(definitions(known), indent=2, ensure_ascii=False))
+    elif name:
+        click.echo(listing.page(name, width=output.width()))
+    else:
+        click.echo(listing.catalogue().markdown() if form == "markdown" else listing.text(width=output.width()))
+
+
+def _online() -> Any:
+    return importlib.import_module("judged.online")
+
+
+def _begin(options: dict[str, Any], *, page: bool = True) -> tuple[str, Any]:
+    """Choose the form, refuse to write over an input, and give what reads the log."""
+    out: Path | None = options["out"]
+    known = {**_SUFFIX, **{f".{name}": name for name in _PICTURES}}
+    chosen = options["form"] or inputs.form_of(out, known)
+    if chosen == "html" and not page:
+        raise InputError(
+            "there is no page of this result", fix="take 'judged online metrics -o page.html', or png or svg"
+        )
+    if chosen in _PICTURES and (out is None or str(out) == "-"):
+        raise InputError("a picture is not printed", fix=f"name a file for it: -o online.{chosen}")
+    inputs.keep_inputs(out, [*options["paths"], options["mapping"] or ""])
+    return chosen, _read(options)
+
+
+@contextmanager
+def _read(options: dict[str, Any]) -> Generator[tuple[InteractionLog, Callable[[str, float | None], None] | None]]:
+    """Read the log; on a terminal, say on standard error what is being done."""
+    read = logs.open_log(options["paths"], **{name: options[name] for name in _READING})
+    with logs.progress_line() as tell:
+        yield read, tell
+
+
+def _give(found: Any, form: str, out: Path | None, draw: Callable[[], Any] | None = None) -> None:
+    """Write a result in one of its forms."""
+    if draw is not None:
+        _draw(draw(), form, out)
+    elif form == "json":
+        import json
+
+        output.write(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False), out)
+    elif form == "table":
+        output.write(found.text(**_terminal(out)), out)
+    else:
+        output.write(getattr(found, form)(), out)
+
+
+def _draw(chart: Any, form: str, out: Path | None) -> None:
+    from judged.charting import save_chart
+
+    if out is not None:
+        save_chart(chart, out, form)
+
+
+def _terminal(out: Path | None) -> dict[str, Any]:
+    """Say how wide a terminal is and whether it takes colours; a file has neither."""
+    if out is not None and str(out) != "-":
+        return {}
+    return {"width": output.width(), "colour": output.coloured(sys.stdout.isatty())}
+
+
+def _again() -> str:
+    from judged.cli.report import again
+
+    return again(click.get_current_context())

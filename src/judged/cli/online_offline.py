@@ -1,0 +1,108 @@
+"""`judged online offline`: whether judgments predict what users do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from judged.cli import inputs, output
+from judged.errors import InputError
+
+_FORMS = ("table", "markdown", "csv", "json")
+_PICTURES = ("png", "svg", "pdf", "html")
+_SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".csv": "csv", ".json": "json"}
+_READING = ("layout", "mapping", "session_gap", "bots", "memory", "threads")
+_ASKED = ("topics", "by", "pages", "unit", "level", "resamples", "seed")
+
+
+@click.command("offline", short_help="Whether judgments predict what users do.")
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.argument("qrels", metavar="QRELS")
+@click.option("-m", "--measure", multiple=True, metavar="NAME", help="A measure.  [default: nDCG@10, P@10, RR]")
+@click.option("--outcome", multiple=True, metavar="NAME",
+              help="Such as satisfied, clicked, 'first click RR', opened, abandoned, reformulated.")  # fmt: skip
+@click.option("--preferences", is_flag=True, help="Compare preferences between results, as clicks express them.")
+@click.option("--rule", multiple=True, metavar="NAME",
+              help="With --preferences: above, last-above, earlier, previous or next.")  # fmt: skip
+@click.option(
+    "--topics", metavar="NAME", help="How pages find topics: a column of the log, or a file of topics' texts."
+)
+@click.option("--by", metavar="COLUMN", help="Slice by this column of the log.")
+@click.option("--pages", type=click.Choice(["first", "all"]), default="first", show_default=True,
+              help="Of each result list its first page, or later ones too.")  # fmt: skip
+@click.option("--dwell", type=float, default=30.0, show_default=True, help="Seconds that satisfy.")
+@click.option("--least-judged", type=float, default=0.8, show_default=True,
+              help="A page counts if this share of its first 10 results is judged.")  # fmt: skip
+@click.option("--unit", type=click.Choice(["user", "session"]), default="user", show_default=True,
+              help="Intervals resample these.")  # fmt: skip
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--resamples", type=int, default=1000, show_default=True, help="Resamples of the bootstrap.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
+@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
+@click.option("--layout", metavar="NAME", help="Layout of the log, if it is not found by itself.")
+@click.option("--mapping", metavar="FILE", help="What the columns of a log of your own mean: TOML.")
+@click.option("--session-gap", type=float, metavar="MIN", help="Minutes without a sign that end a session.")
+@click.option("--bots", type=click.Choice(["exclude", "keep"]), help="Pages and events of bots.  [default: exclude]")
+@click.option("--memory", metavar="SIZE", help="The most that the database may take, such as 4GB.")
+@click.option("--threads", type=click.IntRange(1), metavar="N", help="At most so many.  [default: all cores]")
+@click.option("--format", "form", type=click.Choice((*_FORMS, *_PICTURES)),
+              help="Form of the result: a table, or what -o ends in; png, svg, pdf and html are a chart.")  # fmt: skip
+@click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
+def command(logs: tuple[str, ...], qrels: str, out: Path | None, form: str | None, **options: Any) -> None:
+    """Score the lists of LOG by the judgments in QRELS, and see whether better scores go with better outcomes.
+
+    With --preferences: whether what clicks say about two results agrees with their grades, and says more than ranks.
+    """
+    chosen = form or inputs.form_of(out, {**_SUFFIX, **{f".{name}": name for name in _PICTURES}})
+    inputs.keep_inputs(out, [*logs, qrels, options["mapping"] or "", options["topics"] or ""])
+    _refuse(options, chosen, out)
+    found = _found(logs, qrels, options)
+    if chosen in _PICTURES:
+        from judged.charting import save_chart
+
+        if out is not None:
+            save_chart(found.chart(), out, chosen, f"{found.outcomes[0]} by {found.measures[0]}")
+    elif chosen == "json":
+        import json
+
+        output.write(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False), out)
+    elif chosen == "table":
+        output.write(found.text(width=output.width() if out is None else None), out)
+    else:
+        output.write(getattr(found, chosen)(), out)
+
+
+offline = command
+
+
+def _refuse(options: dict[str, Any], form: str, out: Path | None) -> None:
+    """Refuse what does not go together."""
+    if options["rule"] and not options["preferences"]:
+        raise InputError("--rule says how preferences are read off clicks", fix="give --preferences as well")
+    if options["preferences"] and (options["measure"] or options["outcome"]):
+        raise InputError("preferences are compared with grades, not with scores", fix="leave out -m and --outcome")
+    if form in _PICTURES and options["preferences"]:
+        raise InputError("there is no picture of preferences", fix="take table, markdown, csv or json")
+    if form in _PICTURES and (out is None or str(out) == "-"):
+        raise InputError("a picture is not printed", fix=f"name a file for it: -o offline.{form}")
+
+
+def _found(logs: tuple[str, ...], qrels: str, options: dict[str, Any]) -> Any:
+    from judged.data import Qrels
+    from judged.online.offline import against_qrels, preference_agreement
+    from judged.online.opening import read_log
+
+    judgments = Qrels.read(qrels, format=options["qrels_format"])
+    given = {name: options[name] for name in _READING if options[name] is not None}
+    log = read_log(logs, **given)
+    asked = {name: options[name] for name in _ASKED}
+    if options["preferences"]:
+        return preference_agreement(log, judgments, **({"rules": options["rule"]} if options["rule"] else {}), **asked)
+    if options["measure"]:
+        asked["measures"] = options["measure"]
+    return against_qrels(
+        log, judgments, outcomes=options["outcome"] or None, dwell=options["dwell"],
+        least_judged=options["least_judged"], **asked,
+    )  # fmt: skip

@@ -1,0 +1,283 @@
+"""Metrics of a log, with intervals over users: the path from typed tables to numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from judged.errors import InputError
+from judged.online.engine import kept, rows_of
+from judged.online.estimating.moments import ratios
+from judged.online.estimating.quantiles import quantiles
+from judged.online.estimating.sums import SLICE, UnitSums, is_of_sessions, over_slices, page_sums, session_sums
+from judged.online.facts.clicks import click_facts
+from judged.online.facts.pages import Wanted, page_facts
+from judged.online.facts.settings import FactSettings
+from judged.online.metrics.metric import OnlineMetric
+from judged.online.metrics.registry import missing, online_metric, online_metrics_named, usual_metrics
+from judged.online.result import OnlineEstimate, OnlineScores
+from judged.online.slicing import slice_pages
+from judged.online.tables import Relation
+
+if TYPE_CHECKING:
+    from judged.online.log import InteractionLog
+
+Unit: TypeAlias = Literal["user", "session"]
+Progress: TypeAlias = Callable[[str, float | None], None]
+RANKS = tuple(range(1, 11))
+"""The ranks of CTR by rank."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a call asks for, and the tables that it is made of."""
+
+    metrics: tuple[OnlineMetric, ...]
+    clicks: Relation
+    pages: Relation
+    narrow: Relation
+    thresholds: tuple[float, ...]
+    sliced: bool
+    unit: Unit
+    level: float
+    resampling: tuple[int, int] | None
+
+    def of(self, kind: str, *, sessions: bool = False) -> list[OnlineMetric]:
+        return [one for one in self.metrics if one.kind == kind and is_of_sessions(one) == sessions]
+
+
+def online_metrics(
+    log: InteractionLog,
+    metrics: Iterable[str | OnlineMetric] | str | None = None,
+    *,
+    by: str | None = None,
+    unit: Unit = "user",
+    level: float = 0.95,
+    interval: Literal["delta", "bootstrap"] = "delta",
+    resamples: int = 2000,
+    seed: int = 0,
+    settings: FactSettings | None = None,
+    progress: Progress | None = None,
+) -> OnlineScores:
+    """Compute metrics of user behaviour, with intervals that respect users.
+
+    Parameters
+    ----------
+    log
+        The log.
+    metrics
+        Names such as ``PageCTR`` or ``SatisfiedClicks(t=20)``; None: every metric that the log can tell.
+    by
+        What to slice by: see `slice_pages`.
+    unit
+        What intervals are made over. Clicks of one user resemble one another; a plain binomial interval of clicks
+        is too short, and is not offered.
+    level
+        Of the intervals, above 0 and below 1.
+    interval
+        ``delta``: the delta method over sums by unit (Deng, Knoblich and Lu, KDD 2018). ``bootstrap``: units are drawn
+        anew, `resamples` times. Quantiles and survival have their own either way.
+    resamples, seed
+        Of the bootstrap.
+    settings
+        What counts as belonging together.
+    progress
+        Called with what is being done and the share that is done.
+
+    Returns
+    -------
+    OnlineScores
+        Estimates by metric and slice, CTR by rank beside them, and what was refused.
+
+    Raises
+    ------
+    MeasureError
+        If there is no metric of that name.
+    InputError
+        If an option makes no sense, or there is no such slice.
+    """
+    _check(unit, level, interval, resamples)
+    settings = settings or FactSettings()
+    tell = progress or (lambda _text, _share: None)
+    wanted = (
+        usual_metrics() if metrics is None else online_metrics_named([metrics] if isinstance(metrics, str) else metrics)
+    )
+    told, refused = _told(wanted, log, unit)
+    slices = None if by is None else slice_pages(log, by)
+    ranks = RANKS if {"shown", "clicks"} <= log.has else ()
+    tell("clicks", 0.05)
+    clicks = kept(click_facts(log))
+    tell("pages", 0.2)
+    wide = _wanted(told, ranks, settings)
+    pages = page_facts(log, clicks, wide, settings)
+    if slices is not None:
+        pages = pages.join(slices.table, "serp", rname="s_{name}")
+    resampling = (resamples, seed) if interval == "bootstrap" else None
+    by_rank = tuple(online_metric(f"CTRAtRank(r={rank})") for rank in ranks)
+    asked = _Asked(
+        (*told, *(one for one in by_rank if one not in told)),
+        clicks,
+        pages,
+        _narrow(pages, told),
+        wide.thresholds,
+        slices is not None,
+        unit,
+        level,
+        resampling,
+    )
+    tell("users", 0.6)
+    found = _estimates(asked, slices.table if slices is not None else None)
+    tell("done", 1.0)
+    order = [None, *(slices.values if slices is not None else ())]
+    sizes = {one.slice: int(one.denominator) for one in found.pop("", [])}
+    return OnlineScores(
+        log=log.name,
+        layout=log.layout,
+        estimates=tuple(one for metric in told for one in _ordered(found.get(str(metric), []), order)),
+        by=by,
+        slices=tuple((value, sizes.get(value, 0)) for value in order if value is not None),
+        unit=unit,
+        level=level,
+        interval=interval,
+        counts=_counts(log),
+        ranks=_by_rank(found, by_rank, order),
+        refused=refused,
+        policies=(*log.policies, *settings.policies(), *_drawn(resampling), *_notes(slices)),
+        findings=log.findings,
+    )
+
+
+def _check(unit: str, level: float, interval: str, resamples: int) -> None:
+    if unit not in {"user", "session"}:
+        raise InputError(f"there is no unit {unit!r}", fix="take user or session")
+    if not 0 < level < 1:
+        raise InputError(f"the level is {level!r}", fix="give a share between 0 and 1, such as 0.95")
+    if interval not in {"delta", "bootstrap"}:
+        raise InputError(f"there is no interval {interval!r}", fix="take delta or bootstrap")
+    if resamples < 100:
+        raise InputError(f"{resamples} resamples tell nothing of an interval", fix="draw 100 or more")
+
+
+def _told(
+    wanted: Sequence[OnlineMetric], log: InteractionLog, unit: str
+) -> tuple[tuple[OnlineMetric, ...], tuple[tuple[OnlineMetric, str], ...]]:
+    """Part the metrics that this log can tell from those that it cannot, with the reason."""
+    has = log.has | ({"clock"} if log.has_time else frozenset())
+    reasons = {one: missing(one, has) or _unfit(one, unit) for one in wanted}
+    return tuple(one for one in wanted if not reasons[one]), tuple(
+        (one, reasons[one]) for one in wanted if reasons[one]
+    )
+
+
+def _unfit(metric: OnlineMetric, unit: str) -> str:
+    return "sessions are the unit here, not users" if unit == "session" and metric.row == "user" else ""
+
+
+def _wanted(metrics: Sequence[OnlineMetric], ranks: Sequence[int], settings: FactSettings) -> Wanted:
+    """Collect cutoffs, ranks and thresholds of the metrics."""
+    given = {name: {one.parameters[name] for one in metrics if one.parameters.get(name) is not None} for name in "krt"}
+    others = {one.parameters["t"] for one in metrics if "t" in one.parameters and one.kind != "survival"}
+    return Wanted(
+        cutoffs=tuple(sorted(int(k or 0) for k in given["k"])),
+        ranks=tuple(sorted({*(int(r or 0) for r in given["r"]), *ranks})),
+        thresholds=tuple(sorted({*(float(t or 0) for t in others), settings.success})),
+    )
+
+
+def _estimates(asked: _Asked, slices: Relation | None) -> dict[str, list[OnlineEstimate]]:
+    """Estimate everything; the key is the metric's name, and the empty one holds pages by slice."""
+    page_metrics = asked.of("ratio")
+    columns = sorted({name for one in page_metrics for name in one.columns()} | {"page"})
+    sums = page_sums(asked.pages, columns, asked.unit, sliced=asked.sliced)
+    sums = UnitSums(kept(sums.table), sums.sliced)
+    whole = UnitSums(kept(over_slices(sums, columns, asked.unit).table), sliced=False) if asked.sliced else sums
+    found = [*_ratios(whole, page_metrics, asked), *(_ratios(sums, page_metrics, asked) if asked.sliced else ())]
+    session_metrics = asked.of("ratio", sessions=True)
+    if session_metrics:
+        for sliced in (False, True) if asked.sliced else (False,):
+            made = session_sums(asked.narrow, session_metrics, asked.thresholds, asked.unit, sliced=sliced)
+            found += _ratios(UnitSums(kept(made.table), sliced), session_metrics, asked)
+    for metric in asked.of("quantile"):
+        found += quantiles(asked.narrow, metric, asked.unit, asked.level, sliced=asked.sliced)
+    found += _survivals(asked, slices)
+    grouped: dict[str, list[OnlineEstimate]] = {"": _sizes(sums, asked)}
+    for one in found:
+        grouped.setdefault(str(one.metric), []).append(one)
+    return grouped
+
+
+def _ratios(sums: UnitSums, metrics: Sequence[OnlineMetric], asked: _Asked) -> list[OnlineEstimate]:
+    """Estimate ratios by the delta method, or draw units anew."""
+    found = ratios(sums, metrics, asked.level)
+    if asked.resampling is None:
+        return found
+    from judged.online.estimating.resampled import with_bootstrap
+
+    resamples, seed = asked.resampling
+    return with_bootstrap(found, sums, asked.level, resamples=resamples, seed=seed)
+
+
+def _survivals(asked: _Asked, slices: Relation | None) -> list[OnlineEstimate]:
+    """Read metrics off the Kaplan-Meier curve of visits."""
+    metrics = asked.of("survival")
+    if not metrics:
+        return []
+    from judged.online.estimating.visits import share_of_longer_visits
+
+    sliced = asked.clicks if slices is None else asked.clicks.join(slices, "serp", rname="s_{name}")
+    return share_of_longer_visits(sliced, metrics, unit=asked.unit, level=asked.level, sliced=slices is not None)
+
+
+def _sizes(sums: UnitSums, asked: _Asked) -> list[OnlineEstimate]:
+    """Count pages by slice."""
+    pages = replace(online_metric("Abandonment"), numerator="page", denominator="page")
+    return ratios(sums, [pages], asked.level) if asked.sliced else []
+
+
+def _narrow(pages: Relation, metrics: Sequence[OnlineMetric]) -> Relation:
+    """Keep the few columns that are read more than once: the wide facts are added up as they are made, and not kept."""
+    columns = {name for one in metrics if one.kind == "quantile" for name in one.columns()}
+    if any(is_of_sessions(one) for one in metrics):
+        columns |= {"clicked", "asked", "time_ms", *(name for name in pages.columns if name.startswith("success_ms_"))}
+    if not columns:
+        return pages
+    keys = {"session", "user", *({SLICE} & set(pages.columns))}
+    return kept(pages.select(*sorted(keys | columns)))
+
+
+def _ordered(estimates: Sequence[OnlineEstimate], order: Sequence[str | None]) -> list[OnlineEstimate]:
+    places = {value: at for at, value in enumerate(order)}
+    return sorted(estimates, key=lambda one: places.get(one.slice, len(places)))
+
+
+def _by_rank(
+    found: dict[str, list[OnlineEstimate]], metrics: Sequence[OnlineMetric], order: Sequence[str | None]
+) -> tuple[OnlineEstimate, ...]:
+    """Give CTR by rank as far down as results were shown."""
+    return tuple(
+        replace(one, rank=int(metric.parameters["r"] or 0))
+        for metric in metrics
+        for one in _ordered(found.get(str(metric), []), order)
+        if one.denominator > 0
+    )
+
+
+def _counts(log: InteractionLog) -> tuple[tuple[str, int], ...]:
+    pages = rows_of(log.serp.agg(pages=log.serp.count(), users=log.serp.user.nunique()))[0]
+    events = rows_of(log.event.agg(events=log.event.count()))[0]
+    sessions = rows_of(log.session.agg(sessions=log.session.count()))[0]
+    return (
+        ("pages", pages["pages"]),
+        ("events", events["events"]),
+        ("sessions", sessions["sessions"]),
+        ("users", pages["users"]),
+    )
+
+
+def _drawn(resampling: tuple[int, int] | None) -> tuple[tuple[str, str], ...]:
+    return () if resampling is None else (("bootstrap", f"{resampling[0]:,} resamples, seed {resampling[1]}"),)
+
+
+def _notes(slices: Any) -> tuple[tuple[str, str], ...]:
+    return (("slices", slices.note),) if slices is not None and slices.note else ()

@@ -1,0 +1,71 @@
+"""A metric of a log over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from judged.errors import InputError
+from judged.online.engine import rows_of
+from judged.online.estimating.measuring import online_metrics
+from judged.online.estimating.over_time import OverTime, over_time_of
+from judged.online.metrics.metric import OnlineMetric
+from judged.online.metrics.registry import online_metric
+from judged.online.slicing import bucket_starts
+
+if TYPE_CHECKING:
+    from judged.online.log import InteractionLog
+
+
+def over_time(
+    log: InteractionLog,
+    metric: str | OnlineMetric,
+    *,
+    every: Literal["hour", "day", "week"] = "day",
+    warm_up: int | None = None,
+    alpha: float = 0.01,
+    seed: int = 0,
+    **options: Any,
+) -> OverTime:
+    """Follow a metric over time: what is usual for it, what is not, and where its level changed.
+
+    Parameters
+    ----------
+    log
+        The log.
+    metric
+        Its name.
+    every
+        Length of a period, in UTC; weeks begin on Mondays.
+    warm_up
+        So many complete periods at the beginning say what is usual; None: all of them.
+    alpha
+        The chance of finding a change of level in a series that has none.
+    seed
+        Of the random orders that changes are tested with.
+    **options
+        Of `online_metrics`: ``unit``, ``level``, ``settings``, ``progress``.
+
+    Raises
+    ------
+    InputError
+        If the log has no clock, or cannot tell the metric.
+    MeasureError
+        If there is no such metric.
+    """
+    if not log.has_time:
+        raise InputError("the log has no clock", fix="take a log with times", path=", ".join(log.files))
+    chosen = online_metric(metric)
+    scores = online_metrics(log, [chosen], by=every, **options)
+    if scores.refused:
+        raise InputError(f"{chosen}: {scores.refused[0][1]}", fix="see what the log can tell: judged logs check")
+    periods = [one for one in scores.estimates if one.slice is not None]
+    starts = bucket_starts([one.slice or "" for one in periods])
+    span = rows_of(log.serp.agg(first=log.serp.time_ms.min(), last=log.serp.time_ms.max()))[0]
+    return over_time_of(
+        list(zip(starts, periods, strict=True)),
+        every=every,
+        covered=(span["first"], span["last"]),
+        warm_up=warm_up,
+        alpha=alpha,
+        seed=seed,
+    )

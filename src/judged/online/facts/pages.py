@@ -1,0 +1,255 @@
+"""Facts of pages: one row a result page, numbers only. Every metric is a ratio of two sums of these columns.
+
+A column is 0 where it does not apply, and then the column that it is divided by is 0 too. `COLUMNS` says what each one
+means; those with a parameter in braces are made for the cutoffs (k), ranks (r) and thresholds (t) that are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from judged.online.engine import ibis_library, kept
+from judged.online.facts.actions import acted_pages
+from judged.online.facts.clicked import clicked_pages
+from judged.online.facts.followed import followed_pages, last_successes
+from judged.online.facts.settings import FactSettings
+from judged.online.metrics.metric import written
+from judged.online.tables import Relation
+
+if TYPE_CHECKING:
+    from judged.online.log import InteractionLog
+
+REFORMULATIONS = ("spelling", "specialise", "generalise", "substitute")
+"""Kinds of a next query that make it a reformulation of the one before."""
+
+COLUMNS = {
+    "page": "1",
+    "answered": "1 if the page was not empty",
+    "shown": "results on the page",
+    "shown_to_{k}": "results on the page at ranks 1 to k",
+    "shown_at_{r}": "1 if there was a result at rank r",
+    "opened": "results that were opened, each once",
+    "opened_to_{k}": "of those, at ranks 1 to k",
+    "opened_at_{r}": "of those, at rank r",
+    "clicked": "1 if any result was opened",
+    "clicked_to_{k}": "1 if any at ranks 1 to k was",
+    "answered_to_{k}": "1 if the page was not empty and holds a rank up to k",
+    "click_events": "clicks, repeated ones too",
+    "first_rr": "1 / rank of the first click in time, 0 without a click",
+    "max_rr": "1 / rank of the highest result opened, 0 without a click",
+    "mean_rr": "mean of 1 / rank over opened results, 0 without a click",
+    "lowest": "rank of the lowest result opened",
+    "ranked": "1 if a result with a known rank was opened",
+    "passed": "results above the lowest one opened",
+    "skipped": "of those, not opened",
+    "first_click_s": "seconds from the page to its first click",
+    "timed": "1 if that time is known and not negative",
+    "hovered": "1 if the pointer rested on a result",
+    "satisfied_{t}": "results opened for t seconds or longer, or last in the session",
+    "satisfied_page_{t}": "1 if there is such a result",
+    "satisfied_events_{t}": "such clicks",
+    "dissatisfied_events_{t}": "clicks whose visit was seen to end before t seconds",
+    "observed": "clicks whose visit was seen to end",
+    "abandoned": "1 if nothing on the page was opened, put into the cart or bought",
+    "abandoned_bad": "1 if abandoned, and empty, reformulated, or the end of a session in which nothing later succeeds",
+    "abandoned_good": "1 if abandoned, not bad by being empty or reformulated, and something was copied from the page",
+    "abandoned_unknown": "1 if abandoned and neither",
+    "asked": "1 if it is the first page of a query, the last one of consecutive repeats",
+    "reformulated": "1 if the next query of the session, soon enough, is a reformulation",
+    "reformulated_{kind}": "1 if it is one of that kind",
+    "zero": "1 if nothing was found for an unfiltered first page",
+    "zero_known": "1 if it is an unfiltered first page and the log says how much was found",
+    "zero_asked": "zero, of pages that count as asked",
+    "zero_asked_known": "zero_known, of pages that count as asked",
+    "zero_filtered": "1 if nothing was found for a filtered first page",
+    "zero_filtered_known": "1 if it is a filtered first page and the log says how much was found",
+    "rescued": "1 if the page answers a changed query, since the typed one found nothing",
+    "zero_or_rescued": "1 if the typed query found nothing",
+    "cart": "1 if something was put into the cart",
+    "carts": "how often",
+    "purchased": "1 if something was bought",
+    "purchases": "how often",
+    "money": "money that came of the page, winsorised",
+    "latency_s": "seconds until the engine answered",
+    "latency_known": "1 if they are logged",
+}
+"""The columns of the facts of a page, and what they mean."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which columns with parameters are made."""
+
+    cutoffs: tuple[int, ...] = ()
+    ranks: tuple[int, ...] = ()
+    thresholds: tuple[float, ...] = (30.0,)
+
+
+def page_facts(log: InteractionLog, clicks: Relation, wanted: Wanted, settings: FactSettings) -> Relation:
+    """Give one row a page.
+
+    Parameters
+    ----------
+    log
+        The log.
+    clicks
+        Its `click_facts`.
+    wanted
+        Cutoffs, ranks and thresholds.
+    settings
+        What belongs together.
+
+    Returns
+    -------
+    ibis.Table
+        ``serp, session, user, time_ms``; ``success_ms_{t}``, when the page first came to a success (null: never); and
+        `COLUMNS` as doubles.
+    """
+    thresholds = tuple(sorted({*wanted.thresholds, settings.success}))
+    wanted = replace(wanted, thresholds=thresholds)
+    opened = clicked_pages(
+        clicks, cutoffs=wanted.cutoffs, ranks=wanted.ranks, thresholds=thresholds, timed=log.has_time
+    )
+    page = log.serp.left_join(kept(opened), "serp", rname="c_{name}")
+    page = page.left_join(kept(acted_pages(log, settings)), "serp", rname="a_{name}")
+    page = page.mutate(**_successes(page, thresholds))
+    ends = page.select("session", "time_ms", success_ms=page[f"success_ms_{written(settings.success)}"])
+    page = page.left_join(kept(last_successes(ends)), "session", rname="s_{name}")
+    page = page.left_join(kept(followed_pages(log, settings)), "serp", rname="f_{name}")
+    made = {
+        **_of_the_page(page, wanted),
+        **_of_the_clicks(page, wanted, timed=log.has_time),
+        **_of_satisfaction(page, thresholds),
+        **_of_sales(page),
+        **_of_the_next_query(page),
+        **_of_empty_pages(page),
+        **_of_abandonment(page),
+    }
+    successes = {f"success_ms_{written(t)}": page[f"success_ms_{written(t)}"] for t in thresholds}
+    return page.select("serp", "session", "user", "time_ms", **successes, **made)
+
+
+def _successes(page: Any, thresholds: Sequence[float]) -> dict[str, Any]:
+    """Say when a page first came to a satisfied click, a cart or a purchase."""
+    names = [written(t) for t in thresholds]
+    return {f"success_ms_{t}": ibis_library().least(page[f"satisfied_ms_{t}"], page.sale_ms) for t in names}
+
+
+def _of_the_page(page: Any, wanted: Wanted) -> dict[str, Any]:
+    """Give what the page itself says."""
+    last = page.first_rank + page.n_shown - 1
+    made = {
+        "page": ibis_library().literal(1.0),
+        "answered": _flag(~page.zero_results.fill_null(False)),
+        "shown": page.n_shown.cast("float64"),
+        "latency_s": (page.latency_ms / 1000.0).fill_null(0.0),
+        "latency_known": _flag(page.latency_ms.notnull()),
+    }
+    for k in wanted.cutoffs:
+        made[f"shown_to_{k}"] = (last.clip(upper=k) - page.first_rank + 1).clip(lower=0).cast("float64")
+        made[f"answered_to_{k}"] = _flag(~page.zero_results.fill_null(False) & (page.first_rank <= k))
+    for r in wanted.ranks:
+        made[f"shown_at_{r}"] = _flag((page.first_rank <= r) & (last >= r))
+    return made
+
+
+def _of_the_clicks(page: Any, wanted: Wanted, *, timed: bool) -> dict[str, Any]:
+    """Give what was opened on it."""
+    ranked = page.ranked.fill_null(0.0)
+    passed = (page.lowest - page.first_rank).clip(lower=0).fill_null(0).cast("float64")
+    waited = (page.first_ms - page.time_ms) if timed else ibis_library().null("int64")
+    made = {
+        "opened": page.opened.fill_null(0.0),
+        "clicked": _flag(page.opened.notnull()),
+        "click_events": page.click_events.fill_null(0.0),
+        "observed": page.observed.fill_null(0.0),
+        "first_rr": (1.0 / page.first_rank_opened.cast("float64")).fill_null(0.0),
+        "max_rr": (1.0 / page.highest.cast("float64")).fill_null(0.0),
+        "mean_rr": (page.rr_sum / page.ranked.nullif(0.0)).fill_null(0.0),
+        "lowest": page.lowest.fill_null(0).cast("float64"),
+        "ranked": _flag(ranked > 0),
+        "passed": passed,
+        "skipped": (passed - (ranked - 1)).clip(lower=0).fill_null(0.0) * _flag(ranked > 0),
+        "first_click_s": (waited >= 0).fill_null(False).ifelse(waited / 1000.0, 0.0),
+        "timed": _flag((waited >= 0).fill_null(False)),
+    }
+    for k in wanted.cutoffs:
+        made[f"opened_to_{k}"] = page[f"opened_to_{k}"].fill_null(0.0)
+        made[f"clicked_to_{k}"] = _flag(page[f"opened_to_{k}"].fill_null(0.0) > 0)
+    for r in wanted.ranks:
+        made[f"opened_at_{r}"] = page[f"opened_at_{r}"].fill_null(0.0)
+    return made
+
+
+def _of_satisfaction(page: Any, thresholds: Sequence[float]) -> dict[str, Any]:
+    """Give how many of the opened results satisfied."""
+    made: dict[str, Any] = {}
+    for t in map(written, thresholds):
+        made[f"satisfied_{t}"] = page[f"satisfied_{t}"].fill_null(0.0)
+        made[f"satisfied_page_{t}"] = _flag(page[f"satisfied_{t}"].fill_null(0.0) > 0)
+        made[f"satisfied_events_{t}"] = page[f"satisfied_events_{t}"].fill_null(0.0)
+        made[f"dissatisfied_events_{t}"] = page[f"dissatisfied_events_{t}"].fill_null(0.0)
+    return made
+
+
+def _of_sales(page: Any) -> dict[str, Any]:
+    """Give what else was done on it, and the money."""
+    return {
+        "hovered": _flag(page.hovers.fill_null(0.0) > 0),
+        "cart": _flag(page.carts.fill_null(0.0) > 0),
+        "carts": page.carts.fill_null(0.0),
+        "purchased": _flag(page.purchases.fill_null(0.0) > 0),
+        "purchases": page.purchases.fill_null(0.0),
+        "money": page.money.fill_null(0.0),
+    }
+
+
+def _of_the_next_query(page: Any) -> dict[str, Any]:
+    """Give whether the next query of the session is another wording of this one."""
+    asked = (page.page == 1) & (page.kind.fill_null("") != "same")
+    made = {"asked": _flag(asked), "reformulated": _flag(asked & _reformulated(page))}
+    return made | {f"reformulated_{kind}": _flag(asked & (page.kind.fill_null("") == kind)) for kind in REFORMULATIONS}
+
+
+def _of_empty_pages(page: Any) -> dict[str, Any]:
+    """Give whether nothing was found. Pages behind the first one, and filtered ones, are no failures of the engine."""
+    empty, known = page.zero_results.fill_null(False), page.zero_results.notnull()
+    first, filtered = page.page == 1, page.filtered
+    asked = page.kind.fill_null("") != "same"
+    rescued = page.rescued.fill_null(False) & first
+    return {
+        "zero": _flag(empty & first & ~filtered),
+        "zero_known": _flag(known & first & ~filtered),
+        "zero_asked": _flag(empty & first & ~filtered & asked),
+        "zero_asked_known": _flag(known & first & ~filtered & asked),
+        "zero_filtered": _flag(empty & first & filtered),
+        "zero_filtered_known": _flag(known & first & filtered),
+        "rescued": _flag(rescued),
+        "zero_or_rescued": _flag(rescued | (empty & first)),
+    }
+
+
+def _of_abandonment(page: Any) -> dict[str, Any]:
+    """Tell pages that were left because they failed from those that may have answered by themselves."""
+    abandoned = page.opened.isnull() & page.sale_ms.isnull()
+    failed = page.zero_results.fill_null(False) | _reformulated(page)
+    good = abandoned & ~failed & (page.copies.fill_null(0.0) > 0)
+    in_vain = ~(page.last_success_ms > page.time_ms).fill_null(False)
+    bad = abandoned & ~good & (failed | in_vain)
+    return {
+        "abandoned": _flag(abandoned),
+        "abandoned_bad": _flag(bad),
+        "abandoned_good": _flag(good),
+        "abandoned_unknown": _flag(abandoned & ~bad & ~good),
+    }
+
+
+def _reformulated(page: Any) -> Any:
+    return page.kind.fill_null("").isin(list(REFORMULATIONS))
+
+
+def _flag(condition: Any) -> Any:
+    """Write a condition as 1 or 0: a double, as all facts are."""
+    return condition.ifelse(1.0, 0.0)

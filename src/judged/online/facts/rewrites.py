@@ -1,0 +1,86 @@
+"""What a user asked next: each first page, the first page after it in the same session, and the kind of the change.
+
+Only first pages of result lists take part: turning to the second page asks nothing new, and cuts no chain, so that of
+*a*, *a* (its second page), *b* the first is followed by *b*. A page with the same text (a reload, the way back, another
+filter) is ``same``, neither reformulation nor new topic: of *a*, *a*, *b* the second *a* is the one that was given up,
+and is counted once. The rules of kinds are those of `judged.online.facts.rewriting`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from judged.online.engine import ibis_library, kept, next_after
+from judged.online.facts.rewriting import kinds_of
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+PAIRS_AT_ONCE = 50_000
+"""So many pairs of texts are in Python at a time."""
+
+_COMMONEST = "new-topic"  # what a pair is that is not sent back: texts of a session often have nothing in common
+
+
+def rewrites(serp: ir.Table) -> ir.Table:
+    """Give each first page the first page of the same session that is strictly later.
+
+    Of several at that same millisecond it is the one with the smallest key.
+
+    Parameters
+    ----------
+    serp
+        Pages: the typed table, of any backend.
+
+    Returns
+    -------
+    found : ir.Table
+        One row a first page, run and kept: ``serp``; ``next_serp``, null where there is none; ``gap_ms``, from page to
+        page, 1 or more; ``kind``, one of `judged.online.facts.rewriting.KINDS`, null where there is no next page or one
+        of the two has no text.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> import pyarrow as pa
+    >>> from judged.online.engine import rows_of
+    >>> pages = {"serp": [1, 2, 3], "session": [7, 7, 7], "time_ms": [0, 5_000, 9_000], "page": [1, 2, 1]}
+    >>> pages["query_norm"] = ["shoes", "shoes", "red shoes"]
+    >>> serp = ibis.duckdb.connect().create_table("serp", pa.table(pages))
+    >>> rows_of(rewrites(serp).order_by("serp"))
+    [{'serp': 1, 'next_serp': 3, 'gap_ms': 9000, 'kind': 'specialise'},
+     {'serp': 3, 'next_serp': None, 'gap_ms': None, 'kind': None}]
+    """
+    ibis = ibis_library()
+    pairs = kept(_followed(serp))
+    both = pairs.before.notnull() & pairs.after.notnull()
+    named: Any = pairs.left_join(_kinds(pairs.filter(both & (pairs.before != pairs.after))), ["before", "after"])
+    changed = (named.before == named.after).ifelse("same", named.kind.fill_null(_COMMONEST))
+    unknown = named.before.isnull() | named.after.isnull()
+    kind = unknown.ifelse(ibis.null("string"), changed)
+    return kept(named.select("serp", "next_serp", "gap_ms", kind=kind))
+
+
+def _followed(serp: ir.Table) -> ir.Table:
+    """Give first pages with the next one and both texts, ``before`` and ``after``."""
+    first: Any = serp.filter(serp.page == 1).select("serp", "session", "time_ms", before="query_norm")
+    later = first.group_by("session", "time_ms").aggregate(serp=first.serp.min())
+    texts = first.select(next_serp="serp", after="before")
+    found: Any = next_after(
+        first.mutate(since=first.time_ms + 1), later, by="session", at_least="since", time="time_ms", found="next_"
+    )
+    found = found.select("serp", "next_serp", "before", gap_ms=found.next_time_ms - found.time_ms)
+    return found.left_join(texts, "next_serp").select("serp", "next_serp", "gap_ms", "before", "after")
+
+
+def _kinds(pairs: ir.Table) -> ir.Table:
+    """Give the kind of each different pair of texts, as a table of Arrow; without those that are the commonest one."""
+    texts = pa.schema([(name, pa.string()) for name in ("before", "after", "kind")])
+    pieces: list[Any] = [texts.empty_table()]
+    for batch in pairs.select("before", "after").distinct().to_pyarrow_batches(chunk_size=PAIRS_AT_ONCE):
+        kinds = kinds_of(batch["before"], batch["after"])
+        found = pa.table({"before": batch["before"], "after": batch["after"], "kind": kinds}).cast(texts)
+        pieces.append(found.filter(pa.array([kind != _COMMONEST for kind in kinds.to_pylist()], pa.bool_())))
+    return ibis_library().memtable(pa.concat_tables(pieces))

@@ -1,0 +1,257 @@
+"""What a user did to the text of a query: the kinds of reformulation, by fixed rules.
+
+The first rule that fits decides:
+
+1. ``same``: equal once case, width, and blanks are folded (`judged.slicing.wording.normalised`).
+2. ``specialise``: words were added and none taken away; ``generalise``: the other way round.
+3. ``spelling``: at most two edits (Levenshtein), at most a third of the letters in the words that differ, and no other
+   digits.
+4. ``substitute``: a word is shared; or at most three edits, at most that third; or the cosine of the character trigrams
+   is one half or more.
+5. ``new-topic``: nothing of the sort. It is no reformulation.
+
+The kinds are those of Huang and Efthimiadis (CIKM 2009), their many made few. As theirs, the surest rule comes first,
+and whole words go before letters: "vitamin" to "vitamin c" is two edits and no misspelling. Where we differ from a
+plain "two edits":
+
+- Edits are held against length, or "cat" to "dog", three edits, would be one query. A third is what search engines
+  allow a fuzzy word: one edit from three letters on, two from six. Only words that are not shared count, or a long
+  query would hide that "tv" became "pc" in it. So a slip in a word of two letters, or two in one of five, is not
+  seen, and "cat" to "hat" is taken for a slip: without a dictionary, no rule tells which it is.
+- Digits are never misspelt: "iphone 12" to "iphone 13" is another product (``substitute``).
+- A token Jaccard of 0.3 or more, often named beside these rules, is not asked for: it implies a shared word.
+- A text without words (empty, or punctuation) is a part of every text, and says nothing about it: ``new-topic``.
+
+Words stand between blanks, punctuation at their ends left out. In Chinese and Japanese, which write no blanks, every
+two neighbouring characters are a word; there, and in Thai, Lao, Khmer, Burmese and Tibetan, a text that stands in
+another as it is counts as its part. Words say nothing about meaning: "the" is shared by much, and a synonym shares
+nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from judged.slicing.wording import normalised
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeAlias
+
+    _Trigrams: TypeAlias = set[tuple[str, str, str]]
+
+KINDS = ("same", "spelling", "specialise", "generalise", "substitute", "new-topic")
+"""All kinds."""
+
+REFORMULATIONS = KINDS[1:5]
+"""Those that reformulate: the text is another, and what is looked for is not."""
+
+LONGEST = 1_000
+"""Characters of a text, folded, that are looked at: so the work for a pair is bounded. ``same`` looks at all.
+
+Texts that differ only beyond are ``substitute``."""
+
+_SLIPS, _EDITS, _LEAST_COSINE = 2, 3, 0.5
+_LETTERS_AN_EDIT = 3
+_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~¡¿«»…–—‘’“”„‚‹›·•、。「」『』【】《》〈〉〔〕،؛؟।॥׀׃"  # noqa: RUF001
+_PAIRED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")  # kana and Han
+_UNDIVIDED = re.compile(_PAIRED.pattern[:-2] + "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")  # Thai to Khmer beside them
+_DIGIT = re.compile(r"\d")
+
+
+def kind_of(before: str, after: str) -> str:
+    """Say what was done to a query: one of `KINDS`. The rules are those of this module.
+
+    Examples
+    --------
+    >>> kind_of("Red  Shoes", "red shoes"), kind_of("recieve", "receive"), kind_of("shoes", "red shoes")
+    ('same', 'spelling', 'specialise')
+    >>> kind_of("red shoes", "shoes"), kind_of("red shoes", "red boots"), kind_of("cat", "dog")
+    ('generalise', 'substitute', 'new-topic')
+    """
+    if before == after:
+        return "same"
+    before, after = normalised(before), normalised(after)
+    if before == after:
+        return "same"
+    before, after = before[:LONGEST], after[:LONGEST]
+    return "substitute" if before == after else _kind(before, after)
+
+
+def kinds_of(before: Any, after: Any) -> Any:
+    """Say it of each pair of two columns of Arrow; null where a text is.
+
+    Parameters
+    ----------
+    before, after
+        (N,): texts.
+
+    Returns
+    -------
+    found : pyarrow.Array
+        (N,): `KINDS`.
+
+    Raises
+    ------
+    ValueError
+        If one is longer than the other.
+
+    Examples
+    --------
+    >>> kinds_of(pa.array(["a b", "a", None]), pa.array(["a", "a", "b"])).to_pylist()
+    ['generalise', 'same', None]
+    """
+    pairs = zip(before.to_pylist(), after.to_pylist(), strict=True)
+    return pa.array([None if one is None or two is None else kind_of(one, two) for one, two in pairs], pa.string())
+
+
+def _kind(before: str, after: str) -> str:
+    """Apply the rules from the second on to texts that are folded and cut."""
+    had, has = words_of(before), words_of(after)
+    if not had or not has:
+        return "new-topic"
+    if had < has or (before in after and _undivided(before)):
+        return "specialise"
+    if has < had or (after in before and _undivided(after)):
+        return "generalise"
+    if shared := had & has:
+        limit = min(_SLIPS, _room(before, after, had - shared, has - shared))
+        return "spelling" if _misspelt(before, after, limit) else "substitute"
+    one, two = _trigrams(before), _trigrams(after)
+    alike = len(one & two)
+    if max(len(one), len(two)) - alike <= 3 * _EDITS:  # one edit touches three trigrams at most: else there are more
+        limit = min(_EDITS, _room(before, after, had, has))
+        if _misspelt(before, after, min(limit, _SLIPS)):
+            return "spelling"
+        if levenshtein(before, after, limit) <= limit:
+            return "substitute"
+    return "substitute" if alike and _similar(before, after, one, two) else "new-topic"
+
+
+def _undivided(text: str) -> bool:
+    return not text.isascii() and _UNDIVIDED.search(text) is not None
+
+
+def _room(before: str, after: str, lost: set[str], added: set[str]) -> int:
+    """Give how many edits would be few: a third of the letters that differ, or of all where none of the words does."""
+    letters = max(sum(map(len, lost)), sum(map(len, added))) or max(len(before), len(after))
+    return letters // _LETTERS_AN_EDIT
+
+
+def _misspelt(before: str, after: str, limit: int) -> bool:
+    """Say whether two texts are so few edits apart, but some, and none of a digit."""
+    if limit == 0 or abs(len(before) - len(after)) > limit or _DIGIT.findall(before) != _DIGIT.findall(after):
+        return False
+    return 0 < levenshtein(before, after, limit) <= limit
+
+
+def _similar(before: str, after: str, one: _Trigrams, two: _Trigrams) -> bool:
+    """Say whether the cosine of texts with a common trigram is large enough; mostly a bound tells that it is not."""
+    first, second = len(before) - 2, len(after) - 2
+    # of all that stand there, so many are repetitions, and none can stand there more often than once and all of them
+    bound = (len(one & two) + first - len(one)) * (1 + second - len(two)) / math.sqrt(first * second)
+    return bound >= _LEAST_COSINE and trigram_cosine(before, after) >= _LEAST_COSINE
+
+
+def words_of(text: str) -> set[str]:
+    """Give the different words of a text that is folded.
+
+    >>> sorted(words_of("what is c++, and why?")), sorted(words_of("東京天気"))
+    (['and', 'c', 'is', 'what', 'why'], ['京天', '天気', '東京'])
+    """
+    words = {part.strip(_PUNCTUATION) for part in text.split()}
+    if not text.isascii() and _PAIRED.search(text):
+        words = {piece for word in words for piece in _pieces(word)}
+    words.discard("")
+    return words
+
+
+def _pieces(word: str) -> Iterator[str]:
+    """Cut runs of Chinese and Japanese characters into all pairs of neighbours; give what stands between as it is."""
+    end = 0
+    for run in _PAIRED.finditer(word):
+        yield from filter(None, [word[end : run.start()].strip(_PUNCTUATION)])
+        text, end = run[0], run.end()
+        yield from (text[at : at + 2] for at in range(max(len(text) - 1, 1)))
+    yield from filter(None, [word[end:].strip(_PUNCTUATION)])
+
+
+def levenshtein(before: str, after: str, limit: int | None = None) -> int:
+    """Count the least insertions, deletions and substitutions of one character each that turn one text into the other.
+
+    Ukkonen's way (Information and Control 1985): how far each diagonal is reached with so many edits. Time is
+    O(length x limit) at worst, memory O(limit).
+
+    Parameters
+    ----------
+    before, after
+        Texts.
+    limit
+        Give up beyond it; None: never.
+
+    Returns
+    -------
+    edits : int
+        The distance; ``limit + 1`` where it is larger than the limit.
+
+    Examples
+    --------
+    >>> levenshtein("kitten", "sitting"), levenshtein("kitten", "sitting", 1)
+    (3, 2)
+    """
+    rows, columns = len(before), len(after)
+    limit = max(rows, columns) if limit is None else limit
+    last = columns - rows
+    # each edit makes at most one kind of character vanish and one appear
+    if abs(last) > limit or len(set(before) ^ set(after)) > 2 * limit:
+        return limit + 1
+    reached: dict[int, int] = {}
+    for edits in range(limit + 1):
+        left = limit - edits  # diagonals from which the last one is no longer reached are not walked
+        further: dict[int, int] = {}
+        for diagonal in range(max(-edits, last - left), min(edits, last + left) + 1):
+            row = max(
+                reached.get(diagonal - 1, -1),  # insertion
+                reached.get(diagonal, -1) + 1,  # substitution
+                reached.get(diagonal + 1, -2) + 1,  # deletion
+            )
+            row = _slid(before, after, min(row, rows, columns - diagonal), diagonal)
+            if diagonal == last and row >= rows:
+                return edits
+            further[diagonal] = row
+        reached = further
+    return limit + 1
+
+
+def _slid(before: str, after: str, row: int, diagonal: int) -> int:
+    """Go down a diagonal while the characters are equal."""
+    end = min(len(before), len(after) - diagonal)
+    while row < end and before[row] == after[row + diagonal]:
+        row += 1
+    return row
+
+
+def trigram_cosine(before: str, after: str) -> float:
+    """Give the cosine of the angle between the counts of character trigrams: 0 to 1; 0 for a text that has none.
+
+    >>> round(trigram_cosine("abcd", "abce"), 12), trigram_cosine("ab", "ab")
+    (0.5, 0.0)
+    """
+    one, two = _trigrams(before), _trigrams(after)
+    if not one or not two:
+        return 0.0
+    if len(one) == len(before) - 2 and len(two) == len(after) - 2:  # none is there twice
+        return len(one & two) / math.sqrt(len(one) * len(two))
+    first, second = (Counter(zip(text, text[1:], text[2:], strict=False)) for text in (before, after))
+    product = sum(first[trigram] * second[trigram] for trigram in one & two)
+    lengths = sum(n * n for n in first.values()) * sum(n * n for n in second.values())
+    return product / math.sqrt(lengths) if product else 0.0
+
+
+def _trigrams(text: str) -> _Trigrams:
+    return set(zip(text, text[1:], text[2:], strict=False))

@@ -1,0 +1,124 @@
+"""What is wrong with a log, and how much of it: named rules, each with its count and what was done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Done: TypeAlias = Literal["excluded", "repaired", "kept", "lost"]
+"""What was done with the rows: left out of every metric, put right, kept as they are, or never readable."""
+
+
+@dataclass(frozen=True)
+class LogFinding:
+    """One rule that rows of the log met.
+
+    Parameters
+    ----------
+    rule
+        Short name that does not change, such as ``facet-request``.
+    table
+        ``query`` or ``event``.
+    rows, of
+        How many rows, and of how many it could have been.
+    done
+        What was done with them.
+    problem, fix
+        What is wrong, and what whoever writes the log can do about it.
+    places
+        The first few, as ``file:line``, or ids.
+
+    Examples
+    --------
+    >>> found = LogFinding("facet-request", "query", 6, 84, "excluded", "requests for facets alone", "do not log them")
+    >>> round(found.share, 4)
+    0.0714
+    """
+
+    rule: str
+    table: str
+    rows: int
+    of: int
+    done: Done
+    problem: str
+    fix: str
+    places: tuple[str, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Rows as a share of those that it could have been; 0 of none."""
+        return self.rows / self.of if self.of else 0.0
+
+
+@dataclass(frozen=True)
+class Account:
+    """Where the rows of a raw table went: nothing is dropped without a name.
+
+    ``read == kept + sum(excluded)`` holds always. A row is counted under the first rule that excludes it.
+    """
+
+    table: str
+    read: int
+    kept: int
+    excluded: tuple[tuple[str, int], ...]
+
+
+_HARM: dict[Done, int] = {"lost": 0, "excluded": 1, "kept": 2, "repaired": 3}
+
+
+def by_harm(findings: Iterable[LogFinding]) -> tuple[LogFinding, ...]:
+    """Sort findings: lost rows, then excluded, kept and repaired ones, each by their share.
+
+    Examples
+    --------
+    >>> late = LogFinding("clock-skew", "event", 5, 10, "kept", "events before their page", "use one clock")
+    >>> bots = LogFinding("bot", "query", 1, 10, "excluded", "pages of programs", "")
+    >>> [one.rule for one in by_harm([late, bots])]
+    ['bot', 'clock-skew']
+    """
+    return tuple(sorted(findings, key=lambda one: (_HARM[one.done], -one.share, one.table, one.rule)))
+
+
+EXCLUDED_LIMIT = 0.05
+"""More than this share of a table excluded or lost makes numbers doubtful."""
+
+JOINED_LIMIT = 0.95
+"""Less than this share of the events that name a page on one makes numbers doubtful."""
+
+
+def doubts(accounts: Iterable[Account], findings: Iterable[LogFinding]) -> tuple[str, ...]:
+    """Say why numbers of a log should not be trusted as they are: nothing where it is fit.
+
+    Examples
+    --------
+    >>> doubts([Account("query", 100, 94, (("bot", 6),))], [])
+    ('6 of 100 query rows (6.0 %) are left out, more than 5 %: bot 6',)
+    >>> found = LogFinding("unknown-query-id", "event", 30, 100, "kept", "events on pages that were not logged", "")
+    >>> doubts([], [found])
+    ('only 70.0 % of the events that name a page are on one, less than 95 %: unknown-query-id 30',)
+    """
+    said: list[str] = []
+    found = tuple(findings)
+    for one in accounts:
+        lost = [(each.rule, each.rows) for each in found if each.done == "lost" and each.table == one.table]
+        gone = [*one.excluded, *lost]
+        rows, of = sum(count for _, count in gone), one.read + sum(count for _, count in lost)
+        if rows > EXCLUDED_LIMIT * of:
+            named = ", ".join(f"{rule} {count:,}" for rule, count in gone)
+            said.append(
+                f"{rows:,} of {of:,} {one.table} rows ({100 * rows / of:.1f} %) are left out, more than 5 %: {named}"
+            )
+    said += [
+        f"{one.rows:,} of {one.of:,} records of a {one.table} could not be read, more than 5 %: {one.rule}"
+        for one in found
+        if one.done == "lost" and one.table not in {"query", "event"} and one.share > EXCLUDED_LIMIT
+    ]
+    astray = [one for one in found if one.rule in {"unknown-query-id", "excluded-page"} and one.table == "event"]
+    joined = 1 - sum(one.share for one in astray)
+    if joined < JOINED_LIMIT:
+        named = ", ".join(f"{one.rule} {one.rows:,}" for one in astray)
+        said.append(f"only {100 * joined:.1f} % of the events that name a page are on one, less than 95 %: {named}")
+    return tuple(said)

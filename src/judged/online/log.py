@@ -1,0 +1,63 @@
+"""A log that is ready for metrics: four typed tables, and what was found and done while they were made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from judged.online.findings import Account, LogFinding
+from judged.online.tables import Relation
+
+if TYPE_CHECKING:
+    from judged.online.engine import Engine
+
+
+@dataclass(frozen=True)
+class InteractionLog:
+    """What users did on result pages: the narrow waist of online evaluation.
+
+    The tables are Ibis tables of one backend, with the columns that `judged.online.tables` describes; whatever reads
+    logs ends here, and every metric begins here.
+
+    Parameters
+    ----------
+    serp, shown, event, session
+        The typed tables.
+    name
+        What to call it in results.
+    layout
+        What it was read as.
+    files
+        From where.
+    has_time
+        False: the order of things is known and the clock is not, so that nothing is said about durations.
+    has
+        What this log can tell: of ``shown``, ``clicks``, ``impressions``, ``dwell``, ``hovers``, ``zero_results``,
+        ``carts``, ``purchases``, ``values``, ``latency``, ``sessions``, ``queries``, ``users``, ``rescues``, ``copies``. A metric
+        that needs something else is refused with a reason, not reported as 0.
+    findings
+        What was wrong with it, and what was done about that.
+    accounts
+        Where every row went.
+    attributes
+        Columns of `serp` that are the log's own, to slice by.
+    policies
+        The choices made while it was made (session gap, bots, rank base), name to value, printed with results.
+    engine
+        The database that the tables live in, where it is ours: it is given up when nothing refers to it any more.
+    """
+
+    serp: Relation
+    shown: Relation
+    event: Relation
+    session: Relation
+    name: str = "log"
+    layout: str = "tables"
+    files: tuple[str, ...] = ()
+    has_time: bool = True
+    has: frozenset[str] = frozenset()
+    findings: tuple[LogFinding, ...] = ()
+    accounts: tuple[Account, ...] = ()
+    attributes: tuple[str, ...] = ()
+    policies: tuple[tuple[str, str], ...] = ()
+    engine: Engine | None = None

@@ -1,0 +1,174 @@
+"""Logged events into the typed ones: joined to their pages once, ranked from 1, what is wrong noted beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from judged.online.making.work import DAY, KEY, SCRIPTED, hashed, hashed_or_null, quoted
+from judged.online.reading.loading import identifier
+from judged.online.tables import ACTIONS
+
+if TYPE_CHECKING:
+    from judged.online.making.peeking import Peek
+    from judged.online.making.work import Work
+
+RULES = ("", "odd-time", "future-time", "bot", "duplicate-event")
+"""Rules that leave an event out, by the number in the column ``rule_no``."""
+
+_ODD, _FUTURE, _BOT, _DUPLICATE = range(1, 5)
+
+LINKS = ("no-query-id", "", "excluded-page", "unknown-query-id")
+"""What became of the page that an event names, by the number in the column ``link``; 1: it is on it."""
+
+SKEWED, DISAGREES, BEYOND, NEGATIVE, ABSENT = 1, 2, 4, 8, 16
+"""Bits of the column ``notes``."""
+
+_NAMES = frozenset({"file", "row", "event_id"})
+"""Columns in which equal events may differ."""
+
+_PARTS = 20_000_000
+"""So many events are searched for duplicates at a time: 160 MB of keys."""
+
+_HOMES = """
+CREATE TEMP TABLE $home AS
+SELECT named, serp, session, "user", own_session, own_user, time_ms, hits, n_returned, first_rank, 0 AS rule_no
+FROM $page WHERE rule_no = 0
+"""
+
+_STRAYS = """
+INSERT INTO $home SELECT named, NULL, NULL, any_value("user"), NULL, NULL, NULL, NULL, NULL, 1, min(rule_no)
+FROM $page WHERE rule_no <> 0 AND named IS NOT NULL AND query_id <> '' AND named NOT IN (SELECT named FROM $home)
+GROUP BY named
+"""
+
+_ACTS = f"""
+CREATE TEMP TABLE $act AS
+SELECT event, serp, session, "user", time_ms, action, object_id,
+    CASE WHEN place > 0 THEN first_rank - 1 + place WHEN logged >= first_rank THEN logged
+        WHEN logged >= 1 THEN first_rank - 1 + logged END::INTEGER AS rank$extras, link, rule_no, odd,
+    (CASE WHEN time_ms < page_ms THEN {SKEWED} ELSE 0 END
+        + CASE WHEN place > 0 AND logged <> place AND logged <> first_rank - 1 + place THEN {DISAGREES} ELSE 0 END
+        + CASE WHEN place <= 0 AND logged > first_rank - 1 + n_returned THEN {BEYOND} ELSE 0 END
+        + CASE WHEN logged < 1 THEN {NEGATIVE} ELSE 0 END
+        + CASE WHEN place = 0 THEN {ABSENT} ELSE 0 END)::TINYINT AS notes
+FROM (SELECT event, h.serp, h.session, h."user", e.time_ms, action, object_id$extras, logged,
+        h.time_ms AS page_ms, n_returned, first_rank,
+        CASE WHEN hits IS NULL THEN NULL WHEN object_id IS NULL THEN -1
+            ELSE coalesce(list_position(hits, (hash(object_id) & 4294967295)::UINTEGER), 0) END AS place,
+        (CASE WHEN h.serp IS NOT NULL THEN 1 WHEN e.named IS NULL THEN 0 WHEN h.rule_no > 0 THEN 2 ELSE 3 END
+            )::TINYINT AS link,
+        (CASE WHEN e.rule_no > 0 THEN e.rule_no $robots ELSE 0 END)::TINYINT AS rule_no,
+        h.serp IS NULL OR (e.own_session IS NOT NULL AND (e.own_session IS DISTINCT FROM h.own_session
+            OR coalesce(e.own_user <> h.own_user, false))) AS odd
+    FROM (SELECT {KEY} AS event, {hashed_or_null("query_id")} AS named, {hashed_or_null("session_id")} AS own_session,
+            {hashed_or_null("user_id")} AS own_user, $time AS time_ms, $meaning AS action,
+            nullif(object_id, '') AS object_id$made, position::INTEGER + $offset AS logged,
+            CASE WHEN time_ms IS NULL AND $timed THEN {_ODD} WHEN time_ms > $future AND $timed THEN {_FUTURE}
+                WHEN $scripted THEN {_BOT} ELSE 0 END AS rule_no
+        FROM $event) AS e
+    LEFT JOIN $home AS h ON e.named = h.named)
+"""  # noqa: S608
+
+
+def make_events(work: Work, seen: Peek) -> None:
+    """Make the table ``act``: a row for each logged event, what is left out marked in the column ``rule_no``."""
+    work.run(_HOMES)
+    if work.one("SELECT count(*) FILTER (rule_no NOT IN (0, 4, 5)) AS n FROM $page")["n"] or _facets_alone(work):
+        work.run(_STRAYS)
+    excluded = work.choices.bots == "exclude"
+    robots = f"""WHEN h."user" IN (FROM $robot) OR e.own_user IN (FROM $robot) THEN {_BOT}"""
+    some = excluded and work.one("SELECT count(*) AS n FROM $robot")["n"]
+    work.run(
+        _ACTS,
+        robots=work.written(robots) if some else "",
+        scripted=SCRIPTED if excluded and seen.programs else "false",
+        timed=str(work.raw.has_time).lower(),
+        time="time_ms" if work.raw.has_time else "coalesce(time_ms, row)",
+        meaning=_meanings(seen),
+        offset=_offsets(seen),
+        extras="".join(f", {name}" for name in seen.extras),
+        made="".join(f", {name}" for name in seen.extras),
+        future=work.choices.now_ms + DAY,
+    )
+    work.run("UPDATE $act SET time_ms = 0 WHERE time_ms IS NULL")
+    exclude_duplicates(work, seen.rows)
+
+
+def _facets_alone(work: Work) -> bool:
+    return bool(
+        work.one("""SELECT count(*) AS n FROM (SELECT named FROM $page WHERE rule_no = 4
+        EXCEPT SELECT named FROM $page WHERE rule_no = 0)""")["n"]
+    )
+
+
+def _meanings(seen: Peek) -> str:
+    kinds = ", ".join(map(quoted, ACTIONS))
+    known = {name: action for name, action in seen.meanings.items() if action is not None}
+    cases = "".join(f" WHEN {quoted(name)} THEN {quoted(action)}::ENUM({kinds})" for name, action in known.items())
+    other = f"'other'::ENUM({kinds})"
+    return f"(CASE action{cases} ELSE {other} END)" if cases else other
+
+
+def _offsets(seen: Peek) -> str:
+    """Write what is added to a position so that it starts at 1."""
+    bases = {one.application: 1 - one.base for one in seen.dialects}
+    if len(set(bases.values())) <= 1:
+        return str(next(iter(bases.values()), 0))
+    cases = "".join(
+        f" WHEN application IS NOT DISTINCT FROM {quoted(name)} THEN {offset}" for name, offset in bases.items()
+    )
+    return f"(CASE{cases} ELSE 0 END)"
+
+
+def exclude_duplicates(work: Work, rows: int) -> None:
+    """Mark events that stand in the log twice: under the same event_id, or, without one, equal in every column.
+
+    Without a clock, equal rows prove nothing: two clicks on one result look alike. Nor do equal rows of an action that
+    means nothing here: what they differ in (which filter, which comment) is not among our columns.
+    """
+    count, named = _twice(work, hashed("event_id"), "event_id <> ''", rows)
+    if named:
+        _mark(work, named, hashed("event_id"), "event_id <> ''", "event_id")
+    if work.raw.has_time and count < rows:
+        every = ", ".join(identifier(name) for name in work.raw.events.columns if name not in _NAMES)
+        nameless = "(event_id IS NULL OR event_id = '')"
+        _, equal = _twice(work, hashed(every), nameless, rows)
+        if equal:
+            _mark(work, equal, hashed(every), nameless, every, "AND action <> 'other'")
+
+
+def _twice(work: Work, key: str, where: str, rows: int) -> tuple[int, list[int]]:
+    """Count keys, and find those that occur more than once: sorting numbers is several times cheaper than grouping."""
+    import numpy as np
+
+    count, found = 0, list[int]()
+    parts = rows // _PARTS + 1
+    for part in range(parts):
+        sql = work.written(
+            "SELECT one FROM (SELECT $key AS one FROM $event WHERE $where) WHERE one % $parts = $part",
+            key=key, where=where, parts=parts, part=part,
+        )  # fmt: skip
+        keys = np.sort(work.engine.backend.con.execute(sql).fetchnumpy()["one"])
+        count += len(keys)
+        found += np.unique(keys[1:][keys[1:] == keys[:-1]]).tolist()
+    return count, found
+
+
+def _mark(work: Work, keys: list[int], key: str, where: str, equal: str, known: str = "") -> None:
+    """Mark all but the first of what is equal, among events that no other rule leaves out."""
+    import pyarrow as pa
+
+    con = work.engine.backend.con
+    name = f"twice_{work.mark}"
+    con.register(name, pa.table({"key": pa.array(keys, pa.int64())}))
+    work.run(
+        f"""
+        UPDATE $act SET rule_no = {_DUPLICATE} FROM (
+            SELECT event, row_number() OVER (PARTITION BY $equal ORDER BY event) AS nth FROM (
+                SELECT {KEY} AS event, $equal FROM $event
+                WHERE $where AND $key IN (SELECT key FROM $twice)
+                    AND {KEY} IN (SELECT event FROM $act WHERE rule_no = 0 $known))) AS one
+        WHERE nth > 1 AND one.event = $act.event""",  # noqa: S608
+        equal=equal, where=where, key=key, twice=name, known=known,
+    )  # fmt: skip
+    con.unregister(name)

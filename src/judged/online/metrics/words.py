@@ -1,0 +1,11 @@
+"""Phrases that many metrics share."""
+
+PAGE = "the page"
+SESSION = "the session"
+ONCE = "clicks that name the page; a result opened twice counts once"
+OWN = "what the page itself says"
+POSITION = (
+    "Clicks follow rank: the same results in another order give another value, so read it beside CTR by rank, and "
+    "compare rankers by an experiment."
+)
+TWO_WAYS = "More clicks are better where users look for results, and worse where the page itself should answer."

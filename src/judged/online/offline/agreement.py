@@ -1,0 +1,246 @@
+"""`preference_agreement`: whether preferences that clicks express agree with judgments, and say more than the rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from judged.data import Qrels
+from judged.data.compute import pc
+from judged.errors import InputError
+from judged.online.offline.agreement_result import PreferenceAgreement
+from judged.online.offline.agreement_rows import AgreementRow, Repeated
+from judged.online.offline.clusters import cluster_estimates
+from judged.online.offline.joining import joined_pages, lists_of, of_pages
+from judged.online.offline.preferences import DEFAULT_RULES, RULES, click_preferences
+from judged.stats.interval import IntervalMethod
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged._types import Bools, Floats, Ints
+    from judged.online.log import InteractionLog
+    from judged.online.offline.joining import Joined, PageLists, Unit, Which
+
+_ORDERED = ("last-above", "earlier")
+
+
+@dataclass(frozen=True, eq=False)
+class _Preferences:
+    """Preferences of pages with a judged topic, one entry each: (P,)."""
+
+    rule: Ints
+    page: Ints
+    unit: Ints
+    better_rank: Ints
+    worse_rank: Ints
+    better: Floats  # the grades; NaN where not judged
+    worse: Floats
+    pair: Ints  # the same for the same two results of one topic
+    forward: Bools  # which of the two is the better one
+
+
+def preference_agreement(
+    log: InteractionLog,
+    qrels: Any,
+    *,
+    rules: Sequence[str] | str = DEFAULT_RULES,
+    topics: Any = None,
+    by: str | None = None,
+    pages: Which = "first",
+    depth: int = 10,
+    unit: Unit = "user",
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> PreferenceAgreement:
+    """Compare the preferences that clicks express with the order that judgments give.
+
+    Parameters
+    ----------
+    log
+        What users did.
+    qrels
+        Judgments: a `Qrels`, or anything that `Qrels.of` and `Qrels.read` take.
+    rules
+        Of `judged.online.offline.preferences.RULES`.
+    topics, by, pages, unit, level, resamples, seed
+        As for `against_qrels`.
+    depth
+        Ranks below this are not looked at.
+
+    Returns
+    -------
+    PreferenceAgreement
+
+    Raises
+    ------
+    InputError
+        If the judgments cannot be read, an option makes no sense, or no page has a judged topic.
+
+    Notes
+    -----
+    Under ``above`` the preferred result always stands lower, under ``next`` always higher: of the same pairs the order
+    on the page alone is right in one minus the agreement, or in just as many. Whether clicks say more than the rank is
+    therefore told by pairs at the same two ranks on all pages, whatever was clicked: that is `expected`.
+    """
+    method = IntervalMethod("bootstrap", level, resamples, seed)
+    judgments = Qrels.read(qrels) if isinstance(qrels, (str, Path)) else Qrels.of(qrels)
+    names = (rules,) if isinstance(rules, str) else tuple(dict.fromkeys(rules))
+    if not log.has_time and (unknown := [name for name in names if name in _ORDERED and name in RULES]):
+        _refuse_order(log, unknown[0])
+    table = click_preferences(log, rules=names, depth=depth)
+    joined = joined_pages(log, judgments, topics, by=by, unit=unit, which=pages)
+    found = _fetched(of_pages(table, joined).to_pyarrow(), joined, judgments, names)
+    lists = lists_of(log, joined)
+    grades = _grades(lists, joined, judgments, depth)
+    rows: list[AgreementRow] = []
+    for code, name in enumerate(names):
+        rows.append(_row(name, None, found, found.rule == code, grades, joined, method))
+        for at, value in enumerate(joined.values):
+            own = joined.slices == at
+            of_slice = np.where(own[:, None], grades, np.nan)
+            kept = (found.rule == code) & own[found.page]
+            rows.append(_row(name, value, found, kept, of_slice, joined, method))
+    return PreferenceAgreement(
+        log=log.name, qrels=judgments.name, how=joined.how, pages=joined.pages, joined=len(joined.serp),
+        left_out=joined.left_out, rules=names, by=by,
+        slices=tuple((value, int((joined.slices == at).sum())) for at, value in enumerate(joined.values)),
+        unit=unit, units=joined.units, depth=depth, level=level, resamples=resamples, seed=seed, rows=tuple(rows),
+        repeated=_repeated(found), ordered=log.has_time,
+    )  # fmt: skip
+
+
+def _refuse_order(log: InteractionLog, rule: str) -> None:
+    """Times of a log without a clock still order what happened, where the reader knew the order."""
+    event = log.event
+    clicks = event.filter(event.action == "click", event.serp.notnull())
+    per_page: Any = clicks.group_by("serp").agg(times=clicks.time_ms.nunique(), clicks=clicks.object_id.nunique())
+    if per_page.filter(per_page.clicks > 1, per_page.times == 1).count().to_pyarrow().as_py():
+        raise InputError(f"{log.name} does not say in which order results were clicked, and {rule} needs that",
+                         fix="take the rules above, previous and next")  # fmt: skip
+
+
+def _fetched(table: Any, joined: Joined, qrels: Qrels, rules: Sequence[str]) -> _Preferences:
+    """Fetch preferences, sorted, and look up both grades."""
+    keys = ("serp", "rule", "better_rank", "worse_rank")
+    table = table.sort_by([(name, "ascending") for name in keys])
+    page = joined.places(_ints(table["serp"]))
+    topic = joined.topic[page]
+    sides = {name: table[name].combine_chunks().cast(pa.string()) for name in ("better", "worse")}
+    docs = pa.concat_arrays([_whole(one) for one in sides.values()]).dictionary_encode()
+    codes = docs.indices.to_numpy(zero_copy_only=False).astype(np.int64).reshape(2, -1)
+    low, high = codes.min(axis=0), codes.max(axis=0)
+    size = len(docs.dictionary) + 1
+    _, pair = np.unique(np.stack([topic, low * size + high], axis=1), axis=0, return_inverse=True)
+    rule = _ints(pc.index_in(table["rule"], value_set=pa.array(rules, pa.string())))
+    better, worse = (_looked_up(topic, _whole(one), qrels) for one in sides.values())
+    return _Preferences(
+        rule, page, joined.unit[page], _ints(table["better_rank"]), _ints(table["worse_rank"]), better, worse,
+        pair.ravel(), codes[0] == low,
+    )  # fmt: skip
+
+
+def _looked_up(topic: Ints, docs: Any, qrels: Qrels) -> Floats:
+    at = qrels.index.rows_of(topic, docs)
+    return np.where(at >= 0, qrels.index.grade[np.maximum(at, 0)], np.nan)
+
+
+def _grades(lists: PageLists, joined: Joined, qrels: Qrels, depth: int) -> Floats:
+    """Give the grade at each rank of each page, (N, depth); NaN where nothing, or nothing judged, stands."""
+    page = lists.page
+    grades = _looked_up(joined.topic[page], lists.doc, qrels)
+    kept = lists.rank <= depth
+    made = np.full((len(joined.serp), depth), np.nan)
+    made[page[kept], lists.rank[kept] - 1] = grades[kept]
+    return made
+
+
+def _row(
+    rule: str, slice: str | None, found: _Preferences, kept: Bools, grades: Floats, joined: Joined,
+    method: IntervalMethod,
+) -> AgreementRow:  # fmt: skip
+    """Count what one rule says on some pages."""
+    better, worse = found.better[kept], found.worse[kept]
+    judged = ~(np.isnan(better) | np.isnan(worse))
+    decided = judged & (better != worse)
+    rows = np.flatnonzero(kept)[decided]
+    units, unit = np.unique(joined.unit[found.page[rows]], return_inverse=True)
+    unit = unit.ravel()
+    agreed = better[decided] > worse[decided]
+    upper = found.better_rank[rows] < found.worse_rank[rows]
+    high, low = (made(found.better_rank[rows], found.worse_rank[rows]) for made in (np.minimum, np.maximum))
+    ranks, cell = np.unique(high * (grades.shape[1] + 1) + low, return_inverse=True)
+    cell = cell.ravel()
+    control = _control(ranks, grades, joined, units)
+    shape = (len(units), len(ranks))
+    place = unit * max(len(ranks), 1) + cell
+    counts, right, by_rank, ups = (
+        np.bincount(place, column, minlength=shape[0] * shape[1]).reshape(shape)
+        for column in (np.ones(len(rows)), agreed, agreed == upper, upper)
+    )
+
+    def statistics(weights: Floats) -> Floats:
+        n, up = weights @ counts, weights @ ups
+        total = n.sum(axis=1)
+        won, decided_there = (weights @ control[0]), (weights @ control[1])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            upper_wins = won / decided_there
+            expected = up * upper_wins + (n - up) * (1 - upper_wins)
+            expected = np.where(n > 0, expected, 0.0).sum(axis=1) / total
+            share, alone = (weights @ right).sum(axis=1) / total, (weights @ by_rank).sum(axis=1) / total
+        return np.stack([share, alone, expected, share - expected], axis=1)
+
+    estimates = cluster_estimates(statistics, max(len(units), 1), method) if len(rows) else _nothing()
+    return AgreementRow(
+        rule, slice, int(kept.sum()), int(judged.sum()), int((judged & ~decided).sum()), int(decided.sum()),
+        int(agreed.sum()), len(units), *estimates,
+    )  # fmt: skip
+
+
+def _control(ranks: Ints, grades: Floats, joined: Joined, units: Ints) -> tuple[Floats, Floats]:
+    """Count pairs at the same ranks on all pages of these units: where the upper one is better, and where one is."""
+    member = np.isin(joined.unit, units)
+    unit = np.searchsorted(units, joined.unit[member])
+    own, size = grades[member], grades.shape[1] + 1
+    won, decided = np.zeros((len(units), len(ranks))), np.zeros((len(units), len(ranks)))
+    for at, (high, low) in enumerate(zip((ranks // size).tolist(), (ranks % size).tolist(), strict=True)):
+        first, second = own[:, high - 1], own[:, low - 1]
+        won[:, at] = np.bincount(unit, first > second, minlength=len(units))
+        differ = ~(np.isnan(first) | np.isnan(second)) & (first != second)
+        decided[:, at] = np.bincount(unit, differ, minlength=len(units))
+    return won, decided
+
+
+def _nothing() -> list[Any]:
+    from judged.online.offline.clusters import Estimate
+
+    return [Estimate(np.nan, np.nan, np.nan)] * 4
+
+
+def _repeated(found: _Preferences) -> Repeated:
+    """Compare preferences for the same two results of one topic on different pages, all rules together."""
+    once, at = np.unique(np.stack([found.pair, found.page, found.forward], axis=1), axis=0, return_index=True)
+    del once
+    pair, forward = found.pair[at], found.forward[at]
+    size = int(pair.max(initial=-1)) + 1
+    one, other = (np.bincount(pair, column, minlength=size) for column in (forward, ~forward))
+    # a page may say both, by two rules: such two are no repetition
+    own = np.stack([found.pair[at], found.page[at]], axis=1)
+    _, times = np.unique(own, axis=0, return_counts=True)
+    conflicts = int((times == 2).sum())
+    agree = float((one * (one - 1) / 2 + other * (other - 1) / 2).sum())
+    every = float(((one + other) * (one + other - 1) / 2).sum()) - conflicts
+    return Repeated(int(((one + other) > 1).sum()), int(every), int(agree))
+
+
+def _ints(column: Any) -> Ints:
+    return np.asarray(column.to_numpy(), dtype=np.int64)
+
+
+def _whole(column: Any) -> Any:
+    return column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks)

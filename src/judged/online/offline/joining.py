@@ -1,0 +1,257 @@
+"""Which pages of a log are about which topics of the judgments, and what is shown on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from judged.data.compute import pc
+from judged.data.topics import Topics
+from judged.errors import InputError
+from judged.online.engine import ibis_library
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from judged._types import Bools, Ints, Strings, Table
+    from judged.data import Qrels
+    from judged.online.log import InteractionLog
+
+Which: TypeAlias = Literal["first", "all"]
+"""Pages: the first one of each result list, or those behind it too."""
+
+Unit: TypeAlias = Literal["user", "session"]
+
+NO_SLICE = "(not known)"
+"""Pages whose value of the slice is null."""
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Pages whose topic is judged, in the order of their names.
+
+    Keys are given when a log is made, and may be others at the next time: neither the order of pages nor that of units
+    goes by them, so that the same seed draws the same units.
+
+    Parameters
+    ----------
+    serp, unit, topic
+        (N,): key of the page; code of its user or session, from 0; place of its topic in ``qrels.index.topics``.
+    units
+        How many units there are.
+    slices
+        (N,): the place of its value in `values`.
+    values
+        Values of the slice, in order; none where nothing is sliced.
+    how
+        How topics were found, in words.
+    pages
+        How many pages the log has.
+    left_out
+        Why pages are not among these, and how many; a page counts under the first reason.
+    """
+
+    serp: Ints
+    unit: Ints
+    topic: Ints
+    units: int
+    slices: Ints
+    values: tuple[str, ...]
+    how: str
+    pages: int
+    left_out: tuple[tuple[str, int], ...]
+
+    def places(self, serp: Ints) -> Ints:
+        """Give the place of each of these keys, which must be among the pages."""
+        order = np.argsort(self.serp)
+        return order[np.searchsorted(self.serp[order], serp)]
+
+    def of(self, kept: Bools, reason: str) -> Joined:
+        """Leave some of the pages, and count the others under a reason."""
+        units, unit = np.unique(self.unit[kept], return_inverse=True)
+        gone = int((~kept).sum())
+        return Joined(
+            self.serp[kept], unit.ravel(), self.topic[kept], len(units), self.slices[kept], self.values, self.how,
+            self.pages, (*self.left_out, (reason, gone)) if gone else self.left_out,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class PageLists:
+    """What pages show: flat columns, by page and rank. A result that stands there twice counts once, at the first rank.
+
+    Parameters
+    ----------
+    starts
+        (N + 1,): where each page begins.
+    rank, doc
+        (D,): rank, and the id.
+    """
+
+    starts: Ints
+    rank: Ints
+    doc: Strings = field(repr=False)
+
+    @property
+    def page(self) -> Ints:
+        """The page of each row: (D,)."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+
+def joined_pages(log: InteractionLog, qrels: Qrels, topics: Any, *, by: str | None, unit: Unit, which: Which) -> Joined:
+    """Find the topic of each page.
+
+    Parameters
+    ----------
+    topics
+        The name of a column of `log.serp` that holds the topic; or the texts of topics (a `Topics`, a path, ``{id:
+        text}``), by which a page has the topic whose text its query is, in lower case and with blanks made one. None:
+        the column ``topic`` where the log has it, or else ``query_id`` where the judgments go by it.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, nothing says what the topics are, or no page has a judged one.
+    """
+    if unit not in {"user", "session"}:
+        raise InputError(f"no unit {unit!r}", fix="user or session")
+    if which not in {"first", "all"}:
+        raise InputError(f"no pages {which!r}", fix="first or all")
+    column, texts, how = _key(log, qrels, topics)
+    if by is not None and by not in log.serp.columns:
+        some = ", ".join((*log.attributes, "device", "language", "variant"))
+        raise InputError(f"{log.name} has no column {by!r} to slice by", fix=f"one of {some}")
+    serp = log.serp
+    wanted: dict[str, Any] = {"serp": serp.serp, "name": serp.query_id, "unit": serp[unit],
+                              "key": serp[column].cast("string"), "page": serp.page, "shown": serp.n_shown}  # fmt: skip
+    if by is not None:
+        wanted["slice"] = serp[by].cast("string")
+    table = serp.select(**wanted).to_pyarrow().sort_by("name")
+    codes = _codes(table["key"], texts, qrels)
+    reasons = {
+        "not the first page of a result list": _numbers(table["page"]) > 1 if which == "first" else None,
+        "nothing shown": _numbers(table["shown"]) == 0,
+        "no topic": codes == -1,
+        "topic not judged": codes == -2,
+    }
+    kept, left_out = np.ones(len(table), dtype=np.bool_), list[tuple[str, int]]()
+    for reason, gone in reasons.items():
+        if gone is not None and (count := int((kept & gone).sum())):
+            left_out.append((reason, count))
+            kept &= ~gone
+    if not kept.any():
+        told = "; ".join(f"{count} {reason}" for reason, count in left_out) or "it has none"
+        raise InputError(
+            f"no page of {log.name} has a judged topic ({told})",
+            fix="say how pages and topics go together: topics= the name of a column, or the texts of the topics",
+        )
+    values, slices = _slices(table["slice"] if by is not None else None, kept)
+    units, unit_codes = _in_order(_numbers(table["unit"])[kept])
+    return Joined(
+        _numbers(table["serp"])[kept], unit_codes, codes[kept], units, slices, values, how,
+        len(table), tuple(left_out),
+    )  # fmt: skip
+
+
+def _key(log: InteractionLog, qrels: Qrels, topics: Any) -> tuple[str, dict[str, str | None] | None, str]:
+    """Tell the column that topics are found by, the texts it is looked up in, and this in words."""
+    columns = log.serp.columns
+    if isinstance(topics, str) and topics in columns:
+        return topics, None, f"by the column {topics}"
+    if topics is not None:
+        known = topics if isinstance(topics, Topics) else _read(topics, columns)
+        return "query_norm", _by_text(known), f"by the text of the query, as in {known.name}"
+    if "topic" in columns:
+        return "topic", None, "by the column topic"
+    names = pa.array(qrels.index.topics, pa.string())
+    if log.serp.filter(log.serp.query_id.isin(names.to_pylist()[:1000])).count().to_pyarrow().as_py():
+        return "query_id", None, "by the name of the page (query_id)"
+    raise InputError(
+        f"nothing in {log.name} says which topic a page is about",
+        fix="give topics: the name of a column of the log, or the texts of the topics",
+    )
+
+
+def _read(topics: Any, columns: Any) -> Topics:
+    if isinstance(topics, Mapping) or not isinstance(topics, str):
+        return Topics.of(topics) if isinstance(topics, Mapping) or hasattr(topics, "columns") else Topics.read(topics)
+    try:
+        return Topics.read(topics)
+    except (OSError, InputError) as error:
+        own = [name for name in columns if name in {"topic", "query_id", "query_norm"}]
+        raise InputError(
+            f"{topics!r} is no column of the log, and no file of topics: {error}",
+            fix=f"name a column, such as {', '.join(own)}, or a file",
+        ) from None
+
+
+def _by_text(topics: Topics) -> dict[str, str | None]:
+    """Look topics up by text; None for a text that several share."""
+    found: dict[str, str | None] = {}
+    names, texts = topics.table["query_id"].to_pylist(), topics.table["text"].to_pylist()
+    for name, text in zip(names, texts, strict=True):
+        plain = " ".join((text or "").lower().split())
+        found[plain] = None if plain in found else name
+    found.pop("", None)
+    return found
+
+
+def _codes(keys: Any, texts: dict[str, str | None] | None, qrels: Qrels) -> Ints:
+    """Give the code of each page's topic: -1 where it has none, -2 where its topic is not judged."""
+    if texts is not None:
+        known = {text: name for text, name in texts.items() if name is not None}
+        at = pc.index_in(keys, value_set=pa.array(list(known), pa.string()))
+        keys = pa.array(list(known.values()), pa.string()).take(at.combine_chunks())
+    found = pc.index_in(keys, value_set=pa.array(qrels.index.topics, pa.string()))
+    found = pc.if_else(pc.is_null(keys), -1, pc.fill_null(found, -2))
+    return np.asarray(found.to_numpy(zero_copy_only=False) if isinstance(found, pa.Array) else found.to_numpy()).astype(
+        np.int64
+    )
+
+
+def _in_order(keys: Ints) -> tuple[int, Ints]:
+    """Count different keys, and number them as they come.
+
+    >>> _in_order(np.array([7, 3, 7, 5]))[1].tolist()
+    [0, 1, 0, 2]
+    """
+    _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+    return len(first), np.argsort(np.argsort(first))[codes.ravel()]
+
+
+def _slices(column: Any, kept: Bools) -> tuple[tuple[str, ...], Ints]:
+    if column is None:
+        return (), np.zeros(int(kept.sum()), dtype=np.int64)
+    names = np.array(pc.fill_null(column, NO_SLICE).to_pylist(), dtype=object)[kept]
+    values, slices = np.unique(names, return_inverse=True)
+    return tuple(str(one) for one in values.tolist()), slices.ravel()
+
+
+def _numbers(column: Any) -> Ints:
+    return np.asarray(pc.fill_null(column, 0).to_numpy(), dtype=np.int64)
+
+
+def of_pages(table: ir.Table, joined: Joined) -> ir.Table:
+    """Leave the rows of these pages."""
+    keys = ibis_library().memtable(pa.table({"serp": pa.array(joined.serp)}))
+    return table.semi_join(keys, "serp")
+
+
+def lists_of(log: InteractionLog, joined: Joined) -> PageLists:
+    """Fetch what is shown on these pages."""
+    shown = of_pages(log.shown, joined)
+    shown = shown.group_by("serp", "object_id").agg(rank=shown["rank"].min())
+    table: Table = shown.to_pyarrow()
+    page, rank = joined.places(_numbers(table["serp"])), _numbers(table["rank"])
+    order = np.lexsort((rank, page))
+    starts = np.searchsorted(page[order], np.arange(len(joined.serp) + 1)).astype(np.int64)
+    return PageLists(starts, rank[order], _one(table["object_id"]).take(pa.array(order)))
+
+
+def _one(column: Any) -> Any:
+    made = column.combine_chunks().cast(pa.string())
+    return made if isinstance(made, pa.Array) else pa.concat_arrays(made.chunks)

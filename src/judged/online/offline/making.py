@@ -1,0 +1,188 @@
+"""`against_qrels`: whether judgments predict what users do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.data import Qrels
+from judged.errors import InputError, MeasureError
+from judged.evaluation.inputs import measures_of
+from judged.measures import parse
+from judged.online.offline.joining import joined_pages, lists_of, of_pages
+from judged.online.offline.outcomes import outcomes_of, page_outcomes
+from judged.online.offline.relating import Compared, calibration, relation, topic_relation
+from judged.online.offline.result import OfflineOnline
+from judged.online.offline.scoring import page_scores
+from judged.stats.interval import IntervalMethod
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged._types import Floats, Ints
+    from judged.measures import Measure
+    from judged.online.log import InteractionLog
+    from judged.online.offline.joining import Joined, Unit, Which
+    from judged.online.offline.outcomes import Outcome
+
+DEFAULT_MEASURES = ("nDCG@10", "P@10", "RR")
+JUDGED_AT = 10
+"""So deep a page is looked at for how much of it is judged."""
+
+
+def against_qrels(
+    log: InteractionLog,
+    qrels: Any,
+    *,
+    measures: Any = DEFAULT_MEASURES,
+    outcomes: Sequence[str] | str | None = None,
+    topics: Any = None,
+    by: str | None = None,
+    pages: Which = "first",
+    dwell: float = 30.0,
+    least_judged: float = 0.8,
+    bins: int = 5,
+    least_pages: int = 3,
+    unit: Unit = "user",
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> OfflineOnline:
+    """Score the lists that users saw by judgments, and see whether better scores go with better outcomes.
+
+    Parameters
+    ----------
+    log
+        What users did.
+    qrels
+        Judgments: a `Qrels`, or anything that `Qrels.of` and `Qrels.read` take.
+    measures
+        Measures or names, one or several.
+    outcomes
+        Of ``satisfied``, ``clicked``, ``first click RR``, ``best click RR``, ``opened``, ``abandoned``,
+        ``reformulated``. None: the first three, as far as the log can tell them.
+    topics
+        How a page finds its topic: the name of a column of the log; or the texts of topics (`Topics`, a path, ``{id:
+        text}``), which are compared with what was typed. None: the column ``topic``, or else ``query_id``.
+    by
+        A column of `log.serp` to slice by.
+    pages
+        ``first``: of each result list only its first page. ``all``: later pages too, each as a ranking of its own.
+    dwell
+        Seconds that make an opened result satisfying.
+    least_judged
+        A page counts if at least this share of its first 10 results is judged; the others are reported.
+    bins
+        Of the calibration.
+    least_pages
+        A topic counts among topics if it has so many pages.
+    unit
+        What is resampled as a whole: ``user`` or ``session``.
+    level, resamples, seed
+        Of the intervals: the cluster bootstrap, bias-corrected and accelerated.
+
+    Returns
+    -------
+    OfflineOnline
+
+    Raises
+    ------
+    InputError
+        If the judgments cannot be read, an option makes no sense, or no page has a judged topic.
+    MeasureError
+        If a measure does not exist, or is neither better high nor low.
+
+    Notes
+    -----
+    Clicks stop at what was shown, and lean towards the top whatever stands there: a measure that predicts clicks need
+    not predict satisfaction. What was shown was made by some ranker: where all pages are alike, nothing can correlate.
+
+    Every resample counts all pairs anew, at a cost that grows with pages times different outcomes: for tens of
+    thousands of scored pages take fewer `resamples`, such as 200.
+    """
+    method = IntervalMethod("bootstrap", level, resamples, seed)
+    _refuse(least_judged, bins, least_pages, dwell)
+    judgments = Qrels.read(qrels) if isinstance(qrels, (str, Path)) else Qrels.of(qrels)
+    wanted, looked_at = _ordering(measures_of(measures)), outcomes_of(outcomes, log)
+    joined = joined_pages(log, judgments, topics, by=by, unit=unit, which=pages)
+    share = parse(f"Judged@{JUDGED_AT}")
+    scores = page_scores(lists_of(log, joined), joined.topic, judgments, [share, *wanted])
+    enough = scores[0] >= least_judged - 1e-12
+    if not enough.any():
+        problem = f"no page has {least_judged:.0%} of its first {JUDGED_AT} results judged"
+        raise InputError(problem, fix="judge more of what is shown, or lower least_judged")
+    joined = joined.of(enough, f"under {least_judged:.0%} of the first {JUDGED_AT} results judged")
+    scores = scores[:, enough]
+    values = _outcomes(log, joined, looked_at, dwell)
+    compared = [
+        Compared(str(measure), outcome.name, scores[at + 1], values[to],
+                 (1 if measure.properties.higher_is_better else -1, outcome.better), joined.unit, joined.topic,
+                 joined.slices)
+        for at, measure in enumerate(wanted) for to, outcome in enumerate(looked_at)
+    ]  # fmt: skip
+    compared = [one.over(~np.isnan(one.score)) for one in compared]
+    relations = [relation(one, None, method) for one in compared]
+    for at, name in enumerate(joined.values):
+        relations += [relation(one.over(one.slice == at), name, method) for one in compared]
+    by_topic = [topic_relation(one, least_pages, method) for one in compared]
+    return OfflineOnline(
+        log=log.name,
+        qrels=judgments.name,
+        how=joined.how,
+        pages=joined.pages,
+        joined=len(joined.serp),
+        left_out=joined.left_out,
+        judged=float(scores[0].mean()),
+        judged_at=JUDGED_AT,
+        least_judged=least_judged,
+        hopeless=_hopeless(judgments, joined.topic),
+        measures=tuple(str(one) for one in wanted),
+        outcomes=tuple(one.name for one in looked_at),
+        meanings=tuple(one.title.format(t=f"{dwell:g}") for one in looked_at),
+        worse=tuple(one.name for one in looked_at if one.better < 0),
+        by=by,
+        slices=tuple((name, int((joined.slices == at).sum())) for at, name in enumerate(joined.values)),
+        unit=unit,
+        units=joined.units,
+        level=level,
+        resamples=resamples,
+        seed=seed,
+        least_pages=least_pages,
+        relations=tuple(relations),
+        calibration=tuple(one for pair in compared for one in calibration(pair, bins, method)),
+        topics=tuple(one for one in by_topic if one is not None),
+        findings=log.findings,
+    )
+
+
+def _refuse(least_judged: float, bins: int, least_pages: int, dwell: float) -> None:
+    if not 0 <= least_judged <= 1:
+        raise InputError(f"least_judged is {least_judged}", fix="give a share from 0 to 1, such as 0.8")
+    if bins < 1 or least_pages < 1:
+        raise InputError(f"{bins} bins, and topics of {least_pages} pages", fix="give whole numbers from 1")
+    if not dwell >= 0:
+        raise InputError(f"the dwell is {dwell}", fix="give seconds, 0 or more")
+
+
+def _ordering(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
+    """Refuse what orders nothing."""
+    for one in measures:
+        if one.properties.higher_is_better is None:
+            raise MeasureError(f"{one} is neither better high nor low. Fix: take another, such as nDCG@10")
+    return measures
+
+
+def _outcomes(log: InteractionLog, joined: Joined, outcomes: Sequence[Outcome], dwell: float) -> Floats:
+    """Fetch the outcomes of these pages: (O, N)."""
+    table = of_pages(page_outcomes(log, outcomes, dwell), joined).to_pyarrow()
+    rows = np.argsort(joined.places(np.asarray(table["serp"].to_numpy(), dtype=np.int64)))
+    return np.stack([table[f"outcome_{at}"].to_numpy()[rows] for at in range(len(outcomes))]).astype(np.float64)
+
+
+def _hopeless(qrels: Qrels, topic: Ints) -> int:
+    """Count the pages whose topic has nothing relevant."""
+    index = qrels.index
+    relevant = np.bincount(index.topic[index.grade > 0], minlength=len(index.topics))
+    return int((relevant[topic] == 0).sum())

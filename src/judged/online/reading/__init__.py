@@ -1,0 +1,107 @@
+"""Logs read: every layout that is known, into the same two raw tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged.online.engine import Engine
+    from judged.online.reading.opening import Part
+    from judged.online.reading.raw import RawLog
+
+
+def read_raw(
+    paths: Sequence[str | Path],
+    engine: Engine,
+    *,
+    layout: str | None = None,
+    mapping: str | Path | None = None,
+    progress: Callable[[str, float | None], None] | None = None,
+) -> RawLog:
+    r"""Read log files, as they are written, into raw tables.
+
+    Parameters
+    ----------
+    paths
+        Files, packed or not, folders of them, or ``-`` for standard input. They are one log.
+    engine
+        Where the rows go.
+    layout
+        One of ``ubi``, ``wscd``, ``trec-session``, ``open-bandit``; None: it is found from the first bytes.
+    mapping
+        A TOML file that says which columns of any other log mean what.
+    progress
+        Called now and then with what is being done and the share of it that is done, None where that is not known.
+
+    Raises
+    ------
+    InputError
+        If the layout is not known, or a file is missing, damaged, or not of that layout.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from judged.online.engine import Engine
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     log = Path(folder) / "log.ndjson"
+    ...     _ = log.write_text('{"query_id": "q", "user_query": "car", "timestamp": "2026-01-05T10:00:00Z"}\n')
+    ...     raw = read_raw([log], Engine())
+    ...     (raw.layout, raw.queries.select("query", "time_ms").to_pyarrow().to_pylist())
+    ('ubi', [{'query': 'car', 'time_ms': 1767607200000}])
+    """
+    from judged.online.reading.opening import LAYOUTS, layout_of, parts_of
+
+    if isinstance(paths, (str, Path)):
+        paths = [paths]
+    if layout is not None and layout not in LAYOUTS:
+        raise InputError(f"there is no layout {layout!r}", fix=f"use one of {', '.join(LAYOUTS)}")
+    if mapping is not None and layout not in {None, "mapping"}:
+        raise InputError(f"a mapping and the layout {layout!r}", fix="give one of them")
+    if mapping is None and layout == "mapping":
+        raise InputError("the layout 'mapping' needs a mapping file", fix="give one: it names the columns")
+    parts = parts_of(paths)
+    found = "mapping" if mapping is not None else layout or layout_of(parts)
+    if found == "ubi":
+        from judged.online.reading import ubi
+
+        return ubi.read(paths, engine, progress=progress)
+    return _other(found, [_file(part, engine) for part in parts], engine, mapping or "", progress)
+
+
+def _file(part: Part, engine: Engine) -> Path:
+    """Give the file of a part; what lies in an archive is unpacked first."""
+    from judged.online.reading.opening import plain_path
+
+    return plain_path(part, engine) if part.member else part.path
+
+
+def _other(
+    layout: str,
+    paths: Sequence[Path],
+    engine: Engine,
+    mapping: str | Path,
+    progress: Callable[[str, float | None], None] | None,
+) -> RawLog:
+    lines = 0
+
+    def told(count: int) -> None:
+        nonlocal lines
+        lines += count
+        if progress is not None:
+            progress(f"{lines:,} records read", None)
+
+    if layout == "wscd":
+        from judged.online.reading import wscd as reader
+    elif layout == "trec-session":
+        from judged.online.reading import trec_session as reader
+    elif layout == "open-bandit":
+        from judged.online.reading import open_bandit as reader
+    else:
+        from judged.online.reading import mapping as mapped
+
+        return mapped.read(paths, engine, mapping=mapping, progress=told)
+    return reader.read(paths, engine, progress=told)

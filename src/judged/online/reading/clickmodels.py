@@ -1,0 +1,132 @@
+"""Logs for the click model library of Chuklin et al.: one page a line, seven columns with tabs between.
+
+The columns are a hash of the session, the query, the region, the weight of an intent, and three JSON values: results,
+layout (whether a result comes from a vertical) and clicks. The JSON values are lists, or objects from the position,
+which starts at 0, to the value. The order of clicks and all times are missing.
+
+Source: the documentation of https://github.com/varepsilon/clickmodels.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judged.data.files import blocks
+from judged.online.reading.loading import Progress, Rows, Troubles, existing
+from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog
+
+if TYPE_CHECKING:
+    from judged.online.engine import Engine
+
+_SPAN = 10_000
+"""Ordinals of the next page begin so much later: no page has as many results or clicks."""
+
+_SHAPE = "write 'hash query region weight urls layout clicks' with tabs between, the last three as JSON"
+
+
+def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = None) -> RawLog:
+    """Read such files; each line is a session, and a user, of its own.
+
+    A click that was counted twice is two events. Clicks are put in the order of ranks, since theirs is not logged.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be opened.
+    """
+    files = existing(paths)
+    pages, clicks, troubles = (
+        Rows(engine, "query", RAW_QUERY, ("region",)),
+        Rows(engine, "event", RAW_EVENT),
+        Troubles(),
+    )
+    lines = ordinal = 0
+    for file, path in enumerate(paths):
+        for row, line in _lines(path):
+            lines += 1
+            if progress is not None:
+                progress(1)
+            record = _record(line)
+            if record is None:
+                troubles.add(
+                    "broken-line",
+                    "file",
+                    "the line is no page of this layout",
+                    fix=_SHAPE,
+                    place=f"{path}:{row}",
+                    lost=True,
+                )
+                continue
+            ordinal += _SPAN
+            _add(record, {"file": file, "row": row, "query_id": f"{file}:{row}"}, ordinal, pages, clicks)
+    return RawLog(
+        queries=pages.done(),
+        events=clicks.done(),
+        layout="clickmodels",
+        files=files,
+        rank_base=0,
+        actions={"click": "click"},
+        lines=lines,
+        trouble=troubles.given(),
+        has_time=False,
+    )
+
+
+def _lines(path: Path | str) -> Iterator[tuple[int, str]]:
+    row = 0
+    for block in blocks(path):
+        for line in block.decode("utf-8", errors="replace").removesuffix("\n").split("\n"):
+            row += 1
+            if line.strip():
+                yield row, line.rstrip("\r")
+
+
+def _record(line: str) -> tuple[str, str, str, dict[int, str], dict[int, int]] | None:
+    """Give session, query, region, results and clicks, both by position from 0; None where it is no such record."""
+    parts = line.split("\t")
+    if len(parts) != 7:
+        return None
+    try:
+        urls, clicks = _by_position(json.loads(parts[4])), _by_position(json.loads(parts[6]))
+        counts = {at: int(count) for at, count in clicks.items() if at < _SPAN}
+    except (ValueError, TypeError, RecursionError):
+        return None
+    if sorted(urls) != list(range(len(urls))) or min(counts.values(), default=0) < 0:
+        return None
+    return parts[0], parts[1], parts[2], {at: str(urls[at]) for at in sorted(urls)}, counts
+
+
+def _by_position(value: Any) -> dict[int, Any]:
+    if isinstance(value, dict):
+        return {int(at): one for at, one in value.items()}
+    if isinstance(value, list):
+        return dict(enumerate(value))
+    raise TypeError
+
+
+def _add(
+    record: tuple[str, str, str, dict[int, str], dict[int, int]],
+    place: dict[str, Any],
+    ordinal: int,
+    pages: Rows,
+    clicks: Rows,
+) -> None:
+    session, query, region, urls, counts = record
+    who = {**place, "session_id": session, "user_id": session}
+    pages.add({**who, "time_ms": ordinal, "query": query, "hit_ids": list(urls.values()), "region": region})
+    order = 0
+    for position in sorted(counts):
+        for _ in range(min(counts[position], _SPAN)):
+            order += 1
+            clicks.add(
+                {
+                    **who,
+                    "time_ms": ordinal + order,
+                    "action": "click",
+                    "object_id": urls.get(position),
+                    "position": position,
+                }
+            )

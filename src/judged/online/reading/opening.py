@@ -1,0 +1,250 @@
+"""Files of a log: folders and archives taken apart, and the layout of each found by its first bytes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import zipfile
+import zlib
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal, TypeAlias
+
+from judged.data import files
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged.online.engine import Engine
+
+Form: TypeAlias = Literal["lines", "csv", "parquet", "text"]
+"""Of a UBI log: JSON lines, a table as text, Parquet; ``text`` for all else."""
+
+Opener: TypeAlias = "Callable[[str, float | None], None] | None"
+"""Told what is being done, and how much of it is done already (0 to 1, None where that is not known)."""
+
+LAYOUTS = {
+    "ubi": "User Behavior Insights: JSON lines, OpenSearch bulk files, CSV or Parquet with action_name or user_query",
+    "wscd": "Yandex' challenges: lines of numbers with tabs between them",
+    "trec-session": "the TREC Session track: XML that begins with <sessiontrack",
+    "open-bandit": "the Open Bandit Dataset: CSV with item_id, position, click, propensity_score",
+    "mapping": "any CSV, JSON lines or Parquet, with a mapping file that names the columns",
+}
+"""The layouts that are read, and how they are known."""
+
+UBI_NAMES = ("action_name", "user_query", "query_response_hit_ids", "query_response_object_ids", "query_id")
+_ZIP = b"PK\x03\x04"
+_FOREIGN = {
+    b"\xff\xfe": ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8"),
+    b"\xfe\xff": ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8"),
+    b"SQLite format 3": ("this is an SQLite database", "export its tables as CSV or Parquet"),
+    b"ARROW1": ("this is an Arrow file", "write the table as Parquet"),
+}
+_BULK = re.compile(rb'\s*\{\s*"(index|create)"\s*:\s*\{')
+_RECORD = re.compile(rb"\s*([\w.:-]+\s)?\s*\{")
+_LIST = re.compile(rb"\s*\[\s*\{")
+_WSCD = re.compile(rb"\d+\t(M\t\d+|\d+\t[QTC]\t|\d+\t\d+\t[QTC]\t)")
+_SKIPPED = (".", "_")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file, or one file of an archive.
+
+    Parameters
+    ----------
+    name
+        What messages call it.
+    path
+        Where it is.
+    member
+        Which file of the archive; empty where it is none.
+    """
+
+    name: str
+    path: Path
+    member: str = ""
+
+
+def parts_of(paths: Sequence[str | Path]) -> list[Part]:
+    """Give the files that paths stand for: folders are searched, archives opened, ``-`` is standard input.
+
+    Raises
+    ------
+    InputError
+        If a path does not exist, or a folder or archive holds no file.
+    """
+    if not paths:
+        raise InputError("no files are given", fix="name at least one log")
+    return [part for path in paths for part in _parts(path)]
+
+
+def _parts(path: str | Path) -> list[Part]:
+    where = files.STDIN if str(path) == "-" else str(path)
+    file = files.local(path)
+    if file.is_dir():
+        found = [part for one in _inside(file) for part in _parts(one)]
+        if not found:
+            raise InputError("no file in this folder", fix="name a folder that holds the log", path=where)
+        return found
+    if first_bytes(Part(where, file), 4) != _ZIP:
+        return [Part(where, file)]
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = [one.filename for one in archive.infolist() if not one.is_dir() and _is_data(one.filename)]
+    except (zipfile.BadZipFile, OSError, ValueError) as error:
+        raise InputError(f"the archive is damaged ({error})", fix="make or fetch it again", path=where) from None
+    if not names:
+        raise InputError("no file in this archive", fix="give an archive that holds the log", path=where)
+    return [Part(f"{where}/{name}", file, name) for name in names]
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    for one in sorted(folder.rglob("*")):
+        if one.is_file() and _is_data(str(one.relative_to(folder))):
+            yield one
+
+
+def _is_data(name: str) -> bool:
+    """Leave out what programs put beside data: ``_SUCCESS``, ``.part.crc``, ``__MACOSX/``."""
+    return not any(step.startswith(_SKIPPED) for step in name.split("/"))
+
+
+@contextmanager
+def opened(part: Part) -> Generator[IO[bytes]]:
+    """Open a part for reading its bytes, unpacked.
+
+    Raises
+    ------
+    InputError
+        If it is not there, or damaged.
+    """
+    if not part.member:
+        try:
+            with files.opened(part.path) as file:
+                yield file
+        except InputError as error:
+            raise InputError(error.problem, fix=error.fix, path=part.name) from None
+        return
+    try:
+        with zipfile.ZipFile(part.path) as archive, archive.open(part.member) as file:
+            yield file
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+        raise InputError(f"the archive cannot be read ({error})", fix="make it again", path=part.name) from None
+
+
+def first_bytes(part: Part, size: int = 1 << 18) -> bytes:
+    """Give the first bytes of a part, unpacked, without a byte order mark."""
+    with opened(part) as file:
+        return file.read(size).removeprefix(files.BOM)
+
+
+def plain_path(part: Part, engine: Engine) -> Path:
+    """Give a file that is not packed: Parquet is read here and there in it. It lies in the engine's folder."""
+    if not part.member and not files.compression(part.path):
+        return part.path
+    copy = engine.folder / f"unpacked-{sum(1 for _ in engine.folder.glob('unpacked-*'))}"
+    with opened(part) as file, copy.open("wb") as out:
+        shutil.copyfileobj(file, out, files.BLOCK)
+    return copy
+
+
+def layout_of(parts: Sequence[Part]) -> str:
+    """Find the layout of a log.
+
+    Raises
+    ------
+    InputError
+        If it is none that is known, or the files have different ones.
+    """
+    found: dict[str, Part] = {}
+    for part in parts:
+        head = first_bytes(part)
+        if head.strip():
+            found.setdefault(_layout(part, head), part)
+    if len(found) > 1:
+        (one, first), (other, second) = list(found.items())[:2]
+        problem = f"it looks like {other}, and {first.name} like {one}"
+        raise InputError(problem, fix="read logs of one layout at a time", path=second.name)
+    return next(iter(found), "ubi")
+
+
+def _layout(part: Part, head: bytes) -> str:
+    if head.lstrip().startswith(b"<"):
+        if b"<sessiontrack" in head or b"<session " in head:
+            return "trec-session"
+        raise _unknown(part, "XML that is no TREC Session log")
+    if _WSCD.match(head):
+        return "wscd"
+    header = _names(head)
+    if {"item_id", "position", "click", "propensity_score"} <= set(header):
+        return "open-bandit"
+    form_of(part, head)
+    return "ubi"
+
+
+def form_of(part: Part, head: bytes | None = None, *, said: bool = False) -> Form:
+    """Say how a UBI log is written.
+
+    Parameters
+    ----------
+    part, head
+        The file and, where they were read already, its first bytes.
+    said
+        The user says that it is UBI: what looks like nothing is taken for lines, most of them broken.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    head = first_bytes(part) if head is None else head
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    for magic, (problem, fix) in _FOREIGN.items():
+        if head.startswith(magic):
+            raise InputError(problem, fix=fix, path=part.name)
+    if not head.strip():
+        return "lines"
+    if _LIST.match(head):
+        raise InputError("this is one JSON list", fix="write one record a line, without brackets", path=part.name)
+    if _is_ubi_lines(head):
+        return "lines"
+    if _is_ubi_header(_names(head)):
+        return "csv"
+    if said:
+        return "lines"
+    raise _unknown(part, _described(head))
+
+
+def _is_ubi_lines(head: bytes) -> bool:
+    """Whether one of the first lines is a record of UBI: broken ones may stand before it."""
+    for line in head.split(b"\n", 200)[:200]:
+        if _BULK.match(line):
+            return True
+        if _RECORD.match(line) and any(f'"{name}"'.encode() in line for name in UBI_NAMES):
+            return True
+    return False
+
+
+def _is_ubi_header(names: Sequence[str]) -> bool:
+    return "action_name" in names or bool({"query_id", "user_query"} <= set(names) or set(UBI_NAMES[2:4]) & set(names))
+
+
+def _names(head: bytes) -> list[str]:
+    first = head.split(b"\n", 1)[0].decode(errors="replace").strip()
+    delimiter = max(",;\t", key=first.count)
+    return [name.strip().strip("\"'") for name in first.split(delimiter)]
+
+
+def _described(head: bytes) -> str:
+    if _RECORD.match(head):
+        return "JSON without the names of UBI (action_name, user_query, query_id)"
+    line = head.split(b"\n", 1)[0][:80].decode(errors="replace").strip()
+    return f"a file that begins with {line!r}"
+
+
+def _unknown(part: Part, what: str) -> InputError:
+    known = "; ".join(f"{name}: {how}" for name, how in LAYOUTS.items())
+    return InputError(f"{what} is no layout of a log that is known", fix=f"give one of these. {known}", path=part.name)

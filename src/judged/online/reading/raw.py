@@ -1,0 +1,132 @@
+"""What a reader gives: the log's rows in our columns, with nothing judged, dropped or joined yet.
+
+Raw tables live in the engine (`judged.online.engine`), so that a log larger than memory is no special case. Every row
+knows where it comes from. A value that cannot be read is null here, and counted by the reader as a `Trouble`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from judged.online.tables import Column
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+RAW_QUERY = (
+    Column("file", "int32", False, "which of the files, from 0"),
+    Column("row", "int64", False, "line of a text file, row of a table, from 1"),
+    Column("query_id", "string", True, ""),
+    Column("session_id", "string", True, ""),
+    Column("user_id", "string", True, "the unit: UBI's client_id, or else its user_id"),
+    Column("time_ms", "int64", True, "null: missing or not readable"),
+    Column("application", "string", True, ""),
+    Column("query", "string", True, ""),
+    Column("language", "string", True, ""),
+    Column("device", "string", True, ""),
+    Column("filtered", "boolean", True, ""),
+    Column("page", "int32", True, "from 1"),
+    Column("size", "int64", True, "results asked for: 0 is a request for facets or counts alone"),
+    Column("first_rank", "int32", True, "rank of the first id, where it is not 1 + (page - 1) * size"),
+    Column("n_total", "int64", True, ""),
+    Column("hit_ids", "array<string>", True, "ids sent, in order; null: not logged; empty: none"),
+    Column("teams", "array<string>", True, "beside hit_ids"),
+    Column("propensities", "array<float64>", True, "beside hit_ids"),
+    Column("rescued", "boolean", True, ""),
+    Column("latency_ms", "float64", True, ""),
+    Column("experiment", "string", True, ""),
+    Column("variant", "string", True, ""),
+    Column("assign_p", "float64", True, ""),
+    Column("ranker", "string", True, ""),
+    Column("trace_id", "string", True, ""),
+    Column("bot", "boolean", True, ""),
+    Column("user_agent", "string", True, ""),
+)
+"""One row a logged query. More columns may follow: attributes of the log's own."""
+
+RAW_EVENT = (
+    Column("file", "int32", False, ""),
+    Column("row", "int64", False, ""),
+    Column("event_id", "string", True, "null: the log gives events no names"),
+    Column("query_id", "string", True, ""),
+    Column("session_id", "string", True, ""),
+    Column("user_id", "string", True, ""),
+    Column("time_ms", "int64", True, ""),
+    Column("application", "string", True, ""),
+    Column("action", "string", True, "as the log says it; what it means is decided when the log is made"),
+    Column("object_id", "string", True, ""),
+    Column("position", "int64", True, "as logged, from 0 or from 1"),
+    Column("dwell_ms", "int64", True, ""),
+    Column("value", "float64", True, ""),
+    Column("propensity", "float64", True, ""),
+    Column("query", "string", True, "the text, where events repeat it"),
+    Column("bot", "boolean", True, ""),
+    Column("user_agent", "string", True, ""),
+)
+"""One row a logged event."""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Rows or values that a reader could not use, of one kind.
+
+    Parameters
+    ----------
+    rule
+        Short name that does not change: ``broken-json``, ``odd-time``, ``wrong-type``, ``absent-column``.
+    table
+        ``query``, ``event`` or ``file``.
+    rows
+        How many rows.
+    lost
+        The rows are not in the raw tables: they could not be read at all. Otherwise a value in them is null.
+    problem, fix
+        What is wrong, and what to do about it.
+    places
+        The first few, as ``file:line``.
+    """
+
+    rule: str
+    table: str
+    rows: int
+    lost: bool
+    problem: str
+    fix: str
+    places: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RawLog:
+    """A log as it was written.
+
+    Parameters
+    ----------
+    queries, events
+        Tables of the engine with the columns RAW_QUERY and RAW_EVENT, and attributes behind those of the queries.
+    layout
+        The reader's name: ``ubi``, ``wscd``, ``trec-session``, ``open-bandit`` or ``mapping``.
+    files
+        Their names as the user wrote them.
+    rank_base
+        0 or 1 where the layout fixes it, None where it must be found from the positions.
+    actions
+        What the log's names of actions mean, where the layout or the mapping says so: log's name to one of ACTIONS.
+    lines
+        Records read, the lost ones included.
+    trouble
+        What could not be used.
+    has_time
+        False: the log orders what happened and has no clock; times are then ordinals, and no duration is reported.
+    """
+
+    queries: ir.Table
+    events: ir.Table
+    layout: str
+    files: tuple[str, ...]
+    rank_base: int | None = None
+    actions: Mapping[str, str] = field(default_factory=dict[str, str])
+    lines: int = 0
+    trouble: tuple[Trouble, ...] = ()
+    has_time: bool = True

@@ -1,0 +1,147 @@
+"""Slices by a column of pages: its values, or ranges of its numbers."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from judged.errors import InputError
+from judged.online.engine import ibis_library
+from judged.online.metrics.metric import written
+from judged.online.slicing.cut import Cut, banded
+from judged.slicing.bands import Bands
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from judged._types import Floats, Ints
+
+MANY = 30
+"""So many values make a slice each."""
+
+_PARTS = 4  # that more numbers than MANY are cut into, where nothing is said
+
+
+def by_column(serp: ir.Table, name: str, how: str = "") -> Cut:
+    """Cut pages by a column.
+
+    Texts and truth values make a slice each; blank texts are not known. Numbers do so up to `MANY` different ones, and
+    are cut into four equal parts beyond.
+
+    Parameters
+    ----------
+    serp
+        Pages.
+    name
+        The column.
+    how
+        For numbers: ``:10,100`` cuts at these, each where a range begins; ``/4`` into so many parts of equally many
+        pages, as far as pages with the same number can be parted. Texts that are numbers count as such then.
+
+    Raises
+    ------
+    InputError
+        If the cuts make no sense, or the column holds neither texts nor numbers nor truth values.
+    """
+    column: Any = serp[name]
+    if column.type().is_string() and not how:
+        return Cut(serp.select("serp", slice=column.strip().nullif("")))
+    if column.type().is_boolean() and not how:
+        named = column.isnull().ifelse(ibis_library().null("string"), column.ifelse("true", "false"))
+        return Cut(serp.select("serp", slice=named), ("false", "true"))
+    if not (column.type().is_numeric() or column.type().is_string()):
+        raise InputError(f"{name} is {column.type()}: no text, no number", fix="slice by another column")
+    # JSON and CSV may write a number as a text; what is none is not known
+    numbers: Any = serp.select("serp", number=column.try_cast("float64") if column.type().is_string() else column)
+    numbers = numbers.mutate(number=numbers.number.cast("float64"))
+    numbers = numbers.mutate(number=numbers.number.isnan().ifelse(ibis_library().null("float64"), numbers.number))
+    if how.startswith(":"):
+        return _ranges(numbers, _bounds(name, how[1:]))
+    values, counts = _distribution(numbers)
+    if not how and len(values) <= MANY:
+        return _values(numbers, values)
+    parts = _parts(name, how[1:]) if how else _PARTS
+    cuts = equal_parts(values, counts, parts)
+    notes = [f"{name} has {len(values):,} different numbers: cut into equal parts"] if not how else []
+    if len(cuts) + 1 < parts and len(values):
+        found = f"{len(cuts) + 1} parts" if cuts else "one part"
+        notes.append(f"many pages have the same {name}: {found}, not {parts}")
+    cut = _ranges(numbers, cuts, short=True)
+    return Cut(cut.table, cut.order, "; ".join(notes))
+
+
+def equal_parts(values: Floats, counts: Ints, parts: int) -> tuple[float, ...]:
+    """Give where to cut so that as many lie in each part, as far as equal numbers allow.
+
+    Parameters
+    ----------
+    values, counts
+        (N,): different numbers, rising, and how often each occurs.
+    parts
+        2 or more.
+
+    Returns
+    -------
+    cuts
+        At most ``parts - 1``: the number at which each part but the first begins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> equal_parts(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1, 1, 1, 1]), 2)
+    (3.0,)
+    >>> equal_parts(np.array([0.0, 5.0]), np.array([9, 1]), 4)  # nine of ten are 0: nothing is below
+    ()
+    """
+    if not len(values):
+        return ()
+    ends = np.cumsum(counts)
+    total = int(ends[-1])
+    places = [-(-at * total // parts) for at in range(1, parts)]
+    found = {float(values[np.searchsorted(ends, place, side="right")]) for place in places if place < total}
+    return tuple(sorted(found - {float(values[0])}))
+
+
+def _bounds(name: str, text: str) -> tuple[float, ...]:
+    try:
+        bounds = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        bounds = ()
+    if not bounds or not all(map(math.isfinite, bounds)) or list(bounds) != sorted(set(bounds)) or len(bounds) >= MANY:
+        fix = f"give fewer than {MANY} numbers that rise: {name}:10,100"
+        raise InputError(f"{text!r} is not where numbers can be cut", fix=fix)
+    return bounds
+
+
+def _parts(name: str, text: str) -> int:
+    if not text.strip().isdecimal() or not 2 <= int(text) <= MANY:
+        raise InputError(f"{name} cannot be cut into {text!r} parts", fix=f"a number from 2 to {MANY}: {name}/4")
+    return int(text)
+
+
+def _ranges(numbers: Any, cuts: tuple[float, ...], *, short: bool = False) -> Cut:
+    wrote = [written(cut) for cut in cuts]
+    if short:  # what is no round number anyway is named by six digits, where these tell the cuts apart
+        brief = [exact if cut.is_integer() else f"{cut:g}" for cut, exact in zip(cuts, wrote, strict=True)]
+        wrote = brief if len(set(brief)) == len(brief) else wrote
+    between = [f"{low} to <{high}" for low, high in pairwise(wrote)]
+    names = (f"<{wrote[0]}", *between, f">={wrote[-1]}") if wrote else ("all",)
+    return Cut(numbers.select("serp", slice=banded(numbers.number, Bands(cuts, names))), names)
+
+
+def _distribution(numbers: Any) -> tuple[Floats, Ints]:
+    """Give the different numbers, rising, and how many pages have each."""
+    known = numbers.filter(numbers.number.notnull())
+    found = known.group_by("number").aggregate(pages=known.count()).order_by("number").to_pyarrow()
+    return found["number"].to_numpy(), found["pages"].to_numpy()
+
+
+def _values(numbers: ir.Table, values: Floats) -> Cut:
+    names = [written(value) if math.isfinite(value) else str(value) for value in values.tolist()]
+    known = pa.table({"number": pa.array(values, pa.float64()), "slice": pa.array(names, pa.string())})
+    joined = numbers.left_join(ibis_library().memtable(known), "number")
+    return Cut(joined.select("serp", "slice"), tuple(names))

@@ -1,0 +1,197 @@
+"""`slice_pages`: every page of a log in exactly one slice."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from judged.errors import InputError
+from judged.online.engine import ibis_library, kept, rows_of
+from judged.online.slicing import results, texts
+from judged.online.slicing.columns import MANY, by_column
+from judged.online.slicing.times import BY_TIME, by_time
+from judged.slicing.bands import in_order
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from judged.online.log import InteractionLog
+    from judged.online.slicing.cut import Cut
+
+UNKNOWN = "unknown"
+"""The slice of pages for which it is not known."""
+
+OTHER = "other"
+"""The slice of all values but the most frequent, where there are many."""
+
+_COLUMNS = (
+    "application", "language", "device", "experiment", "variant", "ranker", "query_norm", "rescued", "zero_results",
+    "latency_ms", "n_shown",
+)  # fmt: skip
+_BY_TEXT = {
+    "words": texts.by_words,
+    "length": texts.by_length,
+    "query class": texts.by_class,
+    "script": texts.by_script,
+    "seen": texts.by_novelty,
+    "filtered": results.by_filter,
+    "page": results.by_page,
+    "results": results.by_results,
+}
+_WITH_MORE = ("traffic", "first click", "freshness", "freshness:clicked")
+_ALSO_CALLED = {
+    "source": "application", "source type": "application", "kind": "query class", "frequency": "traffic",
+    "novelty": "seen", "query": "query_norm",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SlicedPages:
+    """Pages by slice.
+
+    Parameters
+    ----------
+    table
+        ``serp`` and ``slice``, a text: every page of the log once.
+    values
+        The slices that have pages, in the order to show them in: ``other`` and ``unknown`` at the end.
+    note
+        What a reader should know; may be empty.
+    """
+
+    table: ir.Table
+    values: tuple[str, ...]
+    note: str = ""
+
+
+def slice_names(log: InteractionLog) -> tuple[str, ...]:
+    """Name all that pages of a log can be sliced by: its own attributes first."""
+    own = [name for name in log.attributes if name in log.serp.columns]
+    columns = [name for name in _COLUMNS if name in log.serp.columns]
+    return tuple(dict.fromkeys((*own, *_WITH_MORE, *_BY_TEXT, *BY_TIME, *columns)))
+
+
+def slice_pages(log: InteractionLog, by: str, *, objects: Any = None) -> SlicedPages:
+    """Put every page into one slice.
+
+    =======================================  =========================================================================
+    by                                       slices
+    =======================================  =========================================================================
+    a text column                            its values: ``application``, ``language``, ``device``, ``experiment``,
+                                             ``variant``, ``ranker``, ``query_norm``, an attribute of the log's own
+    ``price``, ``price:10,100``, ``price/4``  an attribute of numbers, or ``latency_ms``, ``n_shown``: its values up to
+                                             30; ranges that begin there; so many equal parts
+    ``traffic``, ``traffic:50,90``           head, torso, tail, cut at these percentages of pages
+    ``words``, ``length``                    1, 2, 3-4, 5+ words; or 1, 2-3, 4-6, 7+, as topics are cut
+    ``query class``, ``script``              address, quoted, question, identifier, keywords; Latin, Han...
+    ``seen``                                 new, seen: asked by another session before
+    ``filtered``, ``page``, ``results``      whether a filter was set; 1, 2, 3, 4+; zero, 1-9, 10-99, 100-999, 1000+
+    ``first click``                          its rank: 1, 2-3, 4-10, 11+, none
+    ``hour``, ``day``, ``week``              points of a series, in UTC; a week is named by its Monday
+    ``weekday``, ``hour of day``             Monday to Sunday; 00 to 23; in UTC
+    ``freshness``, ``freshness:clicked``     age in days of the newest result shown, or of what was clicked first
+    =======================================  =========================================================================
+
+    An attribute of the log goes before what would be derived under its name. Case does not matter in the names above,
+    nor whether ``_`` or ``-`` stands for a blank.
+
+    Parameters
+    ----------
+    log
+        The log.
+    by
+        One of these.
+    objects
+        For freshness: when results were made, a table with ``object_id`` and ``time_ms``.
+
+    Returns
+    -------
+    sliced : SlicedPages
+        Where a value is not known the slice is ``unknown``. Of more than 30 values (unless they are points in time)
+        the 29 with most pages are kept, in doubt those first in the alphabet, and the rest is ``other``.
+
+    Raises
+    ------
+    InputError
+        If pages cannot be sliced so, or this log does not tell it.
+    """
+    column, how = _column(log, by)
+    if column:
+        return _counted(by_column(log.serp, column, how), column)
+    base, _, parameters = _plain(by).partition(":")
+    base = _ALSO_CALLED.get(base, base)
+    if base in _COLUMNS:
+        return _counted(by_column(log.serp, base, f":{parameters}" if parameters else ""), base)
+    return _counted(_derived(log, base, parameters, by, objects), base)
+
+
+def _column(log: InteractionLog, by: str) -> tuple[str, str]:
+    """Split a name into an attribute or column and how it is cut; nothing where it begins with none."""
+    known = sorted({*log.attributes, *_COLUMNS} & set(log.serp.columns), key=len, reverse=True)
+    for name in known:
+        if by == name or (by.startswith(name) and by[len(name)] in ":/"):
+            return name, by[len(name) :]
+    return "", ""
+
+
+def _plain(by: str) -> str:
+    return re.sub(r"[\s_-]+", " ", by).strip().casefold()
+
+
+def _derived(log: InteractionLog, base: str, parameters: str, by: str, objects: Any) -> Cut:
+    if base == "traffic":
+        return texts.by_traffic(log.serp, texts.traffic_cuts(parameters) if parameters else texts.TRAFFIC)
+    if base == "freshness" and parameters in {"", "clicked", "shown"}:
+        _needs_time(log, by)
+        return results.by_freshness(log, objects, clicked=parameters == "clicked")
+    if base == "first click" and not parameters:
+        return results.by_first_click(log)
+    if base in BY_TIME and not parameters:
+        _needs_time(log, by)
+        return by_time(log.serp, base)
+    if base in _BY_TEXT and not parameters:
+        return _BY_TEXT[base](log.serp)
+    raise _unknown(log, by)
+
+
+def _needs_time(log: InteractionLog, by: str) -> None:
+    if not log.has_time:
+        raise InputError(f"this log has no clock to slice by {by}", fix="slice by something else", path=log.name)
+
+
+def _unknown(log: InteractionLog, by: str) -> InputError:
+    names = slice_names(log)
+    near = get_close_matches(_plain(by), names, 3, 0.5)
+    guess = f"did you mean {' or '.join(near)}? " if near else ""
+    return InputError(f"pages cannot be sliced by {by!r}", fix=f"{guess}there are {', '.join(names)}")
+
+
+def _counted(cut: Cut, name: str) -> SlicedPages:
+    """Run it; name what is not known, merge what is rare, and put the slices in order."""
+    ibis: Any = ibis_library()
+    cells: Any = cut.table["slice"]
+    table = kept(cut.table.select("serp", slice=cells.fill_null(UNKNOWN)))
+    counts = table.group_by("slice").aggregate(pages=table.count())
+    known = counts.filter(counts["slice"] != UNKNOWN)
+    notes = [cut.note] if cut.note else []
+    many = known.count().to_pyarrow().as_py()
+    if many > MANY and not cut.all_kept:
+        largest = known.order_by(ibis.desc("pages"), "slice").limit(MANY - 1)
+        stay = [row["slice"] for row in rows_of(largest)]
+        cells = table["slice"]
+        table = kept(table.select("serp", slice=cells.isin([*stay, UNKNOWN]).ifelse(cells, OTHER)))
+        notes.append(f"{name} has {many:,} values: the {MANY - 1} with most pages, and {OTHER}")
+    found = {row["slice"] for row in rows_of(table.select("slice").distinct())}
+    if found == {UNKNOWN}:
+        notes.append(f"no page tells its {name}")
+    return SlicedPages(table, _ordered(found, cut.order), "; ".join(notes))
+
+
+def _ordered(found: set[str], order: tuple[str, ...]) -> tuple[str, ...]:
+    last = [name for name in (OTHER, UNKNOWN) if name in found]
+    names = found - set(last)
+    places = {name: at for at, name in enumerate(order)}
+    first = sorted(names, key=places.__getitem__) if names <= set(places) else in_order("", sorted(names))
+    return (*first, *last)

@@ -1,0 +1,111 @@
+"""Slices by time, all in UTC: points of a series (``hour``, ``day``, ``week``), and parts of the week and the day."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from judged.errors import InputError
+from judged.online.engine import ibis_library
+from judged.online.slicing.cut import Cut
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from judged._types import Ints
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+_HOUR = 3_600_000  # milliseconds
+_DAY = 24 * _HOUR
+_WEEK = 7 * _DAY
+_TO_MONDAY = 3  # days from Monday to Thursday, on which 1970 began
+_NAME = re.compile(r"-?\d{4,}-\d\d-\d\d(?:T\d\d)?")
+
+
+class _Clock(NamedTuple):
+    """How time is cut: buckets of so many milliseconds, moved by so many; and what bucket number n is called."""
+
+    size: int
+    moved: int
+    named: Callable[[Ints], list[str]]
+    order: tuple[str, ...] = ()
+
+
+def _weekdays(days: Ints) -> list[str]:
+    return [WEEKDAYS[at] for at in ((days + _TO_MONDAY) % 7).tolist()]
+
+
+def _hours_of_day(hours: Ints) -> list[str]:
+    return [f"{at:02}" for at in (hours % 24).tolist()]
+
+
+def _dates(days: Ints) -> list[str]:
+    return np.datetime_as_string(days.astype("datetime64[D]")).tolist()
+
+
+def _hours(hours: Ints) -> list[str]:
+    return np.datetime_as_string(hours.astype("datetime64[h]")).tolist()
+
+
+_CLOCKS = {
+    "hour": _Clock(_HOUR, 0, _hours),
+    "day": _Clock(_DAY, 0, _dates),
+    "week": _Clock(_WEEK, _TO_MONDAY * _DAY, lambda weeks: _dates(weeks * 7 - _TO_MONDAY)),
+    "weekday": _Clock(_DAY, 0, _weekdays, WEEKDAYS),
+    "hour of day": _Clock(_HOUR, 0, _hours_of_day, tuple(f"{at:02}" for at in range(24))),
+}
+BY_TIME = tuple(_CLOCKS)
+"""Names of slices by time."""
+
+
+def by_time(serp: ir.Table, name: str) -> Cut:
+    """Cut by when the page was asked for.
+
+    ``hour`` is named as 2024-05-31T09, ``day`` as 2024-05-31, ``week`` as its Monday: in the order of time if sorted.
+
+    Parameters
+    ----------
+    serp
+        Pages.
+    name
+        One of `BY_TIME`.
+    """
+    clock = _CLOCKS[name]
+    time: Any = serp.time_ms
+    pages = serp.select("serp", bucket=((time + clock.moved) // clock.size).cast("int64"))
+    buckets = np.sort(pages.select("bucket").distinct().to_pyarrow()["bucket"].to_numpy())
+    names = clock.named(buckets)
+    known = pa.table({"bucket": pa.array(buckets, pa.int64()), "slice": pa.array(names, pa.string())})
+    joined = pages.left_join(ibis_library().memtable(known), "bucket").select("serp", "slice")
+    order = clock.order or tuple(names)
+    return Cut(joined, order, "UTC", all_kept=True)
+
+
+def bucket_starts(names: Iterable[str]) -> tuple[int, ...]:
+    """Give when hours, days or weeks begin that are slices: milliseconds since 1970.
+
+    Raises
+    ------
+    InputError
+        If one is no date or hour.
+
+    Examples
+    --------
+    >>> bucket_starts(["1970-01-02", "1970-01-02T01"])
+    (86400000, 90000000)
+    """
+    return tuple(_start(name) for name in names)
+
+
+def _start(name: str) -> int:
+    try:
+        if _NAME.fullmatch(name):
+            return int(np.datetime64(name, "ms").astype(np.int64))
+    except ValueError:
+        pass
+    raise InputError(f"{name!r} is no hour, day or week", fix="slice by hour, day or week: 2024-05-31T09")

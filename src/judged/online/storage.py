@@ -1,0 +1,163 @@
+"""A typed log as a folder: four Parquet tables, and what was found while it was made."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judged.errors import InputError
+from judged.online.findings import Account, LogFinding
+from judged.online.log import InteractionLog
+from judged.online.tables import EVENT, SERP, SESSION, SHOWN
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from judged.online.engine import Engine
+
+VERSION = 1
+"""Of the layout of the folder: a later one may not be understood by an earlier judged."""
+
+ABOUT = "log.json"
+TABLES = {"serp": SERP, "shown": SHOWN, "event": EVENT, "session": SESSION}
+_ROW_GROUP = 250_000
+
+
+def is_stored(path: Path | str) -> bool:
+    """Tell whether a path is the folder of a typed log."""
+    return (Path(path) / ABOUT).is_file() and (Path(path) / "serp.parquet").is_file()
+
+
+def store_log(log: InteractionLog, folder: Path | str) -> tuple[Path, ...]:
+    """Write a log into a folder: it opens again in a moment, with nothing to judge anew.
+
+    Parameters
+    ----------
+    log
+        The log.
+    folder
+        Is made where it does not exist. Files of an older log in it are replaced.
+
+    Returns
+    -------
+    tuple of Path
+        The files.
+
+    Raises
+    ------
+    InputError
+        If the folder holds other things, or cannot be written to.
+    """
+    folder = Path(folder)
+    ours = {ABOUT, *(f"{name}.parquet" for name in TABLES)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        strange = sorted(one.name for one in folder.iterdir() if one.name not in ours)
+    except OSError as error:
+        raise InputError(
+            f"no folder can be made here ({error.strerror})", fix="name another", path=str(folder)
+        ) from None
+    if strange:
+        raise InputError(
+            f"there are other files in this folder, such as {strange[0]}", fix="name a new folder", path=str(folder)
+        )
+    (folder / ABOUT).unlink(missing_ok=True)  # a folder is a log only when all of it is there
+    for name in TABLES:
+        _write(getattr(log, name), folder / f"{name}.parquet")
+    (folder / ABOUT).write_text(json.dumps(_about(log), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return tuple(sorted(folder / name for name in ours))
+
+
+def _write(table: ir.Table, path: Path) -> None:
+    """Write a table by the batch: it may be larger than memory."""
+    import pyarrow.parquet as pq
+
+    schema = table.schema().to_pyarrow()
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for batch in table.to_pyarrow_batches(chunk_size=_ROW_GROUP):
+            writer.write_batch(batch.cast(schema))  # the database has actions as an enumeration
+
+
+def _about(log: InteractionLog) -> dict[str, Any]:
+    return {
+        "judged_log": VERSION,
+        "name": log.name,
+        "layout": log.layout,
+        "files": list(log.files),
+        "has_time": log.has_time,
+        "has": sorted(log.has),
+        "attributes": list(log.attributes),
+        "policies": [list(one) for one in log.policies],
+        "findings": [asdict(one) for one in log.findings],
+        "accounts": [asdict(one) for one in log.accounts],
+    }
+
+
+def open_stored(folder: Path | str, engine: Engine) -> InteractionLog:
+    """Read a log that `store_log` wrote.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or damaged, or was written by a later version.
+    """
+    folder = Path(folder)
+    about = _read_about(folder)
+    tables = {name: _open(folder / f"{name}.parquet", engine) for name in TABLES}
+    return InteractionLog(
+        **tables,
+        name=about["name"],
+        layout=about["layout"],
+        files=tuple(about["files"]),
+        has_time=about["has_time"],
+        has=frozenset(about["has"]),
+        findings=tuple(map(_finding, about["findings"])),
+        accounts=tuple(
+            Account(one["table"], one["read"], one["kept"], tuple((rule, rows) for rule, rows in one["excluded"]))
+            for one in about["accounts"]
+        ),
+        attributes=tuple(about["attributes"]),
+        policies=tuple((key, value) for key, value in about["policies"]),
+        engine=engine,
+    )
+
+
+def _finding(stored: dict[str, Any]) -> LogFinding:
+    values: dict[str, Any] = {**stored, "places": tuple(stored["places"])}
+    return LogFinding(**values)
+
+
+def _read_about(folder: Path) -> dict[str, Any]:
+    path = folder / ABOUT
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        version = about["judged_log"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(
+            "this is not what 'judged logs convert' writes", fix="convert the log anew", path=str(path)
+        ) from None
+    if version != VERSION:
+        raise InputError(
+            f"this log was written by another version of judged (layout {version}, not {VERSION})",
+            fix="convert the log anew", path=str(path),
+        )  # fmt: skip
+    wanted = {"name", "layout", "files", "has_time", "has", "attributes", "policies", "findings", "accounts"}
+    if not wanted <= set(about):
+        raise InputError(f"there is no {min(wanted - set(about))}", fix="convert the log anew", path=str(path))
+    return about
+
+
+def _open(path: Path, engine: Engine) -> ir.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names = set(pq.read_schema(path).names)
+    except (OSError, pa.ArrowInvalid):
+        raise InputError("this table is missing or damaged", fix="convert the log anew", path=str(path)) from None
+    missing = [one.name for one in TABLES[path.stem] if one.name not in names]
+    if missing:
+        raise InputError(f"there is no column {missing[0]}", fix="convert the log anew", path=str(path))
+    return engine.backend.read_parquet(str(path))

@@ -1,0 +1,223 @@
+"""The section that says what users did, in a report and as a page of its own."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from judged import __version__
+from judged.online.curves import charts as curves
+from judged.online.showing import charts, layout, words
+from judged.online.showing.numbers import counted, number, shown, span_of, value_of
+from judged.reporting.content import Chart, Notes, Numbers, PageContent, Section
+from judged.reporting.html import page
+from judged.reporting.material import Found
+from judged.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.online.curves.dwell import DwellTimes
+    from judged.online.estimating.measuring import Unit
+    from judged.online.log import InteractionLog
+    from judged.online.metrics.metric import OnlineMetric
+    from judged.online.result import OnlineEstimate, OnlineScores
+    from judged.reporting.content import Part
+
+_INDENT = "\u2003"  # what begins with blanks would lose them in a page
+_LEAD = ("SatisfiedPageCTR", "PageCTR", "ImpressionCTR", "ZeroResults")
+"""The metric that the summary names: the first of these that is known, or else the first of all."""
+
+
+def users(scores: OnlineScores, more: Sequence[Part] = ()) -> Found:
+    """Write the section: metrics with intervals, CTR by rank, what else is known, and what is wrong with the log.
+
+    Parameters
+    ----------
+    scores
+        The metrics.
+    more
+        Charts and tables that stand behind CTR by rank: dwell times, values over time.
+    """
+    parts: list[Part] = [*_pictures(scores), _table(scores)]
+    if scores.ranks:
+        parts.append(_ranks(scores))
+    parts += more
+    parts += _notes(scores)
+    section = Section("users", "What users did", _sentences(scores), tuple(parts))
+    return Found(section, {"online": scores}, headline(scores), _warnings(scores))
+
+
+def online_page(scores: OnlineScores, more: Sequence[Part] = (), *, command: str = "") -> str:
+    """Write metrics of a log as one page that needs no network: a summary, and the section of the report.
+
+    Without altair or vl-convert the page has every number and no chart, and says so.
+
+    Parameters
+    ----------
+    scores
+        The metrics.
+    more
+        As `users` takes it.
+    command
+        How to make the page again: it is shown at its end.
+    """
+    found = users(scores, more)
+    parts: list[Part] = [Notes("Rules", _rules(scores))]
+    if command:
+        parts.append(Notes("To make this page again", (command,), code=True))
+    method = Section("method", "How this was computed", (), tuple(parts))
+    said = (found.headline, words.steepness(scores.ranks))
+    sections = (Section("summary", "Summary", tuple(one for one in said if one)), found.section, method)
+    title = f"What users did: {shown(scores.log, 80)}"
+    return page(PageContent(title, (*words.counts(scores), f"judged {__version__}"), sections))
+
+
+def dwell_parts(found: DwellTimes) -> tuple[Chart, ...]:
+    """Draw how long opened results are looked at, and satisfied clicks by threshold; nothing without visits."""
+    if found.median is None:
+        return ()
+    said = found.sentences
+    visits = Chart(
+        "usersDwell",
+        "How long opened results are looked at",
+        " ".join(said[:2]),
+        found.curve_table(),
+        partial(curves.survival_chart, found.curve),
+    )
+    if len(said) < 3:
+        return (visits,)
+    drawn = partial(curves.thresholds_chart, found.scores)
+    return visits, Chart("usersThresholds", "Satisfied clicks by threshold", said[2], found.thresholds_table(), drawn)
+
+
+def headline(scores: OnlineScores) -> str:
+    """Say the one number that sums a log up, with its interval; nothing where there is none."""
+    known = [one for one in scores.estimates if one.slice is None and not math.isnan(one.value)]
+    if not known:
+        return ""
+    first = next((one for name in _LEAD for one in known if one.metric.name == name), known[0])
+    title = first.metric.title[:1].lower() + first.metric.title[1:]
+    counts = dict(scores.counts)
+    where = f"{counted(counts.get('pages', 0), 'page')} of {counted(counts.get('users', 0), 'user')}"
+    return f"In {where}, {title} ({first.metric}): {_worded(first, scores.level)}."
+
+
+def _worded(one: OnlineEstimate, level: float) -> str:
+    known = span_of(one).strip("[]")
+    if math.isnan(one.low):
+        return value_of(one)
+    low, _, high = known.partition(", ")
+    return f"{value_of(one)} ({layout.percent(level)} interval {low} to {high})"
+
+
+def _sentences(scores: OnlineScores) -> tuple[str, ...]:
+    said = [f"{words.about(scores)}."]
+    said += [words.bias(scores)]
+    return tuple(one for one in said if one)
+
+
+def _pictures(scores: OnlineScores) -> list[Chart]:
+    """Draw what shares an axis: each unit with more than one number."""
+    made: list[Chart] = []
+    for unit in charts.units(scores):
+        drawn = [one for one in scores.estimates if one.metric.unit == unit and not math.isnan(one.value)]
+        if len(drawn) < 2:
+            continue
+        name = "users" + "".join(part.title() for part in unit.split())
+        title = {"share": "Shares", "count": "Counts", "seconds": "Durations", "rank": "Ranks", "money": "Money"}
+        slices = charts.drawn_slices(scores)
+        by = f", and below it one a value of {shown(scores.by)}" if scores.by is not None else ""
+        left = len(scores.slices) - len(slices)
+        few = f"; the {len(slices)} values with the most pages, {left} others are in the table" if left else ""
+        said = f"A dot a metric with its {layout.percent(scores.level)} interval over {scores.unit}s{by}{few}."
+        draw = partial(charts.unit_chart, scores, unit)
+        made.append(Chart(name, title.get(unit, "Reciprocal ranks"), said, _drawn(drawn, scores), draw))
+    return made
+
+
+def _drawn(known: Sequence[OnlineEstimate], scores: OnlineScores) -> Table:
+    labels = ("metric", *((shown(scores.by),) if scores.by is not None else ()))
+    rows = tuple(
+        (
+            str(one.metric),
+            *((("all" if one.slice is None else shown(one.slice)),) if scores.by is not None else ()),
+            value_of(one),
+            span_of(one),
+            f"{one.units:,}",
+        )
+        for one in known
+    )
+    header = (*labels, "value", f"{layout.percent(scores.level)} interval", f"{scores.unit}s")
+    return Table(header, rows, labels=len(labels))
+
+
+def _table(scores: OnlineScores) -> Numbers:
+    made = layout.metrics_table(scores) if scores.by is None else layout.slices_table(scores)
+    rows = tuple((_indented(row[0]), *row[1:]) for row in made.rows)
+    return Numbers("Every metric", Table(made.header, rows, made.labels), words.intervals(scores))
+
+
+def _indented(text: str) -> str:
+    bare = text.lstrip(" ")
+    return _INDENT * ((len(text) - len(bare)) // 2) + bare
+
+
+def _ranks(scores: OnlineScores) -> Chart:
+    first = next((one for one in scores.ranks if one.slice is None and not math.isnan(one.value)), None)
+    top = (
+        "" if first is None else f"At rank {first.rank}, {number(first.value, 'share')} of what was shown was clicked. "
+    )
+    said = f"{top}{words.steepness(scores.ranks)} {words.WHAT_FALLS}"
+    draw = partial(charts.ranks_chart, scores)
+    return Chart("usersRanks", "CTR by rank", said, layout.ranks_table(scores), draw)
+
+
+def _notes(scores: OnlineScores) -> list[Part]:
+    parts: list[Part] = []
+    if missing := words.reasons(scores):
+        parts.append(Notes("Numbers that are missing", missing, folded=len(missing) > 5))
+    if scores.refused:
+        parts.append(Numbers("What this log cannot tell", layout.refused_table(scores)))
+    if scores.findings:
+        note = "rows left out count in no metric" if any(one.done == "excluded" for one in scores.findings) else ""
+        parts.append(Numbers("What was found in the log", layout.findings_table(scores), note))
+    asked = [*scores.metrics, *(metric for metric, _ in scores.refused)]
+    parts.append(Numbers("What each metric is", definitions(asked), folded=True))
+    return parts
+
+
+def definitions(metrics: Sequence[OnlineMetric]) -> Table:
+    """Lay out what metrics are and when they mislead: one row each."""
+    rows = tuple((str(one), one.title, one.formula, one.window, one.misleads) for one in dict.fromkeys(metrics))
+    return Table(("metric", "what", "formula", "window", "misleads when"), rows, labels=5)
+
+
+def _rules(scores: OnlineScores) -> tuple[str, ...]:
+    return (words.intervals(scores), *words.rules(scores), *words.policies(scores))
+
+
+def _warnings(scores: OnlineScores) -> tuple[str, ...]:
+    """Give what must be known before clicks are read as quality."""
+    return (words.BIAS.replace(" marked *", " of clicks"),) if words.is_biased(scores) else ()
+
+
+def measured(log: Any) -> tuple[OnlineScores, tuple[Part, ...]]:
+    """Give the metrics of a log, as they are or computed from a log or its files, and curves of visits."""
+    from judged.online import online_metrics
+    from judged.online.log import InteractionLog
+    from judged.online.opening import read_log
+    from judged.online.result import OnlineScores
+
+    if isinstance(log, OnlineScores):
+        return log, ()
+    read = log if isinstance(log, InteractionLog) else read_log(log)
+    return online_metrics(read), visits(read)
+
+
+def visits(log: InteractionLog, *, unit: Unit = "user", level: float = 0.95) -> tuple[Chart, ...]:
+    """Give the curves of dwell times of a log; nothing where it cannot tell."""
+    from judged.online.curves.dwell import dwell_times
+
+    return dwell_parts(dwell_times(log, unit=unit, level=level)) if "dwell" in log.has else ()

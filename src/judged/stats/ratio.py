@@ -1,0 +1,263 @@
+"""Errors and intervals of ratios of sums over units that differ: clicks by pages, over users.
+
+The rows of a log are not independent: those of one user resemble one another. Everything here therefore works on sums
+by unit, and a unit (a user) is what is counted as one observation.
+
+Two things make the plain interval ``R +- t * error`` miss the truth more often than it says, and are put right with
+standard means. Where a few users have most of the rows, variance and degrees of freedom follow Kish's effective number
+of users. Estimates of rare shares and of money are skewed: intervals are made on the logit scale for shares, on the
+logarithmic one for other values above 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judged.stats.student import student_quantile
+
+if TYPE_CHECKING:
+    from judged._types import Bools, Floats
+
+_EPSILON = float(np.finfo(np.float64).eps)
+_TABLED = 100  # degrees of freedom up to which the quantile of Student's t is computed, not expanded
+
+
+def ratio_error(units: float, sum_n: float, sum_d: float, sum_nn: float, sum_dd: float, sum_nd: float) -> float:
+    """Give the standard error of R = sum_n / sum_d by the delta method, units being clusters.
+
+    With n and d the sums of one unit, and sample variances (divisor ``units - 1``),
+    ``Var(R) = (s_nn / D**2 + s_dd N**2 / D**4 - 2 s_nd N / D**3) / units`` where N and D are means over units:
+    Deng, Knoblich and Lu, KDD 2018. It is computed in the equal form of ``n - R d``, which cancels less.
+
+    Parameters
+    ----------
+    units
+        How many units there are with d > 0.
+    sum_n, sum_d
+        Sums of n and of d over units.
+    sum_nn, sum_dd, sum_nd
+        Sums of their squares and of their product.
+
+    Returns
+    -------
+    float
+        At least 0; NaN for fewer than two units and where `sum_d` is 0.
+
+    Examples
+    --------
+    Three users with 1, 0 and 2 clicks on 2, 1 and 4 pages:
+
+    >>> round(ratio_error(3, 3, 7, 5, 21, 10), 6)
+    0.093522
+    """
+    given = (np.asarray(value, dtype=np.float64) for value in (units, sum_n, sum_d, sum_nn, sum_dd, sum_nd))
+    return float(ratio_errors(*given))
+
+
+def ratio_errors(units: Floats, sum_n: Floats, sum_d: Floats, sum_nn: Floats, sum_dd: Floats, sum_nd: Floats) -> Floats:
+    """Give `ratio_error` of each element: arrays of one shape, or that fit together."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = sum_n / sum_d
+        squares = sum_nn - 2.0 * ratio * sum_nd + ratio**2 * sum_dd
+        largest = sum_nn + 2.0 * np.abs(ratio * sum_nd) + ratio**2 * sum_dd
+        squares = np.where(squares <= 4.0 * _EPSILON * np.sqrt(units) * largest, 0.0, squares)  # rounding of the sums
+        errors = np.sqrt(squares * units / (units - 1.0)) / np.abs(sum_d)
+    return np.where((units >= 2) & (sum_d != 0), errors, np.nan)
+
+
+def effective_units(sum_d: float, sum_dd: float) -> float:
+    """Give Kish's effective number of units: how many equal ones tell as much as these unequal ones.
+
+    ``sum_d**2 / sum_dd``, at most the number of units, and that where all have the same d (Kish 1965; for degrees of
+    freedom of clusters: Carter, Schnepel and Steigerwald 2017). NaN where there are none.
+
+    Examples
+    --------
+    Two users with a page each, and one with eight:
+
+    >>> round(effective_units(10, 66), 2)
+    1.52
+    """
+    return float(sum_d) ** 2 / float(sum_dd) if sum_dd > 0 else math.nan
+
+
+def ratio_interval(
+    value: float,
+    error: float,
+    units: float,
+    level: float,
+    *,
+    share: bool,
+    effective: float | None = None,
+    signed: bool = False,
+) -> tuple[float, float]:
+    """Give the interval of a ratio of sums over units.
+
+    Parameters
+    ----------
+    value, error
+        The ratio and its standard error, of `ratio_error`.
+    units
+        How many units they are made over: ``units - 1`` degrees of freedom of Student's t.
+    level
+        The share of samples whose interval holds the true value, above 0 and below 1.
+    share
+        Every row of the ratio lies between 0 and 1. The interval is then made on the logit scale, and so never leaves
+        them; of a share that is exactly 0 or 1, `exact_share_interval`.
+    effective
+        `effective_units`; given, it takes the place of `units` in the degrees of freedom and in the divisor of the
+        variance: with few users of very unequal activity, intervals are too short without it.
+    signed
+        The numerator may be negative: the interval is the plain one, ``value +- t * error``. Otherwise that of a value
+        above 0 that is no share is made on the logarithmic scale, ``value * exp(+- t * error / value)``.
+
+    Returns
+    -------
+    (float, float)
+        Low and high; NaN for fewer than two units. Twice the value where the error is 0, save for shares of 0 and 1.
+
+    Examples
+    --------
+    >>> [round(end, 4) for end in ratio_interval(3.0, 0.2, 50, 0.95, share=False)]
+    [2.6238, 3.4301]
+    >>> [round(end, 4) for end in ratio_interval(3.0, 0.2, 50, 0.95, share=False, signed=True)]
+    [2.5981, 3.4019]
+    >>> [round(end, 4) for end in ratio_interval(0.02, 0.02, 50, 0.95, share=True)]
+    [0.0026, 0.1369]
+    """
+    counted = units if effective is None else effective
+    values, errors, users, counts = (np.array(number, dtype=np.float64) for number in (value, error, units, counted))
+    low, high = ratio_intervals(values, errors, users, counts, level, share=np.array(share), signed=signed)
+    return float(low), float(high)
+
+
+def ratio_intervals(
+    value: Floats,
+    error: Floats,
+    units: Floats,
+    effective: Floats,
+    level: float,
+    *,
+    share: Bools,
+    signed: bool = False,
+) -> tuple[Floats, Floats]:
+    """Give `ratio_interval` of each element: arrays of one shape, or that fit together."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        effective = np.minimum(effective, units)
+        widened = np.sqrt((1.0 - 1.0 / units) / (1.0 - 1.0 / effective))  # divisor effective - 1 in place of units - 1
+        half = np.where(error == 0, 0.0, error * widened * student_quantiles((1.0 + level) / 2.0, effective - 1.0))
+        low, high = value - half, value + half
+        if not signed:
+            times = np.exp(half / value)
+            above = (value > 0) & ~share
+            low, high = np.where(above, value / times, low), np.where(above, value * times, high)
+        odds, times = value / (1.0 - value), np.exp(half / (value * (1.0 - value)))
+        inside = share & (value > 0) & (value < 1)
+        low = np.where(inside, np.fmin(odds / (odds + times), value), low)  # rounding must not carry it past the value
+        high = np.where(inside, np.fmax(1.0 / (1.0 + 1.0 / odds / times), value), high)
+        missed = ((1.0 - level) / 2.0) ** (1.0 / units)
+        none, each = share & (value <= 0), share & (value >= 1)
+        low = np.where(none, 0.0, np.where(each, missed, low))
+        high = np.where(none, 1.0 - missed, np.where(each, 1.0, high))
+    told = (units >= 2) & ~np.isnan(value) & ~np.isnan(error)
+    return np.where(told, low, np.nan), np.where(told, high, np.nan)
+
+
+def exact_share_interval(units: float, level: float, value: float) -> tuple[float, float]:
+    """Give the interval of Clopper and Pearson for a share that is 0 or 1 for all units.
+
+    Its open end is where that would still happen with the chance ``(1 - level) / 2``: that power of ``1 / units``.
+
+    Parameters
+    ----------
+    units
+        How many units.
+    level
+        As for `ratio_interval`.
+    value
+        0 or 1.
+
+    Returns
+    -------
+    (float, float)
+        NaN for fewer than two units.
+
+    Examples
+    --------
+    >>> [round(end, 4) for end in exact_share_interval(100, 0.95, 0)]
+    [0.0, 0.0362]
+    """
+    return ratio_interval(float(value > 0), 0.0, units, level, share=True)
+
+
+def woodruff(
+    probability: float, error: float, units: float, level: float, *, effective: float | None = None
+) -> tuple[float, float]:
+    """Give the two probabilities whose quantiles bound the interval of a quantile.
+
+    The share of rows at or below the estimated quantile is a ratio with an error over units; its interval is carried
+    over to values by the quantile function (Woodruff, JASA 1952).
+
+    Parameters
+    ----------
+    probability
+        Of the quantile: 0.5 for a median.
+    error
+        Standard error of the share of rows at or below the estimate: of `ratio_error`.
+    units, level, effective
+        As for `ratio_interval`.
+
+    Returns
+    -------
+    (float, float)
+        Between 0 and 1; NaN for fewer than two units.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in woodruff(0.5, 0.05, 100, 0.95)]
+    [0.402, 0.598]
+    """
+    return ratio_interval(probability, error, units, level, share=True, effective=effective)
+
+
+def student_quantiles(probability: float, df: Floats) -> Floats:
+    """Give quantiles of Student's t for any degrees of freedom, none below 1.
+
+    Whole ones up to 100 are exact. Between them it is interpolated in 1 / df, which is a little too wide, and above
+    them expanded around the normal quantile (Abramowitz and Stegun 26.7.5; to eight digits at usual levels).
+
+    >>> student_quantiles(0.975, np.array([1.0, 9.0, 9.5, 1e6])).round(4).tolist()
+    [12.7062, 2.2622, 2.2443, 1.96]
+    """
+    shape = np.shape(df)
+    df = np.atleast_1d(np.maximum(df, 1.0))  # NaN stays
+    quantiles = np.full(df.shape, np.nan)
+    few, many = df <= _TABLED, df > _TABLED
+    if few.any():
+        whole = np.unique(np.concatenate([np.floor(df[few]), np.ceil(df[few])])).astype(np.int64)
+        tabled = np.array([student_quantile(probability, freedom) for freedom in whole.tolist()])
+        quantiles[few] = np.interp(-1.0 / df[few], -1.0 / whole, tabled)
+    if many.any():
+        quantiles[many] = _expanded(probability, df[many])
+    return quantiles.reshape(shape)
+
+
+def _expanded(probability: float, df: Floats) -> Floats:
+    """Expand the quantile of t around the normal one."""
+    from statistics import NormalDist  # its fractions take a while to import
+
+    z = NormalDist().inv_cdf(probability)
+    terms = (
+        z,
+        (z**3 + z) / 4.0,
+        (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0,
+        (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 384.0,
+        (79.0 * z**9 + 776.0 * z**7 + 1482.0 * z**5 - 1920.0 * z**3 - 945.0 * z) / 92160.0,
+    )
+    quantiles = np.zeros(len(df))
+    for term in reversed(terms):
+        quantiles = quantiles / df + term
+    return quantiles

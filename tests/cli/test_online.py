@@ -1,0 +1,221 @@
+"""`judged online`: what it prints is what Python gives; how it reads, refuses and ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import judged.online
+from judged.errors import InputError
+from judged.online.metrics.registry import ONLINE_METRICS, online_metrics_named
+from judged.online.opening import read_log
+from judged.online.showing import text
+from judged.online.showing.document import KEYS
+from judged.online.simulating import SimulationPlan, Users, simulate
+from judged.reporting import online as page
+from online_scores_made import dwell, scores, series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from command_line import Ended
+
+READING = {"layout": None, "mapping": None, "session_gap": 30.0, "bots": "exclude", "bot_pages": 100,
+           "bot_minutes": 60.0, "rank_base": None, "memory": None}  # fmt: skip
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
+    """Put a result made by hand in the place of what is read and computed; keep what was asked."""
+    monkeypatch.chdir(tmp_path)
+    Path("log.ndjson").write_text("{}\n")
+    asked: dict[str, Any] = {}
+
+    def open_log(paths: Any, **options: Any) -> SimpleNamespace:
+        asked["read"] = (list(paths), options)
+        return SimpleNamespace(has=frozenset({"clicks"}))
+
+    def online_metrics(log: Any, metrics: Any = None, **options: Any) -> Any:
+        del log
+        asked["metrics"] = (metrics, options)
+        online_metrics_named([metrics] if isinstance(metrics, str) else metrics or ())
+        if options.get("by") == "colour":
+            raise InputError("there is no slice 'colour'", fix="one of device, language")
+        return scores(sliced=options.get("by") is not None)
+
+    monkeypatch.setattr("judged.cli.logs.open_log", open_log)
+    monkeypatch.setattr(judged.online, "online_metrics", online_metrics)
+    monkeypatch.setattr(judged.online, "over_time", lambda *_args, **_options: series().found)
+    return asked
+
+
+def test_the_table_is_that_of_python(run: Callable[..., Ended], calls: dict[str, Any]) -> None:
+    done = run("online", "metrics", "log.ndjson")
+    assert (done.code, done.out, done.err) == (0, scores().text() + "\n", "")
+    assert calls["read"] == (["log.ndjson"], READING)
+    assert calls["metrics"] == (
+        None,
+        {
+            "by": None,
+            "progress": None,
+            "unit": "user",
+            "level": 0.95,
+            "interval": "delta",
+            "resamples": 2000,
+            "seed": 0,
+        },
+    )
+
+
+def test_options_arrive(run: Callable[..., Ended], calls: dict[str, Any]) -> None:
+    done = run(
+        "online", "metrics", "log.ndjson", "b.ndjson", "-m", "PageCTR", "-m", "ZeroResults", "--by", "device",
+        "--unit", "session", "--level", "0.9", "--interval", "bootstrap", "--resamples", "500", "--seed", "3",
+        "--layout", "ubi", "--memory", "2GB", "--session-gap", "5",
+    )  # fmt: skip
+    assert done.out == scores(sliced=True).text() + "\n"
+    assert calls["read"] == (
+        ["log.ndjson", "b.ndjson"],
+        {**READING, "layout": "ubi", "memory": "2GB", "session_gap": 5.0},
+    )
+    names, options = calls["metrics"]
+    assert names == ("PageCTR", "ZeroResults")
+    assert options == {"by": "device", "progress": None, "unit": "session", "level": 0.9, "interval": "bootstrap",
+                       "resamples": 500, "seed": 3}  # fmt: skip
+
+
+def test_forms(run: Callable[..., Ended], calls: dict[str, Any]) -> None:
+    del calls
+    assert run("online", "metrics", "log.ndjson", "--format", "markdown").out == scores().markdown() + "\n"
+    done = run("online", "metrics", "log.ndjson", "--format", "csv")
+    assert done.out == scores().csv() + "\n"
+    assert done.err == "".join(f"warning: {one}\n" for one in text.notes(scores()))
+    assert "Position bias" in done.err
+    assert "AddToCart" in done.err
+    done = run("online", "metrics", "log.ndjson", "-o", "out.json")
+    assert (done.out, done.err) == ("", "")
+    assert json.loads(Path("out.json").read_text()) == scores().to_dict()
+
+
+def test_ranks_dwell_and_time_have_the_same_keys(
+    run: Callable[..., Ended], calls: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del calls
+    monkeypatch.setattr("judged.online.curves.dwell.dwell_times", lambda *_args, **_options: dwell())
+    for command, made in (
+        (("ranks",), scores()),
+        (("dwell",), dwell()),
+        (("time", "-m", "PageCTR"), None),
+    ):
+        done = run("online", *command, "log.ndjson", "--format", "json")
+        assert done.code == 0
+        assert list(json.loads(done.out)) == list(KEYS)
+        if made is not None:
+            assert json.loads(done.out) == made.to_dict()
+    assert run("online", "ranks", "log.ndjson").out == text.ranks_text(scores()) + "\n"
+    assert run("online", "ranks", "log.ndjson", "--format", "csv").out == text.ranks_csv(scores()) + "\n"
+    assert run("online", "dwell", "log.ndjson").out == dwell().text() + "\n"
+    assert "level 39.1% to 30.0%" in run("online", "time", "log.ndjson", "-m", "PageCTR").out
+
+
+def test_a_picture(run: Callable[..., Ended], calls: dict[str, Any]) -> None:
+    del calls
+    done = run("online", "metrics", "log.ndjson", "-o", "out.svg")
+    assert (done.code, done.out) == (0, "")
+    assert "Position bias" in done.err
+    assert Path("out.svg").read_bytes()[:4] == b"<svg"
+
+
+def test_the_page(run: Callable[..., Ended], calls: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    del calls
+    monkeypatch.setattr("judged.reporting.html.library", lambda: "/* what draws */")
+    done = run("online", "metrics", "log.ndjson", "--by", "device", "-o", "page.html")
+    assert done.code == 0
+    command = "judged online metrics log.ndjson --by device --output page.html"
+    assert f"<pre><code>{command}</code></pre>" in Path("page.html").read_text()
+    same = Path("page.html").read_text() == page.online_page(scores(sliced=True), command=command)
+    assert same  # told without the megabyte of the page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("-m", "PageCRT"), "error: there is no online metric 'PageCRT'. Fix: did you mean PageCTR"),
+        (("--by", "colour"), "error: there is no slice 'colour'. Fix: one of device, language."),
+        (("-o", "out.docx"), "error: out.docx: no form of a result is known by .docx."),
+        (("--format", "png"), "error: a picture is not printed. Fix: name a file for it: -o online.png."),
+        (("-o", "log.ndjson", "--format", "json"), "error: log.ndjson: this file is an input."),
+        (("--unit", "page"), "error: Invalid value for '--unit'"),
+    ],
+)
+def test_wrong_input_is_one_line_and_exit_code_2(
+    run: Callable[..., Ended], calls: dict[str, Any], arguments: tuple[str, ...], said: str
+) -> None:
+    del calls
+    done = run("online", "metrics", "log.ndjson", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(said)
+    assert done.err.count("\n") == 1
+    assert Path("log.ndjson").read_text() == "{}\n"
+
+
+def test_only_metrics_have_a_page(run: Callable[..., Ended], calls: dict[str, Any]) -> None:
+    del calls
+    done = run("online", "ranks", "log.ndjson", "-o", "page.html")
+    assert done.code == 2
+    assert "take 'judged online metrics -o page.html'" in done.err
+
+
+def test_no_ctr_by_rank(run: Callable[..., Ended], calls: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    del calls
+    monkeypatch.setattr(judged.online, "online_metrics", lambda *_args, **_options: scores(ranks=()))
+    done = run("online", "ranks", "log.ndjson")
+    assert (done.code, done.out) == (2, "")
+    assert "there is no CTR by rank: no add_to_cart event is in this log" in done.err
+
+
+def test_the_list(run: Callable[..., Ended]) -> None:
+    shown = run("online", "list")
+    assert shown.code == 0
+    assert all(f"  {name}" in shown.out for name in ONLINE_METRICS)
+    assert run("online", "list", "pagectr@5").out.startswith("# PageCTR@5\n\nPages with a click.\n")
+    one = json.loads(run("online", "list", "SatisfiedClicks(t=20)", "--format", "json").out)
+    assert [(metric["metric"], metric["numerator"]) for metric in one] == [
+        ("SatisfiedClicks(t=20)", "satisfied_events_20")
+    ]
+    done = run("online", "list", "Abandonmnt")
+    assert done.code == 2
+    assert done.err.startswith("error: there is no online metric 'Abandonmnt'. Fix: did you mean Abandonment")
+
+
+def test_the_help_names_every_command(run: Callable[..., Ended]) -> None:
+    done = run("online", "--help")
+    assert all(f"  {name} " in done.out for name in ("metrics", "ranks", "dwell", "time", "list"))
+
+
+def test_a_log_from_file_to_number(run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From UBI files to the command line's JSON, to what Python says, and to the report."""
+    monkeypatch.chdir(tmp_path)
+    simulate(SimulationPlan(users=Users(number=25), days=3), seed=1).write("log")
+    made = judged.online.online_metrics(read_log("log"), ["PageCTR", "ZeroResults"], by="device")
+    asked = ("online", "metrics", "log", "-m", "PageCTR", "-m", "ZeroResults")
+    done = run(*asked, "--by", "device", "--format", "json")
+    assert json.loads(done.out) == made.to_dict()
+    assert made.of("PageCTR").denominator > 50
+    done = run(*asked, "--by", "colour")
+    assert (done.code, done.out) == (2, "")
+    assert "'colour'" in done.err
+    assert "device" in done.err  # what there is
+    Path("qrels.txt").write_text("q1 0 a 1\nq2 0 a 1\n")
+    Path("a.run").write_text("q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\n")
+    done = run("report", "qrels.txt", "a.run", "-m", "RR", "--log", "log", "-o", "report.md")
+    assert done.code == 0
+    report = Path("report.md").read_text()
+    assert "## What users did" in report
+    assert f"In {dict(made.counts)['pages']} pages of 25 users, pages with a satisfied click" in report
+    assert "### Satisfied clicks by threshold" in report
+    assert "judged report qrels.txt a.run --measure RR --log log --output report.md" in report

@@ -1,0 +1,101 @@
+"""What was asked next: sessions made by hand, page by page, on both backends."""
+
+from __future__ import annotations
+
+import random
+
+import ibis
+import pyarrow as pa
+import pytest
+
+from judged.online.engine import rows_of
+from judged.online.facts import rewrites as module
+from judged.online.facts.rewrites import rewrites
+from judged.online.facts.rewriting import kind_of
+
+BACKENDS = ("duckdb", "polars")
+TYPES = {"serp": "int64", "session": "int64", "time_ms": "int64", "page": "int32", "query_norm": "string"}
+
+
+def found(backend, pages):
+    """Run it on pages as (session, time_ms, page, text), keys from 1; give what it says of each: (next, gap, kind)."""
+    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in TYPES.items()])
+    rows = [dict(zip(TYPES, (key, *page), strict=True)) for key, page in enumerate(pages, 1)]
+    serp = getattr(ibis, backend).connect().create_table("serp", pa.Table.from_pylist(rows, schema))
+    table = rewrites(serp)
+    assert table.columns == ("serp", "next_serp", "gap_ms", "kind")
+    made = rows_of(table)
+    assert len({row["serp"] for row in made}) == len(made)
+    return {row["serp"]: (row["next_serp"], row["gap_ms"], row["kind"]) for row in made}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_session_page_by_page(backend):
+    pages = [
+        (1, 0, 1, "shoes"),  # 1: reloaded
+        (1, 1_000, 1, "shoes"),  # 2: given up after its second page
+        (1, 2_500, 2, "shoes"),  # 3: turning the page asks nothing
+        (2, 2_600, 1, "weather"),  # 4: another session does not come between
+        (1, 4_000, 1, "red shoes"),  # 5
+        (1, 9_000, 1, "red shos"),  # 6: more than a word changed by letters
+        (1, 9_500, 1, "red shoes"),  # 7: filtered now: the same text
+        (1, 9_900, 1, "red shoes"),  # 8
+        (1, 20_000, 1, "tax law"),  # 9
+        (2, 30_000, 1, None),  # 10: without a text
+        (2, 31_000, 1, "weather"),  # 11
+        (3, 0, 2, "cut off"),  # 12: the log begins with a second page
+        (3, 5, 1, "tie"),  # 13
+    ]
+    assert found(backend, pages) == {
+        1: (2, 1_000, "same"),
+        2: (5, 3_000, "specialise"),
+        5: (6, 5_000, "spelling"),
+        6: (7, 500, "spelling"),
+        7: (8, 400, "same"),
+        8: (9, 10_100, "new-topic"),
+        9: (None, None, None),
+        4: (10, 27_400, None),
+        10: (11, 1_000, None),
+        11: (None, None, None),
+        13: (None, None, None),
+    }
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_next_is_strictly_later_and_ties_go_to_the_smaller_key(backend):
+    pages = [(1, 5, 1, "a b"), (1, 5, 1, "a"), (1, 6, 1, "b"), (1, 6, 1, "a b c"), (1, 6, 2, "a")]
+    assert found(backend, pages) == {
+        1: (3, 1, "generalise"),
+        2: (3, 1, "new-topic"),
+        3: (None, None, None),
+        4: (None, None, None),
+    }
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_no_page_at_all_and_no_pair_of_texts(backend):
+    assert found(backend, []) == {}
+    assert found(backend, [(1, 0, 1, "a"), (2, 0, 1, "b"), (2, 1, 3, "b")]) == {1: (None, None, None), 2: (None,) * 3}
+
+
+def test_many_pages_against_a_walk_through_each_session(monkeypatch):
+    monkeypatch.setattr(module, "PAIRS_AT_ONCE", 7)  # many batches
+    rng = random.Random(3)  # noqa: S311 - a test's data
+    words = ["red", "shoes", "shoos", "boots", "weather"]
+    pages = [
+        (
+            rng.randrange(40),
+            rng.randrange(10_000),
+            rng.choice([1, 1, 1, 2]),
+            " ".join(rng.sample(words, rng.randint(1, 3))),
+        )
+        for _ in range(600)
+    ]
+    expected = {}
+    first = sorted((s, t, key, text) for key, (s, t, page, text) in enumerate(pages, 1) if page == 1)
+    for at, (session, time, key, text) in enumerate(first):
+        later = next((one for one in first[at:] if one[0] == session and one[1] > time), None)
+        said = (later[2], later[1] - time, kind_of(text, later[3])) if later else (None,) * 3
+        expected[key] = said
+    assert len({kind for _, _, kind in expected.values()}) == 7  # all kinds, and none
+    assert found("duckdb", pages) == found("polars", pages) == expected

@@ -1,0 +1,200 @@
+"""Kinds of reformulation: the distances against their definitions, the rules against cases and each other."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judged.online.facts.rewriting import (
+    KINDS,
+    LONGEST,
+    REFORMULATIONS,
+    kind_of,
+    kinds_of,
+    levenshtein,
+    trigram_cosine,
+    words_of,
+)
+from judged.slicing.wording import normalised
+
+SHORT = st.text("abc", max_size=9)  # few letters: much is equal
+TEXTS = st.one_of(SHORT, st.text("ab 1é猫犬ก", max_size=12), st.text(max_size=12))
+
+
+def distance(before: str, after: str) -> int:
+    """The definition, row by row (Wagner and Fischer 1974)."""
+    row = list(range(len(after) + 1))
+    for at, one in enumerate(before, 1):
+        corner, row[0] = row[0], at
+        for to, two in enumerate(after, 1):
+            corner, row[to] = row[to], min(row[to] + 1, row[to - 1] + 1, corner + (one != two))
+    return row[-1]
+
+
+def cosine(before: str, after: str) -> float:
+    """The definition, over all trigrams that occur."""
+    one, two = (Counter(text[at : at + 3] for at in range(len(text) - 2)) for text in (before, after))
+    if not one or not two:
+        return 0.0
+    product = sum(one[gram] * two[gram] for gram in one | two)
+    return product / (math.sqrt(sum(n * n for n in one.values())) * math.sqrt(sum(n * n for n in two.values())))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "edits"),
+    [
+        ("kitten", "sitting", 3), ("saturday", "sunday", 3), ("flaw", "lawn", 2), ("", "abc", 3), ("abc", "", 3),
+        ("", "", 0), ("intention", "execution", 5), ("ab", "ba", 2), ("gumbo", "gambol", 2), ("cat", "dog", 3),
+        ("Straße", "Strasse", 2), ("猫", "犬", 1), ("a" * 300, "a" * 290, 10),
+    ],
+)  # fmt: skip
+def test_levenshtein_of_known_pairs(before, after, edits):
+    assert levenshtein(before, after) == levenshtein(after, before) == edits
+
+
+@given(SHORT, SHORT, st.integers(0, 5))
+def test_levenshtein_is_its_definition_and_gives_up_beyond_the_limit(before, after, limit):
+    edits = distance(before, after)
+    assert levenshtein(before, after) == edits
+    assert levenshtein(before, after, limit) == min(edits, limit + 1)
+
+
+@given(TEXTS, TEXTS, TEXTS)
+def test_levenshtein_is_a_metric(one, two, three):
+    assert levenshtein(one, two) == levenshtein(two, one)
+    assert (levenshtein(one, two) == 0) == (one == two)
+    assert levenshtein(one, three) <= levenshtein(one, two) + levenshtein(two, three)
+
+
+@given(SHORT, SHORT)
+def test_the_cosine_is_its_definition(before, after):
+    assert trigram_cosine(before, after) == pytest.approx(cosine(before, after), abs=1e-12)
+    assert trigram_cosine(before, after) == trigram_cosine(after, before)
+    assert trigram_cosine(before, before) == pytest.approx(float(len(before) >= 3), abs=1e-12)
+
+
+def test_the_cosine_counts_repetitions():
+    # twice aaa, against once aaa and once aab
+    assert trigram_cosine("aaaa", "aaab") == pytest.approx(2 / math.sqrt(4 * 2))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        ("shoes", "shoes", "same"),
+        ("  Red   SHOES", "red shoes ", "same"),
+        ("STRASSE", "straße", "same"),
+        ("ｉｐｈｏｎｅ", "iphone", "same"),  # noqa: RUF001
+        ("", "", "same"),
+        ("recieve", "receive", "spelling"),
+        ("shoe", "shoes", "spelling"),
+        ("red shoos", "red shoes", "spelling"),
+        ("foot ball", "football", "spelling"),
+        ("t-shirt", "t shirt", "spelling"),
+        ("shoes!", "shoes", "spelling"),  # the words are the same, and the text is not
+        ("cafe paris", "café paris", "spelling"),
+        ("vitamin", "vitamin c", "specialise"),  # two edits, but a word
+        ("shoes", "red shoes", "specialise"),
+        ("red shoes", "shoes, red, size 42", "specialise"),
+        ("red shoes", "shoes", "generalise"),
+        ("hotels in paris", "paris hotels", "generalise"),
+        ("red shoes", "red boots", "substitute"),
+        ("red shoes", "shoes red", "substitute"),
+        ("my tv", "my pc", "substitute"),  # two edits, of a word of two letters
+        ("iphone 12", "iphone 13", "substitute"),  # one edit, of a digit
+        ("rtx3080", "rtx3090", "substitute"),
+        ("photographer", "photography", "spelling"),
+        ("swimming", "swimmer", "substitute"),  # three edits of eight letters; the cosine is 0.73
+        ("hydropower", "hydroelectric", "new-topic"),  # a synonym: the cosine is 0.32
+        ("schwarzeneger", "shwartzenegger", "substitute"),  # three edits of fourteen letters
+        ("abcdefghijkl", "abxdexghxjkl", "substitute"),  # three edits that leave one trigram of ten
+        ("aaax", "aaaaaaaay", "substitute"),  # one trigram in common, which is there six times: the cosine is 0.70
+        ("cat", "dog", "new-topic"),  # three edits, of three letters
+        ("tv", "pc", "new-topic"),
+        ("red shoes", "weather tomorrow", "new-topic"),
+        ("", "shoes", "new-topic"),
+        ("shoes", "", "new-topic"),
+        ("???", "what???", "new-topic"),
+        ("東京", "東京天気", "specialise"),  # two edits, but of whole words
+        ("東京天気", "天気", "generalise"),
+        ("東京天気", "京都天気", "substitute"),
+        ("東京", "京都", "new-topic"),  # a shared character is no shared word
+        ("猫", "猫の餌", "specialise"),
+        ("iphone", "iphone价格", "specialise"),
+        ("โรงแรม", "โรงแรมกรุงเทพ", "specialise"),
+        ("โรงแรมกรุงเทพ", "กรุงเทพ", "generalise"),
+        ("погода москва", "погода", "generalise"),
+        ("किताब", "किताबें", "spelling"),
+    ],
+)
+def test_kinds_of_known_pairs(before, after, kind):
+    assert kind_of(before, after) == kind
+
+
+def test_words_lose_punctuation_at_their_ends_alone():
+    assert words_of("what's “new” (c++), t-shirt?") == {"what's", "new", "c", "t-shirt"}
+    assert words_of("iphone価格12") == {"iphone", "価格", "12"}
+    assert words_of("-- !") == set()
+
+
+@given(TEXTS, TEXTS)
+def test_rules_hold_against_a_plain_reading_of_them(before, after):
+    assert kind_of(before, after) == plain_kind(normalised(before), normalised(after))
+
+
+def plain_kind(before: str, after: str) -> str:
+    """The rules of the module with every distance worked out in full."""
+    had, has = words_of(before), words_of(after)
+    undivided = [any(char in "猫犬ก" or "\u0e00" <= char <= "\u9fff" for char in text) for text in (before, after)]
+    if before == after:
+        return "same"
+    if not had or not has:
+        return "new-topic"
+    if had < has or (undivided[0] and before in after):
+        return "specialise"
+    if has < had or (undivided[1] and after in before):
+        return "generalise"
+    letters = [sum(len(word) for word in words - (had & has)) for words in (had, has)]
+    third = (max(letters) or max(len(before), len(after))) // 3
+    edits = distance(before, after)
+    digits = ["".join(char for char in text if char.isdecimal()) for text in (before, after)]
+    if edits <= min(2, third) and digits[0] == digits[1]:
+        return "spelling"
+    similar = had & has or edits <= min(3, third) or cosine(before, after) >= 0.5 - 1e-12
+    return "substitute" if similar else "new-topic"
+
+
+@given(TEXTS, TEXTS)
+def test_the_way_back_is_of_the_opposite_kind(before, after):
+    opposite = {"specialise": "generalise", "generalise": "specialise"}
+    kind = kind_of(before, after)
+    assert kind in KINDS
+    assert kind_of(after, before) == opposite.get(kind, kind)
+
+
+def test_long_texts_are_told_by_their_beginning():
+    base = "word " * (LONGEST // 5)
+    assert kind_of(base * 100, base * 100) == "same"
+    assert kind_of(base * 100 + "a", base * 100 + "b") == "substitute"  # all that is looked at is equal
+    assert kind_of("a" * 100_000, "b" * 100_000) == "new-topic"
+    assert kind_of("ab" * 50_000, "ba" * 50_000) == "spelling"  # two edits, at either end
+    assert kind_of("x", "猫" * 100_000) == "new-topic"
+
+
+def test_columns_are_told_pair_by_pair():
+    before, after = ["a b", None, "a", "a b c"], ["a", "a", None, "a b"]
+    assert kinds_of(pa.array(before), pa.chunked_array([after[:1], after[1:]])).to_pylist() == [
+        "generalise", None, None, "generalise",
+    ]  # fmt: skip
+    assert kinds_of(pa.array([], pa.string()), pa.array([], pa.string())).type == pa.string()
+    with pytest.raises(ValueError, match="longer"):
+        kinds_of(pa.array(["a"]), pa.array(["a", "b"]))
+
+
+def test_reformulations_are_all_but_the_same_text_and_new_topics():
+    assert set(KINDS) - set(REFORMULATIONS) == {"same", "new-topic"}

@@ -1,0 +1,70 @@
+"""What tests of making share: logs made and looked at in one line, and databases that are closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import raw_made
+from raw_made import NOW, raw_log
+
+from judged.online.making import make_log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pytest
+
+    from judged.online.log import InteractionLog
+
+
+def closed_databases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Close the databases of a test: folders that vanish by chance are warned of."""
+    opened: list[Any] = []
+
+    class Kept(raw_made.Engine):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**{"threads": 1, **options})
+            opened.append(self)
+
+    monkeypatch.setattr("judged.online.opening.Engine", Kept)
+    yield
+    for one in opened:
+        one.backend.disconnect()
+        cleanup = getattr(getattr(one, "_folder", None), "cleanup", None)
+        if cleanup is not None:
+            cleanup()
+
+
+_SHARED: list[Any] = []
+
+
+def shared_database() -> Iterator[None]:
+    """Make one database for the tests of a module: making one takes longer than making a log."""
+    _SHARED.append(raw_made.Engine(threads=1))
+    yield
+    engine = _SHARED.pop()
+    engine.backend.disconnect()
+    cleanup = getattr(getattr(engine, "_folder", None), "cleanup", None)
+    if cleanup is not None:
+        cleanup()
+
+
+def made(queries: Sequence[dict[str, Any]], events: Sequence[dict[str, Any]] = (), **options: Any) -> InteractionLog:
+    fields = {name: options.pop(name) for name in ("has_time", "rank_base", "attributes") if name in options}
+    base = options.pop("base", None)
+    return make_log(*raw_log(queries, events, engine=_SHARED[0], **fields), now_ms=NOW, rank_base=base, **options)
+
+
+def rows(table: Any, *columns: str) -> list[tuple[Any, ...]]:
+    names = columns or tuple(table.columns)
+    return sorted((tuple(row[name] for name in names) for row in table.to_pyarrow().to_pylist()), key=repr)
+
+
+def found(log: InteractionLog) -> dict[tuple[str, str], tuple[int, int, str]]:
+    return {(one.table, one.rule): (one.rows, one.of, one.done) for one in log.findings}
+
+
+def excluded(log: InteractionLog, table: str) -> dict[str, int]:
+    (account,) = [one for one in log.accounts if one.table == table]
+    assert account.read == account.kept + sum(count for _, count in account.excluded)
+    return dict(account.excluded)

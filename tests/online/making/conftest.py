@@ -1,0 +1,21 @@
+"""The tests of a module share a database, which is closed behind them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from made_log import shared_database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _database() -> Iterator[None]:
+    yield from shared_database()

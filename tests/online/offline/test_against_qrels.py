@@ -1,0 +1,259 @@
+"""Judgments against users: counted by hand, and simulated where the truth is known."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import judged
+from judged.errors import InputError, JudgedError
+from judged.online.offline import against_qrels
+from online.offline.pages_made import BACKENDS, log_of
+
+QRELS = {"t1": {"a": 2, "b": 1, "c": 0, "d": 0}, "t2": {"x": 1, "y": 0, "z": 0}}
+PAGES: list[dict[str, Any]] = [
+    {"topic": "t1", "shown": ["a", "b", "c", "d"], "clicks": [("a", 40)], "user": 0, "kind": "new"},
+    {"topic": "t1", "shown": ["c", "d", "a", "b"], "clicks": [], "user": 0, "kind": "old"},
+    {"topic": "t1", "shown": ["a", "c", "b", "d"], "clicks": [("c", 5)], "user": 1, "kind": "old"},
+    {"topic": "t2", "shown": ["x", "y", "z"], "clicks": [("x", 31)], "user": 1, "kind": "new"},
+    {"topic": "t2", "shown": ["y", "z", "x"], "clicks": [("y", 2)], "user": 2},
+    {"topic": "t2", "shown": [], "user": 2},
+    {"shown": ["a"], "user": 2},
+    {"topic": "t9", "shown": ["a"], "user": 2},
+    {"topic": "t1", "shown": ["a", "b"], "clicks": ["a"], "user": 3, "page": 2},
+    {"topic": "t1", "shown": ["q1", "q2", "q3", "a"], "clicks": ["a"], "user": 3},
+]
+
+
+@pytest.fixture
+def clicked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take whether a page was clicked from its events: the facts of pages are tested elsewhere, and cost a second."""
+
+    def outcomes(log: Any, asked: Any, seconds: float) -> Any:
+        assert {one.name for one in asked} == {"clicked"}
+        assert seconds == 30
+        opened = log.event.filter(log.event.action == "click").group_by("serp").agg(n=lambda event: event.count())
+        pages = log.serp.select("serp").left_join(opened, "serp")
+        return pages.select("serp", outcome_0=(pages.n.fill_null(0) > 0).ifelse(1.0, 0.0))
+
+    monkeypatch.setattr("judged.online.offline.making.page_outcomes", outcomes)
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def test_every_number_of_ten_pages(backend: str) -> None:
+    found = against_qrels(log_of(PAGES, backend=backend), QRELS, measures=["P@2", "RR"], by="kind", resamples=200)
+    assert (found.pages, found.joined, found.units) == (10, 5, 3)
+    assert dict(found.left_out) == {
+        "not the first page of a result list": 1,
+        "nothing shown": 1,
+        "no topic": 1,
+        "topic not judged": 1,
+        "under 80% of the first 10 results judged": 1,
+    }
+    assert found.pages == found.joined + sum(count for _, count in found.left_out)
+    assert found.judged == 1.0
+    clicked = found.of("P@2", "clicked")  # scores 1, 0, .5, .5, 0; the second page alone has no click
+    assert (clicked.pages, clicked.units, clicked.topics, clicked.mean) == (5, 3, 2, 0.8)
+    assert clicked.probability.value == 3.5 / 4
+    assert clicked.within.value == 1.0  # of t1 alone: 1 and .5 against 0
+    assert clicked.slope.value == pytest.approx(0.4 / 0.7)
+    satisfied = found.of("P@2", "satisfied")  # the first and fourth page
+    assert (satisfied.mean, satisfied.probability.value, satisfied.within.value) == (
+        0.4, pytest.approx(5.5 / 6), 1.0)  # fmt: skip
+    first = found.of("P@2", "first click RR")  # 1, 0, .5, 1, 1: of 7 pairs that differ 4 are right, 2 tied
+    assert first.probability.value == pytest.approx(5 / 7)
+    assert first.tau.value == pytest.approx((4 - 1) / math.sqrt(7 * 8))
+    assert found.of("RR", "clicked").probability.value == 3.5 / 4  # 1, 1/3, 1, 1, 1/3
+    assert found.slices == (("(not known)", 1), ("new", 2), ("old", 2))
+    old = found.of("P@2", "clicked", "old")
+    assert (old.pages, old.units, old.probability.value) == (2, 2, 1.0)
+    assert math.isnan(found.of("P@2", "clicked", "new").probability.value)  # clicks on both
+    assert found.topics == ()  # two topics tell no order
+    bins = found.bins("P@2", "clicked")
+    assert [(one.low, one.high, one.pages, one.units, one.rate.value) for one in bins] == [
+        (0.0, 0.0, 2, 2, 0.5), (0.5, 0.5, 2, 1, 1.0), (1.0, 1.0, 1, 1, 1.0)]  # fmt: skip
+
+
+def test_backends_give_the_same_document() -> None:
+    made = [against_qrels(log_of(PAGES, backend=one), QRELS, measures="P@2", outcomes=["clicked", "opened"],
+                          resamples=100).to_dict() for one in BACKENDS]  # fmt: skip
+    assert made[0] == made[1]
+    assert json.loads(json.dumps(made[0]))["relations"][0]["pages"] == 5
+
+
+@pytest.mark.usefixtures("clicked_alone")
+def test_scores_are_those_of_evaluate_for_every_list() -> None:
+    rng = np.random.default_rng(2)
+    docs = [f"d{at}" for at in range(30)]
+    qrels = {f"t{at}": {doc: int(rng.integers(-1, 4)) for doc in docs} for at in range(4)}
+    pages = [{"topic": f"t{at % 4}", "shown": rng.permutation(docs)[: 3 + at % 9].tolist(), "clicks": [], "user": at}
+             for at in range(25)]  # fmt: skip
+    pages += [dict(page, user=50 + at) for at, page in enumerate(pages[:5])]  # the same lists once more
+    for page in pages[::2]:
+        page["clicks"] = page["shown"][:1]
+    names = ["nDCG@10", "AP", "ERR(max=3)@5", "P@5", "Bpref", "R@10"]
+    found = against_qrels(log_of(pages), qrels, measures=names, outcomes="clicked", resamples=100)
+    clicked = np.array([bool(page["clicks"]) * 1.0 for page in pages])
+    for name in names:
+        alone = [judged.evaluate({topic: qrels[topic]}, {topic: page["shown"]}, name).value(name)
+                 for page in pages for topic in [page["topic"]]]  # fmt: skip
+        assert found.of(name, "clicked").tau.value == pytest.approx(judged.kendall_tau(alone, clicked).value)
+
+
+@pytest.mark.usefixtures("clicked_alone")
+def test_lists_are_scored_in_parts_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = log_of(PAGES)
+    whole = against_qrels(log, QRELS, measures=["nDCG@10", "AP"], outcomes="clicked", resamples=100).to_dict()
+    monkeypatch.setattr("judged.online.offline.scoring._JUDGED", 5)
+    assert against_qrels(log, QRELS, measures=["nDCG@10", "AP"], outcomes="clicked", resamples=100).to_dict() == whole
+
+
+@pytest.mark.usefixtures("clicked_alone")
+def test_a_result_shown_twice_counts_where_it_is_first() -> None:
+    pages = [{"topic": "t1", "shown": shown, "clicks": clicks, "user": user} for user, shown, clicks in
+             ((0, ["a", "a", "c"], ["a"]), (1, ["c", "d", "a"], []))]  # fmt: skip
+    found = against_qrels(log_of(pages), QRELS, measures="P@2", outcomes="clicked", resamples=100)
+    assert [one.score for one in found.bins("P@2", "clicked")] == [0.0, 0.5]  # a, c of the first page
+
+
+@pytest.mark.usefixtures("clicked_alone")
+def test_topics_are_found_by_text_by_column_and_by_page() -> None:
+    texts = {"t1": "Income  tax", "t2": "peace", "t3": "PEACE "}
+    pages = [{"query": query, "shown": ["a", "c"], "clicks": clicks, "number": number, "user": user}
+             for user, (query, clicks, number) in enumerate((("income tax", ["a"], "t1"), (" INCOME\ttax", [], "t1"),
+                                                             ("peace", [], "t2"), (None, [], None)))]  # fmt: skip
+    log = log_of(pages)
+    by_text = against_qrels(
+        log, {"t1": QRELS["t1"], "t2": {"a": 1, "c": 0}}, topics=texts, outcomes="clicked", resamples=100
+    )
+    assert (by_text.joined, dict(by_text.left_out)) == (2, {"no topic": 2})  # peace is the text of two topics
+    assert "by the text of the query" in by_text.how
+    by_column = against_qrels(
+        log, {"t1": QRELS["t1"], "t2": {"a": 1, "c": 0}}, topics="number", outcomes="clicked", resamples=100
+    )
+    assert by_column.joined == 3
+    by_page = against_qrels(log, {"p0": QRELS["t1"], "p1": QRELS["t1"]}, outcomes="clicked", resamples=100)
+    assert (by_page.joined, by_page.how) == (2, "by the name of the page (query_id)")
+
+
+@pytest.mark.usefixtures("clicked_alone")
+def test_later_pages_count_by_wish_each_as_a_ranking_of_its_own() -> None:
+    found = against_qrels(log_of(PAGES), QRELS, measures="P@2", pages="all", outcomes="clicked", resamples=100)
+    assert found.joined == 6
+    assert found.bins("P@2", "clicked")[-1].pages == 2  # the second page shows a and b first
+
+
+def test_less_of_a_bad_outcome_is_better() -> None:
+    found = against_qrels(log_of(PAGES), QRELS, measures="P@2", outcomes=["clicked", "abandoned"], resamples=100)
+    one, other = (found.of("P@2", name) for name in ("clicked", "abandoned"))
+    assert one.probability == other.probability
+    assert one.tau == other.tau
+    assert one.slope.value == pytest.approx(-other.slope.value)
+    assert found.worse == ("abandoned",)
+
+
+def test_a_log_without_a_clock_says_nothing_of_satisfaction() -> None:
+    log = log_of(PAGES[:5], has_time=False)
+    assert against_qrels(log, QRELS, resamples=100).outcomes == ("clicked", "first click RR")
+    with pytest.raises(InputError, match="no clock"):
+        against_qrels(log, QRELS, outcomes="satisfied")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"topics": "nonsense"}, "no column of the log"),
+        ({"by": "nonsense"}, "no column 'nonsense'"),
+        ({"outcomes": "joy"}, "no outcome 'joy'"),
+        ({"outcomes": []}, "no outcome is given"),
+        ({"measures": "Judged@10"}, "neither better high nor low"),
+        ({"unit": "page"}, "no unit 'page'"),
+        ({"pages": "second"}, "no pages 'second'"),
+        ({"least_judged": 2}, "least_judged"),
+        ({"bins": 0}, "0 bins"),
+        ({"resamples": 3}, "too few"),
+        ({"dwell": -1}, "dwell"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(JudgedError, match=said):
+        against_qrels(log_of(PAGES), QRELS, **options)
+
+
+def test_nothing_in_common_is_said() -> None:
+    with pytest.raises(InputError, match=r"no page of made has a judged topic \(1 not the first"):
+        against_qrels(log_of(PAGES), {"other": {"a": 1}})
+    with pytest.raises(InputError, match="says which topic"):
+        against_qrels(log_of([{"shown": ["a"]}]), QRELS)
+    with pytest.raises(InputError, match="judged"):
+        against_qrels(log_of([{"topic": "t1", "shown": ["q"]}]), QRELS)
+
+
+def simulated(rng: np.random.Generator, way: str, pages: int = 240) -> tuple[Any, Any]:
+    """Lists in any order, and clicks by score, at random, or by topic alone; truth is known."""
+    qrels = {f"t{at}": {f"d{n}": int(n < 5) for n in range(10)} for at in range(12)}
+    made = []
+    for at in range(pages):
+        order = rng.permutation(10)
+        good = (order[:5] < 5).mean()
+        topic = at % 12
+        chance = {"score": float(good > 0.5), "random": 0.5, "topic": topic / 11}[way]
+        clicks = [f"d{order[0]}"] if rng.random() < chance else []
+        made.append({"topic": f"t{topic}", "shown": [f"d{n}" for n in order], "clicks": clicks, "user": at // 4})
+    return log_of(made), qrels
+
+
+@pytest.mark.usefixtures("clicked_alone")
+def test_clicks_that_follow_the_score_are_predicted_and_others_are_not() -> None:
+    rng = np.random.default_rng(4)
+    log, qrels = simulated(rng, "score")
+    perfect = against_qrels(log, qrels, measures="P@5", outcomes="clicked", resamples=200).of("P@5", "clicked")
+    assert (perfect.probability.value, perfect.within.value) == (1.0, 1.0)
+    for way in ("random", "topic"):
+        log, qrels = simulated(rng, way)
+        found = against_qrels(log, qrels, measures="P@5", outcomes="clicked", resamples=200)
+        one = found.of("P@5", "clicked")
+        assert one.probability.value == pytest.approx(0.5, abs=0.1)
+        assert not one.within.excludes(0.5)
+        assert found.topics[0].topics == 12
+
+
+@pytest.mark.usefixtures("clicked_alone")
+def test_topics_are_compared_by_their_means() -> None:
+    pages = []
+    for topic in range(6):  # topic k: k of 5 pages have the good result first, and are clicked
+        for at in range(5):
+            good = at < topic
+            pages.append({"topic": f"t{topic}", "shown": ["g", "b"] if good else ["b", "g"],
+                          "clicks": ["g"] if good else [], "user": at})  # fmt: skip
+    qrels = {f"t{at}": {"g": 1, "b": 0} for at in range(6)}
+    found = against_qrels(log_of(pages), qrels, measures="P@1", outcomes="clicked", resamples=100)
+    assert (found.topics[0].topics, found.topics[0].pages, found.topics[0].rho.value) == (6, 30, 1.0)
+    assert (
+        against_qrels(log_of(pages), qrels, measures="P@1", outcomes="clicked", resamples=100, least_pages=6).topics
+        == ()
+    )
+
+
+def test_forms() -> None:
+    found = against_qrels(log_of(PAGES), QRELS, measures=["P@2", "RR"], by="kind", resamples=100)
+    assert "0.875" in found.text()
+    assert found.markdown().count("| P@2 | clicked | all | 5 | 3 |") == 1
+    assert found.csv().splitlines()[0].startswith("measure,outcome,by,slice,pages,units,topics,mean,probability,")
+    assert len(found.csv().splitlines()) == 1 + 2 * 3 * 4
+    assert repr(found) == found.text()
+    assert "5 of 10 pages of made" in found.sentences[0]
+    chart = found.chart("P@2", "clicked").to_dict()
+    assert len(chart["layer"]) == 3
+    with pytest.raises(KeyError):
+        found.chart("AP")
+    with pytest.raises(KeyError):
+        found.of("AP", "clicked")

@@ -1,0 +1,71 @@
+"""`judged online offline` on a small session file."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from judged.cli.online_offline import command
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+SESSION = """<session num="{num}" starttime="10:00:00.0"><topic num="7"><desc>d</desc></topic>
+<interaction num="1" starttime="10:00:01.0"><query>tax</query><results>{results}</results>{clicked}</interaction>
+</session>"""
+CLICK = '<click num="1" starttime="10:00:05.0" endtime="10:00:50.0"><rank>{}</rank></click>'
+
+
+def files(folder: Path) -> tuple[str, str]:
+    """Write a log of three sessions and its judgments."""
+    sessions = []
+    for num, (docs, rank) in enumerate(((("good", "bad"), 1), (("bad", "good"), 2), (("bad", "other"), 0)), 1):
+        results = "".join(f'<result rank="{at}"><url>u{doc}</url><clueweb09id>{doc}</clueweb09id></result>'
+                          for at, doc in enumerate(docs, 1))  # fmt: skip
+        clicked = f"<clicked>{CLICK.format(rank)}</clicked>" if rank else ""
+        sessions.append(SESSION.format(num=num, results=results, clicked=clicked))
+    log, qrels = folder / "log.xml", folder / "my.qrels"
+    log.write_text(f"<sessiontrack2012>{''.join(sessions)}</sessiontrack2012>")
+    qrels.write_text("7 0 good 1\n7 0 bad 0\n7 0 other 0\n")
+    return str(log), str(qrels)
+
+
+def run(*options: str) -> str:
+    found = CliRunner().invoke(command, list(options), catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    return found.output
+
+
+def test_scores_against_outcomes(tmp_path: Path) -> None:
+    log, qrels = files(tmp_path)
+    told = json.loads(run(log, qrels, "-m", "RR", "--outcome", "satisfied", "--resamples", "100", "--format", "json"))
+    assert (told["joined"], told["how"]) == (3, "by the column topic")
+    assert told["relations"][0]["probability"]["value"] == 1.0  # 1 and 1/2 with a long click, 0 without
+    out = tmp_path / "told.md"
+    run(log, qrels, "--resamples", "100", "-o", str(out))
+    assert "| nDCG@10 | satisfied | 3 | 3 |" in out.read_text(encoding="utf-8")
+
+
+def test_preferences(tmp_path: Path) -> None:
+    log, qrels = files(tmp_path)
+    said = run(log, qrels, "--preferences", "--rule", "above", "--rule", "next", "--resamples", "100",
+               "--format", "csv")  # fmt: skip
+    rows = [line.split(",")[:9] for line in said.splitlines()[1:]]
+    assert rows == [["above", "", "", "1", "1", "0", "1", "1", "1"], ["next", "", "", "1", "1", "0", "1", "1", "1"]]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--rule", "above"], ["--preferences", "-m", "RR"], ["--preferences", "--format", "svg"], ["--format", "png"]],
+)
+def test_what_does_not_go_together_is_refused(tmp_path: Path, options: list[str]) -> None:
+    log, qrels = files(tmp_path)
+    with pytest.raises(InputError):
+        CliRunner().invoke(command, [log, qrels, *options], catch_exceptions=False)
+    with pytest.raises(InputError, match="input"):
+        CliRunner().invoke(command, [log, qrels, "-o", qrels, "--format", "csv"], catch_exceptions=False)

@@ -1,0 +1,71 @@
+"""Raw logs by hand: rows as dictionaries, put into an engine as a reader would."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from judged.online.engine import Engine
+from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.online.tables import Column
+
+ARROW = {
+    "int64": pa.int64(), "int32": pa.int32(), "float64": pa.float64(), "string": pa.string(), "boolean": pa.bool_(),
+    "array<string>": pa.list_(pa.string()), "array<float64>": pa.list_(pa.float64()),
+}  # fmt: skip
+
+NOW = 1_700_000_000_000
+"""The time of all logs made here, and "now" for rules about the future."""
+
+
+def raw_table(rows: Sequence[dict[str, Any]], columns: Sequence[Column], attributes: Sequence[str] = ()) -> pa.Table:
+    """Make a raw table; rows are numbered from 1 in file 0 where they do not say otherwise."""
+    full = [{"file": 0, "row": at, **row} for at, row in enumerate(rows, 1)]
+    schema = pa.schema([(one.name, ARROW[one.type]) for one in columns] + [(name, pa.string()) for name in attributes])
+    unknown = {name for row in full for name in row} - set(schema.names)
+    assert not unknown, unknown
+    return pa.Table.from_pylist(full, schema=schema)
+
+
+def raw_log(
+    queries: Sequence[dict[str, Any]],
+    events: Sequence[dict[str, Any]] = (),
+    *,
+    engine: Engine | None = None,
+    attributes: Sequence[str] = (),
+    **fields: Any,
+) -> tuple[RawLog, Engine]:
+    """Make a raw log and the engine that it is in."""
+    engine = engine or Engine()
+    made = [
+        engine.backend.create_table(f"raw_{kind}_{uuid.uuid4().hex}", raw_table(rows, columns, own))
+        for kind, rows, columns, own in (("query", queries, RAW_QUERY, attributes), ("event", events, RAW_EVENT, ()))
+    ]
+    return RawLog(*made, **{"layout": "ubi", "files": ("log.ndjson",), **fields}), engine
+
+
+def query(
+    query_id: str | None, at: float = 0, hits: Sequence[str] | None = ("a", "b", "c"), **more: Any
+) -> dict[str, Any]:
+    """Make a query, `at` seconds after NOW, of user u in session s."""
+    hit_ids = None if hits is None else list(hits)
+    return {
+        "query_id": query_id, "user_id": "u", "session_id": "s", "query": "cats", "time_ms": NOW + round(at * 1000),
+        "hit_ids": hit_ids, **more,
+    }  # fmt: skip
+
+
+def event(
+    query_id: str | None, action: str, at: float = 1, object_id: str | None = None, **more: Any
+) -> dict[str, Any]:
+    """Make an event, `at` seconds after NOW, of user u in session s."""
+    return {
+        "query_id": query_id, "user_id": "u", "session_id": "s", "action": action, "object_id": object_id,
+        "time_ms": NOW + round(at * 1000), **more,
+    }  # fmt: skip

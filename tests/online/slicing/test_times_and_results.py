@@ -1,0 +1,158 @@
+"""Slices by time, and by what was shown and clicked."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import ibis
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judged.errors import InputError
+from judged.online.slicing import bucket_starts
+from judged.online.slicing.times import _CLOCKS
+from online.slicing.sliced_logs import logs, refused, sliced
+
+HOUR, DAY = 3_600_000, 86_400_000
+
+
+def ms(text):
+    return round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+
+
+WHEN = [
+    "2024-02-29T23:59:59.999",
+    "2024-03-01T00:00:00",
+    "2024-03-03T12:30:00",
+    "2024-03-04T00:00:00",
+    "1969-12-31T23:00",
+]
+
+
+@pytest.mark.parametrize(
+    ("by", "slices"),
+    [
+        ("hour", ["2024-02-29T23", "2024-03-01T00", "2024-03-03T12", "2024-03-04T00", "1969-12-31T23"]),
+        ("day", ["2024-02-29", "2024-03-01", "2024-03-03", "2024-03-04", "1969-12-31"]),
+        ("week", ["2024-02-26", "2024-02-26", "2024-02-26", "2024-03-04", "1969-12-29"]),
+        ("weekday", ["Thursday", "Friday", "Sunday", "Monday", "Wednesday"]),
+        ("hour of day", ["23", "00", "12", "00", "23"]),
+    ],
+)
+def test_times_by_hand(by, slices):
+    found, values, note = sliced(logs([{"time_ms": ms(one)} for one in WHEN]), by)
+    assert found == slices
+    assert note == "UTC"
+    if by == "weekday":
+        assert values == ("Monday", "Wednesday", "Thursday", "Friday", "Sunday")
+    else:
+        assert values == tuple(sorted(set(slices)))
+
+
+def test_points_of_a_series_are_never_merged_and_say_when_they_begin():
+    first = ms("2024-12-30T22:00")
+    both = logs([{"time_ms": first + at * HOUR + 5} for at in range(50)])
+    for by, size in (("hour", HOUR), ("day", DAY), ("week", 7 * DAY)):
+        slices, values, _ = sliced(both, by)
+        starts = dict(zip(values, bucket_starts(values), strict=True))
+        assert list(starts.values()) == sorted(starts.values())
+        assert all(0 <= first + at * HOUR + 5 - starts[one] < size for at, one in enumerate(slices))
+    assert len(sliced(both, "hour")[1]) == 50
+
+
+@given(st.integers(-(10**12), 10**13))
+def test_buckets_hold_their_times(time):
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time)
+    for by, size in (("hour", HOUR), ("day", DAY), ("week", 7 * DAY)):
+        clock = _CLOCKS[by]
+        bucket = pa.array([(time + clock.moved) // clock.size]).to_numpy()
+        (start,) = bucket_starts(clock.named(bucket))
+        assert 0 <= time - start < size
+    assert datetime.fromtimestamp(start // 1000, UTC).weekday() == 0
+    day = pa.array([time // DAY]).to_numpy()
+    assert _CLOCKS["weekday"].named(day) == [f"{moment:%A}"]
+
+
+@pytest.mark.parametrize("name", ["Monday", "today", "unknown", "2024", "2024-13-01", "09", "2024-05-31T99", ""])
+def test_what_is_no_point_in_time(name):
+    with pytest.raises(InputError, match="no hour, day or week"):
+        bucket_starts([name])
+
+
+def test_a_log_without_a_clock_is_not_sliced_by_time():
+    both = logs([{}], has_time=False)
+    assert "no clock to slice by week" in refused(both, "week")
+    assert "no clock" in refused(both, "freshness", objects={"object_id": ["a"], "time_ms": [1]})
+
+
+def test_pages_filters_and_results():
+    counts = [(0, 0), (9, 9), (10, 10), (99, 10), (100, 10), (1000, 10), (None, 0), (None, 7), (None, None)]
+    pages = [
+        {"n_total": total, "n_returned": sent, "page": at + 1, "filtered": at == 2}
+        for at, (total, sent) in enumerate(counts)
+    ]
+    both = logs(pages)
+    assert sliced(both, "results")[:2] == (
+        ["zero", "1-9", "10-99", "10-99", "100-999", "1000+", "zero", "1-9", "unknown"],
+        ("zero", "1-9", "10-99", "100-999", "1000+", "unknown"),
+    )
+    assert sliced(both, "Page")[:2] == (["1", "2", "3"] + ["4+"] * 6, ("1", "2", "3", "4+"))
+    assert sliced(both, "filtered")[0] == ["not filtered"] * 2 + ["filtered"] + ["not filtered"] * 6
+
+
+CLICKS = [
+    {"serp": 0, "time_ms": 9, "rank": 1, "object_id": "new"},
+    {"serp": 0, "time_ms": 5, "rank": 4, "object_id": "old"},  # the first, though of a worse rank
+    {"serp": 1, "time_ms": 5, "rank": 3, "object_id": "new"},
+    {"serp": 1, "time_ms": 5, "rank": 2, "object_id": "old"},  # two at once: the best rank
+    {"serp": 2, "time_ms": 5, "rank": None, "object_id": "gone"},
+    {"serp": 2, "time_ms": 6, "rank": 1, "object_id": "new"},
+    {"serp": 3, "time_ms": 5, "rank": 1, "action": "hover", "object_id": "new"},
+    {"serp": None, "time_ms": 5, "rank": 1, "object_id": "new"},
+    {"serp": 4, "time_ms": 5, "rank": 11, "object_id": "old"},
+    {"serp": 5, "time_ms": 5, "rank": 1, "object_id": "new"},
+]
+
+
+def test_first_click():
+    slices, values, note = sliced(logs([{}] * 6, events=CLICKS), "first_click")
+    assert slices == ["4-10", "2-3", "unknown", "none", "11+", "1"]
+    assert values == ("1", "2-3", "4-10", "11+", "none", "unknown")
+    assert "what users did" in note
+    assert "has no clicks" in refused(logs([{}], has=()), "first click")
+
+
+def test_freshness():
+    now = ms("2024-03-10T01:00")
+    objects = {
+        "object_id": ["old", "old", "new", "next"],
+        "time_ms": [now - 40 * DAY, now - 400 * DAY, now - 2 * HOUR, now + DAY],
+    }
+    which = [["old", "new"], ["old"], ["gone"], [], ["old", "gone"], ["new", "next"]]
+    shown = [
+        {"serp": serp, "rank": rank, "object_id": one}
+        for serp, ones in enumerate(which)
+        for rank, one in enumerate(ones, 1)
+    ]
+    both = logs([{"time_ms": now}] * 6, events=CLICKS, shown=shown)
+    for given_as in (pa.table(objects), objects, ibis.memtable(pa.table(objects))):
+        slices, values, _ = sliced(both, "freshness", objects=given_as)
+        # made two hours before one o'clock is made the day before
+        assert slices == ["0-1", "31-365", "unknown", "unknown", "31-365", "after today"]
+        assert values == ("after today", "0-1", "31-365", "unknown")
+    clicked = sliced(both, "freshness:clicked", objects=objects)
+    assert clicked[0] == ["31-365", "0-1", "unknown", "none", "31-365", "0-1"]
+    assert clicked[1] == ("0-1", "31-365", "none", "unknown")
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [None, 7, {"object_id": ["a"]}, {"object_id": ["a"], "time_ms": ["2024"]}, {"object_id": ["a"], "time_ms": []}],
+)
+def test_freshness_without_times_of_objects(objects):
+    assert "give objects=" in refused(logs([{}]), "freshness", objects=objects)
+    assert "no shown results" in refused(
+        logs([{}], has=["clicks"]), "freshness", objects={"object_id": [], "time_ms": []}
+    )

@@ -1,0 +1,152 @@
+"""Every metric on a dozen sessions, counted by hand from `dozen_sessions.SESSIONS`.
+
+Pages, in order: 0 red shoes, 1 red running shoes, 2 blue hat, 3 grene tea (empty), 4 green tea, 5 laptop, 6 its second
+page, 7 laptop bag, 8 weather, 9 news, 10 tv, 11 tv again, 12 radio, 13 cheap flights (filtered, empty), 14 flights,
+15 flights to rome (rescued), 16 white oak book shelf, 17 oak shelf, 18 sofa, 19 lamp, 20 lamps, 21 gift.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from dozen_sessions import pages_and_events
+from judged.online import InteractionLog, OnlineScores, online_metrics
+from typed_logs import typed_log
+
+COUNTED = {
+    "ImpressionCTR": (15, 174),  # 2 + 1 + 2 + 1 + 1 + 1 + 1 + 3 + 1 + 1 + 1 opened
+    "ImpressionCTR@1": (7, 19),  # first results of pages 0, 4, 9, 11, 17, 18, 19; page 6 begins at rank 11
+    "ImpressionCTR@3": (11, 56),  # and rank 3 of 0, rank 2 of 1, 14, 16; 18 pages have three results, page 19 two
+    "ImpressionCTR@10": (14, 164),
+    "PageCTR": (11, 20),  # pages 3 and 13 are empty
+    "PageCTR@1": (7, 19),
+    "PageCTR@3": (10, 19),
+    "ClicksPerPage": (15, 20),
+    "FirstClickRR": (1 + 1 / 2 + 1 + 1 / 12 + 1 + 1 + 1 / 2 + 1 / 5 + 1 + 1 + 1, 20),
+    "MaxRR": (1 + 1 / 2 + 1 + 1 / 12 + 1 + 1 + 1 / 2 + 1 / 2 + 1 + 1 + 1, 20),
+    "MeanRR": ((1 + 1 / 3) / 2 + 1 / 2 + 5 / 8 + 1 / 12 + 1 + 1 + 1 / 2 + (1 / 5 + 1 / 2 + 1 / 9) / 3 + 3, 20),
+    "LowestClick": (3 + 2 + 4 + 12 + 1 + 1 + 2 + 9 + 1 + 1 + 1, 11),
+    "SkipRate": (1 + 1 + 2 + 1 + 1 + 6, 2 + 1 + 3 + 1 + 1 + 8),  # page 6: rank 11 above rank 12
+    "TimeToFirstClick": (5 + 5 + 2 + 10 + 5 + 10 + 3 + 10 + 5 + 2, 10),  # page 14's click is before the page
+    "SessionCTR": (9, 12),
+    "HoverRate": (2, 20),
+    "SatisfiedClicks": (7, 16),  # 45, 45, 69 seconds, and four visits that nobody saw end
+    "SatisfiedClicks(t=20)": (10, 16),  # and 20, 20, 27
+    "DissatisfiedClicks": (5, 16),  # 5, 5, 1, 1, 8: 15 is not below 15
+    "SatisfiedPageCTR": (6, 20),  # pages 0, 1, 4, 9, 16, 18
+    "ObservedVisits": (12, 16),
+    "Abandonment": (9, 22),  # 2, 3, 5, 7, 8, 13, 15, 20, 21; page 10 led to a cart, page 12 to a purchase
+    "BadAbandonment": (7, 22),
+    "GoodAbandonment": (1, 22),  # something was copied from page 2
+    "UnknownAbandonment": (1, 22),  # page 8: later something else, which succeeded
+    "Reformulation": (6, 20),  # 0, 3, 5, 14, 16, 19; page 6 is no first page, page 10 is asked again
+    "SpecialiseReformulation": (3, 20),
+    "GeneraliseReformulation": (1, 20),
+    "ZeroResults": (1, 20),
+    "ZeroResultQueries": (1, 19),
+    "FilteredZeroResults": (1, 1),
+    "RescuedZeroResults": (1, 3),
+    "AddToCart": (1, 22),
+    "CartsPerClick": (1, 16),
+    "Conversion": (2, 22),  # G's purchase comes too late
+    "RevenuePerSearch": (80, 22),
+    "SessionSuccess": (6, 12),
+    "QueriesPerSuccess": (1 + 2 + 2 + 1 + 1 + 1, 6),
+    "TimeToSuccess": (25 + 15 + 405 + 9 + 31 + 5, 6),
+    "QueriesPerSession": (20, 12),
+    "SessionsPerUser": (12, 8),
+    "Latency": (sum(100 + at for at in range(22)) / 1000, 22),
+}
+QUANTILES = {"TimeToFirstClick(q=0.5)": 5.0, "Latency(q=0.5)": 0.110, "Latency(q=0.95)": 0.120}
+DESKTOP = {  # sessions 0, 1, 4, 5, 8, 9, 10: pages 0 to 2, 8 to 12, 16 to 20
+    "ImpressionCTR": (11, 10 + 5 + 10 + 3 + 40 + 10 + 10 + 10 + 2 + 10),
+    "PageCTR": (8, 13),
+    "SessionSuccess": (5, 7),
+    "SessionsPerUser": (7, 6),
+    "QueriesPerSession": (12, 7),
+    "AddToCart": (1, 13),
+    "SatisfiedClicks": (5, 11),
+}
+
+
+@pytest.fixture(scope="module", params=["duckdb", "polars"])
+def scores(request: pytest.FixtureRequest) -> OnlineScores:
+    log = typed_log(*pages_and_events(), backend=request.param)
+    return online_metrics(log, [*COUNTED, *QUANTILES, "DwellOver"], by="device")
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_as_counted_by_hand(scores: OnlineScores, name: str) -> None:
+    numerator, denominator = COUNTED[name]
+    found = scores.of(name)
+    assert found.numerator == pytest.approx(numerator, rel=1e-12)
+    assert found.denominator == denominator
+    assert found.value == pytest.approx(numerator / denominator, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", DESKTOP)
+def test_a_slice_as_counted_by_hand(scores: OnlineScores, name: str) -> None:
+    found = scores.of(name, "desktop")
+    assert (found.numerator, found.denominator) == DESKTOP[name]
+
+
+@pytest.mark.parametrize("name", QUANTILES)
+def test_quantiles(scores: OnlineScores, name: str) -> None:
+    assert scores.value(name) == pytest.approx(QUANTILES[name], rel=1e-12)
+
+
+def test_kaplan_meier(scores: OnlineScores) -> None:
+    """Two visits are censored at once and leave 14 at risk; 9 of them end before 30 seconds, none is censored there."""
+    assert scores.value("DwellOver") == pytest.approx(5 / 14, rel=1e-12)
+
+
+def test_ranks_stand_beside(scores: OnlineScores) -> None:
+    found = {one.rank: (one.numerator, one.denominator) for one in scores.ranks if one.slice is None}
+    assert found == {1: (7, 19), 2: (3, 19), 3: (1, 18), 4: (1, 17), 5: (1, 16)} | {
+        rank: (int(rank == 9), 15) for rank in range(6, 11)
+    }
+
+
+def test_two_engines_give_equal_tables() -> None:
+    tables = []
+    for backend in ("duckdb", "polars"):
+        log = typed_log(*pages_and_events(), backend=backend)
+        tables.append(online_metrics(log, by="device").to_dicts())
+    assert len(tables[0]) == len(tables[1]) > 150
+    for one, other in zip(*tables, strict=True):
+        assert one == {
+            key: pytest.approx(value, rel=1e-12, abs=1e-12, nan_ok=True) if isinstance(value, float) else value
+            for key, value in other.items()
+        }
+
+
+def test_what_the_log_cannot_tell_is_refused_with_a_reason() -> None:
+    log = typed_log(*pages_and_events(), has=frozenset({"clicks", "shown"}), has_time=False)
+    scores = online_metrics(log, ["PageCTR", "SatisfiedClicks", "TimeToFirstClick", "Latency"])
+    assert [str(one) for one in scores.metrics] == ["PageCTR"]
+    assert {str(metric): why for metric, why in scores.refused} == {
+        "SatisfiedClicks": "the log cannot tell how long visits lasted: it has no clock, or nothing follows a click",
+        "TimeToFirstClick": "the log has no clock",
+        "Latency": "the log does not say how long the engine took",
+    }
+
+
+def test_intervals_are_over_users() -> None:
+    """Delta method by hand: pages with a click and pages, user by user A..H."""
+    clicked = {"A": 2, "B": 2, "C": 1, "D": 1, "E": 1, "F": 2, "G": 1, "H": 1}
+    pages = {"A": 3, "B": 4, "C": 2, "D": 3, "E": 2, "F": 2, "G": 1, "H": 3}
+    ratio = sum(clicked.values()) / sum(pages.values())
+    squares = sum((clicked[user] - ratio * pages[user]) ** 2 for user in pages)
+    error = math.sqrt(squares * 8 / 7) / sum(pages.values())
+    found = online_metrics(typed_log(*pages_and_events()), "PageCTR").of("PageCTR")
+    assert (found.units, found.method) == (8, "delta")
+    assert found.error == pytest.approx(error, rel=1e-12)
+
+
+def test_unit_of_sessions() -> None:
+    log: InteractionLog = typed_log(*pages_and_events())
+    scores = online_metrics(log, ["PageCTR", "SessionsPerUser"], unit="session")
+    assert scores.of("PageCTR").units == 11  # the session with nothing but an empty page tells nothing of it
+    assert scores.refused[0][1] == "sessions are the unit here, not users"

@@ -1,0 +1,96 @@
+"""Metrics of a log made by hand: numbers that a reader of a test can check in his head."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from judged.online.curves.dwell import SECONDS, THRESHOLDS, DwellTimes
+from judged.online.curves.series import Series
+from judged.online.estimating.over_time import over_time_of
+from judged.online.estimating.survival import SurvivalEstimate
+from judged.online.findings import LogFinding
+from judged.online.metrics.registry import online_metric
+from judged.online.result import OnlineEstimate, OnlineScores
+
+if TYPE_CHECKING:
+    from judged.online.metrics.metric import OnlineMetric
+
+_DAY = 86_400_000
+NAN = math.nan
+
+
+CTR = online_metric("PageCTR")
+ZERO = online_metric("ZeroResults")
+DWELL = online_metric("TimeToFirstClick")
+DEPTH = online_metric("LowestClick")
+CARTS = online_metric("AddToCart")
+WEIRD = "<script>alert(1)</script> | *b*"
+
+
+def estimate(of: OnlineMetric, top: float, bottom: float, half: float, **more: Any) -> OnlineEstimate:
+    """Make an estimate: a ratio of two sums, and half the width of its interval."""
+    value = more.pop("value", top / bottom if bottom else NAN)
+    known = {"slice": None, "error": half / 1.96, "units": 40, "method": "delta", **more}
+    return OnlineEstimate(
+        of, value=value, low=value - half, high=value + half, numerator=top, denominator=bottom, **known
+    )
+
+
+def ranks(*values: float) -> tuple[OnlineEstimate, ...]:
+    """Make CTR by rank, of 1,000 pages each."""
+    return tuple(
+        estimate(online_metric("ImpressionCTR"), 1000 * one, 1000, 0.02, rank=at) for at, one in enumerate(values, 1)
+    )
+
+
+def scores(*, sliced: bool = False, estimates: tuple[OnlineEstimate, ...] | None = None, **more: Any) -> OnlineScores:
+    """Make a result of four metrics, by device where it is to be sliced."""
+    whole = (
+        estimate(CTR, 381, 1000, 0.0123),
+        estimate(ZERO, 6, 84, NAN, units=1, method="none"),
+        estimate(DWELL, 60, 120, 2.4, value=41.25, method="greenwood"),
+        estimate(DEPTH, 0, 0, NAN, units=0, method="none"),
+    )
+    by = tuple(estimate(CTR, top, 500, 0.02, slice=name) for name, top in (("desktop", 200), (WEIRD, 181)))
+    facets = ("facet requests are no searches", "do not log them as searches")
+    known: dict[str, Any] = {
+        "log": "ubi.ndjson",
+        "layout": "ubi",
+        "estimates": (whole[0], *by, *whole[1:]) if sliced else whole,
+        "by": "device" if sliced else None,
+        "slices": (("desktop", 500), (WEIRD, 500)) if sliced else (),
+        "unit": "user",
+        "level": 0.95,
+        "interval": "delta",
+        "counts": (("pages", 1000), ("events", 2345), ("sessions", 120), ("users", 40)),
+        "ranks": ranks(0.3, 0.15, 0.1),
+        "refused": ((CARTS, "no add_to_cart event is in this log"),),
+        "policies": (("session gap", "30 min"), ("bots", "left out")),
+        "findings": (
+            LogFinding("facet-request", "query", 60, 1060, "excluded", *facets),
+            LogFinding("rank-base", "event", 287, 2345, "repaired", "ranks start at 0", "start at 1"),
+        ),
+    }
+    if estimates is not None:
+        known["estimates"] = estimates
+    return OnlineScores(**{**known, **more})
+
+
+def dwell() -> DwellTimes:
+    """Half of 100 visits last longer than 30 s; the upper end of that time is not reached."""
+    known = tuple(estimate(online_metric(f"SatisfiedClicks(t={t})"), 90 - t, 100, 0.02) for t in THRESHOLDS)
+    curve = tuple(
+        SurvivalEstimate(None, 1000 * at - 1, 1 / (1 + at / 30), 0.1, 0.9, 0.05, 40, 80, 20) for at in SECONDS
+    )
+    median = SurvivalEstimate(None, 30_000, 30_000.0, 25_500.0, math.inf, 0.05, 40, 80, 20)
+    return DwellTimes(scores(estimates=known, ranks=(), refused=()), curve, median)
+
+
+def series() -> Series:
+    """CTR of 30 days of which the tenth is low, and the last eight are, for good; the last of them is cut off."""
+    wobble = (0.004, -0.004, 0.001, -0.001, 0.002, -0.002)
+    level = [(0.2 if at == 9 else 0.3 if at >= 22 else 0.4) + wobble[at % 6] for at in range(30)]
+    points = [(_DAY * (20_000 + at), estimate(CTR, 1000 * one, 1000, 0.01)) for at, one in enumerate(level)]
+    found = over_time_of(points, every="day", covered=(points[0][0], points[-1][0] + _DAY // 2), warm_up=9)
+    return Series(scores(estimates=(estimate(CTR, 370, 1000, 0.01),), refused=()), found)

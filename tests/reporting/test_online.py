@@ -1,0 +1,91 @@
+"""What users did, as a section of the report and as a page of its own."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from browsing import chromium
+from judged.reporting import online
+from judged.reporting.content import Chart, Numbers
+from online_scores_made import CTR, NAN, dwell, estimate, scores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from judged.reporting import Report
+
+browser = pytest.fixture(scope="module")(chromium)
+
+
+def test_a_report_with_a_log_has_the_section(make: Callable[..., Report]) -> None:
+    made = make(queries=None, attributes=None, docs=None, log=scores())
+    names = [section.name for section in made.sections]
+    assert names.index("users") == names.index("method") - 1
+    section = made.section("users")
+    assert section is not None
+    assert section.title == "What users did"
+    assert made.to_dict()["results"]["online"] == scores().to_dict()
+    assert "In 1,000 pages of 40 users, pages with a click (PageCTR): 38.1% (95% interval 36.9% to 39.3%)." in (
+        made.sentences
+    )
+    assert any(text.startswith("Position bias") for text in made.warnings)
+    assert "| \u2003PageCTR \\* | 38.1% | \\[36.9%, 39.3%\\] | 381 | 1,000 | 40 |" in made.markdown()
+
+
+def test_what_the_section_holds() -> None:
+    found = online.users(scores(), online.dwell_parts(dwell()))
+    titles = [part.title for part in found.section.parts]
+    assert titles == [
+        "Shares", "Every metric", "CTR by rank", "How long opened results are looked at",
+        "Satisfied clicks by threshold", "Numbers that are missing", "What this log cannot tell",
+        "What was found in the log", "What each metric is",
+    ]  # fmt: skip
+    assert found.section.sentences[1].startswith("* Position bias")
+    tables = {part.title: part.table for part in found.section.parts if isinstance(part, Numbers)}
+    assert tables["What this log cannot tell"].rows == (("no add_to_cart event is in this log", "AddToCart"),)
+    assert [row[0] for row in tables["What each metric is"].rows] == [
+        "PageCTR", "ZeroResults", "TimeToFirstClick", "LowestClick", "AddToCart",
+    ]  # fmt: skip
+    ranks = next(part for part in found.section.parts if isinstance(part, Chart) and part.name == "usersRanks")
+    assert ranks.sentence.startswith(
+        "At rank 1, 30.0% of what was shown was clicked. What stood at rank 1 was clicked 3.0"
+    )
+
+
+def test_headline() -> None:
+    assert online.headline(scores(estimates=(estimate(CTR, 0, 0, NAN),))) == ""
+    alone = scores(estimates=(estimate(CTR, 1, 4, NAN, units=1),))
+    assert online.headline(alone) == "In 1,000 pages of 40 users, pages with a click (PageCTR): 25.0%."
+
+
+def test_in_a_browser(browser: Any, tmp_path: Path) -> None:
+    """It fetches nothing, complains of nothing, runs nothing of the log, and fits a telephone, in dark and light."""
+    file = tmp_path / "page.html"
+    made = online.online_page(
+        scores(sliced=True), online.dwell_parts(dwell()), command="judged online metrics a.ndjson"
+    )
+    file.write_text(made, encoding="utf-8")
+    tab = browser.new_context(viewport={"width": 375, "height": 900}, color_scheme="dark").new_page()
+    faults: list[str] = []
+    requests: list[str] = []
+    tab.on("console", lambda message: faults.append(message.text))
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    tab.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
+    tab.on("request", lambda request: requests.append(request.url))
+    tab.goto(file.as_uri())
+    tab.wait_for_selector("html[data-drawn]", timeout=60_000)
+    assert tab.locator(".chart").count() == tab.locator(".chart svg").count() == 4
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 375
+    text = tab.inner_text("main")
+    assert re.search(r"PageCTR \*\s+38\.1% \[36\.9%, 39\.3%\]\s+40\.0%", text)
+    assert "<script>alert(1)</script>" in text
+    tab.set_viewport_size({"width": 1280, "height": 900})
+    tab.wait_for_timeout(400)
+    tab.click("#theme")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert (faults, requests) == ([], [file.as_uri()])
+    tab.context.close()

@@ -1,0 +1,122 @@
+"""Control charts: limits by hand, both rules, Laney's correction, and false alarms by simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from judged.stats.control import Signal, control_limits, pooled_errors
+
+
+def test_limits_by_hand() -> None:
+    """z = 0, 1, -1, 1, -1, 0, 2, -2: moving ranges 1, 2, 2, 2, 1, 2, 4 have mean 2; sigma_z = 2 / 1.128379."""
+    z = np.array([0.0, 1, -1, 1, -1, 0, 2, -2])
+    found = control_limits(5.0 + 0.1 * z, np.full(8, 0.1))
+    assert found.centre == pytest.approx(5.0)
+    assert found.sigma_z == pytest.approx(2 * math.sqrt(math.pi) / 2)
+    assert found.low.tolist() == pytest.approx([5 - 0.3 * found.sigma_z] * 8)
+    assert found.high.tolist() == pytest.approx([5 + 0.3 * found.sigma_z] * 8)
+    assert (found.base, found.signals) == (8, ())
+
+
+def test_the_centre_is_weighted_and_limits_follow_the_size() -> None:
+    values = np.array([0.1, 0.2] * 4)
+    weights = np.array([300.0, 100.0] * 4)
+    found = control_limits(values, np.sqrt(values * (1 - values) / weights), weights=weights)
+    assert found.centre == pytest.approx(0.125)
+    assert found.errors.tolist() == pytest.approx((math.sqrt((0.09 + 0.16) / 2) / np.sqrt(weights)).tolist())
+    half = found.high - found.centre
+    assert half[1] / half[0] == pytest.approx(math.sqrt(3))
+
+
+def test_errors_alone_weight_by_their_precision() -> None:
+    found = control_limits(np.array([1.0, 2.0] * 4), np.array([0.1, 0.2] * 4))
+    assert found.centre == pytest.approx((1 * 100 + 2 * 25) / 125)
+
+
+def test_a_day_without_a_click_is_seen() -> None:
+    """Its own sample has no error; the pooled one has."""
+    values = np.array([0.3, 0.31, 0.29, 0.3, 0.32, 0.28, 0.3, 0.31, 0.3, 0.0])
+    errors = np.where(values > 0, 0.01, 0.0)
+    found = control_limits(values, errors, weights=np.full(10, 1000.0), base=np.arange(10) < 9)
+    assert found.signals == (Signal("nelson-1", 9, 9, "below"),)
+    assert control_limits(values, errors, base=np.arange(10) < 9).signals == ()
+    assert pooled_errors(np.array([np.nan, 0.2]), np.array([10.0, 10.0])).tolist() == pytest.approx([0.2, 0.2])
+    base = np.array([True, False])
+    assert pooled_errors(np.array([0.1, 0.7]), np.array([10.0, 40.0]), base).tolist() == pytest.approx([0.1, 0.05])
+    assert np.isnan(pooled_errors(np.array([0.1]), np.array([0.0]))).all()
+
+
+def test_nine_in_a_row_are_told_once_and_missing_points_neither_count_nor_interrupt() -> None:
+    values = np.array([1.0, -1] * 6 + [0.5] * 4 + [np.nan] + [0.5] * 8 + [-1.0])
+    found = control_limits(values, np.ones(len(values)), base=np.arange(len(values)) < 12)
+    assert found.signals == (Signal("nelson-2", 21, 12, "above"),)
+    assert math.isnan(found.high[16])
+    shorter = np.delete(values, [12, 13, 14, 15, 17])  # seven are left
+    assert control_limits(shorter, np.ones(len(shorter)), base=np.arange(len(shorter)) < 12).signals == ()
+
+
+def test_a_point_on_the_centre_ends_a_run() -> None:
+    values = np.array([1.0, -1] * 6 + [0.5] * 5 + [0.0] + [0.5] * 5)
+    assert control_limits(values, np.ones(23), base=np.arange(23) < 12).signals == ()
+    values[12:] = 0.0
+    assert control_limits(values, np.ones(23), base=np.arange(23) < 12).signals == ()
+
+
+def test_bounds_cut_limits_and_no_signal() -> None:
+    values = np.array([0.01, 0.03] * 6)
+    found = control_limits(values, np.full(12, 0.01), bounds=(0.0, 1.0))
+    assert found.low.tolist() == [0.0] * 12
+    assert found.signals == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "errors"),
+    [
+        (np.arange(7.0), np.ones(7)),
+        (np.ones(20), np.ones(20)),
+        (np.arange(20.0), np.zeros(20)),
+        (np.zeros(0), np.zeros(0)),
+    ],
+)
+def test_too_little_gives_no_limits(values: np.ndarray, errors: np.ndarray) -> None:
+    found = control_limits(values, errors)
+    assert math.isnan(found.centre)
+    assert np.isnan(found.low).all()
+    assert found.signals == ()
+
+
+def alarms(extra: float, *, laney: bool) -> tuple[float, float, float]:
+    """Give rates of both rules on points behind a base of 50, days differing by `extra` beside their samples."""
+    rng = np.random.default_rng(8)
+    outside = runs = 0
+    sigmas: list[float] = []
+    for _ in range(300):
+        sizes = rng.integers(500, 5000, 80).astype(float)
+        errors = np.sqrt(0.21 / sizes)
+        values = 0.3 + rng.normal(size=80) * errors + rng.normal(size=80) * extra
+        known = errors * np.sqrt(rng.chisquare(60, 80) / 60)
+        found = control_limits(values, known, weights=sizes, base=np.arange(80) < 50)
+        sigmas.append(found.sigma_z)
+        if laney:
+            outside += sum(one.rule == "nelson-1" and one.point >= 50 for one in found.signals)
+            runs += sum(one.rule == "nelson-2" and one.point >= 50 for one in found.signals)
+        else:
+            outside += int((np.abs(values - found.centre) > 3 * found.errors)[50:].sum())
+    return outside / 9000, runs / 9000, float(np.mean(sigmas))
+
+
+def test_false_alarms_are_few_and_sigma_z_is_1_where_only_samples_differ() -> None:
+    outside, runs, sigma = alarms(0.0, laney=True)
+    assert 0.001 < outside < 0.008  # 0.0027 with limits that are known
+    assert 0.001 < runs < 0.006  # told once a run
+    assert 0.98 < sigma < 1.02
+
+
+def test_days_that_differ_more_alarm_without_the_correction_alone() -> None:
+    outside, _, sigma = alarms(0.02, laney=True)
+    assert outside < 0.015
+    assert sigma > 1.8
+    assert alarms(0.02, laney=False)[0] > 0.1

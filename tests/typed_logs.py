@@ -1,0 +1,90 @@
+"""Typed logs made by hand, in DuckDB or in Polars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import ibis
+import pyarrow as pa
+
+from judged.online.log import InteractionLog
+from judged.online.tables import EVENT, SERP, SESSION, SHOWN, Column
+
+TYPES = {
+    "int64": pa.int64(),
+    "int32": pa.int32(),
+    "float64": pa.float64(),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+}
+EVERYTHING = frozenset(
+    [
+        "shown",
+        "clicks",
+        "impressions",
+        "dwell",
+        "hovers",
+        "zero_results",
+        "carts",
+        "purchases",
+        "values",
+        "latency",
+        "sessions",
+        "rescues",
+        "copies",
+        "queries",
+        "users",
+    ]
+)
+
+
+def table_of(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], more: Sequence[str] = ()) -> pa.Table:
+    """Make a typed table; what a row does not name is null."""
+    rows = list(rows)
+    fields = [pa.field(column.name, TYPES[column.type]) for column in columns]
+    fields += [pa.field(name, pa.string()) for name in more]
+    return pa.Table.from_pylist([{f.name: row.get(f.name) for f in fields} for row in rows], schema=pa.schema(fields))
+
+
+def typed_log(
+    pages: Sequence[Mapping[str, Any]],
+    events: Sequence[Mapping[str, Any]],
+    *,
+    backend: str = "duckdb",
+    attributes: Sequence[str] = (),
+    has: frozenset[str] = EVERYTHING,
+    **more: Any,
+) -> InteractionLog:
+    """Make a log of pages and events: keys, ranks and times as given, the rest as plain as it can be."""
+    usual = {"filtered": False, "page": 1, "first_rank": 1, "zero_results": False}
+    serps = [{**usual, "query_norm": page.get("query"), "query_id": f"p{page['serp']}", **page} for page in pages]
+    shown = [
+        {"serp": one["serp"], "rank": one["first_rank"] + at, "object_id": f"{one['query']}-{one['first_rank'] + at}"}
+        for one in serps
+        for at in range(one["n_shown"])
+    ]
+    done = [{"event": at, **event} for at, event in enumerate(events)]
+    rows = [*serps, *done]
+    sessions = []
+    for session in dict.fromkeys(row["session"] for row in rows):
+        own = [row for row in rows if row["session"] == session]
+        times = [row["time_ms"] for row in own]
+        n_serps = sum("n_shown" in row for row in own)
+        sessions.append(
+            {"session": session, "session_id": f"s{session}", "user": own[0]["user"], "user_id": f"u{own[0]['user']}"}
+            | {"start_ms": min(times), "end_ms": max(times), "n_serps": n_serps, "n_events": len(own) - n_serps}
+        )
+    connection = getattr(ibis, backend).connect()
+    made = {
+        "serp": table_of(serps, SERP, attributes),
+        "shown": table_of(shown, SHOWN),
+        "event": table_of(done, EVENT),
+        "session": table_of(sessions, SESSION),
+    }
+    return InteractionLog(
+        **{name: connection.create_table(name, table) for name, table in made.items()},
+        has=has,
+        attributes=tuple(attributes),
+        **more,
+    )

@@ -1,0 +1,239 @@
+"""Write docs/offline-online.md, whether judgments predict what users did, on real logs: ``offline_online.py DATA``.
+
+DATA is a folder with ``logs/trec_session`` (the log of the TREC 2012 Session track with its judgments) and
+``logs/session2014_graphcm`` (pages of the 2014 track with a label for each result). The tests compare the page with
+what this makes where the data is at hand.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import textwrap
+import warnings
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pyarrow as pa
+
+from judged.data import Qrels
+from judged.errors import JudgedWarning
+from judged.online.log import InteractionLog
+from judged.online.offline import OfflineOnline, PreferenceAgreement, against_qrels, preference_agreement
+from judged.online.offline.layout import cell
+from judged.online.opening import read_log
+from judged.online.tables import EVENT, SERP, SESSION, SHOWN
+from judged.tables import Table
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "offline-online.md"
+MEASURES = ("nDCG@10", "P@10", "RR", "ERR(max=4)@10")
+TYPES = {"int64": pa.int64(), "int32": pa.int32(), "float64": pa.float64(), "string": pa.string(),
+         "boolean": pa.bool_()}  # fmt: skip
+
+
+def main() -> int:
+    """Write the page."""
+    PAGE.write_text(page(Path(sys.argv[1])), encoding="utf-8")
+    return 0
+
+
+def page(data: Path) -> str:
+    """Make the page."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)
+        logs = data / "logs"
+        parts = [HEAD, *session_2012(logs / "trec_session"), *session_2014(logs / "session2014_graphcm")]
+    return "\n\n".join([*parts, TAIL]) + "\n"
+
+
+def session_2012(folder: Path) -> list[str]:
+    """Searchers with a topic each, full judgments, and times."""
+    log = read_log(folder / "sessiontrack2012.xml.gz", name="TREC 2012 Session", bots="keep")
+    qrels = Qrels.read(folder / "qrels" / "session2012.qrels", name="its judgments")
+    found = against_qrels(log, qrels, measures=MEASURES, unit="session")
+    goals = against_qrels(log, qrels, measures="nDCG@10", by="goal", unit="session")
+    agreed = preference_agreement(log, qrels, rules=["above", "last-above", "earlier", "next"], unit="session")
+    said = (
+        "The TREC 2012 Session track recorded people who were given a topic, queried a web search engine and read what"
+        f" they opened: small ({found.units} sessions), but with times. {found.sentences[0]} A page satisfied where a"
+        f" result was opened for 30 seconds or longer: {found.of('nDCG@10', 'satisfied').mean:.0%} of the pages. In the"
+        " first column of results 0.5 is chance: the probability that of two pages with different outcomes the one with"
+        " the better outcome has the better score. The second compares pages of one topic alone."
+    )
+    slices = "By the goal of the topic, with intervals about 1.4 times as wide for half as many sessions (nDCG@10):"
+    return [
+        "## TREC 2012 Session: searchers with a topic",
+        wrapped(said),
+        relations(found).markdown(),
+        wrapped(verdict(found)),
+        wrapped(slices),
+        sliced(goals).markdown(),
+        wrapped("How often something was opened, and how often it satisfied, by nDCG@10 of the page:"),
+        calibrated(found).markdown(),
+        wrapped(means(found)),
+        "### What clicks prefer",
+        wrapped(PREFERENCES),
+        agreed.table().markdown(),
+        wrapped(told(agreed)),
+    ]
+
+
+def session_2014(folder: Path) -> list[str]:
+    """Many more pages, but judged only where shown, and without times."""
+    log, qrels = labelled(folder / "normalized_with_labels.jsonl.gz")
+    measures = ("P@10", "DCG@10", "ERR(max=4)@10", "nDCG@10")
+    found = against_qrels(log, qrels, measures=measures, unit="session")
+    agreed = preference_agreement(log, qrels, rules=["above", "previous", "next"], unit="session")
+    said = (
+        "Of the 2014 track a set of pages is at hand with a label from -2 to 4 for each of the ten results, and no"
+        f" times: {found.joined} pages of {found.units} sessions, {found.of('P@10', 'clicked').mean:.0%} of them with a"
+        " click. Nothing is known of results that were not shown. The ideal of nDCG is then made of what was shown for"
+        " the query: a page with one fair result has nDCG 1 if that stands first. It tells the order of a page, not"
+        " how good it is, and stands here as a warning; P, DCG and ERR need no ideal. What is judged is a query: pages"
+        " within topics are of one query, and their lists hardly differ, so that this column can show nothing here."
+    )
+    parts = ["## TREC 2014 Session: labels of what was shown", wrapped(said), relations(found).markdown()]
+    return [*parts, wrapped(verdict(found)), agreed.table().markdown(), wrapped(told(agreed))]
+
+
+def labelled(path: Path) -> tuple[InteractionLog, Qrels]:
+    """Make a log, and the highest label of each result by query."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    serps: list[dict[str, Any]] = []
+    shown: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
+    grades: dict[str, dict[str, float]] = {}
+    for at, row in enumerate(rows):
+        session, known = int(row["session_id"]), grades.setdefault(row["query_id"], {})
+        serps.append({"serp": at, "query_id": f"{at:05}", "session": session, "user": session, "time_ms": at * 1000,
+                      "query": row["query"], "query_norm": row["query"], "filtered": False, "page": 1, "first_rank": 1,
+                      "n_shown": len(row["results"]), "topic": row["query_id"]})  # fmt: skip
+        for rank, (doc, grade) in enumerate(zip(row["results"], row["relevance"], strict=True), 1):
+            shown.append({"serp": at, "rank": rank, "object_id": doc})
+            known[doc] = max(grade, known.get(doc, grade))
+        events += [{"event": 100 * at + rank, "serp": at, "session": session, "user": session, "time_ms": at * 1000,
+                    "action": "click", "object_id": row["results"][rank - 1], "rank": rank}
+                   for rank in row["clicks"]]  # fmt: skip
+    sessions = [{"session": one, "user": one, "start_ms": 0, "end_ms": 0, "n_serps": 0, "n_events": 0}
+                for one in sorted({row["session"] for row in serps})]  # fmt: skip
+    database = ibis.duckdb.connect()
+    tables = [
+        database.create_table(name, typed(made, columns))
+        for name, made, columns in (("serp", serps, SERP), ("shown", shown, SHOWN), ("event", events, EVENT),
+                                    ("session", sessions, SESSION))
+    ]  # fmt: skip
+    log = InteractionLog(*tables, name="TREC 2014 Session", has_time=False, attributes=("topic",))
+    return log, Qrels.of(grades, name="its labels")
+
+
+def typed(rows: list[dict[str, Any]], columns: Any) -> Any:
+    """Make a table of Arrow of rows."""
+    fields = [pa.field(one.name, TYPES[one.type]) for one in columns]
+    return pa.Table.from_pylist(rows, schema=pa.schema([*fields, *([pa.field("topic", pa.string())]
+                                                                    if "topic" in rows[0] else [])]))  # fmt: skip
+
+
+def relations(found: OfflineOnline) -> Table:
+    """Lay out the relations over all pages."""
+    rows = tuple(
+        (one.measure, one.outcome, cell(one.probability), cell(one.within), cell(one.tau, "+.3f"))
+        for one in found.relations
+        if one.slice is None
+    )
+    return Table(("measure", "outcome", "better score, better outcome", "within topics", "tau_b"), rows, labels=2)
+
+
+def sliced(found: OfflineOnline) -> Table:
+    """Lay out one measure by slice."""
+    rows = tuple(
+        (one.slice, one.outcome, str(one.pages), str(one.units), f"{one.mean:.3f}", cell(one.probability))
+        for one in found.relations
+        if one.slice is not None and one.measure == "nDCG@10"
+    )
+    header = (found.by or "", "outcome", "pages", "sessions", "mean", "better score, better outcome")
+    return Table(header, rows, labels=2)
+
+
+def calibrated(found: OfflineOnline) -> Table:
+    """Lay out two outcomes by nDCG@10."""
+    rows = tuple(
+        (f"{one.low:.3f} to {one.high:.3f}", str(one.pages), cell(one.rate), cell(other.rate))
+        for one, other in zip(found.bins("nDCG@10", "clicked"), found.bins("nDCG@10", "satisfied"), strict=True)
+    )
+    return Table(("nDCG@10", "pages", "clicked", "satisfied"), rows)
+
+
+def verdict(found: OfflineOnline) -> str:
+    """Say which measures predict which outcomes."""
+    said: list[str] = []
+    for outcome in found.outcomes:
+        shown = [measure for measure in found.measures if found.of(measure, outcome).probability.excludes(0.5)]
+        inside = [measure for measure in found.measures if found.of(measure, outcome).within.excludes(0.5)]
+        count, every = len(shown), len(found.measures)
+        names = f" ({', '.join(shown)})" if 0 < count < every else ""
+        outside = f"Of {every} measures the intervals of {count} exclude chance for {outcome}{names}"
+        said.append(f"{outside}, within topics those of {len(inside)}.")
+    tests = 2 * len(found.measures) * len(found.outcomes)
+    return " ".join([*said, f"These are {tests} intervals of {found.level:.0%}, none corrected for their number."])
+
+
+def means(found: OfflineOnline) -> str:
+    """Say what the means of topics tell."""
+    told = [f"{one.rho} for {one.outcome}" for one in found.topics if one.measure == "nDCG@10"]
+    topics = found.topics[0]
+    return (
+        f"Over means of {topics.topics} topics with at least {found.least_pages} pages, Spearman's rho of nDCG@10 is"
+        f" {', '.join(told)}."
+    )
+
+
+def told(found: PreferenceAgreement) -> str:
+    """Say what preferences agree with."""
+    return " ".join(one for one in found.sentences if one.split(":")[0] in found.rules)
+
+
+def wrapped(text: str) -> str:
+    """Break a paragraph into lines."""
+    return textwrap.fill(text, 120, break_on_hyphens=False)
+
+
+HEAD = """# Do judgments predict what users do?
+
+Made by `tools/offline_online.py` from two logs of TREC with judgments. What users saw is scored by the judgments, page
+by page, with the same measures that score runs; then the scores are held against what was done on the pages. Intervals
+are 95 %, from resampling whole sessions: pages of one session are not independent. With your own log:
+
+```python
+from judged.online.offline import against_qrels, preference_agreement
+
+found = against_qrels(log, "my.qrels", topics="my-topics.tsv", measures=["nDCG@10", "P@10"], by="device")
+print(found.text())
+print(preference_agreement(log, "my.qrels", topics="my-topics.tsv").text())
+```
+
+or `judged online offline LOG my.qrels --topics my-topics.tsv`."""
+
+PREFERENCES = (
+    "A click says that a result is better than others that were passed over (Joachims et al. 2005). Of the preferences"
+    " between two judged results of different grades, how many agree with the grades? Under `above` and `last-above`"
+    " the preferred one always stands lower, under `next` always right above: where the click is right, the order on"
+    " the page is always wrong, or always right. Whether clicks say more than ranks is therefore told by the last two"
+    " columns: what pairs at the same ranks agree in whatever was clicked, and the gain of the clicks over that."
+)
+
+TAIL = """## Reading it
+
+- That an interval contains chance does not show that judgments are useless, nor does one that excludes it show that a
+  better system makes users happier: the pages were made by one engine, and the searchers were given their topics.
+- A page without a click may have answered already, and people who were told to find all there is click more than
+  others.
+- Clicks lean towards the top whatever stands there. A measure that looks at the top more than others follows clicks
+  more easily; the rank of the first click most of all.
+- Pages are scored only where most of their first ten results are judged; the rest is counted, not taken for bad."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
