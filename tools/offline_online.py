@@ -52,8 +52,7 @@ def session_2012(folder: Path) -> list[str]:
     """Searchers with a topic each, full judgments, and times."""
     log = read_log(folder / "sessiontrack2012.xml.gz", name="TREC 2012 Session", bots="keep")
     qrels = Qrels.read(folder / "qrels" / "session2012.qrels", name="its judgments")
-    found = against_qrels(log, qrels, measures=MEASURES, unit="session")
-    goals = against_qrels(log, qrels, measures="nDCG@10", by="goal", unit="session")
+    found = against_qrels(log, qrels, measures=MEASURES, by="goal", unit="session")
     agreed = preference_agreement(log, qrels, rules=["above", "last-above", "earlier", "next"], unit="session")
     said = (
         "The TREC 2012 Session track recorded people who were given a topic, queried a web search engine and read what"
@@ -69,7 +68,7 @@ def session_2012(folder: Path) -> list[str]:
         relations(found).markdown(),
         wrapped(verdict(found)),
         wrapped(slices),
-        sliced(goals).markdown(),
+        sliced(found).markdown(),
         wrapped("How often something was opened, and how often it satisfied, by nDCG@10 of the page:"),
         calibrated(found).markdown(),
         wrapped(means(found)),
@@ -204,7 +203,8 @@ HEAD = """# Do judgments predict what users do?
 
 Made by `tools/offline_online.py` from two logs of TREC with judgments. What users saw is scored by the judgments, page
 by page, with the same measures that score runs; then the scores are held against what was done on the pages. Intervals
-are 95 %, from resampling whole sessions: pages of one session are not independent. With your own log:
+are 95 % and over whole sessions, since pages of one session are not independent. They are about these topics; only that
+of Spearman's rho takes the topics for a sample. With your own log:
 
 ```python
 from judged.online.offline import against_qrels, preference_agreement

@@ -27,7 +27,8 @@ Next, copy the sample to a folder and ask more of it (in a clone, first: . .venv
   judged evaluate sample/qrels.txt sample/runs/*.run.gz
   judged evaluate sample/qrels.txt sample/runs/rrf.run.gz -m nDCG@10 --per-topic --queries sample/queries.jsonl
   judged check sample/qrels.txt sample/runs/bm25_title.run.gz
-  judged measures nDCG"""
+  judged measures nDCG
+  judged online metrics sample/simulated_log.ndjson.gz"""
 
 
 @click.command("demo")
@@ -40,7 +41,8 @@ def command(to: Path | None) -> None:
 
     if to is not None:
         sample.copy(to)
-        click.echo(f"the sample is in {to}: qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, README.md")
+        files = "qrels.txt, queries.jsonl, docs.jsonl.gz, runs/, simulated_log.ndjson.gz, README.md"
+        click.echo(f"the sample is in {to}: {files}")
         return
     import warnings
 

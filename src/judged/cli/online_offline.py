@@ -14,7 +14,7 @@ _FORMS = ("table", "markdown", "csv", "json")
 _PICTURES = ("png", "svg", "pdf", "html")
 _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".csv": "csv", ".json": "json"}
 _READING = ("layout", "mapping", "session_gap", "bots", "memory", "threads")
-_ASKED = ("topics", "by", "pages", "unit", "level", "resamples", "seed")
+_ASKED = ("topics", "by", "pages", "unit", "level")
 
 
 @click.command("offline", short_help="Whether judgments predict what users do.")
@@ -36,10 +36,8 @@ _ASKED = ("topics", "by", "pages", "unit", "level", "resamples", "seed")
 @click.option("--least-judged", type=float, default=0.8, show_default=True,
               help="A page counts if this share of its first 10 results is judged.")  # fmt: skip
 @click.option("--unit", type=click.Choice(["user", "session"]), default="user", show_default=True,
-              help="Intervals resample these.")  # fmt: skip
+              help="Whose pages are not independent: intervals are over these.")  # fmt: skip
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
-@click.option("--resamples", type=int, default=1000, show_default=True, help="Resamples of the bootstrap.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
 @click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
 @click.option("--layout", metavar="NAME", help="Layout of the log, if it is not found by itself.")
 @click.option("--mapping", metavar="FILE", help="What the columns of a log of your own mean: TOML.")

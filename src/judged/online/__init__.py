@@ -1,5 +1,9 @@
 """What users did: interaction logs, and metrics of them that can be defended."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from judged.online.estimating.measuring import online_metrics
 from judged.online.estimating.series import over_time
 from judged.online.facts.settings import FactSettings
@@ -10,6 +14,9 @@ from judged.online.metrics.registry import ONLINE_METRICS, online_metric
 from judged.online.opening import read_log
 from judged.online.result import OnlineEstimate, OnlineScores
 
+if TYPE_CHECKING:
+    from judged.online.offline import against_qrels, click_preferences, preference_agreement
+
 __all__ = [
     "ONLINE_METRICS",
     "Account",
@@ -19,8 +26,21 @@ __all__ = [
     "OnlineEstimate",
     "OnlineMetric",
     "OnlineScores",
+    "against_qrels",
+    "click_preferences",
     "online_metric",
     "online_metrics",
     "over_time",
+    "preference_agreement",
     "read_log",
 ]
+
+_OFFLINE = ("against_qrels", "click_preferences", "preference_agreement")  # what scores runs takes a while to import
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OFFLINE:
+        raise AttributeError(f"module 'judged.online' has no attribute {name!r}")
+    from judged.online import offline
+
+    return getattr(offline, name)

@@ -33,8 +33,8 @@ class InteractionLog:
         False: the order of things is known and the clock is not, so that nothing is said about durations.
     has
         What this log can tell: of ``shown``, ``clicks``, ``impressions``, ``dwell``, ``hovers``, ``zero_results``,
-        ``carts``, ``purchases``, ``values``, ``latency``, ``sessions``, ``queries``, ``users``, ``rescues``, ``copies``. A metric
-        that needs something else is refused with a reason, not reported as 0.
+        ``carts``, ``purchases``, ``values``, ``latency``, ``sessions``, ``queries``, ``users``, ``rescues``,
+        ``copies``. A metric that needs something else is refused with a reason, not reported as 0.
     findings
         What was wrong with it, and what was done about that.
     accounts

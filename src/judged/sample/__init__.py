@@ -1,6 +1,7 @@
 """The sample that ships with judged: a small real test collection over Python's standard library.
 
-Its making, its judgments and their limits are described in ``pydocs/README.md``.
+With it comes a log of what simulated users did with two of its runs. How all of it was made, and its limits, are
+described in ``pydocs/README.md``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 FOLDER = Path(str(files(__name__))) / "pydocs"
 """Where its files are."""
+
+LOG = FOLDER / "simulated_log.ndjson.gz"
+"""What simulated users did with two of its runs: nobody did what it says. `judged.online.read_log` reads it."""
 
 
 def qrels() -> Qrels:

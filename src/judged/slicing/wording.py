@@ -40,6 +40,8 @@ def normalised(text: str) -> str:
     >>> normalised("  Income   TAX "), normalised("Straße") == normalised("STRASSE")
     ('income tax', True)
     """
+    if text.isascii():  # NFKC changes nothing there
+        return " ".join(text.lower().split())
     return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
 
 

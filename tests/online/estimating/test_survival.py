@@ -149,3 +149,29 @@ def test_another_unit() -> None:
     renamed = {"session": columns["user"], "dwell_ms": columns["dwell_ms"], "ended": columns["ended"]}
     (found,) = survival_of(table_of(renamed, "duckdb"), at_ms=[10_000], unit="session")
     assert numbers(found) == pytest.approx(row_by_row(columns, 10_000), rel=1e-9)
+
+
+@pytest.mark.parametrize("backend", ["duckdb", "polars"])
+def test_slices_and_all_rows_in_one_go_are_those_of_two(backend: str) -> None:
+    rng = np.random.default_rng(5)
+    rows = {
+        "user": rng.integers(0, 40, 400),
+        "dwell_ms": rng.integers(0, 60, 400) * 1000,
+        "ended": rng.integers(0, 2, 400),
+        "part": [f"p{at}" for at in rng.integers(0, 3, 400)],
+    }
+    clicks = getattr(ibis, backend).connect().create_table("clicks", pa.table(rows))
+    at = [4999, 29_999]
+    together = survival_of(clicks, at_ms=at, by="part", pooled=True)
+    apart = [*survival_of(clicks, at_ms=at), *survival_of(clicks, at_ms=at, by="part")]
+    assert len(together) == len(apart) == 8
+    for one, other in zip(together, apart, strict=True):
+        assert (one.slice, one.at_ms, one.units, one.observed) == (
+            other.slice,
+            other.at_ms,
+            other.units,
+            other.observed,
+        )
+        assert (one.value, one.low, one.high, one.error) == pytest.approx(
+            (other.value, other.low, other.high, other.error), rel=1e-12
+        )

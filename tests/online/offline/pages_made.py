@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+_names = count()
 BACKENDS = ("duckdb", "polars")
 _TYPES = {"int64": pa.int64(), "int32": pa.int32(), "float64": pa.float64(), "string": pa.string(),
           "boolean": pa.bool_()}  # fmt: skip
@@ -60,12 +62,25 @@ def log_of(
         "event": _table(events, EVENT),
         "session": _table(list(sessions.values()), SESSION),
     }
-    connection = ibis.duckdb.connect() if backend == "duckdb" else ibis.polars.connect()
-    tables = {name: connection.create_table(name, table) for name, table in made.items()}
+    tables = {name: _kept(table, backend) for name, table in made.items()}
     return InteractionLog(
         **tables, name="made", has_time=has_time, has=more.pop("has", frozenset({"shown", "clicks", "dwell"})),
         attributes=tuple(attributes), **more,
     )  # fmt: skip
+
+
+def _kept(table: pa.Table, backend: str) -> Any:
+    """Give a database a table, by the shortest way: it is most of what these tests do."""
+    connection, name = _connection(backend), f"t{next(_names)}"
+    if backend == "polars":
+        return connection.create_table(name, table)
+    connection.con.register(name, table)
+    return connection.table(name)
+
+
+@cache
+def _connection(backend: str) -> Any:
+    return ibis.duckdb.connect(threads=1) if backend == "duckdb" else ibis.polars.connect()
 
 
 def _table(rows: list[dict[str, Any]], columns: Any, attributes: Sequence[str] = ()) -> pa.Table:

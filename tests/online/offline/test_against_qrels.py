@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,11 @@ import pytest
 import judged
 from judged.errors import InputError, JudgedError
 from judged.online.offline import against_qrels
+from judged.online.offline.outcomes import outcomes_of
 from online.offline.pages_made import BACKENDS, log_of
+
+if TYPE_CHECKING:
+    from judged.online.offline import OfflineOnline
 
 QRELS = {"t1": {"a": 2, "b": 1, "c": 0, "d": 0}, "t2": {"x": 1, "y": 0, "z": 0}}
 PAGES: list[dict[str, Any]] = [
@@ -29,27 +34,19 @@ PAGES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture
-def clicked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take whether a page was clicked from its events: the facts of pages are tested elsewhere, and cost a second."""
-
-    def outcomes(log: Any, asked: Any, seconds: float) -> Any:
-        assert {one.name for one in asked} == {"clicked"}
-        assert seconds == 30
-        opened = log.event.filter(log.event.action == "click").group_by("serp").agg(n=lambda event: event.count())
-        pages = log.serp.select("serp").left_join(opened, "serp")
-        return pages.select("serp", outcome_0=(pages.n.fill_null(0) > 0).ifelse(1.0, 0.0))
-
-    monkeypatch.setattr("judged.online.offline.making.page_outcomes", outcomes)
-
-
 @pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+@cache
+def ten_pages(backend: str) -> OfflineOnline:
+    outcomes = ["satisfied", "clicked", "first click RR", "opened", "abandoned"]
+    return against_qrels(log_of(PAGES, backend=backend), QRELS, measures=["P@2", "RR"], outcomes=outcomes, by="kind")
+
+
 def test_every_number_of_ten_pages(backend: str) -> None:
-    found = against_qrels(log_of(PAGES, backend=backend), QRELS, measures=["P@2", "RR"], by="kind", resamples=200)
+    found = ten_pages(backend)
     assert (found.pages, found.joined, found.units) == (10, 5, 3)
     assert dict(found.left_out) == {
         "not the first page of a result list": 1,
@@ -83,8 +80,7 @@ def test_every_number_of_ten_pages(backend: str) -> None:
 
 
 def test_backends_give_the_same_document() -> None:
-    made = [against_qrels(log_of(PAGES, backend=one), QRELS, measures="P@2", outcomes=["clicked", "opened"],
-                          resamples=100).to_dict() for one in BACKENDS]  # fmt: skip
+    made = [ten_pages(one).to_dict() for one in BACKENDS]
     assert made[0] == made[1]
     assert json.loads(json.dumps(made[0]))["relations"][0]["pages"] == 5
 
@@ -95,12 +91,12 @@ def test_scores_are_those_of_evaluate_for_every_list() -> None:
     docs = [f"d{at}" for at in range(30)]
     qrels = {f"t{at}": {doc: int(rng.integers(-1, 4)) for doc in docs} for at in range(4)}
     pages = [{"topic": f"t{at % 4}", "shown": rng.permutation(docs)[: 3 + at % 9].tolist(), "clicks": [], "user": at}
-             for at in range(25)]  # fmt: skip
+             for at in range(18)]  # fmt: skip
     pages += [dict(page, user=50 + at) for at, page in enumerate(pages[:5])]  # the same lists once more
     for page in pages[::2]:
         page["clicks"] = page["shown"][:1]
     names = ["nDCG@10", "AP", "ERR(max=3)@5", "P@5", "Bpref", "R@10"]
-    found = against_qrels(log_of(pages), qrels, measures=names, outcomes="clicked", resamples=100)
+    found = against_qrels(log_of(pages), qrels, measures=names, outcomes="clicked")
     clicked = np.array([bool(page["clicks"]) * 1.0 for page in pages])
     for name in names:
         alone = [judged.evaluate({topic: qrels[topic]}, {topic: page["shown"]}, name).value(name)
@@ -111,16 +107,16 @@ def test_scores_are_those_of_evaluate_for_every_list() -> None:
 @pytest.mark.usefixtures("clicked_alone")
 def test_lists_are_scored_in_parts_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     log = log_of(PAGES)
-    whole = against_qrels(log, QRELS, measures=["nDCG@10", "AP"], outcomes="clicked", resamples=100).to_dict()
+    whole = against_qrels(log, QRELS, measures=["nDCG@10", "AP"], outcomes="clicked").to_dict()
     monkeypatch.setattr("judged.online.offline.scoring._JUDGED", 5)
-    assert against_qrels(log, QRELS, measures=["nDCG@10", "AP"], outcomes="clicked", resamples=100).to_dict() == whole
+    assert against_qrels(log, QRELS, measures=["nDCG@10", "AP"], outcomes="clicked").to_dict() == whole
 
 
 @pytest.mark.usefixtures("clicked_alone")
 def test_a_result_shown_twice_counts_where_it_is_first() -> None:
     pages = [{"topic": "t1", "shown": shown, "clicks": clicks, "user": user} for user, shown, clicks in
              ((0, ["a", "a", "c"], ["a"]), (1, ["c", "d", "a"], []))]  # fmt: skip
-    found = against_qrels(log_of(pages), QRELS, measures="P@2", outcomes="clicked", resamples=100)
+    found = against_qrels(log_of(pages), QRELS, measures="P@2", outcomes="clicked")
     assert [one.score for one in found.bins("P@2", "clicked")] == [0.0, 0.5]  # a, c of the first page
 
 
@@ -131,28 +127,24 @@ def test_topics_are_found_by_text_by_column_and_by_page() -> None:
              for user, (query, clicks, number) in enumerate((("income tax", ["a"], "t1"), (" INCOME\ttax", [], "t1"),
                                                              ("peace", [], "t2"), (None, [], None)))]  # fmt: skip
     log = log_of(pages)
-    by_text = against_qrels(
-        log, {"t1": QRELS["t1"], "t2": {"a": 1, "c": 0}}, topics=texts, outcomes="clicked", resamples=100
-    )
+    by_text = against_qrels(log, {"t1": QRELS["t1"], "t2": {"a": 1, "c": 0}}, topics=texts, outcomes="clicked")
     assert (by_text.joined, dict(by_text.left_out)) == (2, {"no topic": 2})  # peace is the text of two topics
     assert "by the text of the query" in by_text.how
-    by_column = against_qrels(
-        log, {"t1": QRELS["t1"], "t2": {"a": 1, "c": 0}}, topics="number", outcomes="clicked", resamples=100
-    )
+    by_column = against_qrels(log, {"t1": QRELS["t1"], "t2": {"a": 1, "c": 0}}, topics="number", outcomes="clicked")
     assert by_column.joined == 3
-    by_page = against_qrels(log, {"p0": QRELS["t1"], "p1": QRELS["t1"]}, outcomes="clicked", resamples=100)
+    by_page = against_qrels(log, {"p0": QRELS["t1"], "p1": QRELS["t1"]}, outcomes="clicked")
     assert (by_page.joined, by_page.how) == (2, "by the name of the page (query_id)")
 
 
 @pytest.mark.usefixtures("clicked_alone")
 def test_later_pages_count_by_wish_each_as_a_ranking_of_its_own() -> None:
-    found = against_qrels(log_of(PAGES), QRELS, measures="P@2", pages="all", outcomes="clicked", resamples=100)
+    found = against_qrels(log_of(PAGES), QRELS, measures="P@2", pages="all", outcomes="clicked")
     assert found.joined == 6
     assert found.bins("P@2", "clicked")[-1].pages == 2  # the second page shows a and b first
 
 
 def test_less_of_a_bad_outcome_is_better() -> None:
-    found = against_qrels(log_of(PAGES), QRELS, measures="P@2", outcomes=["clicked", "abandoned"], resamples=100)
+    found = ten_pages("duckdb")
     one, other = (found.of("P@2", name) for name in ("clicked", "abandoned"))
     assert one.probability == other.probability
     assert one.tau == other.tau
@@ -162,7 +154,7 @@ def test_less_of_a_bad_outcome_is_better() -> None:
 
 def test_a_log_without_a_clock_says_nothing_of_satisfaction() -> None:
     log = log_of(PAGES[:5], has_time=False)
-    assert against_qrels(log, QRELS, resamples=100).outcomes == ("clicked", "first click RR")
+    assert [one.name for one in outcomes_of(None, log)] == ["clicked", "first click RR"]
     with pytest.raises(InputError, match="no clock"):
         against_qrels(log, QRELS, outcomes="satisfied")
 
@@ -179,7 +171,7 @@ def test_a_log_without_a_clock_says_nothing_of_satisfaction() -> None:
         ({"pages": "second"}, "no pages 'second'"),
         ({"least_judged": 2}, "least_judged"),
         ({"bins": 0}, "0 bins"),
-        ({"resamples": 3}, "too few"),
+        ({"level": 95}, "the level is 95"),
         ({"dwell": -1}, "dwell"),
     ],
 )
@@ -215,11 +207,11 @@ def simulated(rng: np.random.Generator, way: str, pages: int = 240) -> tuple[Any
 def test_clicks_that_follow_the_score_are_predicted_and_others_are_not() -> None:
     rng = np.random.default_rng(4)
     log, qrels = simulated(rng, "score")
-    perfect = against_qrels(log, qrels, measures="P@5", outcomes="clicked", resamples=200).of("P@5", "clicked")
+    perfect = against_qrels(log, qrels, measures="P@5", outcomes="clicked").of("P@5", "clicked")
     assert (perfect.probability.value, perfect.within.value) == (1.0, 1.0)
     for way in ("random", "topic"):
         log, qrels = simulated(rng, way)
-        found = against_qrels(log, qrels, measures="P@5", outcomes="clicked", resamples=200)
+        found = against_qrels(log, qrels, measures="P@5", outcomes="clicked")
         one = found.of("P@5", "clicked")
         assert one.probability.value == pytest.approx(0.5, abs=0.1)
         assert not one.within.excludes(0.5)
@@ -235,20 +227,17 @@ def test_topics_are_compared_by_their_means() -> None:
             pages.append({"topic": f"t{topic}", "shown": ["g", "b"] if good else ["b", "g"],
                           "clicks": ["g"] if good else [], "user": at})  # fmt: skip
     qrels = {f"t{at}": {"g": 1, "b": 0} for at in range(6)}
-    found = against_qrels(log_of(pages), qrels, measures="P@1", outcomes="clicked", resamples=100)
+    found = against_qrels(log_of(pages), qrels, measures="P@1", outcomes="clicked")
     assert (found.topics[0].topics, found.topics[0].pages, found.topics[0].rho.value) == (6, 30, 1.0)
-    assert (
-        against_qrels(log_of(pages), qrels, measures="P@1", outcomes="clicked", resamples=100, least_pages=6).topics
-        == ()
-    )
+    assert against_qrels(log_of(pages), qrels, measures="P@1", outcomes="clicked", least_pages=6).topics == ()
 
 
 def test_forms() -> None:
-    found = against_qrels(log_of(PAGES), QRELS, measures=["P@2", "RR"], by="kind", resamples=100)
+    found = ten_pages("duckdb")
     assert "0.875" in found.text()
     assert found.markdown().count("| P@2 | clicked | all | 5 | 3 |") == 1
     assert found.csv().splitlines()[0].startswith("measure,outcome,by,slice,pages,units,topics,mean,probability,")
-    assert len(found.csv().splitlines()) == 1 + 2 * 3 * 4
+    assert len(found.csv().splitlines()) == 1 + 2 * 5 * 4
     assert repr(found) == found.text()
     assert "5 of 10 pages of made" in found.sentences[0]
     chart = found.chart("P@2", "clicked").to_dict()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ibis
 import pytest
 
+import judged.online
+from judged.data import Qrels
 from judged.online.log import InteractionLog
 from judged.online.offline import against_qrels, preference_agreement
-from online.offline.pages_made import log_of
+from judged.online.offline.joining import joined_pages, list_codes
+from online.offline.pages_made import BACKENDS, log_of
 from online.offline.test_against_qrels import PAGES, QRELS
 
 
@@ -22,10 +25,30 @@ def other_keys(log: InteractionLog) -> InteractionLog:
     return InteractionLog(*(made.create_table(f"t{at}", one) for at, one in enumerate(tables)), name=log.name)
 
 
+@pytest.mark.usefixtures("clicked_alone")
 @pytest.mark.parametrize("function", [against_qrels, preference_agreement])
 def test_keys_do_not_matter(function: object) -> None:
     assert callable(function)
     pages = PAGES * 3
     log = log_of([{**page, "user": at // 2} for at, page in enumerate(pages)])
-    options = {"resamples": 100, "by": "kind"}
+    options = {"by": "kind", **({"outcomes": "clicked"} if function is against_qrels else {})}
     assert function(log, QRELS, **options).to_dict() == function(other_keys(log), QRELS, **options).to_dict()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_pages_of_one_topic_that_show_the_same_in_the_same_order_share_a_code(backend: str) -> None:
+    shown = (["a", "b"], ["b", "a"], ["a", "b"], ["a"], ["a", "b", "c"], ["a", "b"], ["a", "1:b"])
+    pages = [{"topic": "t2" if at == 5 else "t1", "shown": docs, "user": at} for at, docs in enumerate(shown)]
+    log, qrels = log_of(pages, backend=backend), Qrels.of({"t1": {"a": 1}, "t2": {"a": 1}})
+    joined = joined_pages(log, qrels, None, by=None, unit="user", which="first")
+    codes = list_codes(log, joined).tolist()
+    assert codes[0] == codes[2]
+    assert len(set(codes)) == 6
+    assert sorted(set(codes)) == list(range(6))
+
+
+def test_they_are_had_from_the_package_too() -> None:
+    assert judged.online.against_qrels is against_qrels
+    assert judged.online.preference_agreement is preference_agreement
+    with pytest.raises(AttributeError, match="no attribute 'against_users'"):
+        judged.online.against_users  # noqa: B018

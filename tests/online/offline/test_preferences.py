@@ -91,8 +91,7 @@ PAGES = [
 
 
 def test_agreement_counted_by_hand(backend: str) -> None:
-    found = preference_agreement(log_of(PAGES, backend=backend), QRELS, rules=["above", "next"], by="kind",
-                                 resamples=200)  # fmt: skip
+    found = preference_agreement(log_of(PAGES, backend=backend), QRELS, rules=["above", "next"], by="kind")  # fmt: skip
     above, below = found.of("above"), found.of("next")
     assert (above.preferences, above.judged, above.tied, above.decided, above.agreed, above.units) == (6, 6, 1, 5, 3, 2)
     assert above.agreement.value == pytest.approx(3 / 5)
@@ -112,13 +111,13 @@ def test_agreement_counted_by_hand(backend: str) -> None:
 def test_repeated_pairs_agree_or_not_and_one_page_is_no_repetition() -> None:
     pages = [{"topic": "t", "shown": ["a", "b"], "clicks": clicks, "user": at} for at, clicks in
              enumerate((["b"], ["b"], ["b"], ["a"]))]  # fmt: skip
-    found = preference_agreement(log_of(pages), QRELS, rules=["above", "next", "previous"], resamples=100).repeated
+    found = preference_agreement(log_of(pages), QRELS, rules=["above", "next", "previous"]).repeated
     assert (found.pairs, found.comparisons, found.agreed) == (1, 6, 3)
     assert found.share == 0.5
 
 
 def test_backends_give_the_same_document() -> None:
-    made = [preference_agreement(log_of(PAGES, backend=one), QRELS, rules=list(RULES), by="kind", resamples=100)
+    made = [preference_agreement(log_of(PAGES, backend=one), QRELS, rules=list(RULES), by="kind")
             for one in BACKENDS]  # fmt: skip
     assert made[0].to_dict() == made[1].to_dict()
     assert json.loads(json.dumps(made[0].to_dict()))["rows"][0]["decided"] == 5
@@ -129,17 +128,17 @@ def test_backends_give_the_same_document() -> None:
 
 
 def test_nothing_decided_is_said() -> None:
-    found = preference_agreement(log_of([PAGE]), {"t": {"a": 1}}, rules="above", resamples=100)
+    found = preference_agreement(log_of([PAGE]), {"t": {"a": 1}}, rules="above")
     assert (found.of("above").preferences, found.of("above").decided) == (3, 0)
     assert math.isnan(found.of("above").agreement.value)
     assert any("none of 3 preferences" in one for one in found.sentences)
-    quiet = preference_agreement(log_of([{**PAGE, "clicks": []}]), QRELS, resamples=100)
+    quiet = preference_agreement(log_of([{**PAGE, "clicks": []}]), QRELS)
     assert quiet.of("next").preferences == 0
 
 
 def test_a_log_that_does_not_know_the_order_of_clicks() -> None:
     log = log_of([PAGE], has_time=False)
-    assert preference_agreement(log, QRELS, rules="last-above", resamples=100).of("last-above").agreed == 1
+    assert preference_agreement(log, QRELS, rules="last-above").of("last-above").agreed == 1
     together = log.event.mutate(time_ms=log.event.serp)
     with pytest.raises(InputError, match="in which order"):
         preference_agreement(type(log)(log.serp, log.shown, together, log.session, has_time=False), QRELS)
@@ -166,21 +165,21 @@ def clicking(way: str, sorted_lists: bool, pages: int = 800) -> tuple[Any, Any]:
 
 
 def test_clicks_on_the_best_always_agree() -> None:
-    found = preference_agreement(*clicking("grade", sorted_lists=False), rules=["above", "next"], resamples=200)
+    found = preference_agreement(*clicking("grade", sorted_lists=False), rules=["above", "next"])
     for rule in ("above", "next"):
         assert found.of(rule).agreement.value == 1.0
         assert found.of(rule).gain.low > 0.4  # ranks alone: half
 
 
 def test_clicks_at_random_agree_half_of_the_time() -> None:
-    found = preference_agreement(*clicking("random", sorted_lists=False), rules=["above", "next"], resamples=200)
+    found = preference_agreement(*clicking("random", sorted_lists=False), rules=["above", "next"])
     for rule in ("above", "next"):
         assert found.of(rule).agreement.value == pytest.approx(0.5, abs=0.05)
         assert found.of(rule).gain.value == pytest.approx(0.0, abs=0.05)
 
 
 def test_clicks_by_rank_alone_agree_as_the_ranks_do_and_gain_nothing() -> None:
-    found = preference_agreement(*clicking("rank", sorted_lists=True), rules=["above", "next"], resamples=200)
+    found = preference_agreement(*clicking("rank", sorted_lists=True), rules=["above", "next"])
     for rule in ("above", "next"):
         one = found.of(rule)
         assert one.agreement.excludes(0.5)  # lists are good, and ranks alone look like knowledge

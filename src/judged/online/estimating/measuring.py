@@ -37,6 +37,7 @@ class _Asked:
     clicks: Relation
     pages: Relation
     narrow: Relation
+    most: int
     thresholds: tuple[float, ...]
     sliced: bool
     unit: Unit
@@ -120,7 +121,8 @@ def online_metrics(
         clicks,
         pages,
         _narrow(pages, told),
-        wide.thresholds,
+        _most_pages(log, unit),
+        wide.satisfied,
         slices is not None,
         unit,
         level,
@@ -177,11 +179,14 @@ def _unfit(metric: OnlineMetric, unit: str) -> str:
 def _wanted(metrics: Sequence[OnlineMetric], ranks: Sequence[int], settings: FactSettings) -> Wanted:
     """Collect cutoffs, ranks and thresholds of the metrics."""
     given = {name: {one.parameters[name] for one in metrics if one.parameters.get(name) is not None} for name in "krt"}
-    others = {one.parameters["t"] for one in metrics if "t" in one.parameters and one.kind != "survival"}
+    times = [(one, float(one.parameters["t"] or 0)) for one in metrics if "t" in one.parameters and one.kind == "ratio"]
+    short = {t for one, t in times if one.numerator.startswith("dissatisfied")}
+    long = {t for one, t in times if not one.numerator.startswith("dissatisfied")}
     return Wanted(
         cutoffs=tuple(sorted(int(k or 0) for k in given["k"])),
         ranks=tuple(sorted({*(int(r or 0) for r in given["r"]), *ranks})),
-        thresholds=tuple(sorted({*(float(t or 0) for t in others), settings.success})),
+        satisfied=tuple(sorted({*long, settings.success})),
+        dissatisfied=tuple(sorted(short)),
     )
 
 
@@ -189,17 +194,15 @@ def _estimates(asked: _Asked, slices: Relation | None) -> dict[str, list[OnlineE
     """Estimate everything; the key is the metric's name, and the empty one holds pages by slice."""
     page_metrics = asked.of("ratio")
     columns = sorted({name for one in page_metrics for name in one.columns()} | {"page"})
-    sums = page_sums(asked.pages, columns, asked.unit, sliced=asked.sliced)
-    sums = UnitSums(kept(sums.table), sums.sliced)
-    whole = UnitSums(kept(over_slices(sums, columns, asked.unit).table), sliced=False) if asked.sliced else sums
+    sums = page_sums(asked.pages, columns, asked.unit, sliced=asked.sliced, most=asked.most)
+    whole = over_slices(sums, asked.unit) if asked.sliced else sums
     found = [*_ratios(whole, page_metrics, asked), *(_ratios(sums, page_metrics, asked) if asked.sliced else ())]
     session_metrics = asked.of("ratio", sessions=True)
     if session_metrics:
         for sliced in (False, True) if asked.sliced else (False,):
             made = session_sums(asked.narrow, session_metrics, asked.thresholds, asked.unit, sliced=sliced)
-            found += _ratios(UnitSums(kept(made.table), sliced), session_metrics, asked)
-    for metric in asked.of("quantile"):
-        found += quantiles(asked.narrow, metric, asked.unit, asked.level, sliced=asked.sliced)
+            found += _ratios(made, session_metrics, asked)
+    found += quantiles(asked.narrow, asked.of("quantile"), asked.unit, asked.level, sliced=asked.sliced)
     found += _survivals(asked, slices)
     grouped: dict[str, list[OnlineEstimate]] = {"": _sizes(sums, asked)}
     for one in found:
@@ -235,6 +238,11 @@ def _sizes(sums: UnitSums, asked: _Asked) -> list[OnlineEstimate]:
     return ratios(sums, [pages], asked.level) if asked.sliced else []
 
 
+def _most_pages(log: InteractionLog, unit: str) -> int:
+    pages = log.serp.group_by(unit).agg(pages=log.serp.count())
+    return int(rows_of(pages.agg(most=pages.pages.max()))[0]["most"] or 0)
+
+
 def _narrow(pages: Relation, metrics: Sequence[OnlineMetric]) -> Relation:
     """Keep the few columns that are read more than once: the wide facts are added up as they are made, and not kept."""
     columns = {name for one in metrics if one.kind == "quantile" for name in one.columns()}
@@ -264,13 +272,13 @@ def _by_rank(
 
 
 def _counts(log: InteractionLog) -> tuple[tuple[str, int], ...]:
-    pages = rows_of(log.serp.agg(pages=log.serp.count(), users=log.serp.user.nunique()))[0]
+    serp = log.serp
+    pages = rows_of(serp.agg(pages=serp.count(), users=serp.user.nunique(), sessions=serp.session.nunique()))[0]
     events = rows_of(log.event.agg(events=log.event.count()))[0]
-    sessions = rows_of(log.session.agg(sessions=log.session.count()))[0]
     return (
         ("pages", pages["pages"]),
         ("events", events["events"]),
-        ("sessions", sessions["sessions"]),
+        ("sessions", pages["sessions"]),
         ("users", pages["users"]),
     )
 

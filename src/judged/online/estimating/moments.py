@@ -38,7 +38,7 @@ def ratios(sums: UnitSums, metrics: Sequence[OnlineMetric], level: float) -> lis
 
 def moments(sums: UnitSums, metrics: Sequence[OnlineMetric]) -> list[dict[str, Any]]:
     """Add numerators, denominators, their squares and products over units: one row a slice."""
-    table = sums.table
+    table = sums.parted()
     wanted: dict[str, Any] = {}
     for at, metric in enumerate(metrics):
         n, d = (table[column_of(name)] for name in metric.columns())

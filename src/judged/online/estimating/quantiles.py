@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,25 +21,36 @@ if TYPE_CHECKING:
 
 
 def quantiles(
-    facts: Relation, metric: OnlineMetric, unit: str, level: float, *, sliced: bool
-) -> Iterator[OnlineEstimate]:
-    """Estimate the smallest value that a share q of the rows does not exceed: over all rows, then by slice.
+    facts: Relation, metrics: Sequence[OnlineMetric], unit: str, level: float, *, sliced: bool
+) -> list[OnlineEstimate]:
+    """Estimate the smallest value that a share q of the rows does not exceed: over all rows, and by slice.
 
     The engine counts rows by value, so that nothing is interpolated and every backend gives the same number. The
     interval is Woodruff's: the error of the share of rows at or below the estimate is that of a ratio over units.
     """
-    numerator, denominator = metric.columns()
+    if not metrics:
+        return []
+    curves = {columns: _curves(facts, *columns, sliced=sliced) for columns in {one.columns() for one in metrics}}
+    cuts = [{group: curve.at(_q(one)) for group, curve in curves[one.columns()].items()} for one in metrics]
+    errors = _errors(facts, metrics, cuts, unit, sliced=sliced)
+    return [
+        _estimate(metric, group, curve, errors.get(group), at, level)
+        for at, metric in enumerate(metrics)
+        for group, curve in curves[metric.columns()].items()
+    ]
+
+
+def _q(metric: OnlineMetric) -> float:
+    return float(metric.parameters["q"] or 0.5)
+
+
+def _curves(facts: Relation, numerator: str, denominator: str, *, sliced: bool) -> dict[str | None, _Curve]:
+    """Count rows by value, over all rows (None) and by slice."""
     known = facts.filter(facts[denominator] != 0)
     keys = [SLICE] if sliced else []
     counted = known.group_by(*keys, value=known[numerator]).agg(rows=known.count()).order_by("value").to_pyarrow()
-    groups: list[str | None] = [None]
-    if sliced:
-        groups += sorted(set(counted[SLICE].to_pylist()))
-    estimates = {group: _Curve(*_distribution(counted, group)) for group in groups}
-    q = float(metric.parameters["q"] or 0.5)
-    errors = _errors(known, numerator, {group: curve.at(q) for group, curve in estimates.items()}, unit)
-    for group, curve in estimates.items():
-        yield _estimate(metric, group, curve, errors.get(group), level)
+    groups = sorted(set(counted[SLICE].to_pylist())) if sliced else []
+    return {group: _Curve(*_distribution(counted, group)) for group in (None, *groups)}
 
 
 @dataclass(frozen=True)
@@ -59,26 +70,24 @@ class _Curve:
 
 
 def _estimate(
-    metric: OnlineMetric, group: str | None, curve: _Curve, found: dict[str, Any] | None, level: float
+    metric: OnlineMetric, group: str | None, curve: _Curve, found: dict[str, Any] | None, at: int, level: float
 ) -> OnlineEstimate:
     """Give the quantile of one group with Woodruff's interval."""
-    q = float(metric.parameters["q"] or 0.5)
-    if found is None or not found["units"]:
+    if found is None or not found[f"units_{at}"]:
         unknown = math.nan
         return OnlineEstimate(metric, group, unknown, unknown, unknown, unknown, 0.0, 0.0, 0, "none")
-    units = int(found["units"])
-    error = ratio_error(units, found["n"], found["d"], found["nn"], found["dd"], found["nd"])
-    low, high = woodruff(q, error, units, level, effective=found["d"] ** 2 / found["dd"])
+    units, n, d, nn, dd, nd = (found[f"{part}_{at}"] for part in ("units", "n", "d", "nn", "dd", "nd"))
+    low, high = woodruff(_q(metric), ratio_error(units, n, d, nn, dd, nd), units, level, effective=d**2 / dd)
     return OnlineEstimate(
         metric=metric,
         slice=group,
-        value=curve.at(q),
+        value=curve.at(_q(metric)),
         low=math.nan if math.isnan(low) else curve.at(low),
         high=math.nan if math.isnan(high) else curve.at(high),
         error=math.nan,
-        numerator=float(found["n"]),
-        denominator=float(found["d"]),
-        units=units,
+        numerator=float(n),
+        denominator=float(d),
+        units=int(units),
         method="none" if math.isnan(low) else "woodruff",
     )
 
@@ -94,27 +103,38 @@ def _distribution(counted: Any, group: str | None) -> tuple[Floats, Floats]:
 
 
 def _errors(
-    known: Relation, column: str, estimates: Mapping[str | None, float], unit: str
+    facts: Relation,
+    metrics: Sequence[OnlineMetric],
+    cuts: Sequence[Mapping[str | None, float]],
+    unit: str,
+    *,
+    sliced: bool,
 ) -> dict[str | None, dict[str, Any]]:
-    """Give, for each group, the moments over units of rows at or below its estimate, and of rows."""
+    """Give, for each group, the moments over units of rows at or below its estimates, and of rows."""
     found: dict[str | None, dict[str, Any]] = {}
-    if None in estimates:
-        found[None] = _moments(known, (known[column] <= estimates[None]), [unit])[0]
-    cuts = [(group, value) for group, value in estimates.items() if group is not None]
-    if cuts:
-        below = known[SLICE].cases(*((group, value) for group, value in cuts))
-        found |= {row[SLICE]: row for row in _moments(known, known[column] <= below, [unit, SLICE])}
-    return found
+    whole = [facts[one.columns()[0]] <= cut[None] for one, cut in zip(metrics, cuts, strict=True)]
+    found[None] = _moments(facts, metrics, whole, [unit])[0]
+    if not sliced:
+        return found
+    named = [[(group, value) for group, value in cut.items() if group is not None] for cut in cuts]
+    below = [
+        facts[one.columns()[0]] <= (facts[SLICE].cases(*pairs) if pairs else math.nan)
+        for one, pairs in zip(metrics, named, strict=True)
+    ]
+    return found | {row[SLICE]: row for row in _moments(facts, metrics, below, [unit, SLICE])}
 
 
-def _moments(known: Relation, below: Any, keys: list[str]) -> list[dict[str, Any]]:
-    sums = known.group_by(*keys).agg(n=below.ifelse(1.0, 0.0).sum(), d=known.count().cast("float64"))
-    wanted = {
-        "units": sums.count(),
-        "n": sums.n.sum(),
-        "d": sums.d.sum(),
-        "nn": (sums.n * sums.n).sum(),
-        "dd": (sums.d * sums.d).sum(),
-        "nd": (sums.n * sums.d).sum(),
-    }
-    return rows_of(sums.group_by(*keys[1:]).agg(**wanted) if keys[1:] else sums.agg(**wanted))
+def _moments(
+    facts: Relation, metrics: Sequence[OnlineMetric], below: Sequence[Any], keys: list[str]
+) -> list[dict[str, Any]]:
+    sums: dict[str, Any] = {}
+    for at, metric in enumerate(metrics):
+        known = facts[metric.columns()[1]] != 0
+        sums |= {f"n_{at}": (known & below[at]).ifelse(1.0, 0.0).sum(), f"d_{at}": known.ifelse(1.0, 0.0).sum()}
+    table = facts.group_by(*keys).agg(**sums)
+    wanted: dict[str, Any] = {}
+    for at in range(len(metrics)):
+        n, d = table[f"n_{at}"], table[f"d_{at}"]
+        wanted |= {f"units_{at}": (d > 0).ifelse(1, 0).sum(), f"n_{at}": n.sum(), f"d_{at}": d.sum()}
+        wanted |= {f"nn_{at}": (n * n).sum(), f"dd_{at}": (d * d).sum(), f"nd_{at}": (n * d).sum()}
+    return rows_of(table.group_by(*keys[1:]).agg(**wanted) if keys[1:] else table.agg(**wanted))

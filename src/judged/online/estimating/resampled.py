@@ -31,7 +31,7 @@ def with_bootstrap(
         chosen = [one for one in estimates if one.slice == value and one.method == "delta"]
         if not chosen:
             continue
-        table = sums.table if value is None else sums.table.filter(sums.table[SLICE] == value)
+        table = sums.parted() if value is None else sums.parted().filter(sums.table[SLICE] == value)
         limits = bootstrap_intervals(*_sums(table, chosen), level=level, resamples=resamples, seed=seed)
         for one, (low, high) in zip(chosen, limits.tolist(), strict=True):
             method = "none" if math.isnan(low) else "bootstrap"

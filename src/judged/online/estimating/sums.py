@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from judged.online.engine import kept
+from judged.online.estimating.packing import Packing, packing_of
+from judged.online.facts.pages import is_flag
 from judged.online.facts.sessions import session_facts
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.tables import Relation
@@ -28,22 +31,34 @@ class UnitSums:
         The unit, ``slice`` where it is sliced, and one column a fact, summed.
     sliced
         There is a column ``slice``.
+    packing
+        The flags that stand packed in the table.
     """
 
     table: Relation
     sliced: bool
+    packing: Packing | None = None
+
+    def parted(self) -> Relation:
+        """Give the table with a column for every fact."""
+        return self.table if self.packing is None else self.table.mutate(**self.packing.parted(self.table))
 
 
-def page_sums(pages: Relation, columns: Sequence[str], unit: str, *, sliced: bool) -> UnitSums:
-    """Add the facts of pages by unit, and slice."""
+def page_sums(pages: Relation, columns: Sequence[str], unit: str, *, sliced: bool, most: int) -> UnitSums:
+    """Add the facts of pages by unit, and slice; no unit has more than `most` pages."""
     keys = [unit, SLICE] if sliced else [unit]
-    return UnitSums(pages.group_by(*keys).agg(**{name: pages[name].sum() for name in columns}), sliced)
+    packing = packing_of([name for name in columns if is_flag(name)], most)
+    sums = {name: pages[name].sum() for name in columns if not is_flag(name)}
+    sums |= {name: packed.sum() for name, packed in packing.packed(pages).items()}
+    return UnitSums(kept(pages.group_by(*keys).agg(**sums)), sliced, packing)
 
 
-def over_slices(sums: UnitSums, columns: Sequence[str], unit: str) -> UnitSums:
+def over_slices(sums: UnitSums, unit: str) -> UnitSums:
     """Add the slices of each unit: every page is in exactly one."""
     table = sums.table
-    return UnitSums(table.group_by(unit).agg(**{name: table[name].sum() for name in columns}), sliced=False)
+    names = [name for name in table.columns if name not in {unit, SLICE}]
+    whole = table.group_by(unit).agg(**{name: table[name].sum() for name in names})
+    return UnitSums(kept(whole), sliced=False, packing=sums.packing)
 
 
 def session_sums(
@@ -55,4 +70,4 @@ def session_sums(
     names = {name for metric in metrics for name in metric.columns()} - {"session", "user"}
     sums = {name: sessions[name].sum() for name in sorted(names)}
     table = sessions.group_by(*keys).agg(n_sessions=sessions.session_count.sum(), **sums)
-    return UnitSums(table.mutate(n_users=1.0), sliced)
+    return UnitSums(kept(table.mutate(n_users=1.0)), sliced)

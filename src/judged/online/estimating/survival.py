@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from judged.errors import InputError
-from judged.online.engine import rows_of
+from judged.online.engine import ibis_library, kept, rows_of
 from judged.stats.ratio import effective_units, woodruff
 from judged.stats.survival import SurvivalCurve, clustered_error, kaplan_meier
 
@@ -81,7 +81,13 @@ class _Summed:
 
 
 def survival_of(
-    clicks: ir.Table, *, at_ms: Sequence[int], by: str | None = None, unit: str = "user", level: float = 0.95
+    clicks: ir.Table,
+    *,
+    at_ms: Sequence[int],
+    by: str | None = None,
+    pooled: bool = False,
+    unit: str = "user",
+    level: float = 0.95,
 ) -> list[SurvivalEstimate]:
     """Give the share of visits that last longer than some times.
 
@@ -94,6 +100,8 @@ def survival_of(
         The times in milliseconds. "At least 30 s" is "longer than 29 999 ms".
     by
         Column to slice by; None: all rows together.
+    pooled
+        With `by`: give all rows together too, before the slices.
     unit
         Column of what is independent.
     level
@@ -118,7 +126,7 @@ def survival_of(
     """
     times = tuple(at_ms)
     found: list[SurvivalEstimate] = []
-    for one in _summed(clicks, lambda _: times, by=by, unit=unit, exact=times):
+    for one in _summed(clicks, lambda _: times, by=by, unit=unit, exact=times, pooled=pooled):
         for time, squares in zip(one.times, one.squares, strict=True):
             value = one.curve.at(time)
             error = math.nan if math.isnan(value) else clustered_error(value, squares, one.units)
@@ -176,19 +184,23 @@ def _estimate(one: _Summed, time: float, value: float, limits: tuple[float, floa
     return SurvivalEstimate(one.slice, time, value, *limits, error, one.units, ended, censored, one.grid_ms)
 
 
-def _summed(clicks: Any, times_of: _Times, *, by: str | None, unit: str, exact: Sequence[int]) -> list[_Summed]:
+def _summed(
+    clicks: Any, times_of: _Times, *, by: str | None, unit: str, exact: Sequence[int], pooled: bool = False
+) -> list[_Summed]:
     """Count durations, make the curves, and sum influences by unit and slice."""
     rows = _rows(clicks, by=by, unit=unit)
     keyed, counted, grid_ms = _counted(rows, exact)
     curves = _curves(counted)
     if not curves:
         return []
+    whole = _pooled(counted) if pooled and by is not None else None
     times = [tuple(times_of(curve)) for _, curve in curves]
-    sums = _squares(keyed, curves, times)
-    return [
+    sums, all_sums = _squares(keyed, curves, times, whole)
+    made = [
         _Summed(None if by is None else name, curve, wanted, *sums[name], grid_ms)
         for (name, curve), wanted in zip(curves, times, strict=True)
     ]
+    return made if whole is None else [_Summed(None, whole, times[0], *all_sums, grid_ms), *made]
 
 
 def _rows(clicks: Any, *, by: str | None, unit: str) -> Any:
@@ -237,14 +249,39 @@ def _curves(counted: Any) -> list[tuple[str, SurvivalCurve]]:
     return made
 
 
+def _pooled(counted: Any) -> SurvivalCurve:
+    """Make the curve of all slices together."""
+    keys, rows, ended = (counted[name].to_numpy().astype(np.int64) for name in (_KEY, "rows", "ended"))
+    distinct, at = np.unique(keys, return_inverse=True)
+    sums = (np.bincount(at, weights=column, minlength=len(distinct)).astype(np.int64) for column in (rows, ended))
+    all_rows, all_ended = sums
+    return kaplan_meier(distinct, all_ended, all_rows - all_ended)
+
+
+_Sums: TypeAlias = tuple[tuple[float, ...], int, float]
+
+
 def _squares(
-    keyed: Any, curves: list[tuple[str, SurvivalCurve]], times: list[tuple[float, ...]]
-) -> dict[str, tuple[tuple[float, ...], int, float]]:
-    """Sum influences by unit in the engine; give the sum of their squares at each time, units, and effective ones."""
+    keyed: Any, curves: list[tuple[str, SurvivalCurve]], times: list[tuple[float, ...]], whole: SurvivalCurve | None
+) -> tuple[dict[str, _Sums], _Sums]:
+    """Sum influences by unit in the engine; give the sum of their squares at each time, units, and effective ones.
+
+    For each slice, and for all of them together.
+    """
     columns = [f"influence_{at}" for at in range(len(times[0]))]
-    joined = keyed.join(_influences(curves, times, columns), [_SLICE, _KEY, "ended"])
-    summed = {name: joined[name].sum() for name in columns}
+    pooled = [] if whole is None else [f"pooled_{at}" for at in range(len(times[0]))]
+    joined = keyed.join(_influences(curves, times, columns, whole), [_SLICE, _KEY, "ended"])
+    summed = {name: joined[name].sum() for name in (*columns, *pooled)}
     by_unit = joined.group_by([_SLICE, "unit"]).aggregate(rows=joined.count().cast("float64"), **summed)
+    if whole is None:
+        return _squared(by_unit, columns), ((), 0, math.nan)
+    by_unit = kept(by_unit)
+    sums = {name: by_unit[name].sum() for name in ("rows", *pooled)}
+    together = by_unit.group_by("unit").aggregate(**sums).mutate(**{_SLICE: ibis_library().literal("")})
+    return _squared(by_unit, columns), _squared(together, pooled)[""]
+
+
+def _squared(by_unit: Any, columns: Sequence[str]) -> dict[str, _Sums]:
     squared = {name: (by_unit[name] * by_unit[name]).sum() for name in columns}
     by_slice = by_unit.group_by(_SLICE).aggregate(
         units=by_unit.count(),
@@ -262,8 +299,16 @@ def _squares(
     }
 
 
-def _influences(curves: list[tuple[str, SurvivalCurve]], times: list[tuple[float, ...]], columns: list[str]) -> Any:
-    """Make a table of what a visit adds to each point of its slice's curve, by its length and whether it ended."""
+def _influences(
+    curves: list[tuple[str, SurvivalCurve]],
+    times: list[tuple[float, ...]],
+    columns: list[str],
+    whole: SurvivalCurve | None,
+) -> Any:
+    """Make a table of what a visit adds to each point of its slice's curve, by its length and whether it ended.
+
+    And of what it adds to the curve of all slices together, where that is given.
+    """
     import ibis
     import pyarrow as pa
 
@@ -278,4 +323,9 @@ def _influences(curves: list[tuple[str, SurvivalCurve]], times: list[tuple[float
     ended = np.concatenate([np.repeat([1, 0], len(curve.times)) for _, curve in curves])
     made = {_SLICE: pa.array(names, pa.string()), _KEY: np.concatenate(keys), "ended": ended}
     made |= {column: np.concatenate(value) for column, value in zip(columns, values, strict=True)}
+    if whole is not None:
+        places = [np.searchsorted(whole.times, curve.times) for _, curve in curves]
+        for at, time in enumerate(times[0]):
+            both = whole.influence(time)
+            made[f"pooled_{at}"] = np.concatenate([part[place] for place in places for part in both])
     return ibis.memtable(pa.table(made))

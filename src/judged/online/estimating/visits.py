@@ -17,9 +17,8 @@ def share_of_longer_visits(
 ) -> list[OnlineEstimate]:
     """Estimate the share of visits that last t seconds or more, for each metric's t: over all clicks, then by slice."""
     times = [_just_below(one) for one in metrics]
-    curves = survival_of(clicks, at_ms=times, unit=unit, level=level)
-    if sliced:
-        curves += survival_of(clicks, at_ms=times, by=SLICE, unit=unit, level=level)
+    by = SLICE if sliced else None
+    curves = survival_of(clicks, at_ms=times, by=by, pooled=sliced, unit=unit, level=level)
     return [
         OnlineEstimate(
             metric=metric,

@@ -10,10 +10,19 @@ from judged.online.metrics.metric import written
 from judged.online.tables import Relation
 
 _RANKS = 65_536  # a rank and a time are packed into one number, so that "the first click" is a minimum
+_BITS = (
+    50  # ranks down to here are packed into one number, exact as a double too: a column each would be most of the cost
+)
 
 
 def clicked_pages(
-    clicks: Relation, *, cutoffs: Sequence[int], ranks: Sequence[int], thresholds: Sequence[float], timed: bool
+    clicks: Relation,
+    *,
+    cutoffs: Sequence[int],
+    ranks: Sequence[int],
+    satisfied: Sequence[float],
+    dissatisfied: Sequence[float],
+    timed: bool,
 ) -> Relation:
     """Give one row a page with clicks.
 
@@ -25,12 +34,12 @@ def clicked_pages(
         `click_facts`.
     cutoffs, ranks
         Opened results are counted down to each cutoff, and at each rank.
-    thresholds
-        Seconds of dwell from which a click counts as satisfied, or below which as dissatisfied.
+    satisfied, dissatisfied
+        Seconds of dwell from which a click counts as satisfied, and below which as dissatisfied.
     timed
         The log has a clock.
     """
-    results = _results(clicks, thresholds, timed=timed)
+    results = _results(clicks, satisfied, dissatisfied, timed=timed)
     first = results.first_packed.min()
     sums: dict[str, Any] = {
         "opened": _number(results.count()),
@@ -44,18 +53,35 @@ def clicked_pages(
         "rr_sum": (1.0 / results["rank"].cast("float64")).sum(),
         "rank_sum": _number(results["rank"].sum()),
     }
-    sums |= {f"opened_to_{k}": _number((results["rank"] <= k).sum()) for k in cutoffs}
-    sums |= {f"opened_at_{r}": _number((results["rank"] == r).sum()) for r in ranks}
-    for t in map(written, thresholds):
+    bit = (2.0 ** (results["rank"] - 1)).cast("int64")
+    sums["ranks_opened"] = (results["rank"] <= _BITS).ifelse(bit, 0).sum()
+    sums |= {f"deep_to_{k}": _number((results["rank"] <= k).sum()) for k in cutoffs if k > _BITS}
+    sums |= {f"deep_at_{r}": _number((results["rank"] == r).sum()) for r in ranks if r > _BITS}
+    for t in map(written, satisfied):
         sums[f"satisfied_{t}"] = _number(results[f"satisfied_{t}"].sum())
         sums[f"satisfied_events_{t}"] = _number(results[f"satisfied_events_{t}"].sum())
-        sums[f"dissatisfied_events_{t}"] = _number(results[f"dissatisfied_events_{t}"].sum())
         sums[f"satisfied_ms_{t}"] = results[f"satisfied_ms_{t}"].min()
+    for t in map(written, dissatisfied):
+        sums[f"dissatisfied_events_{t}"] = _number(results[f"dissatisfied_events_{t}"].sum())
     return results.group_by("serp").agg(**sums)
 
 
-def _results(clicks: Relation, thresholds: Sequence[float], *, timed: bool) -> Relation:
-    """Make one row of each opened result of a page."""
+def opened_at(page: Relation, rank: int) -> Any:
+    """Give 1 where the result at a rank was opened, else 0: of `clicked_pages`, joined to pages."""
+    if rank > _BITS:
+        return page[f"deep_at_{rank}"].fill_null(0.0)
+    return ((page.ranks_opened.fill_null(0) // 2 ** (rank - 1)) % 2).cast("float64")
+
+
+def opened_to(page: Relation, cutoff: int) -> Any:
+    """Give how many results at ranks 1 to the cutoff were opened."""
+    if cutoff > _BITS:
+        return page[f"deep_to_{cutoff}"].fill_null(0.0)
+    return sum((opened_at(page, rank) for rank in range(2, cutoff + 1)), opened_at(page, 1))
+
+
+def _results(clicks: Relation, satisfied: Sequence[float], dissatisfied: Sequence[float], *, timed: bool) -> Relation:
+    """Make one row of each opened result of a page: what stands at one rank, or, without a rank, one object."""
     ibis = ibis_library()
     packed = clicks.time_ms * _RANKS + clicks["rank"].clip(upper=_RANKS - 1).cast("int64")
     sums: dict[str, Any] = {
@@ -64,16 +90,19 @@ def _results(clicks: Relation, thresholds: Sequence[float], *, timed: bool) -> R
         "first_ms": clicks.time_ms.min(),
         "first_packed": packed.min(),
     }
-    for seconds in thresholds:
-        t, least = written(seconds), round(seconds * 1000)
-        never = clicks.ended < 0
-        satisfied = (clicks.dwell_ms >= least) | (clicks.ended == 0) if timed else never
-        dissatisfied = (clicks.ended == 1) & (clicks.dwell_ms < least) if timed else never
-        sums[f"satisfied_{t}"] = satisfied.ifelse(1, 0).max()
-        sums[f"satisfied_events_{t}"] = satisfied.ifelse(1, 0).sum()
-        sums[f"dissatisfied_events_{t}"] = dissatisfied.ifelse(1, 0).sum()
-        sums[f"satisfied_ms_{t}"] = satisfied.ifelse(clicks.time_ms, ibis.null("int64")).min()
-    return clicks.group_by("serp", "rank", "object_id").agg(**sums)
+    never = clicks.ended < 0  # without a clock
+    for seconds in satisfied:
+        t, enough = written(seconds), clicks.dwell_ms >= round(seconds * 1000)
+        counts = enough | (clicks.ended == 0) if timed else never
+        sums[f"satisfied_{t}"] = counts.ifelse(1, 0).max()
+        sums[f"satisfied_events_{t}"] = counts.ifelse(1, 0).sum()
+        sums[f"satisfied_ms_{t}"] = counts.ifelse(clicks.time_ms, ibis.null("int64")).min()
+    for seconds in dissatisfied:
+        t, short = written(seconds), clicks.dwell_ms < round(seconds * 1000)
+        counts = (clicks.ended == 1) & short if timed else never
+        sums[f"dissatisfied_events_{t}"] = counts.ifelse(1, 0).sum()
+    unranked = clicks["rank"].isnull().ifelse(clicks.object_id, ibis.null("string"))
+    return clicks.group_by("serp", "rank", thing=unranked).agg(**sums)
 
 
 def _number(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.online.engine import ibis_library, next_after
-from judged.online.tables import AFTER_THE_CLICK, Relation
+from judged.online.tables import AFTER_THE_CLICK, RETURNS, Relation
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 def click_facts(log: InteractionLog) -> Relation:
     """Give one row a click on a page, a repeated click on one result too.
 
-    A visit ends when the user does something else in the same session: asks for a page, clicks, sees or hovers over a
-    result, leaves. What is done on the opened result (a heartbeat, a purchase) does not end it. Where nothing follows,
-    the visit lasted at least until its last heartbeat: it is censored, and never dropped.
+    A visit ends when the user does something else in the same session: asks for a page, clicks, hovers over a result,
+    leaves. What is done on the opened result (a heartbeat, a purchase) does not end it; nor does an impression, which
+    trackers send late and in batches. Where nothing follows, the visit lasted at least until its last heartbeat: it is
+    censored, and never dropped.
 
     Returns
     -------
@@ -45,7 +46,7 @@ def click_facts(log: InteractionLog) -> Relation:
 def _returns(log: InteractionLog) -> Relation:
     """When a user was seen to be back from what had been opened: session and time."""
     event = log.event
-    back = event.filter(~event.action.isin([*AFTER_THE_CLICK, "other"])).select("session", "time_ms")
+    back = event.filter(event.action.isin(list(RETURNS))).select("session", "time_ms")
     return back.union(log.serp.select("session", "time_ms"))
 
 

@@ -17,10 +17,7 @@ def followed_pages(log: InteractionLog, settings: FactSettings) -> Relation:
 
     ``kind`` is null where none came, and where it came after the gap; ``same`` is known however late it came.
     """
-    following: Relation = rewrites(log.serp)
-    soon = following.gap_ms <= round(settings.reformulation_gap * 1000)
-    kept = (soon | (following.kind == "same")).ifelse(following.kind, None)
-    return following.select("serp", kind=kept)
+    return rewrites(log.serp, within_ms=round(settings.reformulation_gap * 1000)).select("serp", "kind")
 
 
 def last_successes(pages: Relation) -> Relation:

@@ -6,13 +6,14 @@ means; those with a parameter in braces are made for the cutoffs (k), ranks (r) 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from judged.online.engine import ibis_library, kept
 from judged.online.facts.actions import acted_pages
-from judged.online.facts.clicked import clicked_pages
+from judged.online.facts.clicked import clicked_pages, opened_at, opened_to
 from judged.online.facts.followed import followed_pages, last_successes
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import written
@@ -32,7 +33,7 @@ COLUMNS = {
     "shown_at_{r}": "1 if there was a result at rank r",
     "opened": "results that were opened, each once",
     "opened_to_{k}": "of those, at ranks 1 to k",
-    "opened_at_{r}": "of those, at rank r",
+    "opened_at_{r}": "1 if the result at rank r was opened",
     "clicked": "1 if any result was opened",
     "clicked_to_{k}": "1 if any at ranks 1 to k was",
     "answered_to_{k}": "1 if the page was not empty and holds a rank up to k",
@@ -61,8 +62,8 @@ COLUMNS = {
     "reformulated_{kind}": "1 if it is one of that kind",
     "zero": "1 if nothing was found for an unfiltered first page",
     "zero_known": "1 if it is an unfiltered first page and the log says how much was found",
-    "zero_asked": "zero, of pages that count as asked",
-    "zero_asked_known": "zero_known, of pages that count as asked",
+    "zero_asked": "1 if zero, and the page counts as asked",
+    "zero_asked_known": "1 if zero_known, and the page counts as asked",
     "zero_filtered": "1 if nothing was found for a filtered first page",
     "zero_filtered_known": "1 if it is a filtered first page and the log says how much was found",
     "rescued": "1 if the page answers a changed query, since the typed one found nothing",
@@ -77,6 +78,21 @@ COLUMNS = {
 }
 """The columns of the facts of a page, and what they mean."""
 
+_FLAGS = re.compile(
+    "|".join(
+        re.sub(r"\{\w+\}", r"[\\w.]+", name) for name, what in COLUMNS.items() if what == "1" or what[:5] == "1 if "
+    )
+)
+
+
+def is_flag(column: str) -> bool:
+    """Tell whether a column holds only 0 and 1.
+
+    >>> is_flag("clicked_to_3"), is_flag("opened_to_3"), is_flag("first_rr")
+    (True, False, False)
+    """
+    return _FLAGS.fullmatch(column) is not None
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -84,7 +100,8 @@ class Wanted:
 
     cutoffs: tuple[int, ...] = ()
     ranks: tuple[int, ...] = ()
-    thresholds: tuple[float, ...] = (30.0,)
+    satisfied: tuple[float, ...] = (30.0,)
+    dissatisfied: tuple[float, ...] = ()
 
 
 def page_facts(log: InteractionLog, clicks: Relation, wanted: Wanted, settings: FactSettings) -> Relation:
@@ -107,10 +124,14 @@ def page_facts(log: InteractionLog, clicks: Relation, wanted: Wanted, settings: 
         ``serp, session, user, time_ms``; ``success_ms_{t}``, when the page first came to a success (null: never); and
         `COLUMNS` as doubles.
     """
-    thresholds = tuple(sorted({*wanted.thresholds, settings.success}))
-    wanted = replace(wanted, thresholds=thresholds)
+    thresholds = tuple(sorted({*wanted.satisfied, settings.success}))
     opened = clicked_pages(
-        clicks, cutoffs=wanted.cutoffs, ranks=wanted.ranks, thresholds=thresholds, timed=log.has_time
+        clicks,
+        cutoffs=wanted.cutoffs,
+        ranks=wanted.ranks,
+        satisfied=thresholds,
+        dissatisfied=wanted.dissatisfied,
+        timed=log.has_time,
     )
     page = log.serp.left_join(kept(opened), "serp", rname="c_{name}")
     page = page.left_join(kept(acted_pages(log, settings)), "serp", rname="a_{name}")
@@ -121,7 +142,7 @@ def page_facts(log: InteractionLog, clicks: Relation, wanted: Wanted, settings: 
     made = {
         **_of_the_page(page, wanted),
         **_of_the_clicks(page, wanted, timed=log.has_time),
-        **_of_satisfaction(page, thresholds),
+        **_of_satisfaction(page, thresholds, wanted.dissatisfied),
         **_of_sales(page),
         **_of_the_next_query(page),
         **_of_empty_pages(page),
@@ -176,20 +197,21 @@ def _of_the_clicks(page: Any, wanted: Wanted, *, timed: bool) -> dict[str, Any]:
         "timed": _flag((waited >= 0).fill_null(False)),
     }
     for k in wanted.cutoffs:
-        made[f"opened_to_{k}"] = page[f"opened_to_{k}"].fill_null(0.0)
-        made[f"clicked_to_{k}"] = _flag(page[f"opened_to_{k}"].fill_null(0.0) > 0)
+        made[f"opened_to_{k}"] = opened_to(page, k)
+        made[f"clicked_to_{k}"] = _flag(page.highest.fill_null(k + 1) <= k)
     for r in wanted.ranks:
-        made[f"opened_at_{r}"] = page[f"opened_at_{r}"].fill_null(0.0)
+        made[f"opened_at_{r}"] = opened_at(page, r)
     return made
 
 
-def _of_satisfaction(page: Any, thresholds: Sequence[float]) -> dict[str, Any]:
+def _of_satisfaction(page: Any, satisfied: Sequence[float], dissatisfied: Sequence[float]) -> dict[str, Any]:
     """Give how many of the opened results satisfied."""
     made: dict[str, Any] = {}
-    for t in map(written, thresholds):
+    for t in map(written, satisfied):
         made[f"satisfied_{t}"] = page[f"satisfied_{t}"].fill_null(0.0)
         made[f"satisfied_page_{t}"] = _flag(page[f"satisfied_{t}"].fill_null(0.0) > 0)
         made[f"satisfied_events_{t}"] = page[f"satisfied_events_{t}"].fill_null(0.0)
+    for t in map(written, dissatisfied):
         made[f"dissatisfied_events_{t}"] = page[f"dissatisfied_events_{t}"].fill_null(0.0)
     return made
 

@@ -24,7 +24,7 @@ PAIRS_AT_ONCE = 50_000
 _COMMONEST = "new-topic"  # what a pair is that is not sent back: texts of a session often have nothing in common
 
 
-def rewrites(serp: ir.Table) -> ir.Table:
+def rewrites(serp: ir.Table, *, within_ms: int | None = None) -> ir.Table:
     """Give each first page the first page of the same session that is strictly later.
 
     Of several at that same millisecond it is the one with the smallest key.
@@ -33,13 +33,15 @@ def rewrites(serp: ir.Table) -> ir.Table:
     ----------
     serp
         Pages: the typed table, of any backend.
+    within_ms
+        Only what comes so soon is told apart by its text. Repeats are known however late they come.
 
     Returns
     -------
     found : ir.Table
         One row a first page, run and kept: ``serp``; ``next_serp``, null where there is none; ``gap_ms``, from page to
-        page, 1 or more; ``kind``, one of `judged.online.facts.rewriting.KINDS`, null where there is no next page or one
-        of the two has no text.
+        page, 1 or more; ``kind``, one of `judged.online.facts.rewriting.KINDS`, null where there is no next page, one
+        of the two has no text, or it came too late.
 
     Examples
     --------
@@ -55,12 +57,13 @@ def rewrites(serp: ir.Table) -> ir.Table:
     """
     ibis = ibis_library()
     pairs = kept(_followed(serp))
-    both = pairs.before.notnull() & pairs.after.notnull()
-    named: Any = pairs.left_join(_kinds(pairs.filter(both & (pairs.before != pairs.after))), ["before", "after"])
-    changed = (named.before == named.after).ifelse("same", named.kind.fill_null(_COMMONEST))
-    unknown = named.before.isnull() | named.after.isnull()
-    kind = unknown.ifelse(ibis.null("string"), changed)
-    return kept(named.select("serp", "next_serp", "gap_ms", kind=kind))
+    soon = ibis.literal(value=True) if within_ms is None else pairs.gap_ms <= within_ms
+    told = pairs.filter(pairs.before.notnull(), pairs.after.notnull(), pairs.before != pairs.after, soon)
+    named: Any = told.left_join(_kinds(told), ["before", "after"])
+    kinds = kept(named.select("serp", kind=named.kind.fill_null(_COMMONEST)))
+    both: Any = pairs.left_join(kinds, "serp", rname="k_{name}")
+    kind = (both.before == both.after).fill_null(False).ifelse("same", both.kind)
+    return kept(both.select("serp", "next_serp", "gap_ms", kind=kind))
 
 
 def _followed(serp: ir.Table) -> ir.Table:

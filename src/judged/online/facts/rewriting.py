@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TypeAlias
 
-    _Trigrams: TypeAlias = set[tuple[str, str, str]]
+    _Trigrams: TypeAlias = set[str]
 
 KINDS = ("same", "spelling", "specialise", "generalise", "substitute", "new-topic")
 """All kinds."""
@@ -122,6 +122,8 @@ def _kind(before: str, after: str) -> str:
     if shared := had & has:
         limit = min(_SLIPS, _room(before, after, had - shared, has - shared))
         return "spelling" if _misspelt(before, after, limit) else "substitute"
+    if _are_strangers(*sorted((before, after), key=len)):
+        return "new-topic"
     one, two = _trigrams(before), _trigrams(after)
     alike = len(one & two)
     if max(len(one), len(two)) - alike <= 3 * _EDITS:  # one edit touches three trigrams at most: else there are more
@@ -131,6 +133,23 @@ def _kind(before: str, after: str) -> str:
         if levenshtein(before, after, limit) <= limit:
             return "substitute"
     return "substitute" if alike and _similar(before, after, one, two) else "new-topic"
+
+
+def _are_strangers(short: str, long: str) -> bool:
+    """Say whether two texts have so few trigrams in common that neither cosine nor edits can make them alike.
+
+    With p of the n trigrams of one text in the other: what they share of its counts' squares is at most p**2 / n, and
+    the cosine at most the root of that; and an edit touches three trigrams, so that few edits leave n - 9 of them.
+    """
+    n, common = len(short) - 2, 0
+    if n <= 3 * _EDITS + 3:
+        return False
+    for at in range(n):
+        if short[at : at + 3] in long:
+            common += 1
+            if common**2 >= _LEAST_COSINE**2 * n:
+                return False
+    return True
 
 
 def _undivided(text: str) -> bool:
@@ -164,6 +183,8 @@ def words_of(text: str) -> set[str]:
     >>> sorted(words_of("what is c++, and why?")), sorted(words_of("東京天気"))
     (['and', 'c', 'is', 'what', 'why'], ['京天', '天気', '東京'])
     """
+    if text.isascii() and text.replace(" ", "").isalnum():  # nothing to strip: by far the most
+        return set(text.split())
     words = {part.strip(_PUNCTUATION) for part in text.split()}
     if not text.isascii() and _PAIRED.search(text):
         words = {piece for word in words for piece in _pieces(word)}
@@ -247,11 +268,11 @@ def trigram_cosine(before: str, after: str) -> float:
         return 0.0
     if len(one) == len(before) - 2 and len(two) == len(after) - 2:  # none is there twice
         return len(one & two) / math.sqrt(len(one) * len(two))
-    first, second = (Counter(zip(text, text[1:], text[2:], strict=False)) for text in (before, after))
+    first, second = (Counter(text[at : at + 3] for at in range(len(text) - 2)) for text in (before, after))
     product = sum(first[trigram] * second[trigram] for trigram in one & two)
     lengths = sum(n * n for n in first.values()) * sum(n * n for n in second.values())
     return product / math.sqrt(lengths) if product else 0.0
 
 
 def _trigrams(text: str) -> _Trigrams:
-    return set(zip(text, text[1:], text[2:], strict=False))
+    return {text[at : at + 3] for at in range(len(text) - 2)}

@@ -31,12 +31,12 @@ _PARTS = 20_000_000
 
 _HOMES = """
 CREATE TEMP TABLE $home AS
-SELECT named, serp, session, "user", own_session, own_user, time_ms, hits, n_returned, first_rank, 0 AS rule_no
+SELECT named, serp, session, "user", time_ms, hits, n_returned, first_rank, 0 AS rule_no
 FROM $page WHERE rule_no = 0
 """
 
 _STRAYS = """
-INSERT INTO $home SELECT named, NULL, NULL, any_value("user"), NULL, NULL, NULL, NULL, NULL, 1, min(rule_no)
+INSERT INTO $home SELECT named, NULL, NULL, any_value("user"), NULL, NULL, NULL, 1, min(rule_no)
 FROM $page WHERE rule_no <> 0 AND named IS NOT NULL AND query_id <> '' AND named NOT IN (SELECT named FROM $home)
 GROUP BY named
 """
@@ -58,10 +58,8 @@ FROM (SELECT event, h.serp, h.session, h."user", e.time_ms, action, object_id$ex
         (CASE WHEN h.serp IS NOT NULL THEN 1 WHEN e.named IS NULL THEN 0 WHEN h.rule_no > 0 THEN 2 ELSE 3 END
             )::TINYINT AS link,
         (CASE WHEN e.rule_no > 0 THEN e.rule_no $robots ELSE 0 END)::TINYINT AS rule_no,
-        h.serp IS NULL OR (e.own_session IS NOT NULL AND (e.own_session IS DISTINCT FROM h.own_session
-            OR coalesce(e.own_user <> h.own_user, false))) AS odd
-    FROM (SELECT {KEY} AS event, {hashed_or_null("query_id")} AS named, {hashed_or_null("session_id")} AS own_session,
-            {hashed_or_null("user_id")} AS own_user, $time AS time_ms, $meaning AS action,
+        h.serp IS NULL AS odd
+    FROM (SELECT {KEY} AS event, {hashed_or_null("query_id")} AS named$owner, $time AS time_ms, $meaning AS action,
             nullif(object_id, '') AS object_id$made, position::INTEGER + $offset AS logged,
             CASE WHEN time_ms IS NULL AND $timed THEN {_ODD} WHEN time_ms > $future AND $timed THEN {_FUTURE}
                 WHEN $scripted THEN {_BOT} ELSE 0 END AS rule_no
@@ -81,6 +79,7 @@ def make_events(work: Work, seen: Peek) -> None:
     work.run(
         _ACTS,
         robots=work.written(robots) if some else "",
+        owner=f", {hashed_or_null('user_id')} AS own_user" if some else "",
         scripted=SCRIPTED if excluded and seen.programs else "false",
         timed=str(work.raw.has_time).lower(),
         time="time_ms" if work.raw.has_time else "coalesce(time_ms, row)",

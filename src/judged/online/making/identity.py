@@ -45,17 +45,17 @@ FROM (SELECT *, $fresh AS fresh, kind < 2 AND mark IS NULL AND coalesce(
 
 _LOOSE = f"""
 CREATE TEMP TABLE $loose AS
-SELECT event, coalesce(own_user, page_user, owner, {hashed("own_session", "0")}, {hashed("event", "1")}) AS "user",
-    own_session, named, coalesce(own_user, page_user, owner) IS NULL AS nobody
-FROM (SELECT a.event, e.own_user, e.own_session, e.named, p."user" AS page_user, o.own_user AS owner
-    FROM (SELECT event, serp FROM $act WHERE odd AND rule_no = 0) AS a
+SELECT event, coalesce(own_user, owner, {hashed("own_session", "0")}, {hashed("event", "1")}) AS "user",
+    own_session, named, coalesce(own_user, owner) IS NULL AS nobody
+FROM (SELECT a.event, e.own_user, e.own_session, e.named, o.own_user AS owner
+    FROM (SELECT event FROM $act WHERE odd AND rule_no = 0) AS a
     JOIN (SELECT {KEY} AS event, {hashed_or_null("query_id")} AS named, {hashed_or_null("session_id")} AS own_session,
         {hashed_or_null("user_id")} AS own_user FROM $event) AS e ON a.event = e.event
-    LEFT JOIN $page AS p ON a.serp = p.serp LEFT JOIN $owner AS o ON e.own_session = o.own_session)
+    LEFT JOIN $owner AS o ON e.own_session = o.own_session)
 """  # noqa: S608
 
 _SESSIONS = """
-CREATE TEMP TABLE $session AS
+CREATE TEMP VIEW $session AS
 SELECT session, p.session_id, p."user", p.user_id, least(p.first, e.first) AS start_ms,
     greatest(p.last, e.last) AS end_ms, n_serps, coalesce(n_events, 0) AS n_events
 FROM (SELECT session, any_value("user") AS "user", any_value(session_id) AS session_id, any_value(user_id) AS user_id,
@@ -66,8 +66,7 @@ LEFT JOIN (SELECT session, min(time_ms) AS first, max(time_ms) AS last, count(*)
 """
 
 _PAGELESS = f"""
-INSERT INTO $session
-SELECT session, e.session_id, "user", coalesce(e.user_id, o.user_id), first, last, 0, n_events
+UNION ALL SELECT session, e.session_id, "user", coalesce(e.user_id, o.user_id), first, last, 0, n_events
 FROM (SELECT session, any_value("user") AS "user", min(time_ms) AS first, max(time_ms) AS last, count(*) AS n_events,
         min(event) AS event
     FROM $act WHERE odd AND rule_no = 0 AND session NOT IN (SELECT session FROM $page WHERE rule_no = 0)
@@ -112,8 +111,8 @@ def _owners(work: Work) -> None:
 def identify_events(work: Work) -> int:
     """Give each event its user and session, and each page its session; give how many events have no user.
 
-    Events take after their page, except those that name another session. Whatever has no session is put into the last
-    one of its user, or begins a new one after so long a pause.
+    An event takes after its page, whatever else it says. Whatever has no session is put into the last one of its user,
+    or begins a new one after so long a pause.
     """
     nobody = 0
     if work.one("SELECT count(*) AS n FROM $act WHERE odd AND rule_no = 0")["n"]:
@@ -141,7 +140,6 @@ def identify_events(work: Work) -> int:
 
 
 def make_sessions(work: Work) -> None:
-    """Make the table ``session``: one row each, with what was in it."""
-    work.run(_SESSIONS)
-    if work.one("SELECT count(*) AS n FROM $act WHERE odd AND rule_no = 0")["n"]:
-        work.run(_PAGELESS)
+    """Make the view ``session``: one row each, with what was in it. Counting all events by session is for who asks."""
+    pageless = work.one("SELECT count(*) AS n FROM $act WHERE odd AND rule_no = 0")["n"]
+    work.run(_SESSIONS + _PAGELESS if pageless else _SESSIONS)

@@ -48,9 +48,21 @@ def abilities(work: Work, extras: Collection[str]) -> frozenset[str]:
         valued="action IN ('add_to_cart', 'purchase') AND value IS NOT NULL" if "value" in extras else "false",
         dwelling="action = 'click' AND dwell_ms IS NOT NULL" if "dwell_ms" in extras else "false")  # fmt: skip
     told = {name for name, has in {**pages, **events}.items() if has and name in FAMILIES}
-    follows = work.one("SELECT bool_or(n_serps + n_events > 2) AS more FROM $session")["more"]
     if "impressions" in told:
         told.add("shown")
-    if work.raw.has_time and "clicks" in told and (events["dwelling"] or ("sessions" in told and follows)):
+    if work.raw.has_time and "clicks" in told and (events["dwelling"] or ("sessions" in told and _goes_on(work))):
         told.add("dwell")
     return frozenset(told)
+
+
+_LATER = """
+SELECT 1 FROM (SELECT session, min(time_ms) AS first FROM $act WHERE rule_no = 0 AND action = 'click' GROUP BY session)
+    AS c JOIN $what AS l ON l.session = c.session AND l.time_ms > c.first WHERE l.rule_no = 0 $done LIMIT 1
+"""
+
+
+def _goes_on(work: Work) -> bool:
+    """Tell whether anything ever follows a click in its session: most often a page does."""
+    page, act = work.written("$page"), work.written("$act")
+    done = "AND l.action NOT IN ('impression', 'other')"
+    return bool(work.run(_LATER, what=page, done="") or work.run(_LATER, what=act, done=done))

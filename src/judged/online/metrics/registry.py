@@ -24,7 +24,7 @@ ONLINE_METRICS: dict[str, OnlineMetric] = {one.name: one for family in FAMILIES.
 
 USUAL = (
     *(name for name in ONLINE_METRICS if name != "CTRAtRank"),
-    *("ImpressionCTR@1", "ImpressionCTR@3", "ImpressionCTR@10", "PageCTR@1", "PageCTR@3"),
+    *("ImpressionCTR@3", "ImpressionCTR@10", "PageCTR@1", "PageCTR@3"),
     *("TimeToFirstClick(q=0.5)", "Latency(q=0.5)", "Latency(q=0.95)"),
 )
 """What is computed when nothing is asked for: every metric, and the cutoffs and quantiles that people look at."""

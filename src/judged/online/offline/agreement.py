@@ -14,10 +14,9 @@ from judged.data.compute import pc
 from judged.errors import InputError
 from judged.online.offline.agreement_result import PreferenceAgreement
 from judged.online.offline.agreement_rows import AgreementRow, Repeated
-from judged.online.offline.clusters import cluster_estimates
-from judged.online.offline.joining import joined_pages, lists_of, of_pages
+from judged.online.offline.clusters import UNKNOWN, Estimate, by_unit, influenced, ratio_estimate, refuse_level
+from judged.online.offline.joining import joined_pages, lists_of, of_pages, places
 from judged.online.offline.preferences import DEFAULT_RULES, RULES, click_preferences
-from judged.stats.interval import IntervalMethod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,8 +54,6 @@ def preference_agreement(
     depth: int = 10,
     unit: Unit = "user",
     level: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
 ) -> PreferenceAgreement:
     """Compare the preferences that clicks express with the order that judgments give.
 
@@ -68,7 +65,7 @@ def preference_agreement(
         Judgments: a `Qrels`, or anything that `Qrels.of` and `Qrels.read` take.
     rules
         Of `judged.online.offline.preferences.RULES`.
-    topics, by, pages, unit, level, resamples, seed
+    topics, by, pages, unit, level
         As for `against_qrels`.
     depth
         Ranks below this are not looked at.
@@ -88,29 +85,29 @@ def preference_agreement(
     on the page alone is right in one minus the agreement, or in just as many. Whether clicks say more than the rank is
     therefore told by pairs at the same two ranks on all pages, whatever was clicked: that is `expected`.
     """
-    method = IntervalMethod("bootstrap", level, resamples, seed)
+    refuse_level(level)
     judgments = Qrels.read(qrels) if isinstance(qrels, (str, Path)) else Qrels.of(qrels)
     names = (rules,) if isinstance(rules, str) else tuple(dict.fromkeys(rules))
     if not log.has_time and (unknown := [name for name in names if name in _ORDERED and name in RULES]):
         _refuse_order(log, unknown[0])
     table = click_preferences(log, rules=names, depth=depth)
     joined = joined_pages(log, judgments, topics, by=by, unit=unit, which=pages)
-    found = _fetched(of_pages(table, joined).to_pyarrow(), joined, judgments, names)
-    lists = lists_of(log, joined)
+    found = _fetched(of_pages(table, joined.serp).to_pyarrow(), joined, judgments, names)
+    lists = lists_of(log, joined.serp)
     grades = _grades(lists, joined, judgments, depth)
     rows: list[AgreementRow] = []
     for code, name in enumerate(names):
-        rows.append(_row(name, None, found, found.rule == code, grades, joined, method))
+        rows.append(_row(name, None, found, found.rule == code, grades, joined, level))
         for at, value in enumerate(joined.values):
             own = joined.slices == at
             of_slice = np.where(own[:, None], grades, np.nan)
             kept = (found.rule == code) & own[found.page]
-            rows.append(_row(name, value, found, kept, of_slice, joined, method))
+            rows.append(_row(name, value, found, kept, of_slice, joined, level))
     return PreferenceAgreement(
         log=log.name, qrels=judgments.name, how=joined.how, pages=joined.pages, joined=len(joined.serp),
         left_out=joined.left_out, rules=names, by=by,
         slices=tuple((value, int((joined.slices == at).sum())) for at, value in enumerate(joined.values)),
-        unit=unit, units=joined.units, depth=depth, level=level, resamples=resamples, seed=seed, rows=tuple(rows),
+        unit=unit, units=joined.units, depth=depth, level=level, rows=tuple(rows),
         repeated=_repeated(found), ordered=log.has_time,
     )  # fmt: skip
 
@@ -127,17 +124,17 @@ def _refuse_order(log: InteractionLog, rule: str) -> None:
 
 def _fetched(table: Any, joined: Joined, qrels: Qrels, rules: Sequence[str]) -> _Preferences:
     """Fetch preferences, sorted, and look up both grades."""
-    keys = ("serp", "rule", "better_rank", "worse_rank")
-    table = table.sort_by([(name, "ascending") for name in keys])
-    page = joined.places(_ints(table["serp"]))
+    page = places(joined.serp, _ints(table["serp"]))
+    rule = _ints(pc.index_in(table["rule"], value_set=pa.array(rules, pa.string())))
+    order = np.lexsort((_ints(table["worse_rank"]), _ints(table["better_rank"]), rule, page))
+    page, rule, table = page[order], rule[order], table.take(pa.array(order))
     topic = joined.topic[page]
     sides = {name: table[name].combine_chunks().cast(pa.string()) for name in ("better", "worse")}
     docs = pa.concat_arrays([_whole(one) for one in sides.values()]).dictionary_encode()
     codes = docs.indices.to_numpy(zero_copy_only=False).astype(np.int64).reshape(2, -1)
     low, high = codes.min(axis=0), codes.max(axis=0)
-    size = len(docs.dictionary) + 1
-    _, pair = np.unique(np.stack([topic, low * size + high], axis=1), axis=0, return_inverse=True)
-    rule = _ints(pc.index_in(table["rule"], value_set=pa.array(rules, pa.string())))
+    _, two = np.unique(low * (len(docs.dictionary) + 1) + high, return_inverse=True)
+    _, pair = np.unique(topic * (len(two) + 1) + two.ravel(), return_inverse=True)
     better, worse = (_looked_up(topic, _whole(one), qrels) for one in sides.values())
     return _Preferences(
         rule, page, joined.unit[page], _ints(table["better_rank"]), _ints(table["worse_rank"]), better, worse,
@@ -161,78 +158,89 @@ def _grades(lists: PageLists, joined: Joined, qrels: Qrels, depth: int) -> Float
 
 
 def _row(
-    rule: str, slice: str | None, found: _Preferences, kept: Bools, grades: Floats, joined: Joined,
-    method: IntervalMethod,
-) -> AgreementRow:  # fmt: skip
+    rule: str, slice: str | None, found: _Preferences, kept: Bools, grades: Floats, joined: Joined, level: float
+) -> AgreementRow:
     """Count what one rule says on some pages."""
     better, worse = found.better[kept], found.worse[kept]
     judged = ~(np.isnan(better) | np.isnan(worse))
     decided = judged & (better != worse)
     rows = np.flatnonzero(kept)[decided]
-    units, unit = np.unique(joined.unit[found.page[rows]], return_inverse=True)
-    unit = unit.ravel()
     agreed = better[decided] > worse[decided]
-    upper = found.better_rank[rows] < found.worse_rank[rows]
-    high, low = (made(found.better_rank[rows], found.worse_rank[rows]) for made in (np.minimum, np.maximum))
-    ranks, cell = np.unique(high * (grades.shape[1] + 1) + low, return_inverse=True)
-    cell = cell.ravel()
-    control = _control(ranks, grades, joined, units)
-    shape = (len(units), len(ranks))
-    place = unit * max(len(ranks), 1) + cell
-    counts, right, by_rank, ups = (
-        np.bincount(place, column, minlength=shape[0] * shape[1]).reshape(shape)
-        for column in (np.ones(len(rows)), agreed, agreed == upper, upper)
-    )
-
-    def statistics(weights: Floats) -> Floats:
-        n, up = weights @ counts, weights @ ups
-        total = n.sum(axis=1)
-        won, decided_there = (weights @ control[0]), (weights @ control[1])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            upper_wins = won / decided_there
-            expected = up * upper_wins + (n - up) * (1 - upper_wins)
-            expected = np.where(n > 0, expected, 0.0).sum(axis=1) / total
-            share, alone = (weights @ right).sum(axis=1) / total, (weights @ by_rank).sum(axis=1) / total
-        return np.stack([share, alone, expected, share - expected], axis=1)
-
-    estimates = cluster_estimates(statistics, max(len(units), 1), method) if len(rows) else _nothing()
+    estimates = _shares(found, rows, agreed, grades, joined, level) if len(rows) else [UNKNOWN] * 4
     return AgreementRow(
         rule, slice, int(kept.sum()), int(judged.sum()), int((judged & ~decided).sum()), int(decided.sum()),
-        int(agreed.sum()), len(units), *estimates,
+        int(agreed.sum()), len(np.unique(joined.unit[found.page[rows]])), *estimates,
     )  # fmt: skip
 
 
-def _control(ranks: Ints, grades: Floats, joined: Joined, units: Ints) -> tuple[Floats, Floats]:
-    """Count pairs at the same ranks on all pages of these units: where the upper one is better, and where one is."""
+def _shares(
+    found: _Preferences, rows: Ints, agreed: Bools, grades: Floats, joined: Joined, level: float
+) -> list[Estimate]:
+    """Estimate the agreement, the share where the upper is better, what ranks let expect, and the gain.
+
+    The influence of a unit on what is expected has two parts: its preferences, which change the mix of ranks, and its
+    pages, which change what is known of pairs at the same ranks.
+    """
+    units, unit = np.unique(joined.unit[found.page[rows]], return_inverse=True)
+    unit = unit.ravel()
+    upper = found.better_rank[rows] < found.worse_rank[rows]
+    high, low = (made(found.better_rank[rows], found.worse_rank[rows]) for made in (np.minimum, np.maximum))
+    size = grades.shape[1] + 1
+    ranks, cell = np.unique(high * size + low, return_inverse=True)
+    cell = cell.ravel()
+    count, up = np.bincount(cell), np.bincount(cell, upper)
+    wins, pages_part = _control(ranks // size, ranks % size, (2 * up - count) / len(rows), grades, joined, units)
+    alone = np.where(upper, wins[cell], 1 - wins[cell])
+    each, right, expected_sum = by_unit(unit, np.ones(len(rows))), by_unit(unit, agreed), by_unit(unit, alone)
+    expected = float(expected_sum.sum()) / len(rows)
+    of_expected = (expected_sum - expected * each) / len(rows) + pages_part
+    agreement = ratio_estimate(right, each, level, share=True)
+    of_agreement = (right - agreement.value * each) / len(rows)
+    return [
+        agreement,
+        ratio_estimate(by_unit(unit, agreed == upper), each, level, share=True),
+        influenced(expected, of_expected, each, level, share=True),
+        influenced(agreement.value - expected, of_agreement - of_expected, each, level),
+    ]
+
+
+def _control(
+    high: Ints, low: Ints, weight: Floats, grades: Floats, joined: Joined, units: Ints
+) -> tuple[Floats, Floats]:
+    """Look at pairs at the same ranks on all pages of these units, whatever was clicked.
+
+    Parameters
+    ----------
+    high, low, weight
+        (K,): pairs of ranks, and how much what is expected rises with the share of wins there.
+
+    Returns
+    -------
+    (K,), (U,)
+        The share where the upper result is better, of those that differ; and the influence of each unit through it.
+    """
     member = np.isin(joined.unit, units)
-    unit = np.searchsorted(units, joined.unit[member])
-    own, size = grades[member], grades.shape[1] + 1
-    won, decided = np.zeros((len(units), len(ranks))), np.zeros((len(units), len(ranks)))
-    for at, (high, low) in enumerate(zip((ranks // size).tolist(), (ranks % size).tolist(), strict=True)):
-        first, second = own[:, high - 1], own[:, low - 1]
-        won[:, at] = np.bincount(unit, first > second, minlength=len(units))
-        differ = ~(np.isnan(first) | np.isnan(second)) & (first != second)
-        decided[:, at] = np.bincount(unit, differ, minlength=len(units))
-    return won, decided
-
-
-def _nothing() -> list[Any]:
-    from judged.online.offline.clusters import Estimate
-
-    return [Estimate(np.nan, np.nan, np.nan)] * 4
+    unit, own = np.searchsorted(units, joined.unit[member]), np.asfortranarray(grades[member])
+    wins, pull = np.full(len(high), np.nan), np.zeros(len(own))
+    for at, (upper, lower) in enumerate(zip((high - 1).tolist(), (low - 1).tolist(), strict=True)):
+        won, lost = own[:, upper] > own[:, lower], own[:, upper] < own[:, lower]
+        differ = won.sum() + lost.sum()
+        if differ:
+            wins[at] = won.sum() / differ
+            pull += weight[at] / differ * ((1 - wins[at]) * won - wins[at] * lost)
+    return wins, by_unit(unit, pull)
 
 
 def _repeated(found: _Preferences) -> Repeated:
     """Compare preferences for the same two results of one topic on different pages, all rules together."""
-    once, at = np.unique(np.stack([found.pair, found.page, found.forward], axis=1), axis=0, return_index=True)
-    del once
+    pages = int(found.page.max(initial=-1)) + 1
+    own = found.pair * pages + found.page
+    _, at = np.unique(2 * own + found.forward, return_index=True)
     pair, forward = found.pair[at], found.forward[at]
     size = int(pair.max(initial=-1)) + 1
     one, other = (np.bincount(pair, column, minlength=size) for column in (forward, ~forward))
     # a page may say both, by two rules: such two are no repetition
-    own = np.stack([found.pair[at], found.page[at]], axis=1)
-    _, times = np.unique(own, axis=0, return_counts=True)
-    conflicts = int((times == 2).sum())
+    conflicts = len(at) - len(np.unique(own))
     agree = float((one * (one - 1) / 2 + other * (other - 1) / 2).sum())
     every = float(((one + other) * (one + other - 1) / 2).sum()) - conflicts
     return Repeated(int(((one + other) > 1).sum()), int(every), int(agree))

@@ -69,7 +69,7 @@ class PreferenceAgreement(AgreementTable):
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, ready for JSON: None for what is not known."""
-        names = ("log", "qrels", "how", "pages", "joined", "by", "unit", "units", "depth", "level", "resamples", "seed")
+        names = ("log", "qrels", "how", "pages", "joined", "by", "unit", "units", "depth", "level")
         return {
             **{name: plain(getattr(self, name)) for name in names},
             "left_out": [{"reason": reason, "pages": count} for reason, count in self.left_out],
@@ -92,7 +92,7 @@ def _sentences(found: AgreementTable) -> tuple[str, ...]:
         "Agreement is the share of preferences between results of different grades that agree with the grades; ties are"
         " counted apart. Swaps at random would agree half of the time. 'Expected by rank' is the agreement of pairs at"
         f" the same ranks whatever was clicked; the gain over it is what the clicks say. {found.level:.0%} intervals"
-        f" resample {found.unit}s ({found.resamples} times, seed {found.seed})."
+        f" take whole {found.unit}s for what varies, and are about these topics."
     )
     return tuple(said)
 

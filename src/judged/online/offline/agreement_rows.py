@@ -86,7 +86,7 @@ class AgreementTable:
 
     Parameters
     ----------
-    log, qrels, how, pages, joined, left_out, by, slices, unit, units, level, resamples, seed
+    log, qrels, how, pages, joined, left_out, by, slices, unit, units, level
         As in `judged.online.offline.rows.OfflineTable`.
     rules
         In order.
@@ -113,8 +113,6 @@ class AgreementTable:
     units: int
     depth: int
     level: float
-    resamples: int
-    seed: int
     rows: tuple[AgreementRow, ...] = field(repr=False)
     repeated: Repeated
     ordered: bool

@@ -1,28 +1,23 @@
-"""Intervals of statistics over pages that are not independent: the units (users) are resampled as a whole.
+"""Intervals of statistics over pages that are not independent: what each unit (user) adds to an error, as a whole.
 
-Sees only numbers. A statistic is a function of how often each unit counts: one draw of units serves all of them.
+Sees only numbers. A statistic is taken as if each unit counted a little more or less than once: its derivative by that,
+the unit's *influence*, is a sum over the unit's pages. The variance is the sum of the squares of the influences, times
+``units / (units - 1)`` (the infinitesimal jackknife: Jaeckel 1972; of ratios and least squares it is the delta method
+and the cluster-robust "sandwich", of areas under curves that of Obuchowski, Biometrics 1997, but for divisors).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.stats.interval import IntervalMethod, acceleration, bca_limits
-from judged.stats.resampling import ResampledTopics
+from judged.errors import InputError
+from judged.stats.ratio import effective_units, exact_share_interval, ratio_error, ratio_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from judged._types import Floats
-
-    Statistics: TypeAlias = Callable[[Floats], Floats]
-    """Weights of units, (b, U), to the value of each statistic, (b, K); NaN where one is undefined."""
-
-_JACKKNIFED = 400  # units: of more, the skewness of the statistic no longer moves the interval
-_KNOWN = 0.9  # of the resamples must give a value
+    from judged._types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -34,7 +29,7 @@ class Estimate:
     value
         NaN where it is undefined.
     low, high
-        The interval; NaN where there is none: one unit, or a statistic that too many resamples leave undefined.
+        The interval; NaN where there is none: fewer than two units, or a value that is undefined.
 
     Examples
     --------
@@ -61,57 +56,96 @@ class Estimate:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]" if self.known else f"{self.value:.3f}"
 
 
-def cluster_estimates(statistics: Statistics, units: int, method: IntervalMethod) -> list[Estimate]:
-    """Compute statistics, and their intervals by resampling units.
+def refuse_level(level: float) -> None:
+    """Refuse what is no level of an interval.
 
-    Bias-corrected and accelerated percentiles (Efron 1987) of the cluster bootstrap: units are drawn with replacement,
-    each with all its pages.
+    Raises
+    ------
+    InputError
+        If it does not lie between 0 and 1.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"the level is {level}", fix="give a share between 0 and 1, such as 0.95")
+
+
+UNKNOWN = Estimate(np.nan, np.nan, np.nan)
+
+
+def by_unit(unit: Ints, column: Floats | Ints | Bools) -> Floats:
+    """Add up a column by unit: (N,) and (N,) to (U,)."""
+    return np.bincount(unit, column).astype(np.float64)
+
+
+def ratio_estimate(
+    above: Floats, below: Floats, level: float, *, share: bool = False, signed: bool = False
+) -> Estimate:
+    """Estimate a ratio of sums over units, with its interval.
 
     Parameters
     ----------
-    statistics
-        From the weights of units, (b, U), to values (b, K).
-    units
-        How many units there are: U.
-    method
-        Level, resamples and seed.
+    above, below
+        (U,): the sums of each unit. Units with nothing below do not count.
+    level
+        Of the interval.
+    share
+        Every row lies between 0 and 1.
+    signed
+        The numerator may be negative: the interval is symmetric.
 
     Returns
     -------
-    list of K `Estimate`
+    Estimate
 
     Examples
     --------
-    >>> pages, clicks = np.array([1.0, 4.0, 2.0, 3.0]), np.array([1.0, 1.0, 0.0, 2.0])
-    >>> rate = cluster_estimates(lambda weights: (weights @ clicks / (weights @ pages))[:, None], 4, IntervalMethod())
-    >>> str(rate[0])
-    '0.400 [0.143, 0.750]'
+    >>> clicks, pages = np.array([1.0, 1.0, 0.0, 2.0]), np.array([1.0, 4.0, 2.0, 3.0])
+    >>> str(ratio_estimate(clicks, pages, 0.95))
+    '0.400 [0.080, 2.012]'
     """
-    observed = statistics(np.ones((1, units)))[0]
-    if units < 2:
-        return [Estimate(float(value), np.nan, np.nan) for value in observed]
-    drawn = np.concatenate(
-        [statistics(block) for block in ResampledTopics(units, method.resamples, method.seed).blocks()]
-    )
-    pulls = _pulls(statistics, units, len(observed))
-    return [_estimate(float(observed[at]), drawn[:, at], pulls[:, at], method.level) for at in range(len(observed))]
+    there = below > 0
+    n, d = above[there], below[there]
+    total = float(d.sum())
+    if not total:
+        return UNKNOWN
+    value = float(n.sum()) / total
+    error = ratio_error(len(d), float(n.sum()), total, float(n @ n), float(d @ d), float(n @ d))
+    return _estimate(value, error, d, level, share=share, signed=signed)
 
 
-def _pulls(statistics: Statistics, units: int, count: int) -> Floats:
-    """Give how far each unit pulls each statistic: the mean without one unit, minus that without this one."""
-    if units > _JACKKNIFED:
-        return np.zeros((1, count))
-    left_out = statistics(1.0 - np.eye(units))
-    known = ~np.isnan(left_out)
-    filled = np.where(known, left_out, 0.0)
-    mean = filled.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    return np.where(known, mean - left_out, 0.0)
+def influenced(
+    value: float, influence: Floats, size: Floats, level: float, *, share: bool = False, signed: bool = True
+) -> Estimate:
+    """Give a value the interval that its influences make.
+
+    Parameters
+    ----------
+    value
+        The statistic; NaN: it is undefined.
+    influence
+        (U,): of each unit.
+    size
+        (U,): how much each unit takes part; units of 0 do not count.
+    level, share, signed
+        As for `ratio_estimate`.
+
+    Returns
+    -------
+    Estimate
+    """
+    there = size > 0
+    units = int(there.sum())
+    if np.isnan(value) or units < 2:
+        return Estimate(value, np.nan, np.nan)
+    own = influence[there]
+    error = float(np.sqrt(own @ own * units / (units - 1)))
+    return _estimate(value, error, size[there], level, share=share, signed=signed)
 
 
-def _estimate(observed: float, drawn: Floats, pulls: Floats, level: float) -> Estimate:
-    known = drawn[~np.isnan(drawn)]
-    if np.isnan(observed) or len(known) < _KNOWN * len(drawn):
-        return Estimate(observed, np.nan, np.nan)
-    skew = acceleration(pulls) if np.abs(pulls).max() > 0 else 0.0
-    low, high = bca_limits(known, observed, skew, level).tolist()
-    return Estimate(observed, low, high)
+def _estimate(value: float, error: float, size: Floats, level: float, *, share: bool, signed: bool) -> Estimate:
+    """Make the interval: units of very unequal size tell as little as fewer equal ones."""
+    counted = effective_units(float(size.sum()), float(size @ size))
+    if share and value in (0.0, 1.0):
+        low, high = exact_share_interval(max(counted, 2.0), level, value) if len(size) > 1 else (np.nan, np.nan)
+    else:
+        low, high = ratio_interval(value, error, len(size), level, share=share, effective=counted, signed=signed)
+    return Estimate(value, low, high)

@@ -1,7 +1,7 @@
-"""How well one quantity of pages orders another, where pages carry weights. Sees only numbers.
+"""How well one quantity of pages orders another: pairs of pages, counted for each page. Sees only numbers.
 
-All statistics are made of pairs of pages. They are counted by cells (pages with the same two values), so that the cost
-grows with pages times different outcomes, not with pairs.
+All statistics are made of pairs, and their errors of how many pairs each page is in: sums by page are all that is
+needed, and they are counted without looking at pairs one by one.
 """
 
 from __future__ import annotations
@@ -12,97 +12,128 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from judged._types import Floats, Ints
-
-_HELD = 1 << 22  # numbers held at a time
+    from judged._types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pages by cell: what pairs are counted from, for any weights of their units.
+    """The pairs that each page is in: (N,) each. Every pair stands here twice, once for each of its pages.
 
     Parameters
     ----------
-    unit
-        (N,): the unit of each page.
-    cell
-        (N,): rising with stratum, then with the first quantity; one entry a page.
-    column
-        (N,): the second quantity, as codes from 0.
-    stratum
-        (C,): the stratum of each cell; rising. Only pages of one stratum are compared.
-    columns
-        How many codes of the second quantity there are.
+    net
+        Pairs in the same order by both quantities, minus those in opposite orders: between minus and plus `second`.
+    first, second
+        Pairs that differ in the first quantity, and in the second.
     """
 
-    unit: Ints
-    cell: Ints
-    column: Ints
-    stratum: Ints
-    columns: int
-
-    @classmethod
-    def of(cls, first: Floats, second: Floats, unit: Ints, stratum: Ints | None = None) -> Pairs:
-        """Sort pages into cells: (N,) each; without strata all pages are compared."""
-        strata = np.zeros(len(first), dtype=np.int64) if stratum is None else stratum
-        _, rows = np.unique(first, return_inverse=True)
-        values, column = np.unique(second, return_inverse=True)
-        size = int(rows.max(initial=0)) + 1
-        keys, cell = np.unique(strata * size + rows.ravel(), return_inverse=True)
-        return cls(unit, cell.ravel(), column.ravel(), keys // size, max(len(values), 1))
-
-    def counted(self, weights: Floats) -> Floats:
-        """Count pairs for each row of weights of units: (b, U) to (b, 4).
-
-        Columns: concordant, discordant, of different second quantity, of different first quantity. A page that counts
-        twice is no pair with itself: both its quantities are tied.
-        """
-        size = len(self.stratum) * self.columns
-        step = max(1, _HELD // max(size, len(self.cell), 1))
-        parts = [self._counted(weights[start : start + step]) for start in range(0, len(weights), step)]
-        return np.concatenate(parts) if parts else np.zeros((0, 4))
-
-    def _counted(self, weights: Floats) -> Floats:
-        cells, size = len(self.stratum), len(self.stratum) * self.columns
-        place = self.cell * self.columns + self.column
-        table = np.stack([np.bincount(place, row[self.unit], minlength=size) for row in weights])
-        table = table.reshape(len(weights), cells, self.columns)
-        begins = np.searchsorted(self.stratum, self.stratum)  # the first cell of each cell's stratum
-        lower = np.zeros((len(weights), cells + 1, self.columns))
-        np.cumsum(table, axis=1, out=lower[:, 1:])
-        lower = lower[:, :-1] - lower[:, begins]
-        worse = np.zeros_like(lower)
-        worse[:, :, 1:] = np.cumsum(lower, axis=2)[:, :, :-1]
-        concordant = (table * worse).sum(axis=(1, 2))
-        discordant = (table * (lower.sum(axis=2, keepdims=True) - worse - lower)).sum(axis=(1, 2))
-        starts = np.flatnonzero(np.diff(self.stratum, prepend=-1))
-        by_column = np.add.reduceat(table, starts, axis=1) if cells else table
-        every = (by_column.sum(axis=2) ** 2).sum(axis=1)
-        unlike_second = (every - (by_column**2).sum(axis=(1, 2))) / 2
-        unlike_first = (every - (table.sum(axis=2) ** 2).sum(axis=1)) / 2
-        return np.stack([concordant, discordant, unlike_second, unlike_first], axis=1)
+    net: Ints
+    first: Ints
+    second: Ints
 
 
-def probability(pairs: Floats) -> Floats:
-    """Give the probability that of two pages the one with more of the second has more of the first: (b, 4) to (b,).
+def pairs_of(first: Floats, second: Floats, stratum: Ints | None = None) -> Pairs:
+    """Count the pairs of each page.
 
-    Pairs tied in the first count half, pairs tied in the second do not count. For a second quantity of 0 and 1 this is
-    the area under the ROC curve (Hanley and McNeil 1982), for any other Harrell's c (1982).
+    Pages are sorted by the first quantity, and cut in two by the second one again and again: at each cut a page is
+    compared with those of the other half by running sums. The cost is ``N log N`` for the sorting, and N for each
+    doubling of the number of different second quantities.
+
+    Parameters
+    ----------
+    first, second
+        (N,) each, no NaN.
+    stratum
+        (N,): only pages of one stratum are compared; None: all.
+
+    Returns
+    -------
+    Pairs
 
     Examples
     --------
-    >>> unit = np.arange(4)
-    >>> found = Pairs.of(np.array([0.1, 0.5, 0.5, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]), unit)
-    >>> probability(found.counted(np.ones((1, 4)))).tolist()  # of four pairs three are right, and one is tied
-    [0.875]
+    >>> found = pairs_of(np.array([0.1, 0.5, 0.5, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]))
+    >>> found.net.tolist(), found.first.tolist(), found.second.tolist()
+    ([2, 1, 1, 2], [3, 2, 2, 3], [2, 2, 2, 2])
     """
-    right, wrong, unlike, _ = pairs.T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return 0.5 + (right - wrong) / unlike / 2
+    strata = np.zeros(len(first), dtype=np.int64) if stratum is None else stratum
+    rank, code = (np.unique(column, return_inverse=True)[1].ravel() for column in (first, second))
+    order = np.lexsort((rank, strata))
+    unlike = [_unlike(strata, column) for column in (rank, code)]
+    net = np.zeros(len(order), dtype=np.int64)
+    for bit in reversed(range(int(code.max(initial=0)).bit_length())):
+        upper = (code[order] >> bit & 1).astype(np.bool_)
+        group = _changes(strata[order], code[order] >> (bit + 1))
+        net[order] += _net(upper, group, group | _changes(rank[order]))
+        order = order[_parted(upper, group)]
+    return Pairs(net, *unlike)
 
 
-def tau_b(pairs: Floats) -> Floats:
-    """Give Kendall's tau_b of pages with weights: (b, 4) to (b,); with weights of 1 it is `judged.kendall_tau`."""
-    right, wrong, unlike_second, unlike_first = pairs.T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return (right - wrong) / np.sqrt(unlike_second * unlike_first)
+def _unlike(stratum: Ints, code: Ints) -> Ints:
+    """Count for each page those of its stratum with another code."""
+    _, place = np.unique(stratum, return_inverse=True)
+    place = place.ravel()
+    _, cell = np.unique(place * (code.max(initial=0) + 1) + code, return_inverse=True)
+    cell = cell.ravel()
+    return np.bincount(place)[place] - np.bincount(cell)[cell]
+
+
+def _changes(*columns: Ints) -> Bools:
+    """Tell the rows where a group begins: where any of the columns differs from the row before."""
+    begins = np.ones(len(columns[0]), dtype=np.bool_)
+    begins[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return begins
+
+
+def _net(upper: Bools, group: Bools, run: Bools) -> Ints:
+    """Compare each row with the rows of its group in the other half.
+
+    Parameters
+    ----------
+    upper
+        (N,): in the half with more of the second quantity.
+    group, run
+        (N,): where groups, and runs of the same first quantity in a group, begin.
+    """
+    balance = []
+    for half in (~upper, upper):
+        total = np.concatenate([[0], np.cumsum(half)])
+        (low, high), (begin, end) = (_bounds(begins) for begins in (group, run))
+        balance.append((total[begin] - total[low]) - (total[high] - total[end]))  # below minus above
+    return np.where(upper, balance[0], -balance[1])
+
+
+def _bounds(begins: Bools) -> tuple[Ints, Ints]:
+    """Give where the group of each row begins, and where it ends."""
+    starts = np.flatnonzero(begins)
+    ends = np.append(starts[1:], len(begins))
+    sizes = ends - starts
+    return np.repeat(starts, sizes), np.repeat(ends, sizes)
+
+
+def _parted(upper: Bools, group: Bools) -> Ints:
+    """Order the rows of each group by half, and else as they stand."""
+    return np.argsort(2 * np.cumsum(group) + upper, kind="stable")
+
+
+def probability(pairs: Pairs) -> float:
+    """Give the probability that of two pages the one with more of the second has more of the first.
+
+    Pairs tied in the first count half, pairs tied in the second do not count. For a second quantity of 0 and 1 this is
+    the area under the ROC curve (Hanley and McNeil 1982), for any other Harrell's c (1982). NaN without such pairs.
+
+    Examples
+    --------
+    Of four pairs three are right, and one is tied:
+
+    >>> probability(pairs_of(np.array([0.1, 0.5, 0.5, 0.9]), np.array([0.0, 0.0, 1.0, 1.0])))
+    0.875
+    """
+    unlike = int(pairs.second.sum())
+    return 0.5 + int(pairs.net.sum()) / unlike / 2 if unlike else np.nan
+
+
+def tau_b(pairs: Pairs) -> float:
+    """Give Kendall's tau_b, as `judged.kendall_tau` does; NaN where all pages are tied in one quantity."""
+    unlike = float(pairs.first.sum()) * float(pairs.second.sum())
+    return float(pairs.net.sum()) / float(np.sqrt(unlike)) if unlike else np.nan

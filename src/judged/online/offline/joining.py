@@ -26,6 +26,8 @@ Which: TypeAlias = Literal["first", "all"]
 
 Unit: TypeAlias = Literal["user", "session"]
 
+_BELOW = (1 << 50) - 27  # hashes are cut to this, so that their sum over a long list still is a number of 64 bits
+
 NO_SLICE = "(not known)"
 """Pages whose value of the slice is null."""
 
@@ -35,7 +37,7 @@ class Joined:
     """Pages whose topic is judged, in the order of their names.
 
     Keys are given when a log is made, and may be others at the next time: neither the order of pages nor that of units
-    goes by them, so that the same seed draws the same units.
+    goes by them, so that sums come out the same to the last digit.
 
     Parameters
     ----------
@@ -64,11 +66,6 @@ class Joined:
     how: str
     pages: int
     left_out: tuple[tuple[str, int], ...]
-
-    def places(self, serp: Ints) -> Ints:
-        """Give the place of each of these keys, which must be among the pages."""
-        order = np.argsort(self.serp)
-        return order[np.searchsorted(self.serp[order], serp)]
 
     def of(self, kept: Bools, reason: str) -> Joined:
         """Leave some of the pages, and count the others under a reason."""
@@ -235,21 +232,53 @@ def _numbers(column: Any) -> Ints:
     return np.asarray(pc.fill_null(column, 0).to_numpy(), dtype=np.int64)
 
 
-def of_pages(table: ir.Table, joined: Joined) -> ir.Table:
+def of_pages(table: ir.Table, serp: Ints) -> ir.Table:
     """Leave the rows of these pages."""
-    keys = ibis_library().memtable(pa.table({"serp": pa.array(joined.serp)}))
+    keys = ibis_library().memtable(pa.table({"serp": pa.array(serp)}))
     return table.semi_join(keys, "serp")
 
 
-def lists_of(log: InteractionLog, joined: Joined) -> PageLists:
-    """Fetch what is shown on these pages."""
-    shown = of_pages(log.shown, joined)
+def places(serp: Ints, wanted: Ints) -> Ints:
+    """Give the place of each of some keys of pages among all, which must hold them.
+
+    >>> places(np.array([7, 3, 5]), np.array([5, 5, 7])).tolist()
+    [2, 2, 0]
+    """
+    order = np.argsort(serp)
+    return order[np.searchsorted(serp[order], wanted)]
+
+
+def lists_of(log: InteractionLog, serp: Ints) -> PageLists:
+    """Fetch what is shown on these pages: (N,) keys."""
+    shown = of_pages(log.shown, serp)
     shown = shown.group_by("serp", "object_id").agg(rank=shown["rank"].min())
     table: Table = shown.to_pyarrow()
-    page, rank = joined.places(_numbers(table["serp"])), _numbers(table["rank"])
+    page, rank = places(serp, _numbers(table["serp"])), _numbers(table["rank"])
     order = np.lexsort((rank, page))
-    starts = np.searchsorted(page[order], np.arange(len(joined.serp) + 1)).astype(np.int64)
+    starts = np.searchsorted(page[order], np.arange(len(serp) + 1)).astype(np.int64)
     return PageLists(starts, rank[order], _one(table["object_id"]).take(pa.array(order)))
+
+
+def list_codes(log: InteractionLog, joined: Joined) -> Ints:
+    """Give pages of one topic that show the same at the same ranks one code: (N,), from 0.
+
+    The database makes two numbers of 50 bits of each list, sums over its rows; no list is fetched.
+    """
+    shown: Any = of_pages(log.shown, joined.serp)
+    rank = shown["rank"].cast("string")
+    rows = shown.select(
+        "serp", one=(rank + ":" + shown.object_id).hash() % _BELOW, other=(shown.object_id + ":" + rank).hash() % _BELOW
+    )
+    table: Table = rows.group_by("serp").agg(one=rows.one.sum(), other=rows.other.sum()).to_pyarrow()
+    at = places(joined.serp, _numbers(table["serp"]))
+    keys = np.zeros((3, len(joined.serp)), dtype=np.int64)
+    keys[0], keys[1, at], keys[2, at] = joined.topic, _numbers(table["one"]), _numbers(table["other"])
+    order = np.lexsort(keys)
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[1:] = (np.diff(keys[:, order], axis=1) != 0).any(axis=0)
+    codes = np.empty(len(order), dtype=np.int64)
+    codes[order] = np.cumsum(begins) - 1
+    return codes
 
 
 def _one(column: Any) -> Any:

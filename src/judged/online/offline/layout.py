@@ -86,9 +86,12 @@ def sentences(found: OfflineTable) -> tuple[str, ...]:
     said.append(
         "By chance of two pages with different outcomes the better one has the better outcome half of the time; ties of"
         " the score count half. Within topics, pages of one topic alone are compared: that harder topics have both"
-        f" worse scores and worse outcomes does not help there. {found.level:.0%} intervals resample {found.unit}s"
-        f" ({found.resamples} times, seed {found.seed}), each for itself: of many some exclude chance by luck."
+        f" worse scores and worse outcomes does not help there. {found.level:.0%} intervals take whole"
+        f" {found.unit}s for what varies, and are about these topics: others may tell something else. Each stands for"
+        " itself: of many some exclude chance by luck."
     )
+    if found.topics:
+        said.append("Spearman's rho alone has an interval over topics, as if they were drawn from many.")
     said.append(
         "What is clicked also depends on where it stands and what else is shown: this tells whether a measure predicts"
         " what users did on these pages, not what they would do on others."
@@ -139,7 +142,7 @@ def csv_table(found: OfflineTable) -> Table:
 def document(found: OfflineTable) -> dict[str, Any]:
     """Lay out everything as plain Python values."""
     names = ("log", "qrels", "how", "pages", "joined", "judged", "judged_at", "least_judged", "hopeless", "by", "unit",
-             "units", "level", "resamples", "seed", "least_pages")  # fmt: skip
+             "units", "level", "least_pages")  # fmt: skip
     return {
         **{name: plain(getattr(found, name)) for name in names},
         "left_out": [{"reason": reason, "pages": count} for reason, count in found.left_out],

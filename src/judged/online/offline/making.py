@@ -11,12 +11,12 @@ from judged.data import Qrels
 from judged.errors import InputError, MeasureError
 from judged.evaluation.inputs import measures_of
 from judged.measures import parse
-from judged.online.offline.joining import joined_pages, lists_of, of_pages
+from judged.online.offline.clusters import refuse_level
+from judged.online.offline.joining import joined_pages, of_pages, places
 from judged.online.offline.outcomes import outcomes_of, page_outcomes
 from judged.online.offline.relating import Compared, calibration, relation, topic_relation
 from judged.online.offline.result import OfflineOnline
 from judged.online.offline.scoring import page_scores
-from judged.stats.interval import IntervalMethod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,8 +47,6 @@ def against_qrels(
     least_pages: int = 3,
     unit: Unit = "user",
     level: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
 ) -> OfflineOnline:
     """Score the lists that users saw by judgments, and see whether better scores go with better outcomes.
 
@@ -79,9 +77,9 @@ def against_qrels(
     least_pages
         A topic counts among topics if it has so many pages.
     unit
-        What is resampled as a whole: ``user`` or ``session``.
-    level, resamples, seed
-        Of the intervals: the cluster bootstrap, bias-corrected and accelerated.
+        Whose pages are not independent: ``user`` or ``session``.
+    level
+        Of the intervals.
 
     Returns
     -------
@@ -99,16 +97,17 @@ def against_qrels(
     Clicks stop at what was shown, and lean towards the top whatever stands there: a measure that predicts clicks need
     not predict satisfaction. What was shown was made by some ranker: where all pages are alike, nothing can correlate.
 
-    Every resample counts all pairs anew, at a cost that grows with pages times different outcomes: for tens of
-    thousands of scored pages take fewer `resamples`, such as 200.
+    Intervals are made of what each unit adds to an error (`judged.online.offline.clusters`), and so allow for other
+    users or sessions with pages on these topics: topics are not drawn anew, and others may tell something else. Only
+    the interval of Spearman's rho takes the topics for a sample.
     """
-    method = IntervalMethod("bootstrap", level, resamples, seed)
+    refuse_level(level)
     _refuse(least_judged, bins, least_pages, dwell)
     judgments = Qrels.read(qrels) if isinstance(qrels, (str, Path)) else Qrels.of(qrels)
     wanted, looked_at = _ordering(measures_of(measures)), outcomes_of(outcomes, log)
     joined = joined_pages(log, judgments, topics, by=by, unit=unit, which=pages)
     share = parse(f"Judged@{JUDGED_AT}")
-    scores = page_scores(lists_of(log, joined), joined.topic, judgments, [share, *wanted])
+    scores = page_scores(log, joined, judgments, [share, *wanted])
     enough = scores[0] >= least_judged - 1e-12
     if not enough.any():
         problem = f"no page has {least_judged:.0%} of its first {JUDGED_AT} results judged"
@@ -119,14 +118,14 @@ def against_qrels(
     compared = [
         Compared(str(measure), outcome.name, scores[at + 1], values[to],
                  (1 if measure.properties.higher_is_better else -1, outcome.better), joined.unit, joined.topic,
-                 joined.slices)
+                 joined.slices, outcome.share)
         for at, measure in enumerate(wanted) for to, outcome in enumerate(looked_at)
     ]  # fmt: skip
     compared = [one.over(~np.isnan(one.score)) for one in compared]
-    relations = [relation(one, None, method) for one in compared]
+    relations = [relation(one, None, level) for one in compared]
     for at, name in enumerate(joined.values):
-        relations += [relation(one.over(one.slice == at), name, method) for one in compared]
-    by_topic = [topic_relation(one, least_pages, method) for one in compared]
+        relations += [relation(one.over(one.slice == at), name, level) for one in compared]
+    by_topic = [topic_relation(one, least_pages, level) for one in compared]
     return OfflineOnline(
         log=log.name,
         qrels=judgments.name,
@@ -147,11 +146,9 @@ def against_qrels(
         unit=unit,
         units=joined.units,
         level=level,
-        resamples=resamples,
-        seed=seed,
         least_pages=least_pages,
         relations=tuple(relations),
-        calibration=tuple(one for pair in compared for one in calibration(pair, bins, method)),
+        calibration=tuple(one for pair in compared for one in calibration(pair, bins, level)),
         topics=tuple(one for one in by_topic if one is not None),
         findings=log.findings,
     )
@@ -176,8 +173,8 @@ def _ordering(measures: tuple[Measure, ...]) -> tuple[Measure, ...]:
 
 def _outcomes(log: InteractionLog, joined: Joined, outcomes: Sequence[Outcome], dwell: float) -> Floats:
     """Fetch the outcomes of these pages: (O, N)."""
-    table = of_pages(page_outcomes(log, outcomes, dwell), joined).to_pyarrow()
-    rows = np.argsort(joined.places(np.asarray(table["serp"].to_numpy(), dtype=np.int64)))
+    table = of_pages(page_outcomes(log, outcomes, dwell), joined.serp).to_pyarrow()
+    rows = np.argsort(places(joined.serp, np.asarray(table["serp"].to_numpy(), dtype=np.int64)))
     return np.stack([table[f"outcome_{at}"].to_numpy()[rows] for at in range(len(outcomes))]).astype(np.float64)
 
 

@@ -33,6 +33,8 @@ class Outcome:
         1: more is better, -1: less is.
     clock
         It needs a log with a clock.
+    share
+        It lies between 0 and 1 on every page.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Outcome:
     column: str
     better: Literal[-1, 1]
     clock: bool = False
+    share: bool = True
 
 
 _ALL = (
@@ -48,7 +51,7 @@ _ALL = (
     Outcome("clicked", "a result was opened", "clicked", 1),
     Outcome("first click RR", "1 / rank of the first click, 0 without one", "first_rr", 1),
     Outcome("best click RR", "1 / rank of the highest result opened, 0 without one", "max_rr", 1),
-    Outcome("opened", "how many results were opened", "opened", 1),
+    Outcome("opened", "how many results were opened", "opened", 1, share=False),
     Outcome("abandoned", "nothing was opened", "abandoned", -1),
     Outcome("reformulated", "the next query of the session says it otherwise", "reformulated", -1, clock=True),
 )  # fmt: skip
@@ -85,7 +88,7 @@ def outcomes_of(names: Sequence[str] | str | None, log: InteractionLog) -> tuple
 def page_outcomes(log: InteractionLog, outcomes: Sequence[Outcome], seconds: float) -> ir.Table:
     """Give one row a page: ``serp``, and an outcome a column, ``outcome_0`` and so on."""
     thresholds = (seconds,) if any("{t}" in one.column for one in outcomes) else ()
-    facts = page_facts(log, click_facts(log), Wanted(thresholds=thresholds), FactSettings())
+    facts = page_facts(log, click_facts(log), Wanted(satisfied=thresholds), FactSettings())
     return facts.select(
         "serp", **{f"outcome_{at}": facts[one.column.format(t=written(seconds))] for at, one in enumerate(outcomes)}
     )

@@ -129,7 +129,7 @@ class OfflineTable:
         Outcomes of which less is better.
     by, slices
         The column that was sliced by, and pages of each value.
-    unit, level, resamples, seed
+    unit, level
         Of the intervals.
     least_pages
         Pages that a topic needs to count among topics.
@@ -162,8 +162,6 @@ class OfflineTable:
     unit: str
     units: int
     level: float
-    resamples: int
-    seed: int
     least_pages: int
     relations: tuple[Relation, ...] = field(repr=False)
     calibration: tuple[CalibrationBin, ...] = field(repr=False)

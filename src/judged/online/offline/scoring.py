@@ -11,31 +11,32 @@ from judged.data import Qrels, Run
 from judged.data.compute import pc
 from judged.evaluation.scoring import score_lists
 from judged.judging import judge
+from judged.online.offline.joining import list_codes, lists_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from judged._types import Floats, Hashes, Ints, Strings
+    from judged._types import Floats, Ints, Strings
     from judged.measures import Measure
-    from judged.online.offline.joining import PageLists
+    from judged.online.log import InteractionLog
+    from judged.online.offline.joining import Joined, PageLists
 
 _JUDGED = 2_000_000  # judged pairs that are copied at a time
-_FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0xD6E8FEB86659FD93))
 
 
-def page_scores(lists: PageLists, topic: Ints, qrels: Qrels, measures: Sequence[Measure]) -> Floats:
+def page_scores(log: InteractionLog, joined: Joined, qrels: Qrels, measures: Sequence[Measure]) -> Floats:
     """Score what pages show.
 
     A measure scores one ranking a topic, and many pages have the same topic: every different list becomes a topic of
     its own, with all the judgments of its topic, so that ideals and numbers of relevant documents are the topic's and
-    not the page's.
+    not the page's. Only one page of each different list is fetched.
 
     Parameters
     ----------
-    lists
-        What N pages show; a page begins at rank 1 of its ranking, wherever it stands in the result list.
-    topic
-        (N,): place of each page's topic in ``qrels.index.topics``.
+    log
+        Where pages show what they show; a page begins at rank 1 of its ranking, wherever it stands in the result list.
+    joined
+        N pages, and their topics.
     qrels
         The judgments.
     measures
@@ -46,28 +47,14 @@ def page_scores(lists: PageLists, topic: Ints, qrels: Qrels, measures: Sequence[
     (M, N) float64
         NaN where a measure is undefined.
     """
-    _, first, same = np.unique(_identity(lists, topic), return_index=True, return_inverse=True)
+    _, first, same = np.unique(list_codes(log, joined), return_index=True, return_inverse=True)
+    topic = joined.topic[first]
+    lists = lists_of(log, joined.serp[first])
     values = np.full((len(measures), len(first)), np.nan)
-    sizes = np.diff(qrels.index.starts)[topic[first]]
-    for part in _parts(sizes):
-        values[:, part] = _scored(lists, first[part], topic, qrels, measures)
+    for part in _parts(np.diff(qrels.index.starts)[topic]):
+        pages = np.arange(part.start, part.stop)
+        values[:, part] = _scored(lists, pages, topic, qrels, measures)
     return values[:, same.ravel()]
-
-
-def _identity(lists: PageLists, topic: Ints) -> Hashes:
-    """Give one number of 64 bits a page, which pages of one topic and the same list share: (N,)."""
-    docs = lists.doc.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.uint64)
-    place = (np.arange(len(docs)) - lists.starts[:-1][lists.page] + 1).astype(np.uint64)
-    total = np.zeros(len(docs) + 1, dtype=np.uint64)
-    np.cumsum(_mixed(_mixed(docs) + place * _FACTORS[1]), out=total[1:])  # wraps around
-    return total[lists.starts[1:]] - total[lists.starts[:-1]] + _mixed(topic.astype(np.uint64) * _FACTORS[2])
-
-
-def _mixed(numbers: Hashes) -> Hashes:
-    """Spread whole numbers over all 64 bits, no two to the same."""
-    mixed = (numbers + _FACTORS[0]) * _FACTORS[0]
-    mixed = (mixed ^ (mixed >> np.uint64(29))) * _FACTORS[1]
-    return mixed ^ (mixed >> np.uint64(32))
 
 
 def _parts(sizes: Ints) -> Iterator[slice]:

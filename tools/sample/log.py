@@ -1,0 +1,357 @@
+# Requirements: Python 3.11 or later only, no packages.
+"""Make the sample's log of simulated users: simulated_log.ndjson.gz, and what is true of it.
+
+Nobody did any of this. Made-up users ask the sample's topics, see the real result lists of two of its runs, and click
+as a dynamic Bayesian network says (Chapelle and Zhang, WWW 2009), with probabilities by the grades of the qrels. What
+was planted, on purpose and in known numbers, is printed and stands in the sample's README.
+
+Usage: python tools/sample/log.py [--data DIR] [--check]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import sys
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+REPO = Path(__file__).resolve().parents[2]
+DEFAULT_DATA = REPO / "src" / "judged" / "sample" / "pydocs"
+NAME = "simulated_log.ndjson.gz"
+
+SEED = 22
+USERS, DAYS = 300, 14
+BEGIN = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
+FALL = 9  # from this day on, counted from 0, visits satisfy less often: Wednesday, 11 March
+FALLEN = 0.5  # times as often
+ARMS = ("tfidf", "bm25")  # runs: the arm A and the arm B of the experiment
+DEVICES = {"desktop": 0.62, "mobile": 0.30, "tablet": 0.08}
+LANGUAGES = {"en": 0.70, "de": 0.16, "es": 0.14}
+
+ATTRACTIVE = (0.06, 0.20, 0.45, 0.75)  # probability of a click on a result that is looked at, by grade
+SATISFYING = (0.10, 0.35, 0.70, 0.90)  # probability that a visit satisfies, by grade
+GO_ON = 0.85  # probability of looking at the next result
+MISSPELT, RESCUE = 0.07, 0.4  # of wordings; of the misspelt ones that are answered as if they were not
+REWORD, NEXT_PAGE, ANOTHER = 0.35, 0.12, 0.35  # after no success; nothing clicked; another task in the session
+COPY, HOVER = 0.15, 0.10
+
+BOT_PAGES = 24
+FACETS, DUPLICATES, SKEWS, LOST = 30, 60, 8, 4
+"""Planted: facet requests, events sent twice, events before their page, pages that were never logged."""
+
+
+@dataclass
+class Sample:
+    """What the sample brings: texts, classes, grades, and the lists of the arms."""
+
+    topics: list[dict[str, Any]]
+    grades: dict[tuple[str, str], int]
+    lists: dict[tuple[str, str], list[str]]
+
+
+@dataclass
+class User:
+    """A made-up user."""
+
+    name: str
+    arm: int
+    device: str
+    language: str
+    keen: float
+    sessions: int = 0
+
+
+@dataclass
+class Written:
+    """The rows of the log, each with its time in milliseconds, and what was counted on the way."""
+
+    queries: list[tuple[int, dict[str, Any]]] = field(default_factory=list[tuple[int, dict[str, Any]]])
+    events: list[tuple[int, dict[str, Any]]] = field(default_factory=list[tuple[int, dict[str, Any]]])
+    truth: Counter[str] = field(default_factory=Counter[str])
+
+
+def read(data: Path) -> Sample:
+    """Read topics, qrels and the runs of the two arms."""
+    topics = [json.loads(line) for line in (data / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = (line.split() for line in (data / "qrels.txt").read_text(encoding="utf-8").splitlines())
+    grades = {(topic, document): int(grade) for topic, _, document, grade in rows}
+    lists: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for arm in ARMS:
+        with gzip.open(data / "runs" / f"{arm}.run.gz", "rt", encoding="utf-8") as lines:
+            for line in lines:
+                topic, _, document, *_ = line.split()
+                lists[topic, arm].append(document)
+    return Sample(topics, grades, lists)
+
+
+class World:
+    """Draws everything from one source of chance, one user after the other."""
+
+    def __init__(self, sample: Sample) -> None:
+        self.sample = sample
+        self.chance = random.Random(SEED)  # noqa: S311 nothing is secret here
+        self.topics = sample.topics[:]
+        self.chance.shuffle(self.topics)
+        self.popularity = [1 / (place + 3) for place in range(len(self.topics))]
+        self.out = Written()
+
+    def happens(self, probability: float) -> bool:
+        """Toss a coin."""
+        return self.chance.random() < probability
+
+    def seconds(self, median: float, sigma: float) -> int:
+        """Draw milliseconds from a log-normal distribution of seconds."""
+        return round(1000 * median * self.chance.lognormvariate(0, sigma))
+
+    def drawn(self, shares: dict[str, float]) -> str:
+        """Draw a name by its share."""
+        return self.chance.choices(list(shares), list(shares.values()))[0]
+
+    def run(self) -> Written:
+        """Let every user live through the two weeks."""
+        for number in range(USERS):
+            keen = self.chance.betavariate(8, 2)
+            user = User(f"u{number:03}", number % 2, self.drawn(DEVICES), self.drawn(LANGUAGES), keen)
+            for time in self.visits():
+                user.sessions += 1
+                self.session(user, time)
+        self.bot()
+        return self.out
+
+    def visits(self) -> list[int]:
+        """Draw when the sessions of a user begin: fewer at night and at weekends, at least two hours apart."""
+        begins: list[int] = []
+        left = 1 + min(int(self.chance.expovariate(1 / 2.6)), 12)
+        while left or not begins:
+            left -= left > 0
+            day, hour = self.chance.randrange(DAYS), self.chance.uniform(0.0, 23.8)
+            thinned = (0.5 if day % 7 > 4 else 1.0) * (0.5 if hour < 7 else 1.0)
+            time = round((24 * day + hour) * 3_600_000)
+            if self.happens(thinned) and all(abs(time - other) > 7_200_000 for other in begins):
+                begins.append(time)
+        return sorted(begins)
+
+    def session(self, user: User, time: int) -> None:
+        """Let a user see to one task or a few, one after the other."""
+        for _ in range(3):
+            topic = self.chance.choices(self.topics, self.popularity)[0]
+            time = self.task(user, topic, time)
+            if not self.happens(ANOTHER):
+                return
+            time += self.seconds(40, 0.8)
+
+    def task(self, user: User, topic: dict[str, Any], time: int) -> int:
+        """Ask until the need is met or patience ends; give the time then."""
+        text, right, page = topic["text"], topic["text"], 1
+        if self.happens(MISSPELT):
+            text = self.misspelt(text)
+        for _ in range(4):
+            wrong = text != right
+            rescued = wrong and self.happens(RESCUE)
+            happy, clicked, time = self.page(user, topic, time, text=text, page=page, empty=wrong, rescued=rescued)
+            time += self.seconds(6, 0.5)
+            if happy:
+                break
+            if wrong and not rescued:
+                text, page = right, 1
+                if self.happens(0.8):
+                    continue
+                break
+            if not clicked and page == 1 and self.happens(NEXT_PAGE):
+                page = 2
+            elif self.happens(REWORD):
+                text = right = self.reworded(right)
+                page = 1
+            else:
+                break
+        return time
+
+    def misspelt(self, text: str) -> str:
+        """Swap two neighbouring letters of the longest word."""
+        word = max(text.split(), key=len)
+        at = self.chance.randrange(1, len(word) - 2)
+        return text.replace(word, word[:at] + word[at + 1] + word[at] + word[at + 2 :], 1)
+
+    def reworded(self, text: str) -> str:
+        """Add a word, or leave the last one out."""
+        words = text.split()
+        if len(words) > 3 and self.happens(0.4):
+            return " ".join(words[:-1])
+        return f"{text} {self.chance.choice(('python', 'example', 'function', 'module'))}"
+
+    def page(
+        self, user: User, topic: dict[str, Any], time: int, *, text: str, page: int, empty: bool, rescued: bool
+    ) -> tuple[bool, bool, int]:
+        """Show a page and let the user look at it; say whether the need is met, anything was clicked, and the time."""
+        found = self.sample.lists[topic["query_id"], ARMS[user.arm]]
+        shown = [] if empty and not rescued else found[10 * (page - 1) : 10 * page]
+        latency = min(self.seconds(0.03, 0.4), 400)
+        row: dict[str, Any] = {
+            "query_id": f"q{len(self.out.queries):04}",
+            "client_id": user.name,
+            "session_id": f"{user.name}-{user.sessions}",
+            "application": "docs-search",
+            "user_query": text,
+            "timestamp": time,
+            "query_response_hit_ids": shown,
+            "query_attributes": {
+                "page": page,
+                "page_size": 10,
+                "result_count": len(found) if shown else 0,
+                "language": user.language,
+                "device": user.device,
+                "experiment": {"name": "ranker", "variant": ARMS[user.arm], "probability": 0.5},
+                "latency_ms": latency,
+                "topic": topic["query_id"],
+                "query_class": topic["query_class"],
+            },
+        }
+        if empty:
+            row["query_attributes"]["rescued"] = rescued
+            self.out.truth["rescued" if rescued else "zero"] += page == 1
+        self.out.queries.append((time, row))
+        return self.looked(user, row, shown, time + latency, page)
+
+    def looked(self, user: User, row: dict[str, Any], shown: list[str], time: int, page: int) -> tuple[bool, bool, int]:
+        """Go down a page as a dynamic Bayesian network does."""
+        clicked = False
+        for rank, document in enumerate(shown, 10 * (page - 1) + 1):
+            grade = self.sample.grades.get((row["query_attributes"]["topic"], document), 0)
+            time += self.seconds(1.4, 0.5)
+            if self.happens(HOVER):
+                self.event(row, "hover", time, document, rank)
+            if self.happens(ATTRACTIVE[grade] * user.keen):
+                clicked = True
+                self.event(row, "click", time, document, rank)
+                fallen = row["timestamp"] >= FALL * 86_400_000
+                satisfied = self.happens(SATISFYING[grade] * (FALLEN if fallen else 1.0))
+                time += min(self.seconds(75, 0.5) if satisfied else self.seconds(8, 0.5), 900_000)
+                self.out.truth["clicks " + ("after" if fallen else "before")] += 1
+                self.out.truth["satisfied clicks " + ("after" if fallen else "before")] += satisfied
+                if satisfied:
+                    if self.happens(0.5):  # or else the tab stays open, and nobody sees the end of the visit
+                        self.event(row, "page_exit", time)
+                    return True, True, time
+            elif grade >= 2 and self.happens(COPY):
+                self.event(row, "copy", time, document, rank)
+                return True, clicked, time
+            if not self.happens(GO_ON):
+                break
+        self.event(row, "page_exit", time)
+        return False, clicked, time
+
+    def event(self, row: dict[str, Any], action: str, time: int, document: str = "", rank: int = 0) -> None:
+        """Write an event of a page."""
+        attributes: dict[str, Any] = {"event_id": ""}
+        if document:
+            attributes |= {"object": {"object_id": document}, "position": {"ordinal": rank}}
+        names = {name: row[name] for name in ("query_id", "client_id", "session_id")}
+        self.out.events.append(
+            (time, {"action_name": action, **names, "timestamp": time, "event_attributes": attributes})
+        )
+
+    def bot(self) -> None:
+        """Let a program ask one topic after the other, a page every two seconds, and look at nothing."""
+        user = User("u900", 0, "desktop", "en", 0.0, 1)
+        begin = 5 * 86_400_000 + 11_000_000
+        for number in range(BOT_PAGES):
+            topic = self.topics[number]
+            row = {"page": 1, "page_size": 10, "language": "en", "device": "desktop", "topic": topic["query_id"]}
+            row |= {"query_class": topic["query_class"], "user_agent": "ExampleBot/1.0"}
+            shown = self.sample.lists[topic["query_id"], ARMS[0]]
+            record = {
+                "query_id": f"q{len(self.out.queries):04}",
+                "client_id": user.name,
+                "session_id": f"{user.name}-1",
+                "application": "docs-search",
+                "user_query": topic["text"],
+                "timestamp": begin + 2000 * number,
+                "query_response_hit_ids": shown[:10],
+                "query_attributes": row | {"result_count": len(shown), "latency_ms": 30},
+            }
+            self.out.queries.append((begin + 2000 * number, record))
+
+
+def numbered(log: Written) -> Written:
+    """Number pages and events in the order of time, as a log would."""
+    queries, events = (sorted(rows, key=lambda row: row[0]) for rows in (log.queries, log.events))
+    names = {row["query_id"]: f"q{number:04}" for number, (_, row) in enumerate(queries, 1)}
+    queries = [(time, row | {"query_id": names[row["query_id"]]}) for time, row in queries]
+    for number, (_, row) in enumerate(events, 1):
+        row["query_id"] = names[row["query_id"]]
+        row["event_attributes"]["event_id"] = f"e{number:04}"
+    return Written(queries, events, log.truth)
+
+
+def broken(log: Written) -> list[tuple[int, dict[str, Any]]]:
+    """Break what breaks on the way into a log, each row in one way at most; give all rows in the order of time."""
+    chance = random.Random(SEED + 1)  # noqa: S311 nothing is secret here
+    people = [row for row in log.queries if row[1]["client_id"] != "u900"]
+    with_events = {event["query_id"] for _, event in log.events}
+    pages = [row for row in people if row[1]["query_id"] in with_events]
+    chance.shuffle(pages)
+    lost, faceted = pages[:LOST], pages[LOST : LOST + FACETS]
+    gone = {row["query_id"] for _, row in lost}
+    rows = [row for row in log.queries if row[1]["query_id"] not in gone]
+    for time, row in faceted:
+        attributes = row["query_attributes"] | {"page_size": 0}
+        rows.append(
+            (time + 1, row | {"timestamp": time + 1, "query_response_hit_ids": [], "query_attributes": attributes})
+        )
+    log.truth["events of lost pages"] = sum(event["query_id"] in gone for _, event in log.events)
+    began = {row["query_id"]: time for time, row in log.queries}
+    events = log.events[:]
+    sound = [at for at, (_, event) in enumerate(events) if event["query_id"] not in gone]
+    chance.shuffle(sound)
+    for at in sound[:DUPLICATES]:
+        events.append((events[at][0] + 250, events[at][1]))
+    for at in sound[DUPLICATES : DUPLICATES + SKEWS]:
+        early = began[events[at][1]["query_id"]] - chance.randrange(2000, 9000)
+        events[at] = (early, events[at][1] | {"timestamp": early})
+    log.truth |= {"queries": len(rows), "events": len(events), "people": len({row["client_id"] for _, row in people})}
+    return sorted([*rows, *events], key=lambda row: row[0])
+
+
+def lines(rows: list[tuple[int, dict[str, Any]]]) -> str:
+    """Write JSON lines; the last one is cut off in the middle, as by a full disk."""
+    begin = round(BEGIN.timestamp() * 1000)
+    made: list[str] = []
+    for _, row in rows:
+        when = datetime.fromtimestamp((begin + row["timestamp"]) / 1000, UTC)
+        stamp = when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        made.append(json.dumps(row | {"timestamp": stamp}, separators=(",", ":")))
+    half = len(made[-1]) // 2
+    return "\n".join([*made, made[-1][:half]])
+
+
+def make(data: Path = DEFAULT_DATA) -> tuple[str, dict[str, int]]:
+    """Make the log and what is true of it."""
+    log = numbered(World(read(data)).run())
+    text = lines(broken(log))
+    return text, dict(sorted(log.truth.items()))
+
+
+def main() -> int:
+    """Write the log, or hold it against what is there."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DEFAULT_DATA)
+    parser.add_argument("--check", action="store_true", help="compare with the file, and write nothing")
+    asked = parser.parse_args()
+    text, truth = make(asked.data)
+    path = asked.data / NAME
+    if asked.check:
+        return int(gzip.decompress(path.read_bytes()).decode() != text)
+    path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    print(json.dumps(truth, indent=1))
+    print(f"{path.name}: {path.stat().st_size:,} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
