@@ -91,7 +91,7 @@ def test_scores_are_those_of_evaluate_for_every_list() -> None:
     docs = [f"d{at}" for at in range(30)]
     qrels = {f"t{at}": {doc: int(rng.integers(-1, 4)) for doc in docs} for at in range(4)}
     pages = [{"topic": f"t{at % 4}", "shown": rng.permutation(docs)[: 3 + at % 9].tolist(), "clicks": [], "user": at}
-             for at in range(18)]  # fmt: skip
+             for at in range(12)]  # fmt: skip
     pages += [dict(page, user=50 + at) for at, page in enumerate(pages[:5])]  # the same lists once more
     for page in pages[::2]:
         page["clicks"] = page["shown"][:1]

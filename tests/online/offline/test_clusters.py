@@ -119,10 +119,10 @@ def test_errors_are_those_of_resampled_users() -> None:
 @cache
 def known(bar: float) -> list[float]:
     """Take what very many users give for the truth."""
-    return [one.value for one in estimates(*simulated(np.random.default_rng(11), 20_000, bar))]
+    return [one.value for one in estimates(*simulated(np.random.default_rng(11), 10_000, bar))]
 
 
-@pytest.mark.parametrize(("users", "bar", "runs"), [(30, 0.0, 200), (100, 0.0, 100), (100, 2.5, 100), (500, 0.0, 50)])
+@pytest.mark.parametrize(("users", "bar", "runs"), [(30, 0.0, 200), (100, 2.5, 100), (500, 0.0, 40)])
 def test_intervals_over_users_cover(users: int, bar: float, runs: int) -> None:
     """With a bar of 2.5 one page of ten is clicked."""
     rng, truth, covered = np.random.default_rng(users), known(bar), np.zeros(4)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -17,6 +17,7 @@ few = st.integers(0, 3)
 pages = st.lists(st.tuples(few, st.integers(0, 6), st.integers(0, 2)), min_size=1, max_size=16)
 
 
+@settings(max_examples=60)
 @given(pages, st.booleans())
 def test_pairs_are_those_of_an_enumeration(rows: list[tuple[int, ...]], strata: bool) -> None:
     first, second, stratum = (np.array(column) for column in zip(*rows, strict=True))

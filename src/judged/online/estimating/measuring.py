@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -17,7 +17,7 @@ from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.metrics.registry import missing, online_metric, online_metrics_named, usual_metrics
 from judged.online.result import OnlineEstimate, OnlineScores
-from judged.online.slicing import slice_pages
+from judged.online.slicing import SlicedPages, slice_pages
 from judged.online.tables import Relation
 
 if TYPE_CHECKING:
@@ -27,6 +27,20 @@ Unit: TypeAlias = Literal["user", "session"]
 Progress: TypeAlias = Callable[[str, float | None], None]
 RANKS = tuple(range(1, 11))
 """The ranks of CTR by rank."""
+
+
+_RANKED = tuple(online_metric(f"CTRAtRank(r={rank})") for rank in RANKS)
+_SIZES = ""  # pages by slice: the name of no metric
+_Refused: TypeAlias = tuple[tuple[OnlineMetric, str], ...]
+
+
+@dataclass(frozen=True)
+class _Interval:
+    """What intervals are made over, how wide, and by how many draws of which seed, if by draws."""
+
+    unit: Unit
+    level: float
+    resampling: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -40,9 +54,7 @@ class _Asked:
     most: int
     thresholds: tuple[float, ...]
     sliced: bool
-    unit: Unit
-    level: float
-    resampling: tuple[int, int] | None
+    interval: _Interval
 
     def of(self, kind: str, *, sessions: bool = False) -> list[OnlineMetric]:
         return [one for one in self.metrics if one.kind == kind and is_of_sessions(one) == sessions]
@@ -100,39 +112,17 @@ def online_metrics(
     """
     _check(unit, level, interval, resamples)
     settings = settings or FactSettings()
-    tell = progress or (lambda _text, _share: None)
-    wanted = (
-        usual_metrics() if metrics is None else online_metrics_named([metrics] if isinstance(metrics, str) else metrics)
-    )
+    resampling = (resamples, seed) if interval == "bootstrap" else None
+    names = [metrics] if isinstance(metrics, str) else metrics
+    wanted = usual_metrics() if names is None else online_metrics_named(names)
     told, refused = _told(wanted, log, unit)
     slices = None if by is None else slice_pages(log, by)
-    ranks = RANKS if {"shown", "clicks"} <= log.has else ()
-    tell("clicks", 0.05)
-    clicks = kept(click_facts(log))
-    tell("pages", 0.2)
-    wide = _wanted(told, ranks, settings)
-    pages = page_facts(log, clicks, wide, settings)
-    if slices is not None:
-        pages = pages.join(slices.table, "serp", rname="s_{name}")
-    resampling = (resamples, seed) if interval == "bootstrap" else None
-    by_rank = tuple(online_metric(f"CTRAtRank(r={rank})") for rank in ranks)
-    asked = _Asked(
-        (*told, *(one for one in by_rank if one not in told)),
-        clicks,
-        pages,
-        _narrow(pages, told),
-        _most_pages(log, unit),
-        wide.satisfied,
-        slices is not None,
-        unit,
-        level,
-        resampling,
-    )
-    tell("users", 0.6)
+    asked = _prepared(log, told, slices, settings, _Interval(unit, level, resampling), progress or _silent)
     found = _estimates(asked, slices.table if slices is not None else None)
-    tell("done", 1.0)
+    if names is None:
+        told, refused = _without_the_empty(told, refused, found)
     order = [None, *(slices.values if slices is not None else ())]
-    sizes = {one.slice: int(one.denominator) for one in found.pop("", [])}
+    sizes = {one.slice: int(one.denominator) for one in found[_SIZES]}
     return OnlineScores(
         log=log.name,
         layout=log.layout,
@@ -143,11 +133,47 @@ def online_metrics(
         level=level,
         interval=interval,
         counts=_counts(log),
-        ranks=_by_rank(found, by_rank, order),
+        ranks=_by_rank(found, order),
         refused=refused,
         policies=(*log.policies, *settings.policies(), *_drawn(resampling), *_notes(slices)),
         findings=log.findings,
     )
+
+
+def _prepared(
+    log: InteractionLog,
+    told: Sequence[OnlineMetric],
+    slices: SlicedPages | None,
+    settings: FactSettings,
+    interval: _Interval,
+    progress: Progress,
+) -> _Asked:
+    """Make the facts that the metrics are added up of."""
+    by_rank = _RANKED if {"shown", "clicks"} <= log.has else ()
+    metrics = tuple({str(one): one for one in (*told, *by_rank)}.values())
+    progress("clicks", 0.05)
+    clicks = kept(click_facts(log))
+    progress("pages", 0.2)
+    wide = _wanted(metrics, settings)
+    pages = page_facts(log, clicks, wide, settings)
+    if slices is not None:
+        pages = pages.join(slices.table, "serp", rname="s_{name}")
+    narrow, most = _narrow(pages, metrics), _most_pages(log, interval.unit)
+    progress("users", 0.6)
+    return _Asked(metrics, clicks, pages, narrow, most, wide.satisfied, slices is not None, interval)
+
+
+def _silent(_text: str, _share: float | None) -> None:
+    pass
+
+
+def _without_the_empty(
+    told: Sequence[OnlineMetric], refused: _Refused, found: Mapping[str, Sequence[OnlineEstimate]]
+) -> tuple[tuple[OnlineMetric, ...], _Refused]:
+    """Leave out what nobody asked for and this log has nothing of."""
+    empty = [one for one in told if all(each.denominator == 0 for each in found.get(str(one), ()))]
+    reasons = tuple((one, "the log has nothing that it could be counted of") for one in empty)
+    return tuple(one for one in told if one not in empty), (*refused, *reasons)
 
 
 def _check(unit: str, level: float, interval: str, resamples: int) -> None:
@@ -176,7 +202,7 @@ def _unfit(metric: OnlineMetric, unit: str) -> str:
     return "sessions are the unit here, not users" if unit == "session" and metric.row == "user" else ""
 
 
-def _wanted(metrics: Sequence[OnlineMetric], ranks: Sequence[int], settings: FactSettings) -> Wanted:
+def _wanted(metrics: Sequence[OnlineMetric], settings: FactSettings) -> Wanted:
     """Collect cutoffs, ranks and thresholds of the metrics."""
     given = {name: {one.parameters[name] for one in metrics if one.parameters.get(name) is not None} for name in "krt"}
     times = [(one, float(one.parameters["t"] or 0)) for one in metrics if "t" in one.parameters and one.kind == "ratio"]
@@ -184,27 +210,28 @@ def _wanted(metrics: Sequence[OnlineMetric], ranks: Sequence[int], settings: Fac
     long = {t for one, t in times if not one.numerator.startswith("dissatisfied")}
     return Wanted(
         cutoffs=tuple(sorted(int(k or 0) for k in given["k"])),
-        ranks=tuple(sorted({*(int(r or 0) for r in given["r"]), *ranks})),
+        ranks=tuple(sorted(int(r or 0) for r in given["r"])),
         satisfied=tuple(sorted({*long, settings.success})),
         dissatisfied=tuple(sorted(short)),
     )
 
 
 def _estimates(asked: _Asked, slices: Relation | None) -> dict[str, list[OnlineEstimate]]:
-    """Estimate everything; the key is the metric's name, and the empty one holds pages by slice."""
+    """Estimate everything, by the name of the metric; pages by slice stand under `_SIZES`."""
     page_metrics = asked.of("ratio")
     columns = sorted({name for one in page_metrics for name in one.columns()} | {"page"})
-    sums = page_sums(asked.pages, columns, asked.unit, sliced=asked.sliced, most=asked.most)
-    whole = over_slices(sums, asked.unit) if asked.sliced else sums
+    unit, level = asked.interval.unit, asked.interval.level
+    sums = page_sums(asked.pages, columns, unit, sliced=asked.sliced, most=asked.most)
+    whole = over_slices(sums, unit) if asked.sliced else sums
     found = [*_ratios(whole, page_metrics, asked), *(_ratios(sums, page_metrics, asked) if asked.sliced else ())]
     session_metrics = asked.of("ratio", sessions=True)
     if session_metrics:
         for sliced in (False, True) if asked.sliced else (False,):
-            made = session_sums(asked.narrow, session_metrics, asked.thresholds, asked.unit, sliced=sliced)
+            made = session_sums(asked.narrow, session_metrics, asked.thresholds, unit, sliced=sliced)
             found += _ratios(made, session_metrics, asked)
-    found += quantiles(asked.narrow, asked.of("quantile"), asked.unit, asked.level, sliced=asked.sliced)
+    found += quantiles(asked.narrow, asked.of("quantile"), unit, level, sliced=asked.sliced)
     found += _survivals(asked, slices)
-    grouped: dict[str, list[OnlineEstimate]] = {"": _sizes(sums, asked)}
+    grouped: dict[str, list[OnlineEstimate]] = {_SIZES: _sizes(sums, asked)}
     for one in found:
         grouped.setdefault(str(one.metric), []).append(one)
     return grouped
@@ -212,13 +239,13 @@ def _estimates(asked: _Asked, slices: Relation | None) -> dict[str, list[OnlineE
 
 def _ratios(sums: UnitSums, metrics: Sequence[OnlineMetric], asked: _Asked) -> list[OnlineEstimate]:
     """Estimate ratios by the delta method, or draw units anew."""
-    found = ratios(sums, metrics, asked.level)
-    if asked.resampling is None:
+    found = ratios(sums, metrics, asked.interval.level)
+    if asked.interval.resampling is None:
         return found
     from judged.online.estimating.resampled import with_bootstrap
 
-    resamples, seed = asked.resampling
-    return with_bootstrap(found, sums, asked.level, resamples=resamples, seed=seed)
+    resamples, seed = asked.interval.resampling
+    return with_bootstrap(found, sums, asked.interval.level, resamples=resamples, seed=seed)
 
 
 def _survivals(asked: _Asked, slices: Relation | None) -> list[OnlineEstimate]:
@@ -229,13 +256,15 @@ def _survivals(asked: _Asked, slices: Relation | None) -> list[OnlineEstimate]:
     from judged.online.estimating.visits import share_of_longer_visits
 
     sliced = asked.clicks if slices is None else asked.clicks.join(slices, "serp", rname="s_{name}")
-    return share_of_longer_visits(sliced, metrics, unit=asked.unit, level=asked.level, sliced=slices is not None)
+    return share_of_longer_visits(
+        sliced, metrics, unit=asked.interval.unit, level=asked.interval.level, sliced=slices is not None
+    )
 
 
 def _sizes(sums: UnitSums, asked: _Asked) -> list[OnlineEstimate]:
     """Count pages by slice."""
     pages = replace(online_metric("Abandonment"), numerator="page", denominator="page")
-    return ratios(sums, [pages], asked.level) if asked.sliced else []
+    return ratios(sums, [pages], asked.interval.level) if asked.sliced else []
 
 
 def _most_pages(log: InteractionLog, unit: str) -> int:
@@ -259,13 +288,11 @@ def _ordered(estimates: Sequence[OnlineEstimate], order: Sequence[str | None]) -
     return sorted(estimates, key=lambda one: places.get(one.slice, len(places)))
 
 
-def _by_rank(
-    found: dict[str, list[OnlineEstimate]], metrics: Sequence[OnlineMetric], order: Sequence[str | None]
-) -> tuple[OnlineEstimate, ...]:
+def _by_rank(found: Mapping[str, Sequence[OnlineEstimate]], order: Sequence[str | None]) -> tuple[OnlineEstimate, ...]:
     """Give CTR by rank as far down as results were shown."""
     return tuple(
         replace(one, rank=int(metric.parameters["r"] or 0))
-        for metric in metrics
+        for metric in _RANKED
         for one in _ordered(found.get(str(metric), []), order)
         if one.denominator > 0
     )
