@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "online"))
-
-from made_log import closed_databases
-
 from judged.online.opening import read_log
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
+from made_log import closed_databases
 from shared_data import SHARED, needs_shared
 
 if TYPE_CHECKING:

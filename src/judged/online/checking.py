@@ -25,7 +25,7 @@ class LogCheck:
     log
         The log.
     counts
-        ``pages``, ``events``, ``events on pages``, ``sessions``, ``users``.
+        ``pages``, ``events``, ``events on pages``, and ``sessions`` and ``users`` that have a page.
     period
         First and last time, in milliseconds since 1970; None: it has no clock, or no page.
     doubts
@@ -106,10 +106,10 @@ def check_log(log: InteractionLog) -> LogCheck:
     >>> dict(found.counts)["pages"], found.doubts
     (1, ())
     """
-    serp, event, session = log.serp, log.event, log.session
+    serp, event = log.serp, log.event
     (pages,) = rows_of(serp.aggregate(pages=serp.count(), first=serp.time_ms.min(), last=serp.time_ms.max()))
+    (others,) = rows_of(serp.aggregate(sessions=serp.session.nunique(), users=serp.user.nunique()))
     (events,) = rows_of(event.aggregate(events=event.count(), joined=event.serp.count()))
-    (others,) = rows_of(session.aggregate(sessions=session.count(), users=session["user"].nunique()))
     counts = (
         ("pages", pages["pages"]),
         ("events", events["events"]),

@@ -29,7 +29,7 @@ class OnlineEstimate:
     error
         Standard error; NaN where there is none.
     numerator, denominator
-        The two sums (for quantiles: rows at or below the value, and rows).
+        The two sums (for quantiles: rows at or below the value, and rows; for survival: NaN, and visits).
     units
         How many users (or other units) the interval is made over.
     method

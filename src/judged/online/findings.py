@@ -89,6 +89,10 @@ JOINED_LIMIT = 0.95
 """Less than this share of the events that name a page on one makes numbers doubtful."""
 
 
+NO_PAGES = ("current-query", "withheld-clicks")
+"""What a layout holds beside pages by its nature: that it is left out says nothing against the log."""
+
+
 def doubts(accounts: Iterable[Account], findings: Iterable[LogFinding]) -> tuple[str, ...]:
     """Say why numbers of a log should not be trusted as they are: nothing where it is fit.
 
@@ -104,6 +108,7 @@ def doubts(accounts: Iterable[Account], findings: Iterable[LogFinding]) -> tuple
     found = tuple(findings)
     for one in accounts:
         lost = [(each.rule, each.rows) for each in found if each.done == "lost" and each.table == one.table]
+        lost = [(rule, rows) for rule, rows in lost if rule not in NO_PAGES]
         gone = [*one.excluded, *lost]
         rows, of = sum(count for _, count in gone), one.read + sum(count for _, count in lost)
         if rows > EXCLUDED_LIMIT * of:

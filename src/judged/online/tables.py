@@ -112,8 +112,8 @@ ACTIONS = (
 AFTER_THE_CLICK = ("heartbeat", "add_to_cart", "purchase")
 """What a user does on an opened result: none of it ends the visit."""
 
-RETURNS = ("click", "hover", "page_exit", "copy", "search")
-"""What shows that a user is back from an opened result. An impression does not: trackers send them late."""
+RETURNS = ("click", "impression", "hover", "page_exit", "copy", "search")
+"""What shows that a user is back from an opened result."""
 
 ATTRIBUTE_LIMIT = 50
 """So many columns of a log's own are kept for slicing."""

@@ -6,10 +6,10 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_log import excluded, found, made, rows
-from raw_made import event, query
 
 from judged.online.making.pages import RULES as OF_QUERIES
+from made_log import excluded, found, made, rows
+from raw_made import event, query
 
 MINUTE = 60
 
@@ -92,7 +92,7 @@ EVENTS = st.fixed_dictionaries({
 })  # fmt: skip
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(st.lists(QUERIES, max_size=8), st.lists(EVENTS, max_size=8), st.booleans(), st.sampled_from(["exclude", "keep"]))
 def test_every_row_has_a_place(queries: list[Any], events: list[Any], has_time: bool, bots: Any) -> None:
     log = made(queries, events, has_time=has_time, bots=bots)

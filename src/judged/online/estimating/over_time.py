@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from judged.online.result import OnlineEstimate
 from judged.stats.changes import Change, change_points
 from judged.stats.control import FEWEST, Control, Signal, control_limits
 from judged.tables import Table
+
+if TYPE_CHECKING:
+    from judged._types import Bools
 
 Every: TypeAlias = Literal["hour", "day", "week", "month"]
 
@@ -177,7 +180,8 @@ def over_time_of(
         First and last time in the log. A period of which more than a twentieth lies outside is not complete: it is
         shown, and neither makes limits nor is held against them. None: all are complete.
     warm_up
-        So many complete periods at the beginning make centre and limits; None: all of them.
+        So many complete periods at the beginning make centre and limits; None: those before the first change of level,
+        or all where there is none or it comes too soon.
     alpha
         The chance of finding a change of level in a series that has none.
     seed
@@ -191,11 +195,12 @@ def over_time_of(
     _check(points, every, warm_up)
     estimates = [estimate for _, estimate in points]
     complete = np.array([_is_complete(start, every, covered) for start, _ in points])
-    base = complete if warm_up is None else complete & (np.cumsum(complete) <= warm_up)
     metric = estimates[0].metric
     sizes = np.array([one.denominator for one in estimates], dtype=np.float64)
     values = np.where(complete & (sizes > 0), [one.value for one in estimates], np.nan)
     errors = np.where(complete, [one.error for one in estimates], np.nan)
+    changes = change_points(values, sizes, alpha=alpha, seed=seed)
+    base = _base(complete, warm_up, changes)
     bounds = (0.0, 1.0 if metric.unit in _BOUNDED else math.inf)
     control: Control = control_limits(values, errors, weights=sizes, base=base, bounds=bounds)
     lows, highs = (np.where(complete, limits, np.nan).tolist() for limits in (control.low, control.high))
@@ -203,10 +208,17 @@ def over_time_of(
         Point(start, estimate, bool(whole), low, high)
         for (start, estimate), whole, low, high in zip(points, complete.tolist(), lows, highs, strict=True)
     ]
-    changes = change_points(values, sizes, alpha=alpha, seed=seed)
     return OverTime(
         metric, every, tuple(made), control.centre, control.sigma_z, control.base, control.signals, changes, alpha
     )
+
+
+def _base(complete: Bools, warm_up: int | None, changes: Sequence[Change]) -> Bools:
+    """Choose the periods that say what is usual: what came before the level changed, if it is enough."""
+    if warm_up is not None:
+        return complete & (np.cumsum(complete) <= warm_up)
+    before = complete & (np.arange(len(complete)) < (changes[0].point if changes else len(complete)))
+    return before if before.sum() >= FEWEST else complete
 
 
 def period_end(start_ms: int, every: Every) -> int:

@@ -37,7 +37,8 @@ def over_time(
     every
         Length of a period, in UTC; weeks begin on Mondays.
     warm_up
-        So many complete periods at the beginning say what is usual; None: all of them.
+        So many complete periods at the beginning say what is usual; None: those before the first change of level, or
+        all where there is none or it comes too soon.
     alpha
         The chance of finding a change of level in a series that has none.
     seed

@@ -27,7 +27,7 @@ def share_of_longer_visits(
             low=one.low,
             high=one.high,
             error=one.error,
-            numerator=float(one.observed),
+            numerator=math.nan,  # the curve is no ratio of two sums
             denominator=float(one.observed + one.censored),
             units=one.units,
             method="none" if math.isnan(one.low) else "greenwood",

@@ -14,10 +14,9 @@ if TYPE_CHECKING:
 def click_facts(log: InteractionLog) -> Relation:
     """Give one row a click on a page, a repeated click on one result too.
 
-    A visit ends when the user does something else in the same session: asks for a page, clicks, hovers over a result,
-    leaves. What is done on the opened result (a heartbeat, a purchase) does not end it; nor does an impression, which
-    trackers send late and in batches. Where nothing follows, the visit lasted at least until its last heartbeat: it is
-    censored, and never dropped.
+    A visit ends when the user does something else in the same session: asks for a page, clicks, sees or hovers over a
+    result, leaves. What is done on the opened result (a heartbeat, a purchase) does not end it. Where nothing follows,
+    the visit lasted at least until its last heartbeat: it is censored, and never dropped.
 
     Returns
     -------
@@ -32,7 +31,8 @@ def click_facts(log: InteractionLog) -> Relation:
         unknown = {"dwell_ms": ibis.null("int64"), "ended": ibis.literal(0, "int64")}
         return clicks.select("serp", "session", "user", "time_ms", "object_id", "rank", **unknown)
     clicks = clicks.mutate(later=clicks.time_ms + 1)
-    followed = next_after(clicks, _returns(log), by="session", at_least="later", time="time_ms", found="return_")
+    returns = _returns(log).semi_join(clicks, "session")  # most sessions have no click
+    followed = next_after(clicks, returns, by="session", at_least="later", time="time_ms", found="return_")
     watched = _heartbeats(log)
     known = followed.left_join(watched, "session", rname="heartbeat_{name}")
     until_heartbeat = (known.watched_ms - known.time_ms).fill_null(0).clip(lower=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from string import Template
 from typing import TYPE_CHECKING
 
+from judged.data.findings import plural
 from judged.online.findings import Account, LogFinding
 from judged.online.making import events, pages, wording
 from judged.online.making.work import KEY
@@ -33,13 +34,12 @@ FROM $act
 
 _UNSEEN = f"""
 CREATE TEMP TABLE $unseen AS
-SELECT event, notes & {events.ABSENT} > 0 AS absent
-FROM (SELECT a.event, a.object_id, a.notes, $home AS home FROM $act AS a $joined
-    WHERE a.rule_no = 0 AND a.action = 'click') AS c
-WHERE notes & {events.ABSENT} > 0 OR ($asked AND object_id IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM (SELECT a.object_id, $home AS home FROM $act AS a $joined
-        WHERE a.rule_no = 0 AND a.action = 'impression') AS i
-    WHERE i.object_id = c.object_id AND i.home = c.home))
+WITH clicked AS (SELECT a.event, a.object_id, a.notes, $home AS home FROM $act AS a $joined
+        WHERE a.rule_no = 0 AND a.action = 'click'),
+    viewed AS (SELECT DISTINCT c.event FROM (SELECT a.object_id, $home AS home FROM $act AS a $joined
+        WHERE a.rule_no = 0 AND a.action = 'impression') AS i JOIN clicked AS c USING (object_id, home))
+SELECT event, notes & {events.ABSENT} > 0 AS absent FROM clicked
+WHERE notes & {events.ABSENT} > 0 OR ($asked AND object_id IS NOT NULL AND event NOT IN (FROM viewed))
 """  # noqa: S608
 
 
@@ -91,7 +91,7 @@ def _more_of_queries(work: Work, rule: str) -> str:
         users = work.one("SELECT count(*) AS n FROM $robot")["n"]
         chosen = work.choices
         return (
-            f" ({users:,} users: by a flag, by the user agent, or by more than {chosen.bot_pages} pages in"
+            f" ({plural(users, 'user')}: by a flag, by the user agent, or by more than {chosen.bot_pages} pages in"
             f" {chosen.bot_minutes:g} minutes or in one session)"
         )
     return ""
@@ -202,6 +202,5 @@ def trouble_findings(work: Work) -> Iterator[LogFinding]:
     """Tell what the reader could not use."""
     for one in work.raw.trouble:
         done: Done = "lost" if one.lost else "kept"
-        yield LogFinding(
-            one.rule, one.table, one.rows, work.raw.lines or one.rows, done, one.problem, one.fix, one.places
-        )
+        problem = f"{'row' if one.rows == 1 else 'rows'}: {one.problem}"
+        yield LogFinding(one.rule, one.table, one.rows, work.raw.lines or one.rows, done, problem, one.fix, one.places)

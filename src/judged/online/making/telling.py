@@ -64,5 +64,5 @@ SELECT 1 FROM (SELECT session, min(time_ms) AS first FROM $act WHERE rule_no = 0
 def _goes_on(work: Work) -> bool:
     """Tell whether anything ever follows a click in its session: most often a page does."""
     page, act = work.written("$page"), work.written("$act")
-    done = "AND l.action NOT IN ('impression', 'other')"
+    done = "AND l.action <> 'other'"
     return bool(work.run(_LATER, what=page, done="") or work.run(_LATER, what=act, done=done))

@@ -45,9 +45,9 @@ def online_metric(name: str | OnlineMetric) -> OnlineMetric:
     --------
     >>> str(online_metric("satisfiedclicks( t = 20 )"))
     'SatisfiedClicks(t=20)'
-    >>> online_metric("PageCRT")
+    >>> online_metric("Latenzy")
     Traceback (most recent call last):
-    judged.errors.MeasureError: there is no online metric 'PageCRT'. Fix: did you mean PageCTR?
+    judged.errors.MeasureError: there is no online metric 'Latenzy'. Fix: did you mean Latency?
     """
     if isinstance(name, OnlineMetric):
         return name

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import raw_made
-from raw_made import NOW, raw_log
-
 from judged.online.making import make_log
+from raw_made import NOW, raw_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
