@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from judged.errors import InputError
 from judged.online.opening import read_log
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 from made_log import closed_databases
 from shared_data import SHARED, needs_shared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from command_line import Ended
 
@@ -64,6 +66,71 @@ def test_a_clean_log(run: Callable[..., Ended]) -> None:
     assert done.lines[-1].startswith("fit:")
     told = {line.split()[0]: line.split()[1] for line in done.lines if " yes " in line or " no " in line}
     assert (told["clicks"], told["zero_results"], told["impressions"], told["values"]) == ("yes", "yes", "no", "no")
+
+
+@pytest.mark.parametrize("size", ["banana", "-1GB", "1MB", "4"])
+def test_sizes_of_memory_that_are_none(run: Callable[..., Ended], size: str) -> None:
+    done = run("logs", "check", "clean.ndjson", "--memory", size)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: ")
+    assert "Fix: " in done.err
+
+
+def test_a_log_beyond_the_memory(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
+    import duckdb
+
+    def full(*_: object, **__: object) -> None:
+        raise duckdb.OutOfMemoryException("out of memory")
+
+    monkeypatch.setattr("judged.online.checking.check_log", full)
+    done = run("logs", "check", "clean.ndjson")
+    assert (done.code, done.out) == (2, "")
+    assert "Fix: give more, such as 4GB." in done.err
+
+
+@pytest.mark.parametrize("length", ["nan", "inf"])
+@pytest.mark.parametrize("option", ["--bot-minutes", "--session-gap"])
+def test_lengths_of_time_that_are_none(run: Callable[..., Ended], option: str, length: str) -> None:
+    done = run("logs", "check", "clean.ndjson", option, length)
+    assert done.code == 2
+    assert "Fix: give numbers above 0." in done.err
+
+
+def test_a_log_of_nothing_is_not_fit(run: Callable[..., Ended]) -> None:
+    Path("empty.ndjson").write_text("")
+    done = run("logs", "check", "empty.ndjson")
+    assert (done.code, done.lines[-1]) == (1, "not fit: no query was read, so there is no page")
+
+
+def test_no_share_is_above_one(run: Callable[..., Ended]) -> None:
+    own = {f"name{at}": 1 for at in range(300)}
+    Path("many.ndjson").write_text(
+        "\n".join(map(json.dumps, [page("3", "02:00", ["a"], query_attributes=own), *CLEAN]))
+    )
+    assert run("logs", "check", "many.ndjson", "--format", "json", "-o", "many.json").code == 0
+    found = {one["rule"]: one for one in json.loads(Path("many.json").read_text())["findings"]}
+    assert found["attributes-left-out"]["share"] == 1
+
+
+def test_a_mistake_in_a_mapping_of_deep_records(run: Callable[..., Ended]) -> None:
+    Path("deep.ndjson").write_text('{"id": "1", "x": ' + "[" * 20_000 + "]" * 20_000 + '}\n{"id": "2", "words": "a"}\n')
+    Path("deep.toml").write_text('[queries.columns]\nquery_id = "id"\nuser_id = "id"\nquery = "word"\n')
+    done = run("logs", "check", "deep.ndjson", "--mapping", "deep.toml")
+    assert done.code == 2
+    assert "did you mean 'words'?" in done.err
+
+
+@pytest.mark.parametrize("choice", [{"bots": "no"}, {"rank_base": 7}])
+def test_choices_that_there_are_not(choice: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="take exclude or keep, and 0, 1 or None"):
+        read_log("clean.ndjson", **choice)
+
+
+def test_standard_input_is_read_once(run: Callable[..., Ended]) -> None:
+    with Path("clean.ndjson").open() as lines, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", lines)
+        done = run("logs", "check", "-")
+    assert done.lines[1] == "2 pages, 2 events, 2 events on pages, 1 sessions, 1 users"
 
 
 def test_a_log_that_is_not_fit(run: Callable[..., Ended]) -> None:
@@ -149,3 +216,22 @@ def test_the_official_sample_with_its_seven_defects() -> None:
     assert (empty, pages) == (6, 84)  # 7.1 %, and not the 70.3 % of all 273 rows with a list
     listed = log.accounts[0].read - 200
     assert round(100 * (186 + empty) / listed, 1) == 70.3
+
+
+@pytest.mark.parametrize(
+    ("records", "more"), [([], ()), (CLEAN, ("-m", "RevenuePerSearch")), (CLEAN, ("--metric", "HoverRate"))]
+)
+def test_metrics_of_which_none_can_be_told(
+    run: Callable[..., Ended], records: list[object], more: Sequence[str]
+) -> None:
+    Path("asked.ndjson").write_text("".join(json.dumps(one) + "\n" for one in records))
+    done = run("online", "metrics", "asked.ndjson", *more)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: asked.ndjson: no metric can be told: the log ")
+
+
+def test_a_strange_file_is_named_by_its_first_words(run: Callable[..., Ended]) -> None:
+    Path("LICENSE.txt").write_text("\n\n    The licence\n")
+    done = run("logs", "check", "LICENSE.txt")
+    assert done.code == 2
+    assert "LICENSE.txt: a file that begins with 'The licence' is no layout" in done.err

@@ -37,7 +37,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
 
     def open_log(paths: Any, **options: Any) -> SimpleNamespace:
         asked["read"] = (list(paths), options)
-        return SimpleNamespace(has=frozenset({"clicks"}))
+        return SimpleNamespace(has=frozenset({"clicks"}), accounts=(), findings=())
 
     def online_metrics(log: Any, metrics: Any = None, **options: Any) -> Any:
         del log

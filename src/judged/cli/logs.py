@@ -114,10 +114,12 @@ def check(paths: tuple[str, ...], form: str | None, out: Path | None, **options:
     out or lost, or less than 95 % of the events that name a page are on one; 2: it cannot be read at all.
     """
     from judged.online.checking import check_log
+    from judged.online.engine import within_memory
 
     inputs.keep_inputs(out, paths)
     chosen = form or inputs.form_of(out, _SUFFIX)
-    found = check_log(open_log(paths, **options))
+    with within_memory():
+        found = check_log(open_log(paths, **options))
     if chosen == "json":
         import json
 
@@ -137,8 +139,9 @@ def convert(paths: tuple[str, ...], folder: Path, **options: Any) -> None:
 
     What was found is kept beside them in log.json: 'judged logs check FOLDER' says it again.
     """
+    from judged.online.engine import within_memory
     from judged.online.storage import store_log
 
-    log = open_log(paths, **options)
-    files = store_log(log, folder)
+    with within_memory():
+        files = store_log(open_log(paths, **options), folder)
     click.echo(f"{folder}: " + ", ".join(f"{one.name} {one.stat().st_size:,} bytes" for one in files))

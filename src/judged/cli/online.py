@@ -98,16 +98,24 @@ def _metrics(metric: tuple[str, ...], by: str | None, **options: Any) -> None:
     Without -m, every usual metric that the log can tell is shown; 'judged online list' names all. The form html is a
     page that needs nothing else.
     """
+    from judged.online.findings import doubts
     from judged.online.showing import text
 
     asked = {name: options[name] for name in ("unit", "level", "interval", "resamples", "seed")}
     chosen, log = _begin(options)
     with log as (read, tell):
         scores = _online().online_metrics(read, metric or None, by=by, progress=tell, **asked)
+        if not scores.estimates:
+            raise InputError(
+                f"no metric can be told: {scores.refused[0][1]}" if scores.refused else "no metric can be told",
+                fix="see 'judged logs check'",
+                path=scores.log,
+            )
+        curves = _visits(read, options) if chosen == "html" else ()
+    output.remarks(f"{scores.log} is not fit: {one}" for one in doubts(read.accounts, read.findings))
     if chosen == "html":
-        from judged.reporting.online import online_page, visits
+        from judged.reporting.online import online_page
 
-        curves = visits(read, unit=options["unit"], level=options["level"])
         output.write(online_page(scores, curves, command=_again()).removesuffix("\n"), options["out"])
         return
     _give(scores, chosen, options["out"], scores.chart if chosen in _PICTURES else None)
@@ -204,6 +212,12 @@ def _list(name: str | None, form: str) -> None:
         click.echo(listing.catalogue().markdown() if form == "markdown" else listing.text(width=output.width()))
 
 
+def _visits(read: InteractionLog, options: dict[str, Any]) -> Any:
+    from judged.reporting.online import visits
+
+    return visits(read, unit=options["unit"], level=options["level"])
+
+
 def _online() -> Any:
     return importlib.import_module("judged.online")
 
@@ -226,9 +240,12 @@ def _begin(options: dict[str, Any], *, page: bool = True) -> tuple[str, Any]:
 @contextmanager
 def _read(options: dict[str, Any]) -> Generator[tuple[InteractionLog, Callable[[str, float | None], None] | None]]:
     """Read the log; on a terminal, say on standard error what is being done."""
-    read = logs.open_log(options["paths"], **{name: options[name] for name in _READING})
-    with logs.progress_line() as tell:
-        yield read, tell
+    from judged.online.engine import within_memory
+
+    with within_memory():
+        read = logs.open_log(options["paths"], **{name: options[name] for name in _READING})
+        with logs.progress_line() as tell:
+            yield read, tell
 
 
 def _give(found: Any, form: str, out: Path | None, draw: Callable[[], Any] | None = None) -> None:

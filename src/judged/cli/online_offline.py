@@ -56,7 +56,10 @@ def command(logs: tuple[str, ...], qrels: str, out: Path | None, form: str | Non
     chosen = form or inputs.form_of(out, {**_SUFFIX, **{f".{name}": name for name in _PICTURES}})
     inputs.keep_inputs(out, [*logs, qrels, options["mapping"] or "", options["topics"] or ""])
     _refuse(options, chosen, out)
-    found = _found(logs, qrels, options)
+    from judged.online.engine import within_memory
+
+    with within_memory():
+        found = _found(logs, qrels, options)
     if chosen in _PICTURES:
         from judged.charting import save_chart
 

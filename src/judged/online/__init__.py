@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from judged.online.checking import check_log
 from judged.online.estimating.measuring import online_metrics
 from judged.online.estimating.series import over_time
 from judged.online.facts.settings import FactSettings
@@ -27,6 +28,7 @@ __all__ = [
     "OnlineMetric",
     "OnlineScores",
     "against_qrels",
+    "check_log",
     "click_preferences",
     "online_metric",
     "online_metrics",

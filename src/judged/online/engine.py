@@ -6,16 +6,21 @@ functions are kept out of everything behind the typed tables, since not every ba
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import weakref
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from judged.errors import MissingExtraError
+from judged.errors import InputError, MissingExtraError
 from judged.online.tables import Relation
 
 _FOLDERS = "judged-log-"
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT])i?B\s*", re.IGNORECASE)
+_LEAST = 64e6
 
 
 def ibis_library() -> Any:
@@ -45,6 +50,11 @@ class Engine:
     threads
         At most so many; None: as many as there are cores.
 
+    Raises
+    ------
+    InputError
+        If `memory` is no size, or too little to work in.
+
     Examples
     --------
     >>> engine = Engine(memory="200MB")
@@ -58,7 +68,7 @@ class Engine:
         weakref.finalize(self, shutil.rmtree, str(self.folder), ignore_errors=True)
         options: dict[str, Any] = {"temp_directory": str(self.folder / "spill")}
         if memory is not None:
-            options["memory_limit"] = memory
+            options["memory_limit"] = _checked(memory)
         if threads is not None:
             options["threads"] = threads
         self.backend = ibis.duckdb.connect(str(self.folder / "log.duckdb"), **options)
@@ -73,6 +83,39 @@ class Engine:
         """Run an expression and keep its rows in the database."""
         self._made += 1
         return self.backend.create_table(f"{name}_{self._made}", table, temp=False)
+
+
+def _checked(memory: str) -> str:
+    """Give a size back, if it is one that the database can work in.
+
+    >>> _checked("1.5GiB")
+    '1.5GiB'
+    """
+    found = _SIZE.fullmatch(memory)
+    if not found:
+        raise InputError(f"{memory!r} is no size of memory", fix="write a number and MB or GB, such as 4GB")
+    if float(found[1]) * 1000 ** (" KMGT".index(found[2].upper())) < _LEAST:
+        raise InputError(f"{memory} is too little memory to work in", fix="give 200MB or more")
+    return memory
+
+
+@contextmanager
+def within_memory() -> Generator[None]:
+    """Say what can be done where the database runs out of memory.
+
+    Raises
+    ------
+    InputError
+        In the place of the database's own error.
+    """
+    import duckdb
+
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise InputError(
+            "the log does not fit into the memory that it may take", fix="give more, such as 4GB"
+        ) from None
 
 
 def kept(table: Relation) -> Relation:

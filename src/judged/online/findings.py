@@ -111,6 +111,8 @@ def doubts(accounts: Iterable[Account], findings: Iterable[LogFinding]) -> tuple
         lost = [(rule, rows) for rule, rows in lost if rule not in NO_PAGES]
         gone = [*one.excluded, *lost]
         rows, of = sum(count for _, count in gone), one.read + sum(count for _, count in lost)
+        if one.table == "query" and not of:
+            said.append("no query was read, so there is no page")
         if rows > EXCLUDED_LIMIT * of:
             named = ", ".join(f"{rule} {count:,}" for rule, count in gone)
             said.append(

@@ -98,6 +98,10 @@ def read_log(
         raise InputError("no log was named", fix="give one file or more")
     engine = Engine(memory=memory, threads=threads)
     if len(given) == 1 and is_stored(given[0]):
+        asked = (layout, mapping, session_gap, bots, bot_pages, bot_minutes, rank_base, actions)
+        if asked != (None, None, 30.0, "exclude", 100, 60.0, None, None):
+            problem = "a converted log was made already: how sessions, bots, ranks and actions are read cannot change"
+            raise InputError(problem, fix="convert the log anew with these options", path=str(given[0]))
         return open_stored(given[0], engine)
     from judged.online.making import make_log
     from judged.online.reading import read_raw

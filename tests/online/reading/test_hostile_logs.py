@@ -117,6 +117,13 @@ def test_duplicate_keys_and_deep_nesting(tmp_path: Path) -> None:
     assert not any(one.lost for one in raw.trouble)
 
 
+def test_attributes_that_are_too_deep_to_look_at(tmp_path: Path) -> None:
+    deep = '{"query_id": "q", "user_query": "x", "query_attributes": {"x": ' + '{"a": ' * 20_000 + "1" + "}" * 20_002
+    flat = '{"query_id": "r", "user_query": "x", "query_attributes": {"shop": "b"}}'
+    raw = read_text(tmp_path, f"{deep}\n{flat}")
+    assert [(row["query_id"], row["shop"]) for row in rows(raw.queries)] == [("q", None), ("r", "b")]
+
+
 def test_long_texts_are_cut_and_huge_lines_refused(tmp_path: Path) -> None:
     long = json.dumps({"query_id": "q", "user_query": "x" * 3_000_000})
     huge = json.dumps({"query_id": "q", "user_query": "x" * (LINE_LIMIT + 5_000_000)})

@@ -276,7 +276,8 @@ def _narrow(pages: Relation, metrics: Sequence[OnlineMetric]) -> Relation:
     """Keep the few columns that are read more than once: the wide facts are added up as they are made, and not kept."""
     columns = {name for one in metrics if one.kind == "quantile" for name in one.columns()}
     if any(is_of_sessions(one) for one in metrics):
-        columns |= {"clicked", "asked", "time_ms", *(name for name in pages.columns if name.startswith("success_ms_"))}
+        columns |= {"clicked", "asked", "repeated", "time_ms"}
+        columns |= {name for name in pages.columns if name.startswith("success_ms_")}
     if not columns:
         return pages
     keys = {"session", "user", *({SLICE} & set(pages.columns))}

@@ -67,7 +67,7 @@ def _estimates(
     units, n, d, dd = made["units"], made["n"], made["d"], made["dd"]
     errors = ratio_errors(units, n, d, made["nn"], dd, made["nd"])
     with np.errstate(divide="ignore", invalid="ignore"):
-        values, effective = n / d, d**2 / dd
+        values, effective = np.where(d != 0, n / d, np.nan), d**2 / dd
     low, high = ratio_intervals(values, errors, units, effective, level, share=np.array(metric.unit in _BOUNDED))
     low = low if metric.unit == "money" else np.maximum(low, 0.0)  # only money can be given back
     return [

@@ -47,7 +47,7 @@ def _most(pages: Relation, share: float) -> float:
     """Find the money that a page is cut to: the smallest amount that this share of the paying pages does not exceed."""
     paying = pages.filter(pages.money > 0)
     amounts = rows_of(paying.group_by("money").agg(pages=paying.count()).order_by("money"))
-    wanted = share * sum(row["pages"] for row in amounts)
+    wanted = share * sum(row["pages"] for row in amounts) * (1.0 - 1e-12)  # rounding must not pass over an amount
     below = 0
     for row in amounts:
         below += row["pages"]

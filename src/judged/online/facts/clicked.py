@@ -53,7 +53,7 @@ def clicked_pages(
         "rr_sum": (1.0 / results["rank"].cast("float64")).sum(),
         "rank_sum": _number(results["rank"].sum()),
     }
-    bit = (2.0 ** (results["rank"] - 1)).cast("int64")
+    bit = (2.0 ** (results["rank"].clip(upper=_BITS) - 1)).cast("int64")  # no backend may overflow on deeper ranks
     sums["ranks_opened"] = (results["rank"] <= _BITS).ifelse(bit, 0).sum()
     sums |= {f"deep_to_{k}": _number((results["rank"] <= k).sum()) for k in cutoffs if k > _BITS}
     sums |= {f"deep_at_{r}": _number((results["rank"] == r).sum()) for r in ranks if r > _BITS}
@@ -67,16 +67,22 @@ def clicked_pages(
 
 
 def opened_at(page: Relation, rank: int) -> Any:
-    """Give 1 where the result at a rank was opened, else 0: of `clicked_pages`, joined to pages."""
+    """Give 1 where the result at a rank was shown and opened, else 0: of `clicked_pages`, joined to pages."""
+    shown = shown_at(page, rank).ifelse(1.0, 0.0)
     if rank > _BITS:
-        return page[f"deep_at_{rank}"].fill_null(0.0)
-    return ((page.ranks_opened.fill_null(0) // 2 ** (rank - 1)) % 2).cast("float64")
+        return page[f"deep_at_{rank}"].fill_null(0.0) * shown
+    return ((page.ranks_opened.fill_null(0) // 2 ** (rank - 1)) % 2).cast("float64") * shown
+
+
+def shown_at(page: Relation, rank: int) -> Any:
+    """Tell whether the page has a result at a rank."""
+    return (page.first_rank <= rank) & (page.first_rank + page.n_shown > rank)
 
 
 def opened_to(page: Relation, cutoff: int) -> Any:
-    """Give how many results at ranks 1 to the cutoff were opened."""
+    """Give how many results at ranks 1 to the cutoff were shown and opened."""
     if cutoff > _BITS:
-        return page[f"deep_to_{cutoff}"].fill_null(0.0)
+        return ibis_library().least(page[f"deep_to_{cutoff}"].fill_null(0.0), page.n_shown.cast("float64"))
     return sum((opened_at(page, rank) for rank in range(2, cutoff + 1)), opened_at(page, 1))
 
 

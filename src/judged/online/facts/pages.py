@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.online.engine import ibis_library, kept
 from judged.online.facts.actions import acted_pages
-from judged.online.facts.clicked import clicked_pages, opened_at, opened_to
+from judged.online.facts.clicked import clicked_pages, opened_at, opened_to, shown_at
 from judged.online.facts.followed import followed_pages, last_successes
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import written
@@ -32,8 +32,9 @@ COLUMNS = {
     "shown_to_{k}": "results on the page at ranks 1 to k",
     "shown_at_{r}": "1 if there was a result at rank r",
     "opened": "results that were opened, each once",
-    "opened_to_{k}": "of those, at ranks 1 to k",
-    "opened_at_{r}": "1 if the result at rank r was opened",
+    "opened_of_shown": "of those, at most as many as the log says were shown",
+    "opened_of_shown_to_{k}": "results shown at ranks 1 to k that were opened",
+    "opened_at_{r}": "1 if the result at rank r was shown and opened",
     "clicked": "1 if any result was opened",
     "clicked_to_{k}": "1 if any at ranks 1 to k was",
     "answered_to_{k}": "1 if the page was not empty and holds a rank up to k",
@@ -58,6 +59,7 @@ COLUMNS = {
     "abandoned_good": "1 if abandoned, not bad by being empty or reformulated, and something was copied from the page",
     "abandoned_unknown": "1 if abandoned and neither",
     "asked": "1 if it is the first page of a query, the last one of consecutive repeats",
+    "repeated": "1 if it is the first page of a query, and consecutive repeats of it follow",
     "reformulated": "1 if the next query of the session, soon enough, is a reformulation",
     "reformulated_{kind}": "1 if it is one of that kind",
     "zero": "1 if nothing was found for an unfiltered first page",
@@ -88,7 +90,7 @@ _FLAGS = re.compile(
 def is_flag(column: str) -> bool:
     """Tell whether a column holds only 0 and 1.
 
-    >>> is_flag("clicked_to_3"), is_flag("opened_to_3"), is_flag("first_rr")
+    >>> is_flag("clicked_to_3"), is_flag("opened_of_shown_to_3"), is_flag("first_rr")
     (True, False, False)
     """
     return _FLAGS.fullmatch(column) is not None
@@ -163,16 +165,16 @@ def _of_the_page(page: Any, wanted: Wanted) -> dict[str, Any]:
     last = page.first_rank + page.n_shown - 1
     made = {
         "page": ibis_library().literal(1.0),
-        "answered": _flag(~page.zero_results.fill_null(False)),
+        "answered": _flag(~_empty(page)),
         "shown": page.n_shown.cast("float64"),
         "latency_s": (page.latency_ms / 1000.0).fill_null(0.0),
         "latency_known": _flag(page.latency_ms.notnull()),
     }
     for k in wanted.cutoffs:
         made[f"shown_to_{k}"] = (last.clip(upper=k) - page.first_rank + 1).clip(lower=0).cast("float64")
-        made[f"answered_to_{k}"] = _flag(~page.zero_results.fill_null(False) & (page.first_rank <= k))
+        made[f"answered_to_{k}"] = _flag(~_empty(page) & (page.first_rank <= k))
     for r in wanted.ranks:
-        made[f"shown_at_{r}"] = _flag((page.first_rank <= r) & (last >= r))
+        made[f"shown_at_{r}"] = _flag(shown_at(page, r))
     return made
 
 
@@ -183,6 +185,7 @@ def _of_the_clicks(page: Any, wanted: Wanted, *, timed: bool) -> dict[str, Any]:
     waited = (page.first_ms - page.time_ms) if timed else ibis_library().null("int64")
     made = {
         "opened": page.opened.fill_null(0.0),
+        "opened_of_shown": ibis_library().least(page.opened.fill_null(0.0), page.n_shown.cast("float64")),
         "clicked": _flag(page.opened.notnull()),
         "click_events": page.click_events.fill_null(0.0),
         "observed": page.observed.fill_null(0.0),
@@ -197,7 +200,7 @@ def _of_the_clicks(page: Any, wanted: Wanted, *, timed: bool) -> dict[str, Any]:
         "timed": _flag((waited >= 0).fill_null(False)),
     }
     for k in wanted.cutoffs:
-        made[f"opened_to_{k}"] = opened_to(page, k)
+        made[f"opened_of_shown_to_{k}"] = opened_to(page, k)
         made[f"clicked_to_{k}"] = _flag(page.highest.fill_null(k + 1) <= k)
     for r in wanted.ranks:
         made[f"opened_at_{r}"] = opened_at(page, r)
@@ -230,8 +233,9 @@ def _of_sales(page: Any) -> dict[str, Any]:
 
 def _of_the_next_query(page: Any) -> dict[str, Any]:
     """Give whether the next query of the session is another wording of this one."""
-    asked = (page.page == 1) & (page.kind.fill_null("") != "same")
-    made = {"asked": _flag(asked), "reformulated": _flag(asked & _reformulated(page))}
+    first, again = page.page == 1, page.kind.fill_null("") == "same"
+    asked = first & ~again
+    made = {"asked": _flag(asked), "repeated": _flag(first & again), "reformulated": _flag(asked & _reformulated(page))}
     return made | {f"reformulated_{kind}": _flag(asked & (page.kind.fill_null("") == kind)) for kind in REFORMULATIONS}
 
 
@@ -256,7 +260,7 @@ def _of_empty_pages(page: Any) -> dict[str, Any]:
 def _of_abandonment(page: Any) -> dict[str, Any]:
     """Tell pages that were left because they failed from those that may have answered by themselves."""
     abandoned = page.opened.isnull() & page.sale_ms.isnull()
-    failed = page.zero_results.fill_null(False) | _reformulated(page)
+    failed = _empty(page) | _reformulated(page)
     good = abandoned & ~failed & (page.copies.fill_null(0.0) > 0)
     in_vain = ~(page.last_success_ms > page.time_ms).fill_null(False)
     bad = abandoned & ~good & (failed | in_vain)
@@ -266,6 +270,11 @@ def _of_abandonment(page: Any) -> dict[str, Any]:
         "abandoned_good": _flag(good),
         "abandoned_unknown": _flag(abandoned & ~bad & ~good),
     }
+
+
+def _empty(page: Any) -> Any:
+    """Say whether a page was empty: one that shows results of a changed query, or was clicked on, was not."""
+    return page.zero_results.fill_null(False) & (page.n_shown == 0) & page.opened.isnull()
 
 
 def _reformulated(page: Any) -> Any:

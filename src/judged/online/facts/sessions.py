@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from judged.online.engine import ibis_library
 from judged.online.metrics.metric import written
 from judged.online.tables import Relation
 
@@ -48,6 +49,7 @@ def session_facts(pages: Relation, thresholds: Sequence[float], *, by: str | Non
     return sessions.select(*keys, *wide, session_count="session_count")
 
 
+_NEVER = -(2**62)  # milliseconds
 _OF_SUCCESS = ("succeeded", "time_to_success", "queries_to_success")
 
 
@@ -57,13 +59,20 @@ def _with_successes(sessions: Relation, pages: Relation, t: str, keys: list[str]
     seconds = ((first - sessions.start_ms).clip(lower=0) / 1000.0).fill_null(0.0)
     sessions = sessions.mutate(**{f"succeeded_{t}": first.notnull().ifelse(1.0, 0.0), f"time_to_success_{t}": seconds})
     successful = sessions.filter(sessions[f"first_{t}"].notnull()).select(*keys, until=f"first_{t}")
-    asked = pages.select(*keys, "time_ms", "asked").join(successful, keys)
+    asked = pages.select(*keys, "time_ms", "asked", "repeated").join(successful, keys)
+    asked = asked.filter(asked.time_ms <= asked.until)
     counted = asked.group_by(*keys).agg(
-        **{f"queries_to_success_{t}": (asked.time_ms <= asked.until).ifelse(asked.asked, 0.0).sum()}
+        ended=asked.asked.sum(),
+        ended_ms=_times(asked, "asked").max().fill_null(_NEVER),
+        open_ms=_times(asked, "repeated").max().fill_null(_NEVER),
     )
+    going_on = (counted.open_ms > counted.ended_ms).ifelse(1.0, 0.0)  # a repeat counts when it ends: here it has not
+    counted = counted.select(*keys, **{f"queries_to_success_{t}": counted.ended + going_on})
     joined = sessions.left_join(counted, keys, rname="q_{name}")
     succeeded = joined[f"succeeded_{t}"]
-    queries = (
-        joined[f"queries_to_success_{t}"].fill_null(0.0).clip(lower=1.0) * succeeded
-    )  # a repeat counts when it ends
+    queries = joined[f"queries_to_success_{t}"].fill_null(0.0).clip(lower=1.0) * succeeded
     return joined.mutate(**{f"queries_to_success_{t}": queries}).drop(*(f"q_{key}" for key in keys))
+
+
+def _times(pages: Relation, flag: str) -> Any:
+    return (pages[flag] > 0).ifelse(pages.time_ms, ibis_library().null("int64"))

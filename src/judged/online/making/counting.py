@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from string import Template
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from judged.online.making import events, pages, wording
 from judged.online.making.work import KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from judged.online.findings import Done
     from judged.online.making.peeking import Peek
@@ -198,9 +199,14 @@ def _finding(
     )  # fmt: skip
 
 
-def trouble_findings(work: Work) -> Iterator[LogFinding]:
-    """Tell what the reader could not use."""
+def trouble_findings(work: Work, accounts: Iterable[Account]) -> Iterator[LogFinding]:
+    """Tell what the reader could not use, as shares of the rows of its table, or of all records of the files."""
+    of = Counter({one.table: one.read for one in accounts})
+    of.update(dict.fromkeys({one.table for one in work.raw.trouble} - set(of), work.raw.lines))
+    for one in work.raw.trouble:
+        of[one.table] += one.rows if one.lost and one.table in {"query", "event"} else 0
     for one in work.raw.trouble:
         done: Done = "lost" if one.lost else "kept"
         problem = f"{'row' if one.rows == 1 else 'rows'}: {one.problem}"
-        yield LogFinding(one.rule, one.table, one.rows, work.raw.lines or one.rows, done, problem, one.fix, one.places)
+        most = max(of[one.table], one.rows)
+        yield LogFinding(one.rule, one.table, one.rows, most, done, problem, one.fix, one.places)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
@@ -81,11 +82,13 @@ def make_log(
     InputError
         If a choice makes no sense.
     """
-    if session_gap <= 0 or bot_pages < 1 or bot_minutes <= 0:
+    if not (0 < session_gap < math.inf and 0 < bot_minutes < math.inf and bot_pages >= 1):
         raise InputError(
             "session_gap, bot_pages and bot_minutes are lengths of time and a number of pages",
-            fix="give values above 0",
+            fix="give numbers above 0",
         )
+    if bots not in {"exclude", "keep"} or rank_base not in {None, 0, 1}:
+        raise InputError(f"bots is {bots!r} and rank_base {rank_base!r}", fix="take exclude or keep, and 0, 1 or None")
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     work = Work(engine, raw, Choices(session_gap, bots, bot_pages, bot_minutes, rank_base, now))
     said = progress or _nothing
@@ -112,7 +115,7 @@ def _log(work: Work, seen: Peek, nobodies: int, name: str | None) -> Interaction
     raw = work.raw
     of_queries, found = query_findings(work)
     of_events, counts, more = event_findings(work, seen, nobodies)
-    findings = (*trouble_findings(work), *found, *more)
+    findings = (*trouble_findings(work, (of_queries, of_events)), *found, *more)
     viewed = view_impressions(work, counts["impressions"], seen.propensities)
     own = _own_names(work)
     return InteractionLog(

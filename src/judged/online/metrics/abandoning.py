@@ -56,7 +56,11 @@ def _reformulation(kind: str, what: str) -> OnlineMetric:
 
 METRICS = (
     _abandonment(
-        "Abandonment", "Pages left without a click", "abandoned", 0, "pages on which nothing was opened or bought"
+        "Abandonment",
+        "Pages left without a click",
+        "abandoned",
+        0,
+        "pages on which nothing was opened, put into the cart or bought",
     ),
     _abandonment(
         "BadAbandonment",

@@ -68,7 +68,7 @@ def read_raw(
     if found == "ubi":
         from judged.online.reading import ubi
 
-        return ubi.read(paths, engine, progress=progress)
+        return ubi.read(parts, engine, progress=progress)
     return _other(found, [_file(part, engine) for part in parts], engine, mapping or "", progress)
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -158,7 +159,8 @@ class Loader:
             return list(self.columns)
         found: dict[str, None] = {}
         for (doc,) in run(self._engine, f"SELECT CAST(doc AS VARCHAR) FROM {self._name} LIMIT {_SAMPLE}"):  # noqa: S608
-            _members(json.loads(doc), "", found)
+            with suppress(RecursionError):  # objects in one another by the thousand: others tell the names
+                _members(json.loads(doc), "", found)
         return list(found)
 
 

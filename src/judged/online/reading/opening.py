@@ -67,8 +67,10 @@ class Part:
     member: str = ""
 
 
-def parts_of(paths: Sequence[str | Path]) -> list[Part]:
+def parts_of(paths: Sequence[str | Path | Part]) -> list[Part]:
     """Give the files that paths stand for: folders are searched, archives opened, ``-`` is standard input.
+
+    What is a part already stays as it is: a pipe can be read only once.
 
     Raises
     ------
@@ -77,7 +79,7 @@ def parts_of(paths: Sequence[str | Path]) -> list[Part]:
     """
     if not paths:
         raise InputError("no files are given", fix="name at least one log")
-    return [part for path in paths for part in _parts(path)]
+    return [part for path in paths for part in ([path] if isinstance(path, Part) else _parts(path))]
 
 
 def _parts(path: str | Path) -> list[Part]:
@@ -241,7 +243,7 @@ def _names(head: bytes) -> list[str]:
 def _described(head: bytes) -> str:
     if _RECORD.match(head):
         return "JSON without the names of UBI (action_name, user_query, query_id)"
-    line = head.split(b"\n", 1)[0][:80].decode(errors="replace").strip()
+    line = head.lstrip().split(b"\n", 1)[0][:80].decode(errors="replace").strip()
     return f"a file that begins with {line!r}"
 
 

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 LINE_LIMIT = 1 << 24
 """A line of more bytes is refused: 16 MiB, a thousand times what a record with a hundred results takes."""
 
-DEPTH_LIMIT = 200
-"""Objects and lists in one another beyond this are refused: readers of JSON that descend into them run out of stack."""
-
-_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _SURROGATE = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
@@ -58,7 +54,7 @@ class Lines:
 
     Attributes
     ----------
-    too_long, too_deep, not_utf8
+    too_long, not_utf8
         Lines that were refused, and lines in which bytes were replaced; known when all were read.
     """
 
@@ -66,7 +62,6 @@ class Lines:
     numbers: Sequence[int]
     progress: Callable[[str, float | None], None] | None = None
     too_long: Count = field(default_factory=Count)
-    too_deep: Count = field(default_factory=Count)
     not_utf8: Count = field(default_factory=Count)
 
     def batches(self) -> Iterator[Batch]:
@@ -134,11 +129,6 @@ class Lines:
             shifted = pa.concat_arrays([pa.nulls(1, pa.large_string()), lines.slice(0, size - 1)])
             lead = pc.if_else(pa.array(before), shifted, lead)
             kept = kept & ~is_action
-        opening = pc.add(pc.count_substring(lines, "{"), pc.count_substring(lines, "["))
-        for at in np.flatnonzero(opening.to_numpy(zero_copy_only=False) > DEPTH_LIMIT):
-            if depth(block[offsets[at] : ends[at]]) > DEPTH_LIMIT:
-                self.too_deep.add(f"{part.name}:{first + int(at)}")
-                kept[at] = False
         rows = np.arange(first, first + size, dtype=np.int64)
         table = pa.record_batch(
             {
@@ -159,19 +149,6 @@ class Lines:
                 self.not_utf8.add(f"{part.name}:{first + at}")
                 lines[at] = line.decode("utf-8", errors="replace").encode()
         return b"\n".join(lines)
-
-
-def depth(line: bytes) -> int:
-    """Give how many objects and lists of a line stand in one another at most.
-
-    >>> depth(b'{"a": [1, {"b": "[[["}], "c": {}}')
-    3
-    """
-    deepest = now = 0
-    for one in _TEXT.sub(b"", line):
-        now += (one in b"{[") - (one in b"}]")
-        deepest = max(deepest, now)
-    return deepest
 
 
 def schema() -> Any:

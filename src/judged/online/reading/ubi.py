@@ -17,7 +17,7 @@ from judged.online.reading.loading import identifier, literal, new_name, run, se
 from judged.online.reading.loading import table as table_of
 from judged.online.reading.opening import Opener, Part, first_bytes, form_of, parts_of
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble
-from judged.online.reading.records import DEPTH_LIMIT, LINE_LIMIT, Lines, schema
+from judged.online.reading.records import LINE_LIMIT, Lines, schema
 from judged.online.reading.shapes import Place, object_of, structure, tree
 from judged.online.reading.ubi_attributes import attributes_of
 from judged.online.reading.ubi_sql import WANTED, Reading, Records, reading_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from judged._types import Batch
     from judged.online.engine import Engine
 
-_NEVER_IN = ("too-long", "too-deep", "wrong-width")
+_NEVER_IN = ("too-long", "wrong-width")
 """Rows with this trouble do not even come into the database."""
 
 
@@ -46,7 +46,7 @@ class Stage:
     rows: int
 
 
-def read(paths: Sequence[Path | str], engine: Engine, *, progress: Opener = None) -> RawLog:
+def read(paths: Sequence[Path | str | Part], engine: Engine, *, progress: Opener = None) -> RawLog:
     """Read a UBI log: queries and events in the same files or in others, in any mixture of forms.
 
     Parameters
@@ -132,7 +132,6 @@ def _lines(
     rows = run(engine, f"SELECT count(*) FROM {name}")[0][0]  # noqa: S608
     trouble = [
         *counted(given.too_long, "too-long", f"a line of more than {LINE_LIMIT >> 20} MiB", "log less in one record"),
-        *counted(given.too_deep, "too-deep", f"more than {DEPTH_LIMIT} objects in one another", "log flat records"),
         *counted(given.not_utf8, *_NOT_UTF8, lost=False),
     ]
     return Stage(name, reading, ("query", "event"), rows), trouble

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _TAKEN = frozenset(one.name for table in (RAW_QUERY, RAW_EVENT, SERP, SHOWN, EVENT, SESSION) for one in table)
 _LONGEST = 64
+_BRACKETS = 500
+"""Attributes with more objects and lists inside are not looked at: the database and Python descend into them level by
+level, and would run out of stack in those that stand in one another by the thousand."""
+
 _STRUCTURES = 10_000
 """So many different shapes of attributes are looked at, the commonest first."""
 
@@ -76,10 +80,11 @@ def _usable(name: str) -> bool:
 
 def _scalars(table: str, engine: Engine) -> Counter[str]:
     """Count the names that have single values, by the shapes of the JSON objects they stand in."""
+    flat = f"length(_attributes) - length(translate(_attributes, '{{[', '')) <= {_BRACKETS}"
     shapes = run(
         engine,
         f"SELECT json_structure(_attributes)::VARCHAR AS shape, count(*) AS n FROM {table} "  # noqa: S608
-        f"WHERE _kind = 'query' AND _attributes IS NOT NULL GROUP BY shape ORDER BY n DESC, shape LIMIT {_STRUCTURES}",
+        f"WHERE _kind = 'query' AND {flat} GROUP BY shape ORDER BY n DESC, shape LIMIT {_STRUCTURES}",
     )
     counts: Counter[str] = Counter()
     for text, rows in shapes:
