@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from made_log import excluded, found, made, rows
-from raw_made import NOW, event, query
 
 from judged.errors import InputError
+from made_log import excluded, found, made, rows
+from raw_made import NOW, event, query
 
 DAY = 86_400_000
 

@@ -12,6 +12,7 @@ from judged.online.estimating.moments import ratios
 from judged.online.estimating.quantiles import quantiles
 from judged.online.estimating.sums import SLICE, UnitSums, is_of_sessions, over_slices, page_sums, session_sums
 from judged.online.facts.clicks import click_facts
+from judged.online.facts.followed import begin_followed
 from judged.online.facts.pages import Wanted, page_facts
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import OnlineMetric
@@ -152,10 +153,11 @@ def _prepared(
     by_rank = _RANKED if {"shown", "clicks"} <= log.has else ()
     metrics = tuple({str(one): one for one in (*told, *by_rank)}.values())
     progress("clicks", 0.05)
+    followed = begin_followed(log, settings)  # texts are told apart beside what the database does
     clicks = kept(click_facts(log))
     progress("pages", 0.2)
     wide = _wanted(metrics, settings)
-    pages = page_facts(log, clicks, wide, settings)
+    pages = page_facts(log, clicks, wide, settings, followed=followed)
     if slices is not None:
         pages = pages.join(slices.table, "serp", rname="s_{name}")
     narrow, most = _narrow(pages, metrics), _most_pages(log, interval.unit)

@@ -31,8 +31,7 @@ def click_facts(log: InteractionLog) -> Relation:
         unknown = {"dwell_ms": ibis.null("int64"), "ended": ibis.literal(0, "int64")}
         return clicks.select("serp", "session", "user", "time_ms", "object_id", "rank", **unknown)
     clicks = clicks.mutate(later=clicks.time_ms + 1)
-    returns = _returns(log).semi_join(clicks, "session")  # most sessions have no click
-    followed = next_after(clicks, returns, by="session", at_least="later", time="time_ms", found="return_")
+    followed = next_after(clicks, _returns(log), by="session", at_least="later", time="time_ms", found="return_")
     watched = _heartbeats(log)
     known = followed.left_join(watched, "session", rname="heartbeat_{name}")
     until_heartbeat = (known.watched_ms - known.time_ms).fill_null(0).clip(lower=0)

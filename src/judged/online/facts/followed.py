@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from judged.online.facts.rewrites import rewrites
+from judged.online.facts.rewrites import begin_rewrites
 from judged.online.tables import Relation
 
 if TYPE_CHECKING:
@@ -12,12 +13,17 @@ if TYPE_CHECKING:
     from judged.online.log import InteractionLog
 
 
-def followed_pages(log: InteractionLog, settings: FactSettings) -> Relation:
-    """Give one row a first page of a query: how the next query of the session differs from it, if it came soon enough.
+def begin_followed(log: InteractionLog, settings: FactSettings) -> Callable[[], Relation]:
+    """Begin to tell how the next query of a session differs from each first page's, if it comes soon enough.
 
-    ``kind`` is null where none came, and where it came after the gap; ``same`` is known however late it came.
+    Returns
+    -------
+    finish : callable
+        Gives one row a first page: ``serp`` and ``kind``, which is null where no query came, and where it came after
+        the gap; ``same`` is known however late it came. The database is free until it is called.
     """
-    return rewrites(log.serp, within_ms=round(settings.reformulation_gap * 1000)).select("serp", "kind")
+    finish = begin_rewrites(log.serp, within_ms=round(settings.reformulation_gap * 1000))
+    return lambda: finish().select("serp", "kind")
 
 
 def last_successes(pages: Relation) -> Relation:

@@ -7,14 +7,14 @@ means; those with a parameter in braces are made for the cutoffs (k), ranks (r) 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from judged.online.engine import ibis_library, kept
 from judged.online.facts.actions import acted_pages
 from judged.online.facts.clicked import clicked_pages, opened_at, opened_to, shown_at
-from judged.online.facts.followed import followed_pages, last_successes
+from judged.online.facts.followed import begin_followed, last_successes
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import written
 from judged.online.tables import Relation
@@ -106,7 +106,14 @@ class Wanted:
     dissatisfied: tuple[float, ...] = ()
 
 
-def page_facts(log: InteractionLog, clicks: Relation, wanted: Wanted, settings: FactSettings) -> Relation:
+def page_facts(
+    log: InteractionLog,
+    clicks: Relation,
+    wanted: Wanted,
+    settings: FactSettings,
+    *,
+    followed: Callable[[], Relation] | None = None,
+) -> Relation:
     """Give one row a page.
 
     Parameters
@@ -119,6 +126,8 @@ def page_facts(log: InteractionLog, clicks: Relation, wanted: Wanted, settings: 
         Cutoffs, ranks and thresholds.
     settings
         What belongs together.
+    followed
+        Gives what `begin_followed` began; None: it is begun here.
 
     Returns
     -------
@@ -140,7 +149,7 @@ def page_facts(log: InteractionLog, clicks: Relation, wanted: Wanted, settings: 
     page = page.mutate(**_successes(page, thresholds))
     ends = page.select("session", "time_ms", success_ms=page[f"success_ms_{written(settings.success)}"])
     page = page.left_join(kept(last_successes(ends)), "session", rname="s_{name}")
-    page = page.left_join(kept(followed_pages(log, settings)), "serp", rname="f_{name}")
+    page = page.left_join((followed or begin_followed(log, settings))(), "serp", rname="f_{name}")
     made = {
         **_of_the_page(page, wanted),
         **_of_the_clicks(page, wanted, timed=log.has_time),

@@ -8,23 +8,24 @@ and is counted once. The rules of kinds are those of `judged.online.facts.rewrit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pyarrow as pa
 
+from judged.data.compute import pc
 from judged.online.engine import ibis_library, kept, next_after
 from judged.online.facts.rewriting import kinds_of
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
+from judged.online.tables import Relation
 
 PAIRS_AT_ONCE = 50_000
-"""So many pairs of texts are in Python at a time."""
+"""So many pairs of texts are Python objects at a time."""
 
 _COMMONEST = "new-topic"  # what a pair is that is not sent back: texts of a session often have nothing in common
 
 
-def rewrites(serp: ir.Table, *, within_ms: int | None = None) -> ir.Table:
+def rewrites(serp: Relation, *, within_ms: int | None = None) -> Relation:
     """Give each first page the first page of the same session that is strictly later.
 
     Of several at that same millisecond it is the one with the smallest key.
@@ -38,7 +39,7 @@ def rewrites(serp: ir.Table, *, within_ms: int | None = None) -> ir.Table:
 
     Returns
     -------
-    found : ir.Table
+    found : Relation
         One row a first page, run and kept: ``serp``; ``next_serp``, null where there is none; ``gap_ms``, from page to
         page, 1 or more; ``kind``, one of `judged.online.facts.rewriting.KINDS`, null where there is no next page, one
         of the two has no text, or it came too late.
@@ -55,18 +56,37 @@ def rewrites(serp: ir.Table, *, within_ms: int | None = None) -> ir.Table:
     [{'serp': 1, 'next_serp': 3, 'gap_ms': 9000, 'kind': 'specialise'},
      {'serp': 3, 'next_serp': None, 'gap_ms': None, 'kind': None}]
     """
-    ibis = ibis_library()
+    return begin_rewrites(serp, within_ms=within_ms)()
+
+
+def begin_rewrites(serp: Relation, *, within_ms: int | None = None) -> Callable[[], Relation]:
+    """Begin `rewrites`: texts are told apart in a thread, while the database can do other things.
+
+    Returns
+    -------
+    finish : callable
+        Waits for it, and gives what `rewrites` gives.
+    """
     pairs = kept(_followed(serp))
-    soon = ibis.literal(value=True) if within_ms is None else pairs.gap_ms <= within_ms
+    soon = ibis_library().literal(value=True) if within_ms is None else pairs.gap_ms <= within_ms
     told = pairs.filter(pairs.before.notnull(), pairs.after.notnull(), pairs.before != pairs.after, soon)
-    named: Any = told.left_join(_kinds(told), ["before", "after"])
-    kinds = kept(named.select("serp", kind=named.kind.fill_null(_COMMONEST)))
-    both: Any = pairs.left_join(kinds, "serp", rname="k_{name}")
+    texts = told.select("before", "after").distinct().to_pyarrow()
+    worker = ThreadPoolExecutor(1)
+    kinds = worker.submit(_kinds, texts)
+    worker.shutdown(wait=False)
+    return lambda: _named(pairs, told, kinds.result())
+
+
+def _named(pairs: Relation, told: Relation, kinds: Any) -> Relation:
+    """Put the kinds of texts beside the pages."""
+    named = told.left_join(ibis_library().memtable(kinds), ["before", "after"])
+    known = kept(named.select("serp", kind=named.kind.fill_null(_COMMONEST)))
+    both = pairs.left_join(known, "serp", rname="k_{name}")
     kind = (both.before == both.after).fill_null(False).ifelse("same", both.kind)
     return kept(both.select("serp", "next_serp", "gap_ms", kind=kind))
 
 
-def _followed(serp: ir.Table) -> ir.Table:
+def _followed(serp: Relation) -> Relation:
     """Give first pages with the next one and both texts, ``before`` and ``after``."""
     first: Any = serp.filter(serp.page == 1).select("serp", "session", "time_ms", before="query_norm")
     later = first.group_by("session", "time_ms").aggregate(serp=first.serp.min())
@@ -78,12 +98,12 @@ def _followed(serp: ir.Table) -> ir.Table:
     return found.left_join(texts, "next_serp").select("serp", "next_serp", "gap_ms", "before", "after")
 
 
-def _kinds(pairs: ir.Table) -> ir.Table:
-    """Give the kind of each different pair of texts, as a table of Arrow; without those that are the commonest one."""
-    texts = pa.schema([(name, pa.string()) for name in ("before", "after", "kind")])
-    pieces: list[Any] = [texts.empty_table()]
-    for batch in pairs.select("before", "after").distinct().to_pyarrow_batches(chunk_size=PAIRS_AT_ONCE):
+def _kinds(texts: Any) -> Any:
+    """Give the kind of each pair of texts, as a table of Arrow; without those that are the commonest one."""
+    wanted = pa.schema([(name, pa.string()) for name in ("before", "after", "kind")])
+    pieces: list[Any] = [wanted.empty_table()]
+    for batch in texts.to_batches(max_chunksize=PAIRS_AT_ONCE):
         kinds = kinds_of(batch["before"], batch["after"])
-        found = pa.table({"before": batch["before"], "after": batch["after"], "kind": kinds}).cast(texts)
-        pieces.append(found.filter(pa.array([kind != _COMMONEST for kind in kinds.to_pylist()], pa.bool_())))
-    return ibis_library().memtable(pa.concat_tables(pieces))
+        found = pa.table({"before": batch["before"], "after": batch["after"], "kind": kinds}).cast(wanted)
+        pieces.append(found.filter(pc.not_equal(found["kind"], _COMMONEST)))
+    return pa.concat_tables(pieces)
