@@ -53,7 +53,7 @@ def test_the_last_number_is_the_score_and_follows_from_what_is_written(name: str
         assert followed[-1] or name in GIVEN, f"{measure}: {last.how!r} cannot be computed from {dict(last.parts)}"
 
 
-@settings(max_examples=30)
+@settings(max_examples=18)
 @given(collections(), shares)
 def test_explanations_of_any_list(collection: tuple[Any, Any], share: int) -> None:
     judged = judge(*collection)

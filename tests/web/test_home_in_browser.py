@@ -28,7 +28,7 @@ def files(tmp_path):
 
 
 @pytest.mark.parametrize("page", ["/", "/open", "/api"])
-@pytest.mark.parametrize(("width", "scheme"), [(375, "light"), (1280, "dark"), (2560, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(375, "light"), (1280, "dark")])
 def test_pages_fit_are_accessible_and_quiet(serve, sample, tab, page, width, scheme):
     seen = tab(serve(sample) + page, width=width, color_scheme=scheme)
     seen.fits()
