@@ -98,6 +98,8 @@ def _other(
         from judged.online.reading import wscd as reader
     elif layout == "trec-session":
         from judged.online.reading import trec_session as reader
+    elif layout == "clickmodels":
+        from judged.online.reading import clickmodels as reader
     elif layout == "open-bandit":
         from judged.online.reading import open_bandit as reader
     else:

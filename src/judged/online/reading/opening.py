@@ -29,6 +29,7 @@ LAYOUTS = {
     "wscd": "Yandex' challenges: lines of numbers with tabs between them",
     "trec-session": "the TREC Session track: XML that begins with <sessiontrack",
     "open-bandit": "the Open Bandit Dataset: CSV with item_id, position, click, propensity_score",
+    "clickmodels": "a line a page, with lists of urls and of clicks, tabs between; only when it is asked for",
     "mapping": "any CSV, JSON lines or Parquet, with a mapping file that names the columns",
 }
 """The layouts that are read, and how they are known."""
