@@ -1,1 +1,1 @@
-"""Being written."""
+"""From facts to estimates: sums by user, moments, intervals, quantiles, survival, series."""

@@ -15,15 +15,13 @@ from judged.online.engine import ibis_library, kept
 from judged.online.facts.actions import acted_pages
 from judged.online.facts.clicked import clicked_pages, opened_at, opened_to, shown_at
 from judged.online.facts.followed import begin_followed, last_successes
+from judged.online.facts.rewriting import REFORMULATIONS
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import written
 from judged.online.tables import Relation
 
 if TYPE_CHECKING:
     from judged.online.log import InteractionLog
-
-REFORMULATIONS = ("spelling", "specialise", "generalise", "substitute")
-"""Kinds of a next query that make it a reformulation of the one before."""
 
 COLUMNS = {
     "page": "1",

@@ -1,1 +1,1 @@
-"""Being written."""
+"""The registry of metrics of user behaviour: each one written down as data."""

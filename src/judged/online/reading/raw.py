@@ -106,7 +106,7 @@ class RawLog:
     queries, events
         Tables of the engine with the columns RAW_QUERY and RAW_EVENT, and attributes behind those of the queries.
     layout
-        The reader's name: ``ubi``, ``wscd``, ``trec-session``, ``open-bandit`` or ``mapping``.
+        The reader's name: ``ubi``, ``wscd``, ``trec-session``, ``open-bandit``, ``clickmodels`` or ``mapping``.
     files
         Their names as the user wrote them.
     rank_base

@@ -60,10 +60,9 @@ class Truth:
     Parameters
     ----------
     ratios
-        By name of the metric: exact sums over the people's pages. Beside metrics of `judged.online` there are
-        ``SatisfiedPages`` (pages with a click that satisfied, which no log shows) and ``Revenue`` (money a page,
-        nothing winsorised). ``SatisfiedClicks`` and ``SatisfiedPageCTR`` are at 30 s; all hold for a log in which
-        every end of a visit is logged.
+        By name of the metric: exact sums over the people's pages. Beside metrics of `judged.online` there is
+        ``SatisfiedPages`` (pages with a click that satisfied, which no log shows). ``SatisfiedClicks`` and
+        ``SatisfiedPageCTR`` are at 30 s; all hold for a log in which every end of a visit is logged.
     ctr_by_rank, examination
         By rank from 1: clicks, and results that were looked at, by results shown there.
     counts
