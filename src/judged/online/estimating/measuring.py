@@ -10,10 +10,18 @@ from judged.errors import InputError
 from judged.online.engine import kept, rows_of
 from judged.online.estimating.moments import ratios
 from judged.online.estimating.quantiles import quantiles
-from judged.online.estimating.sums import SLICE, UnitSums, is_of_sessions, over_slices, page_sums, session_sums
+from judged.online.estimating.sums import (
+    UnitSums,
+    counted_sessions,
+    is_of_sessions,
+    over_slices,
+    page_sums,
+    session_sums,
+)
 from judged.online.facts.clicks import click_facts
 from judged.online.facts.followed import begin_followed
-from judged.online.facts.pages import Wanted, page_facts
+from judged.online.facts.pages import PageFacts, Wanted, page_facts
+from judged.online.facts.sessions import OF_PAGES
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.metrics.registry import missing, online_metric, online_metrics_named, usual_metrics
@@ -45,14 +53,24 @@ class _Interval:
 
 
 @dataclass(frozen=True)
+class _Facts:
+    """What facts are made of: the log, what belongs together, the next queries as they are told apart, and slices."""
+
+    log: InteractionLog
+    settings: FactSettings
+    followed: Callable[[], Relation]
+    slices: SlicedPages | None
+
+
+@dataclass(frozen=True)
 class _Asked:
     """What a call asks for, and the tables that it is made of."""
 
     metrics: tuple[OnlineMetric, ...]
     clicks: Relation
-    pages: Relation
-    narrow: Relation
+    pages: PageFacts
     most: int
+    counts: tuple[tuple[str, int], ...]
     thresholds: tuple[float, ...]
     sliced: bool
     interval: _Interval
@@ -117,8 +135,10 @@ def online_metrics(
     names = [metrics] if isinstance(metrics, str) else metrics
     wanted = usual_metrics() if names is None else online_metrics_named(names)
     told, refused = _told(wanted, log, unit)
+    followed = begin_followed(log, settings)  # texts are told apart beside all that the database does until then
     slices = None if by is None else slice_pages(log, by)
-    asked = _prepared(log, told, slices, settings, _Interval(unit, level, resampling), progress or _silent)
+    facts = _Facts(log, settings, followed, slices)
+    asked = _prepared(facts, told, _Interval(unit, level, resampling), progress or _silent)
     found = _estimates(asked, slices.table if slices is not None else None)
     if names is None:
         told, refused = _without_the_empty(told, refused, found)
@@ -133,7 +153,7 @@ def online_metrics(
         unit=unit,
         level=level,
         interval=interval,
-        counts=_counts(log),
+        counts=asked.counts,
         ranks=_by_rank(found, order),
         refused=refused,
         policies=(*log.policies, *settings.policies(), *_drawn(resampling), *_notes(slices)),
@@ -141,28 +161,20 @@ def online_metrics(
     )
 
 
-def _prepared(
-    log: InteractionLog,
-    told: Sequence[OnlineMetric],
-    slices: SlicedPages | None,
-    settings: FactSettings,
-    interval: _Interval,
-    progress: Progress,
-) -> _Asked:
+def _prepared(facts: _Facts, told: Sequence[OnlineMetric], interval: _Interval, progress: Progress) -> _Asked:
     """Make the facts that the metrics are added up of."""
+    log, slices = facts.log, facts.slices
     by_rank = _RANKED if {"shown", "clicks"} <= log.has else ()
     metrics = tuple({str(one): one for one in (*told, *by_rank)}.values())
     progress("clicks", 0.05)
-    followed = begin_followed(log, settings)  # texts are told apart beside what the database does
     clicks = kept(click_facts(log))
     progress("pages", 0.2)
-    wide = _wanted(metrics, settings)
-    pages = page_facts(log, clicks, wide, settings, followed=followed)
-    if slices is not None:
-        pages = pages.join(slices.table, "serp", rname="s_{name}")
-    narrow, most = _narrow(pages, metrics), _most_pages(log, interval.unit)
+    wide = _wanted(metrics, facts.settings)
+    cut = slices.table if slices is not None else None
+    pages = page_facts(log, clicks, wide, facts.settings, followed=facts.followed, slices=cut)
+    most, counts = _most_pages(log, interval.unit), _counts(log)
     progress("users", 0.6)
-    return _Asked(metrics, clicks, pages, narrow, most, wide.satisfied, slices is not None, interval)
+    return _Asked(metrics, clicks, pages, most, counts, wide.satisfied, slices is not None, interval)
 
 
 def _silent(_text: str, _share: float | None) -> None:
@@ -223,20 +235,34 @@ def _estimates(asked: _Asked, slices: Relation | None) -> dict[str, list[OnlineE
     page_metrics = asked.of("ratio")
     columns = sorted({name for one in page_metrics for name in one.columns()} | {"page"})
     unit, level = asked.interval.unit, asked.interval.level
-    sums = page_sums(asked.pages, columns, unit, sliced=asked.sliced, most=asked.most)
+    sums = page_sums(asked.pages.select(columns), columns, unit, sliced=asked.sliced, most=asked.most)
     whole = over_slices(sums, unit) if asked.sliced else sums
     found = [*_ratios(whole, page_metrics, asked), *(_ratios(sums, page_metrics, asked) if asked.sliced else ())]
-    session_metrics = asked.of("ratio", sessions=True)
-    if session_metrics:
-        for sliced in (False, True) if asked.sliced else (False,):
-            made = session_sums(asked.narrow, session_metrics, asked.thresholds, unit, sliced=sliced)
-            found += _ratios(made, session_metrics, asked)
-    found += quantiles(asked.narrow, asked.of("quantile"), unit, level, sliced=asked.sliced)
+    found += _of_sessions(asked)
+    of_quantiles = asked.of("quantile")
+    timed = asked.pages.select({name for one in of_quantiles for name in one.columns()})
+    found += quantiles(timed, of_quantiles, unit, level, sliced=asked.sliced)
     found += _survivals(asked, slices)
     grouped: dict[str, list[OnlineEstimate]] = {_SIZES: _sizes(sums, asked)}
     for one in found:
         grouped.setdefault(str(one.metric), []).append(one)
     return grouped
+
+
+def _of_sessions(asked: _Asked) -> list[OnlineEstimate]:
+    """Estimate ratios of facts of sessions, over all of them, and by slice."""
+    metrics, unit = asked.of("ratio", sessions=True), asked.interval.unit
+    if not metrics:
+        return []
+    pages = asked.pages.select(OF_PAGES)
+    sums = session_sums(pages, metrics, asked.thresholds, unit, sliced=asked.sliced)
+    if not asked.sliced:
+        return _ratios(sums, metrics, asked)
+    if dict(asked.counts)["sessions"] == counted_sessions(sums):  # none has pages in two slices
+        whole = over_slices(sums, unit)
+    else:
+        whole = session_sums(pages, metrics, asked.thresholds, unit, sliced=False)
+    return [*_ratios(whole, metrics, asked), *_ratios(sums, metrics, asked)]
 
 
 def _ratios(sums: UnitSums, metrics: Sequence[OnlineMetric], asked: _Asked) -> list[OnlineEstimate]:
@@ -272,18 +298,6 @@ def _sizes(sums: UnitSums, asked: _Asked) -> list[OnlineEstimate]:
 def _most_pages(log: InteractionLog, unit: str) -> int:
     pages = log.serp.group_by(unit).agg(pages=log.serp.count())
     return int(rows_of(pages.agg(most=pages.pages.max()))[0]["most"] or 0)
-
-
-def _narrow(pages: Relation, metrics: Sequence[OnlineMetric]) -> Relation:
-    """Keep the few columns that are read more than once: the wide facts are added up as they are made, and not kept."""
-    columns = {name for one in metrics if one.kind == "quantile" for name in one.columns()}
-    if any(is_of_sessions(one) for one in metrics):
-        columns |= {"clicked", "asked", "repeated", "time_ms"}
-        columns |= {name for name in pages.columns if name.startswith("success_ms_")}
-    if not columns:
-        return pages
-    keys = {"session", "user", *({SLICE} & set(pages.columns))}
-    return kept(pages.select(*sorted(keys | columns)))
 
 
 def _ordered(estimates: Sequence[OnlineEstimate], order: Sequence[str | None]) -> list[OnlineEstimate]:

@@ -16,7 +16,6 @@ from judged.stats.ratio import ratio_errors, ratio_intervals
 if TYPE_CHECKING:
     from judged._types import Floats
 
-_PARTS = ("units", "n", "d", "nn", "dd", "nd")
 _BOUNDED = ("share", "reciprocal rank")  # every row lies between 0 and 1
 _COUNTED = {"session": "n_sessions", "user": "n_users"}
 
@@ -31,20 +30,25 @@ def ratios(sums: UnitSums, metrics: Sequence[OnlineMetric], level: float) -> lis
     found = moments(sums, metrics)
     return [
         one
-        for at, metric in enumerate(metrics)
-        for one in _estimates(metric, [row[SLICE] for row in found], _column(found, at), level)
+        for metric in metrics
+        for one in _estimates(metric, [row[SLICE] for row in found], _parts(found, metric), level)
     ]
 
 
 def moments(sums: UnitSums, metrics: Sequence[OnlineMetric]) -> list[dict[str, Any]]:
-    """Add numerators, denominators, their squares and products over units: one row a slice."""
+    """Add numerators, denominators, their squares and products over units: one row a slice.
+
+    What several metrics share is added up once.
+    """
     table = sums.parted()
+    pairs = [_pair(metric) for metric in metrics]
     wanted: dict[str, Any] = {}
-    for at, metric in enumerate(metrics):
-        n, d = (table[column_of(name)] for name in metric.columns())
-        wanted[f"units_{at}"] = ((n != 0) | (d != 0)).ifelse(1, 0).sum()
-        wanted |= {f"n_{at}": n.sum(), f"d_{at}": d.sum()}
-        wanted |= {f"nn_{at}": (n * n).sum(), f"dd_{at}": (d * d).sum(), f"nd_{at}": (n * d).sum()}
+    for one in dict.fromkeys(name for pair in pairs for name in pair):
+        wanted |= {f"sum {one}": table[one].sum(), f"square {one}": (table[one] * table[one]).sum()}
+    for one, other in dict.fromkeys(pairs):
+        n, d = table[one], table[other]
+        wanted[f"product {one} {other}"] = (n * d).sum()
+        wanted[f"units {one} {other}"] = ((n != 0) | (d != 0)).ifelse(1, 0).sum()
     if sums.sliced:
         return rows_of(table.group_by(SLICE).agg(**wanted).order_by(SLICE))
     return [{SLICE: None, **row} for row in rows_of(table.agg(**wanted))]
@@ -55,9 +59,17 @@ def column_of(name: str) -> str:
     return _COUNTED.get(name, name)
 
 
-def _column(found: Sequence[dict[str, Any]], at: int) -> dict[str, Floats]:
+def _pair(metric: OnlineMetric) -> tuple[str, str]:
+    numerator, denominator = metric.columns()
+    return column_of(numerator), column_of(denominator)
+
+
+def _parts(found: Sequence[dict[str, Any]], metric: OnlineMetric) -> dict[str, Floats]:
     """Give the moments of one metric as arrays over slices."""
-    return {part: np.array([row[f"{part}_{at}"] or 0.0 for row in found], dtype=np.float64) for part in _PARTS}
+    one, other = _pair(metric)
+    names = {"n": f"sum {one}", "d": f"sum {other}", "nn": f"square {one}", "dd": f"square {other}"}
+    names |= {"units": f"units {one} {other}", "nd": f"product {one} {other}"}
+    return {part: np.array([row[name] or 0.0 for row in found], dtype=np.float64) for part, name in names.items()}
 
 
 def _estimates(

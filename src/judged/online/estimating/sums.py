@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from judged.online.engine import kept
+from judged.online.engine import kept, rows_of
 from judged.online.estimating.packing import Packing, packing_of
 from judged.online.facts.pages import is_flag
 from judged.online.facts.sessions import session_facts
@@ -54,10 +54,12 @@ def page_sums(pages: Relation, columns: Sequence[str], unit: str, *, sliced: boo
 
 
 def over_slices(sums: UnitSums, unit: str) -> UnitSums:
-    """Add the slices of each unit: every page is in exactly one."""
+    """Add the slices of each unit: what is added up, a page or a session, is in exactly one."""
     table = sums.table
-    names = [name for name in table.columns if name not in {unit, SLICE}]
+    names = [name for name in table.columns if name not in {unit, SLICE, "n_users"}]
     whole = table.group_by(unit).agg(**{name: table[name].sum() for name in names})
+    if "n_users" in table.columns:
+        whole = whole.mutate(n_users=1.0)
     return UnitSums(kept(whole), sliced=False, packing=sums.packing)
 
 
@@ -71,3 +73,8 @@ def session_sums(
     sums = {name: sessions[name].sum() for name in sorted(names)}
     table = sessions.group_by(*keys).agg(n_sessions=sessions.session_count.sum(), **sums)
     return UnitSums(kept(table.mutate(n_users=1.0)), sliced)
+
+
+def counted_sessions(sums: UnitSums) -> int:
+    """Count the sessions of `session_sums`: each in every slice that it has a page in."""
+    return int(rows_of(sums.table.agg(sessions=sums.table.n_sessions.sum()))[0]["sessions"] or 0)

@@ -51,7 +51,6 @@ def clicked_pages(
         "highest": results["rank"].min(),
         "ranked": _number(results["rank"].count()),
         "rr_sum": (1.0 / results["rank"].cast("float64")).sum(),
-        "rank_sum": _number(results["rank"].sum()),
     }
     bit = (2.0 ** (results["rank"].clip(upper=_BITS) - 1)).cast("int64")  # no backend may overflow on deeper ranks
     sums["ranks_opened"] = (results["rank"] <= _BITS).ifelse(bit, 0).sum()

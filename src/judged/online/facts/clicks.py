@@ -31,7 +31,8 @@ def click_facts(log: InteractionLog) -> Relation:
         unknown = {"dwell_ms": ibis.null("int64"), "ended": ibis.literal(0, "int64")}
         return clicks.select("serp", "session", "user", "time_ms", "object_id", "rank", **unknown)
     clicks = clicks.mutate(later=clicks.time_ms + 1)
-    followed = next_after(clicks, _returns(log), by="session", at_least="later", time="time_ms", found="return_")
+    back = _returns(log, clicks)
+    followed = next_after(clicks, back, by="session", at_least="later", time="time_ms", found="return_")
     watched = _heartbeats(log)
     known = followed.left_join(watched, "session", rname="heartbeat_{name}")
     until_heartbeat = (known.watched_ms - known.time_ms).fill_null(0).clip(lower=0)
@@ -42,11 +43,17 @@ def click_facts(log: InteractionLog) -> Relation:
     )
 
 
-def _returns(log: InteractionLog) -> Relation:
-    """When a user was seen to be back from what had been opened: session and time."""
+def _returns(log: InteractionLog, clicks: Relation) -> Relation:
+    """When a user was seen to be back from what had been opened: session and time, from the session's first click on.
+
+    What came before has nothing to be back from, and most events are impressions: sorting them is most of the cost.
+    """
     event = log.event
     back = event.filter(event.action.isin(list(RETURNS))).select("session", "time_ms")
-    return back.union(log.serp.select("session", "time_ms"))
+    back = back.union(log.serp.select("session", "time_ms"))
+    firsts = clicks.group_by("session").agg(first_ms=clicks.time_ms.min())
+    since = back.join(firsts, "session")
+    return since.filter(since.time_ms > since.first_ms).select("session", "time_ms")
 
 
 def _heartbeats(log: InteractionLog) -> Relation:

@@ -19,11 +19,16 @@ def begin_followed(log: InteractionLog, settings: FactSettings) -> Callable[[], 
     Returns
     -------
     finish : callable
-        Gives one row a first page: ``serp`` and ``kind``, which is null where no query came, and where it came after
-        the gap; ``same`` is known however late it came. The database is free until it is called.
+        Gives one row a first page that a query followed: ``serp`` and ``kind``. What came after the gap has no row,
+        unless it is ``same``, which is known however late it came. The database is free until it is called.
     """
     finish = begin_rewrites(log.serp, within_ms=round(settings.reformulation_gap * 1000))
-    return lambda: finish().select("serp", "kind")
+
+    def finished() -> Relation:
+        found = finish()
+        return found.filter(found.kind.notnull()).select("serp", "kind")
+
+    return finished
 
 
 def last_successes(pages: Relation) -> Relation:

@@ -7,7 +7,7 @@ means; those with a parameter in braces are made for the cutoffs (k), ranks (r) 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +104,66 @@ class Wanted:
     dissatisfied: tuple[float, ...] = ()
 
 
+_OF_SERP = (
+    "serp", "session", "user", "time_ms", "page", "filtered", "first_rank", "n_shown", "zero_results", "rescued",
+    "latency_ms",
+)  # fmt: skip
+"""What is asked of a page itself; its texts are not."""
+
+_NEED_THE_SESSION = {"abandoned_bad", "abandoned_good", "abandoned_unknown"}
+"""Facts that hang on what comes after the page."""
+
+
+@dataclass(frozen=True)
+class PageFacts:
+    """Facts of pages, one row each: not made before they are asked for, from what is joined to the pages once and kept.
+
+    Parameters
+    ----------
+    joined
+        Pages beside what comes of clicks, sales and the next query.
+    wanted, timed
+        What is made of it.
+    thresholds
+        Seconds of dwell of `Wanted`, and those of a success.
+    success
+        Those.
+    """
+
+    joined: Relation
+    wanted: Wanted
+    timed: bool
+    thresholds: tuple[float, ...]
+    success: float
+
+    def select(self, columns: Collection[str]) -> Relation:
+        """Give some of `COLUMNS`.
+
+        Returns
+        -------
+        ibis.Table
+            ``serp, session, user, time_ms``; ``success_ms_{t}``, when the page first came to a success (null: never);
+            ``slice`` where there is one; and the columns as doubles.
+        """
+        page = self.joined
+        late = set(columns) & _NEED_THE_SESSION
+        if late:
+            ends = page.select("session", "time_ms", success_ms=page[f"success_ms_{written(self.success)}"])
+            page = page.left_join(kept(last_successes(ends)), "session", rname="l_{name}")
+        made = {
+            **_of_the_page(page, self.wanted),
+            **_of_the_clicks(page, self.wanted, timed=self.timed),
+            **_of_satisfaction(page, self.thresholds, self.wanted.dissatisfied),
+            **_of_sales(page),
+            **_of_the_next_query(page),
+            **_of_empty_pages(page),
+            **_of_abandonment(page, later=bool(late)),
+        }
+        also = [f"success_ms_{written(t)}" for t in self.thresholds] + sorted({"slice"} & set(page.columns))
+        chosen = {name: made[name] for name in columns}
+        return page.select("serp", "session", "user", "time_ms", *also, **chosen)
+
+
 def page_facts(
     log: InteractionLog,
     clicks: Relation,
@@ -111,8 +171,9 @@ def page_facts(
     settings: FactSettings,
     *,
     followed: Callable[[], Relation] | None = None,
-) -> Relation:
-    """Give one row a page.
+    slices: Relation | None = None,
+) -> PageFacts:
+    """Join to each page what came of it.
 
     Parameters
     ----------
@@ -126,12 +187,8 @@ def page_facts(
         What belongs together.
     followed
         Gives what `begin_followed` began; None: it is begun here.
-
-    Returns
-    -------
-    ibis.Table
-        ``serp, session, user, time_ms``; ``success_ms_{t}``, when the page first came to a success (null: never); and
-        `COLUMNS` as doubles.
+    slices
+        ``serp`` and ``slice``: then the facts have the column ``slice``, for the pages that are in it.
     """
     thresholds = tuple(sorted({*wanted.satisfied, settings.success}))
     opened = clicked_pages(
@@ -142,23 +199,14 @@ def page_facts(
         dissatisfied=wanted.dissatisfied,
         timed=log.has_time,
     )
-    page = log.serp.left_join(kept(opened), "serp", rname="c_{name}")
+    page = log.serp.select(*_OF_SERP).left_join(opened, "serp", rname="c_{name}")
     page = page.left_join(kept(acted_pages(log, settings)), "serp", rname="a_{name}")
-    page = page.mutate(**_successes(page, thresholds))
-    ends = page.select("session", "time_ms", success_ms=page[f"success_ms_{written(settings.success)}"])
-    page = page.left_join(kept(last_successes(ends)), "session", rname="s_{name}")
     page = page.left_join((followed or begin_followed(log, settings))(), "serp", rname="f_{name}")
-    made = {
-        **_of_the_page(page, wanted),
-        **_of_the_clicks(page, wanted, timed=log.has_time),
-        **_of_satisfaction(page, thresholds, wanted.dissatisfied),
-        **_of_sales(page),
-        **_of_the_next_query(page),
-        **_of_empty_pages(page),
-        **_of_abandonment(page),
-    }
-    successes = {f"success_ms_{written(t)}": page[f"success_ms_{written(t)}"] for t in thresholds}
-    return page.select("serp", "session", "user", "time_ms", **successes, **made)
+    if slices is not None:
+        page = page.join(slices, "serp", rname="s_{name}")
+    page = page.mutate(**_successes(page, thresholds))
+    spent = {"c_serp", "a_serp", "f_serp", "s_serp", *(f"satisfied_ms_{written(t)}" for t in thresholds)}
+    return PageFacts(kept(page.drop(*(spent & set(page.columns)))), wanted, log.has_time, thresholds, settings.success)
 
 
 def _successes(page: Any, thresholds: Sequence[float]) -> dict[str, Any]:
@@ -264,9 +312,11 @@ def _of_empty_pages(page: Any) -> dict[str, Any]:
     }
 
 
-def _of_abandonment(page: Any) -> dict[str, Any]:
+def _of_abandonment(page: Any, *, later: bool) -> dict[str, Any]:
     """Tell pages that were left because they failed from those that may have answered by themselves."""
     abandoned = page.opened.isnull() & page.sale_ms.isnull()
+    if not later:
+        return {"abandoned": _flag(abandoned)}
     failed = _empty(page) | _reformulated(page)
     good = abandoned & ~failed & (page.copies.fill_null(0.0) > 0)
     in_vain = ~(page.last_success_ms > page.time_ms).fill_null(False)

@@ -19,6 +19,9 @@ COLUMNS = {
 }
 """The columns of the facts of a session, and what they mean."""
 
+OF_PAGES = ("clicked", "asked", "repeated")
+"""The facts of pages that they are made of, beside the times of pages and successes."""
+
 
 def session_facts(pages: Relation, thresholds: Sequence[float], *, by: str | None = None) -> Relation:
     """Give one row a session, or a session and slice: a session counts in each slice that it has a page in, by these.

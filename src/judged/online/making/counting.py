@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from judged.data.findings import plural
 from judged.online.findings import Account, LogFinding
 from judged.online.making import events, pages, wording
-from judged.online.making.work import KEY
+from judged.online.making.work import KEY, hashed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,18 +29,23 @@ SELECT count(*) AS read, count(*) FILTER (rule_no = 0) AS kept,
     count(*) FILTER (rule_no = 0 AND notes & {events.NEGATIVE} > 0) AS "negative-rank",
     count(*) FILTER (rule_no = 0 AND rank IS NOT NULL) AS ranked,
     count(*) FILTER (rule_no = 0 AND action = 'click') AS clicks,
-    count(*) FILTER (rule_no = 0 AND action = 'impression') AS impressions
+    count(*) FILTER (rule_no = 0 AND action = 'impression') AS impressions,
+    count(*) FILTER (rule_no = 0 AND action = 'hover') AS hovers,
+    count(*) FILTER (rule_no = 0 AND action = 'add_to_cart') AS carts,
+    count(*) FILTER (rule_no = 0 AND action = 'purchase') AS purchases,
+    count(*) FILTER (rule_no = 0 AND action = 'copy') AS copies,
+    count(*) FILTER (rule_no = 0 AND $valued) AS "values", count(*) FILTER (rule_no = 0 AND $dwelling) AS dwelling
 FROM $act
 """  # noqa: S608
 
 _UNSEEN = f"""
 CREATE TEMP TABLE $unseen AS
-WITH clicked AS (SELECT a.event, a.object_id, a.notes, $home AS home FROM $act AS a $joined
-        WHERE a.rule_no = 0 AND a.action = 'click'),
-    viewed AS (SELECT DISTINCT c.event FROM (SELECT a.object_id, $home AS home FROM $act AS a $joined
-        WHERE a.rule_no = 0 AND a.action = 'impression') AS i JOIN clicked AS c USING (object_id, home))
-SELECT event, notes & {events.ABSENT} > 0 AS absent FROM clicked
-WHERE notes & {events.ABSENT} > 0 OR ($asked AND object_id IS NOT NULL AND event NOT IN (FROM viewed))
+SELECT event, notes & {events.ABSENT} > 0 AS absent FROM (
+    SELECT a.event, a.notes, a.object_id, {hashed("a.object_id", "$home")} AS place
+    FROM $act AS a $joined WHERE a.rule_no = 0 AND a.action = 'click')
+WHERE notes & {events.ABSENT} > 0 OR ($asked AND object_id IS NOT NULL AND place NOT IN (
+    SELECT {hashed("a.object_id", "$home")} FROM $act AS a $joined WHERE a.rule_no = 0 AND a.action = 'impression'
+        AND $home IS NOT NULL))
 """  # noqa: S608
 
 
@@ -100,7 +105,9 @@ def _more_of_queries(work: Work, rule: str) -> str:
 
 def event_findings(work: Work, seen: Peek, nobodies: int) -> tuple[Account, dict[str, int], Iterator[LogFinding]]:
     """Count the rules of the events; in the middle, what else was counted."""
-    counts = {name: int(value) for name, value in work.one(_EVENTS).items()}
+    valued = "action IN ('add_to_cart', 'purchase') AND value IS NOT NULL" if "value" in seen.extras else "false"
+    dwelling = "action = 'click' AND dwell_ms IS NOT NULL" if "dwell_ms" in seen.extras else "false"
+    counts = {name: int(value) for name, value in work.one(_EVENTS, valued=valued, dwelling=dwelling).items()}
     out = {rule: int(n) for rule, n in work.run("SELECT rule_no, count(*) FROM $act GROUP BY rule_no")}
     by_rule = {name: out.get(at, 0) for at, name in enumerate(events.RULES) if at}
     account = Account("event", counts["read"], counts["kept"], _excluded(by_rule))

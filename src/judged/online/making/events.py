@@ -30,7 +30,7 @@ _PARTS = 20_000_000
 """So many events are searched for duplicates at a time: 160 MB of keys."""
 
 _HOMES = """
-CREATE TEMP TABLE $home AS
+CREATE TEMP $kind $home AS
 SELECT named, serp, session, "user", time_ms, hits, n_returned, first_rank, 0 AS rule_no
 FROM $page WHERE rule_no = 0
 """
@@ -70,8 +70,10 @@ FROM (SELECT event, h.serp, h.session, h."user", e.time_ms, action, object_id$ex
 
 def make_events(work: Work, seen: Peek) -> None:
     """Make the table ``act``: a row for each logged event, what is left out marked in the column ``rule_no``."""
-    work.run(_HOMES)
-    if work.one("SELECT count(*) FILTER (rule_no NOT IN (0, 4, 5)) AS n FROM $page")["n"] or _facets_alone(work):
+    left_out = work.one("SELECT count(*) FILTER (rule_no NOT IN (0, 4, 5)) AS n FROM $page")["n"]
+    strays = left_out or _facets_alone(work)
+    work.run(_HOMES, kind="TABLE" if strays else "VIEW")  # a view costs nothing
+    if strays:
         work.run(_STRAYS)
     excluded = work.choices.bots == "exclude"
     robots = f"""WHEN h."user" IN (FROM $robot) OR e.own_user IN (FROM $robot) THEN {_BOT}"""
@@ -143,9 +145,10 @@ def _twice(work: Work, key: str, where: str, rows: int) -> tuple[int, list[int]]
     count, found = 0, list[int]()
     parts = rows // _PARTS + 1
     for part in range(parts):
+        one_part = f"WHERE one % {parts} = {part}" if parts > 1 else ""
         sql = work.written(
-            "SELECT one FROM (SELECT $key AS one FROM $event WHERE $where) WHERE one % $parts = $part",
-            key=key, where=where, parts=parts, part=part,
+            "SELECT one FROM (SELECT $key AS one FROM $event WHERE $where) $one_part",
+            key=key, where=where, one_part=one_part,
         )  # fmt: skip
         keys = np.sort(work.engine.backend.con.execute(sql).fetchnumpy()["one"])
         count += len(keys)

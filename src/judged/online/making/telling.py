@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping
 
     from judged.online.making.work import Work
 
@@ -29,8 +29,8 @@ FAMILIES = {
 """What a log may tell, and which metrics need it."""
 
 
-def abilities(work: Work, extras: Collection[str]) -> frozenset[str]:
-    """Tell what the log can tell, of `FAMILIES`; `extras` are the columns of events that not every log has."""
+def abilities(work: Work, counts: Mapping[str, int]) -> frozenset[str]:
+    """Tell what the log can tell, of `FAMILIES`; `counts` are those of its events: see `event_findings`."""
     pages = work.one("""
         SELECT bool_or(n_returned IS NOT NULL) AS shown,
             bool_or(n_total IS NOT NULL OR n_returned IS NOT NULL) AS zero_results,
@@ -38,31 +38,23 @@ def abilities(work: Work, extras: Collection[str]) -> frozenset[str]:
             bool_or(query IS NOT NULL) AS queries, bool_or(own_user IS NOT NULL) AS users,
             bool_or(own_user IS NOT NULL OR own_session IS NOT NULL) AS sessions
         FROM $page WHERE rule_no = 0""")
-    events = work.one("""
-        SELECT bool_or(action = 'click') AS clicks, bool_or(action = 'impression') AS impressions,
-            bool_or(action = 'hover') AS hovers, bool_or(action = 'add_to_cart') AS carts,
-            bool_or(action = 'purchase') AS purchases, bool_or(action = 'copy') AS copies,
-            bool_or($valued) AS values,
-            bool_or($dwelling) AS dwelling
-        FROM $act WHERE rule_no = 0""",
-        valued="action IN ('add_to_cart', 'purchase') AND value IS NOT NULL" if "value" in extras else "false",
-        dwelling="action = 'click' AND dwell_ms IS NOT NULL" if "dwell_ms" in extras else "false")  # fmt: skip
-    told = {name for name, has in {**pages, **events}.items() if has and name in FAMILIES}
+    told = {name for name, has in {**pages, **counts}.items() if has and name in FAMILIES}
     if "impressions" in told:
         told.add("shown")
-    if work.raw.has_time and "clicks" in told and (events["dwelling"] or ("sessions" in told and _goes_on(work))):
+    if work.raw.has_time and "clicks" in told and (counts["dwelling"] or ("sessions" in told and _goes_on(work))):
         told.add("dwell")
     return frozenset(told)
 
 
 _LATER = """
-SELECT 1 FROM (SELECT session, min(time_ms) AS first FROM $act WHERE rule_no = 0 AND action = 'click' GROUP BY session)
-    AS c JOIN $what AS l ON l.session = c.session AND l.time_ms > c.first WHERE l.rule_no = 0 $done LIMIT 1
+SELECT 1 FROM (SELECT session, min(time_ms) AS first FROM $act WHERE rule_no = 0 AND action = 'click' GROUP BY session
+    $some) AS c JOIN $what AS l ON l.session = c.session AND l.time_ms > c.first WHERE l.rule_no = 0 $done LIMIT 1
 """
 
 
 def _goes_on(work: Work) -> bool:
-    """Tell whether anything ever follows a click in its session: most often a page does."""
+    """Tell whether anything ever follows a click in its session: most often a page does, in one of a few sessions."""
     page, act = work.written("$page"), work.written("$act")
-    done = "AND l.action <> 'other'"
-    return bool(work.run(_LATER, what=page, done="") or work.run(_LATER, what=act, done=done))
+    tries = [(some, what) for some in ("LIMIT 1000", "") for what in (page, act)]
+    done = {page: "", act: "AND l.action <> 'other'"}
+    return any(work.run(_LATER, what=what, done=done[what], some=some) for some, what in tries)

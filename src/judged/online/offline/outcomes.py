@@ -88,7 +88,7 @@ def outcomes_of(names: Sequence[str] | str | None, log: InteractionLog) -> tuple
 def page_outcomes(log: InteractionLog, outcomes: Sequence[Outcome], seconds: float) -> ir.Table:
     """Give one row a page: ``serp``, and an outcome a column, ``outcome_0`` and so on."""
     thresholds = (seconds,) if any("{t}" in one.column for one in outcomes) else ()
-    facts = page_facts(log, click_facts(log), Wanted(satisfied=thresholds), FactSettings())
-    return facts.select(
-        "serp", **{f"outcome_{at}": facts[one.column.format(t=written(seconds))] for at, one in enumerate(outcomes)}
-    )
+    columns = [one.column.format(t=written(seconds)) for one in outcomes]
+    pages = page_facts(log, click_facts(log), Wanted(satisfied=thresholds), FactSettings())
+    facts = pages.select(dict.fromkeys(columns))
+    return facts.select("serp", **{f"outcome_{at}": facts[column] for at, column in enumerate(columns)})
