@@ -20,7 +20,7 @@ from judged.online.estimating.sums import (
 )
 from judged.online.facts.clicks import click_facts
 from judged.online.facts.followed import begin_followed
-from judged.online.facts.pages import PageFacts, Wanted, page_facts
+from judged.online.facts.pages import PageFacts, Wanted, need_the_next_query, page_facts
 from judged.online.facts.sessions import OF_PAGES
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import OnlineMetric
@@ -54,11 +54,14 @@ class _Interval:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What facts are made of: the log, what belongs together, the next queries as they are told apart, and slices."""
+    """What facts are made of: the log, what belongs together, the next queries as they are told apart, and slices.
+
+    Texts are told apart beside all that the database does until it asks for them.
+    """
 
     log: InteractionLog
     settings: FactSettings
-    followed: Callable[[], Relation]
+    followed: Callable[[], Relation] | None
     slices: SlicedPages | None
 
 
@@ -135,7 +138,7 @@ def online_metrics(
     names = [metrics] if isinstance(metrics, str) else metrics
     wanted = usual_metrics() if names is None else online_metrics_named(names)
     told, refused = _told(wanted, log, unit)
-    followed = begin_followed(log, settings)  # texts are told apart beside all that the database does until then
+    followed = begin_followed(log, settings) if _hang_on_the_next_query(told) else None
     slices = None if by is None else slice_pages(log, by)
     facts = _Facts(log, settings, followed, slices)
     asked = _prepared(facts, told, _Interval(unit, level, resampling), progress or _silent)
@@ -175,6 +178,10 @@ def _prepared(facts: _Facts, told: Sequence[OnlineMetric], interval: _Interval, 
     most, counts = _most_pages(log, interval.unit), _counts(log)
     progress("users", 0.6)
     return _Asked(metrics, clicks, pages, most, counts, wide.satisfied, slices is not None, interval)
+
+
+def _hang_on_the_next_query(metrics: Sequence[OnlineMetric]) -> bool:
+    return any(is_of_sessions(one) or need_the_next_query(one.columns()) for one in metrics)
 
 
 def _silent(_text: str, _share: float | None) -> None:

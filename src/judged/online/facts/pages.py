@@ -7,14 +7,14 @@ means; those with a parameter in braces are made for the cutoffs (k), ranks (r) 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from judged.online.engine import ibis_library, kept
 from judged.online.facts.actions import acted_pages
 from judged.online.facts.clicked import clicked_pages, opened_at, opened_to, shown_at
-from judged.online.facts.followed import begin_followed, last_successes
+from judged.online.facts.followed import last_successes
 from judged.online.facts.rewriting import REFORMULATIONS
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import written
@@ -110,8 +110,19 @@ _OF_SERP = (
 )  # fmt: skip
 """What is asked of a page itself; its texts are not."""
 
-_NEED_THE_SESSION = {"abandoned_bad", "abandoned_good", "abandoned_unknown"}
-"""Facts that hang on what comes after the page."""
+_LEFT = {"abandoned_bad", "abandoned_good", "abandoned_unknown"}
+"""Facts that hang on the pages behind it too."""
+
+_NEXT_QUERY = re.compile("asked|repeated|reformulated.*|zero_asked.*|" + "|".join(sorted(_LEFT)))
+
+
+def need_the_next_query(columns: Iterable[str]) -> bool:
+    """Tell whether some of `COLUMNS` hang on the kind of the next query: it costs as much as all else.
+
+    >>> need_the_next_query(["clicked", "reformulated_spelling"]), need_the_next_query(["clicked", "abandoned"])
+    (True, False)
+    """
+    return any(_NEXT_QUERY.fullmatch(one) for one in columns)
 
 
 @dataclass(frozen=True)
@@ -146,8 +157,7 @@ class PageFacts:
             ``slice`` where there is one; and the columns as doubles.
         """
         page = self.joined
-        late = set(columns) & _NEED_THE_SESSION
-        if late:
+        if late := set(columns) & _LEFT:
             ends = page.select("session", "time_ms", success_ms=page[f"success_ms_{written(self.success)}"])
             page = page.left_join(kept(last_successes(ends)), "session", rname="l_{name}")
         made = {
@@ -155,9 +165,9 @@ class PageFacts:
             **_of_the_clicks(page, self.wanted, timed=self.timed),
             **_of_satisfaction(page, self.thresholds, self.wanted.dissatisfied),
             **_of_sales(page),
-            **_of_the_next_query(page),
             **_of_empty_pages(page),
-            **_of_abandonment(page, later=bool(late)),
+            **(_of_the_next_query(page) if "kind" in page.columns else {}),
+            **(_of_abandonment(page) if late else {}),
         }
         also = [f"success_ms_{written(t)}" for t in self.thresholds] + sorted({"slice"} & set(page.columns))
         chosen = {name: made[name] for name in columns}
@@ -186,7 +196,7 @@ def page_facts(
     settings
         What belongs together.
     followed
-        Gives what `begin_followed` began; None: it is begun here.
+        Gives what `begin_followed` began; None: no fact is asked for that needs it.
     slices
         ``serp`` and ``slice``: then the facts have the column ``slice``, for the pages that are in it.
     """
@@ -201,7 +211,8 @@ def page_facts(
     )
     page = log.serp.select(*_OF_SERP).left_join(opened, "serp", rname="c_{name}")
     page = page.left_join(kept(acted_pages(log, settings)), "serp", rname="a_{name}")
-    page = page.left_join((followed or begin_followed(log, settings))(), "serp", rname="f_{name}")
+    if followed is not None:
+        page = page.left_join(followed(), "serp", rname="f_{name}")
     if slices is not None:
         page = page.join(slices, "serp", rname="s_{name}")
     page = page.mutate(**_successes(page, thresholds))
@@ -283,6 +294,7 @@ def _of_sales(page: Any) -> dict[str, Any]:
         "purchased": _flag(page.purchases.fill_null(0.0) > 0),
         "purchases": page.purchases.fill_null(0.0),
         "money": page.money.fill_null(0.0),
+        "abandoned": _flag(_abandoned(page)),
     }
 
 
@@ -290,7 +302,14 @@ def _of_the_next_query(page: Any) -> dict[str, Any]:
     """Give whether the next query of the session is another wording of this one."""
     first, again = page.page == 1, page.kind.fill_null("") == "same"
     asked = first & ~again
-    made = {"asked": _flag(asked), "repeated": _flag(first & again), "reformulated": _flag(asked & _reformulated(page))}
+    empty, known = page.zero_results.fill_null(False), page.zero_results.notnull()
+    made = {
+        "asked": _flag(asked),
+        "repeated": _flag(first & again),
+        "reformulated": _flag(asked & _reformulated(page)),
+        "zero_asked": _flag(empty & asked & ~page.filtered),
+        "zero_asked_known": _flag(known & asked & ~page.filtered),
+    }
     return made | {f"reformulated_{kind}": _flag(asked & (page.kind.fill_null("") == kind)) for kind in REFORMULATIONS}
 
 
@@ -298,13 +317,10 @@ def _of_empty_pages(page: Any) -> dict[str, Any]:
     """Give whether nothing was found. Pages behind the first one, and filtered ones, are no failures of the engine."""
     empty, known = page.zero_results.fill_null(False), page.zero_results.notnull()
     first, filtered = page.page == 1, page.filtered
-    asked = page.kind.fill_null("") != "same"
     rescued = page.rescued.fill_null(False) & first
     return {
         "zero": _flag(empty & first & ~filtered),
         "zero_known": _flag(known & first & ~filtered),
-        "zero_asked": _flag(empty & first & ~filtered & asked),
-        "zero_asked_known": _flag(known & first & ~filtered & asked),
         "zero_filtered": _flag(empty & first & filtered),
         "zero_filtered_known": _flag(known & first & filtered),
         "rescued": _flag(rescued),
@@ -312,21 +328,22 @@ def _of_empty_pages(page: Any) -> dict[str, Any]:
     }
 
 
-def _of_abandonment(page: Any, *, later: bool) -> dict[str, Any]:
+def _of_abandonment(page: Any) -> dict[str, Any]:
     """Tell pages that were left because they failed from those that may have answered by themselves."""
-    abandoned = page.opened.isnull() & page.sale_ms.isnull()
-    if not later:
-        return {"abandoned": _flag(abandoned)}
+    abandoned = _abandoned(page)
     failed = _empty(page) | _reformulated(page)
     good = abandoned & ~failed & (page.copies.fill_null(0.0) > 0)
     in_vain = ~(page.last_success_ms > page.time_ms).fill_null(False)
     bad = abandoned & ~good & (failed | in_vain)
     return {
-        "abandoned": _flag(abandoned),
         "abandoned_bad": _flag(bad),
         "abandoned_good": _flag(good),
         "abandoned_unknown": _flag(abandoned & ~bad & ~good),
     }
+
+
+def _abandoned(page: Any) -> Any:
+    return page.opened.isnull() & page.sale_ms.isnull()
 
 
 def _empty(page: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from judged.online.making.work import DAY, KEY, SCRIPTED, hashed, hashed_or_null, quoted
@@ -75,6 +76,7 @@ def make_events(work: Work, seen: Peek) -> None:
     work.run(_HOMES, kind="TABLE" if strays else "VIEW")  # a view costs nothing
     if strays:
         work.run(_STRAYS)
+    named_twice = ThreadPoolExecutor(1).submit(_twice, work, hashed("event_id"), "event_id <> ''", seen.rows)
     excluded = work.choices.bots == "exclude"
     robots = f"""WHEN h."user" IN (FROM $robot) OR e.own_user IN (FROM $robot) THEN {_BOT}"""
     some = excluded and work.one("SELECT count(*) AS n FROM $robot")["n"]
@@ -92,7 +94,7 @@ def make_events(work: Work, seen: Peek) -> None:
         future=work.choices.now_ms + DAY,
     )
     work.run("UPDATE $act SET time_ms = 0 WHERE time_ms IS NULL")
-    exclude_duplicates(work, seen.rows)
+    exclude_duplicates(work, seen.rows, *named_twice.result())
 
 
 def _facets_alone(work: Work) -> bool:
@@ -121,13 +123,12 @@ def _offsets(seen: Peek) -> str:
     return f"(CASE{cases} ELSE 0 END)"
 
 
-def exclude_duplicates(work: Work, rows: int) -> None:
+def exclude_duplicates(work: Work, rows: int, count: int, named: list[int]) -> None:
     """Mark events that stand in the log twice: under the same event_id, or, without one, equal in every column.
 
     Without a clock, equal rows prove nothing: two clicks on one result look alike. Nor do equal rows of an action that
     means nothing here: what they differ in (which filter, which comment) is not among our columns.
     """
-    count, named = _twice(work, hashed("event_id"), "event_id <> ''", rows)
     if named:
         _mark(work, named, hashed("event_id"), "event_id <> ''", "event_id")
     if work.raw.has_time and count < rows:
@@ -150,7 +151,7 @@ def _twice(work: Work, key: str, where: str, rows: int) -> tuple[int, list[int]]
             "SELECT one FROM (SELECT $key AS one FROM $event WHERE $where) $one_part",
             key=key, where=where, one_part=one_part,
         )  # fmt: skip
-        keys = np.sort(work.engine.backend.con.execute(sql).fetchnumpy()["one"])
+        keys = np.sort(work.engine.backend.con.cursor().execute(sql).fetchnumpy()["one"])
         count += len(keys)
         found += np.unique(keys[1:][keys[1:] == keys[:-1]]).tolist()
     return count, found

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from judged.errors import InputError
 from judged.online.facts.clicks import click_facts
-from judged.online.facts.pages import Wanted, page_facts
+from judged.online.facts.followed import begin_followed
+from judged.online.facts.pages import Wanted, need_the_next_query, page_facts
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import written
 
@@ -89,6 +90,8 @@ def page_outcomes(log: InteractionLog, outcomes: Sequence[Outcome], seconds: flo
     """Give one row a page: ``serp``, and an outcome a column, ``outcome_0`` and so on."""
     thresholds = (seconds,) if any("{t}" in one.column for one in outcomes) else ()
     columns = [one.column.format(t=written(seconds)) for one in outcomes]
-    pages = page_facts(log, click_facts(log), Wanted(satisfied=thresholds), FactSettings())
+    settings = FactSettings()
+    followed = begin_followed(log, settings) if need_the_next_query(columns) else None
+    pages = page_facts(log, click_facts(log), Wanted(satisfied=thresholds), settings, followed=followed)
     facts = pages.select(dict.fromkeys(columns))
     return facts.select("serp", **{f"outcome_{at}": facts[column] for at, column in enumerate(columns)})
