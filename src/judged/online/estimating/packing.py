@@ -59,9 +59,8 @@ class Packing:
         """Give the sum of each flag out of sums of packed columns."""
         made: dict[str, Any] = {}
         for at, flag in enumerate(self.flags):
-            packed = sums[self.columns[at // self._room]]
-            above = (packed / float(2 ** (at % self._room * self.bits))).floor()
-            made[flag] = (above % 2**self.bits).cast("float64")
+            packed, place = sums[self.columns[at // self._room]].cast("int64"), at % self._room * self.bits
+            made[flag] = (packed & ((2**self.bits - 1) << place)).cast("float64") / float(2**place)
         return made
 
 

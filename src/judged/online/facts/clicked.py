@@ -70,7 +70,7 @@ def opened_at(page: Relation, rank: int) -> Any:
     shown = shown_at(page, rank).ifelse(1.0, 0.0)
     if rank > _BITS:
         return page[f"deep_at_{rank}"].fill_null(0.0) * shown
-    return ((page.ranks_opened.fill_null(0) // 2 ** (rank - 1)) % 2).cast("float64") * shown
+    return ((page.ranks_opened.fill_null(0) & 2 ** (rank - 1)) != 0).ifelse(shown, 0.0)
 
 
 def shown_at(page: Relation, rank: int) -> Any:
