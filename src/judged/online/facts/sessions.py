@@ -41,41 +41,47 @@ def session_facts(pages: Relation, thresholds: Sequence[float], *, by: str | Non
         ``session, user``, the slice, and `COLUMNS` as doubles.
     """
     keys = ["session"] if by is None else ["session", by]
-    firsts: dict[str, Any] = {f"first_{t}": pages[f"success_ms_{t}"].min() for t in map(written, thresholds)}
-    sums = {"clicked_pages": pages.clicked.sum(), "queries": pages.asked.sum(), "start_ms": pages.time_ms.min()}
-    sessions = pages.group_by(*keys).agg(user=pages.user.min(), **sums, **firsts)
-    sessions = sessions.mutate(session_count=1.0, clicked=(sessions.clicked_pages > 0).ifelse(1.0, 0.0))
-    for t in map(written, thresholds):
-        sessions = _with_successes(sessions, pages, t, keys)
-    wide = ["user", "clicked", "queries"]
-    wide += [f"{stem}_{t}" for t in map(written, thresholds) for stem in _OF_SUCCESS]
-    return sessions.select(*keys, *wide, session_count="session_count")
+    names = [written(t) for t in thresholds]
+    rows = _until_success(pages, names, keys)
+    sums: dict[str, Any] = {"user": rows.user.min(), "start_ms": rows.time_ms.min()}
+    sums |= {"clicked_pages": rows.clicked.sum(), "queries": rows.asked.sum()}
+    for t in names:
+        sums |= _to_success(rows, t)
+    sessions = rows.group_by(*keys).agg(**sums)
+    made = {"clicked": (sessions.clicked_pages > 0).ifelse(1.0, 0.0)}
+    for t in names:
+        made |= _of_success(sessions, t)
+    return sessions.select(*keys, "user", "queries", **made, session_count=ibis_library().literal(1.0))
 
 
 _NEVER = -(2**62)  # milliseconds
-_OF_SUCCESS = ("succeeded", "time_to_success", "queries_to_success")
 
 
-def _with_successes(sessions: Relation, pages: Relation, t: str, keys: list[str]) -> Relation:
-    """Add what is known of the first success."""
+def _until_success(pages: Relation, names: Sequence[str], keys: list[str]) -> Relation:
+    """Put beside each page when its session first came to a success; null where it never did."""
+    firsts = pages.filter(ibis_library().or_(*(pages[f"success_ms_{t}"].notnull() for t in names)))
+    firsts = firsts.group_by(*keys).agg(**{f"first_{t}": firsts[f"success_ms_{t}"].min() for t in names})
+    return pages.left_join(firsts, keys, rname="f_{name}")
+
+
+def _to_success(rows: Relation, t: str) -> dict[str, Any]:
+    """Add up, of the pages until the first success, those that count as asked and those whose repetitions go on."""
+    until = (rows.time_ms <= rows[f"first_{t}"]).fill_null(False)
+    never = ibis_library().null("int64")
+    return {
+        f"first_{t}": rows[f"first_{t}"].max(),
+        f"ended_{t}": until.ifelse(rows.asked, 0.0).sum(),
+        f"ended_ms_{t}": (until & (rows.asked > 0)).ifelse(rows.time_ms, never).max().fill_null(_NEVER),
+        f"open_ms_{t}": (until & (rows.repeated > 0)).ifelse(rows.time_ms, never).max().fill_null(_NEVER),
+    }
+
+
+def _of_success(sessions: Relation, t: str) -> dict[str, Any]:
+    """Say whether a session succeeded, after how long, and with which query."""
     first = sessions[f"first_{t}"]
+    succeeded = first.notnull().ifelse(1.0, 0.0)
     seconds = ((first - sessions.start_ms).clip(lower=0) / 1000.0).fill_null(0.0)
-    sessions = sessions.mutate(**{f"succeeded_{t}": first.notnull().ifelse(1.0, 0.0), f"time_to_success_{t}": seconds})
-    successful = sessions.filter(sessions[f"first_{t}"].notnull()).select(*keys, until=f"first_{t}")
-    asked = pages.select(*keys, "time_ms", "asked", "repeated").join(successful, keys)
-    asked = asked.filter(asked.time_ms <= asked.until)
-    counted = asked.group_by(*keys).agg(
-        ended=asked.asked.sum(),
-        ended_ms=_times(asked, "asked").max().fill_null(_NEVER),
-        open_ms=_times(asked, "repeated").max().fill_null(_NEVER),
-    )
-    going_on = (counted.open_ms > counted.ended_ms).ifelse(1.0, 0.0)  # a repeat counts when it ends: here it has not
-    counted = counted.select(*keys, **{f"queries_to_success_{t}": counted.ended + going_on})
-    joined = sessions.left_join(counted, keys, rname="q_{name}")
-    succeeded = joined[f"succeeded_{t}"]
-    queries = joined[f"queries_to_success_{t}"].fill_null(0.0).clip(lower=1.0) * succeeded
-    return joined.mutate(**{f"queries_to_success_{t}": queries}).drop(*(f"q_{key}" for key in keys))
-
-
-def _times(pages: Relation, flag: str) -> Any:
-    return (pages[flag] > 0).ifelse(pages.time_ms, ibis_library().null("int64"))
+    # a repeat counts when it ends: here it has not
+    going_on = (sessions[f"open_ms_{t}"] > sessions[f"ended_ms_{t}"]).ifelse(1.0, 0.0)
+    queries = (sessions[f"ended_{t}"] + going_on).clip(lower=1.0) * succeeded
+    return {f"succeeded_{t}": succeeded, f"time_to_success_{t}": seconds, f"queries_to_success_{t}": queries}
