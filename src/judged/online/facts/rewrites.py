@@ -67,12 +67,16 @@ def begin_rewrites(serp: Relation, *, within_ms: int | None = None) -> Callable[
     finish : callable
         Waits for it, and gives what `rewrites` gives.
     """
-    pairs = kept(_followed(serp))
+    texts = kept(_numbered(serp))
+    pairs = kept(_followed(serp, texts))
     soon = ibis_library().literal(value=True) if within_ms is None else pairs.gap_ms <= within_ms
     told = pairs.filter(pairs.before.notnull(), pairs.after.notnull(), pairs.before != pairs.after, soon)
-    texts = told.select("before", "after").distinct().to_pyarrow()
+    wanted = told.select("before", "after").distinct()
+    for side in ("before", "after"):
+        named = texts.select(**{side: "text", f"{side}_text": "query_norm"})
+        wanted = wanted.join(named, side, rname="n_{name}")
     worker = ThreadPoolExecutor(1)
-    kinds = worker.submit(_kinds, texts)
+    kinds = worker.submit(_kinds, wanted.select("before", "after", "before_text", "after_text").to_pyarrow())
     worker.shutdown(wait=False)
     return lambda: _named(pairs, told, kinds.result())
 
@@ -86,24 +90,31 @@ def _named(pairs: Relation, told: Relation, kinds: Any) -> Relation:
     return kept(both.select("serp", "next_serp", "gap_ms", kind=kind))
 
 
-def _followed(serp: Relation) -> Relation:
-    """Give first pages with the next one and both texts, ``before`` and ``after``."""
-    first: Any = serp.filter(serp.page == 1).select("serp", "session", "time_ms", before="query_norm")
+def _numbered(serp: Relation) -> Relation:
+    """Number the texts of first pages, each by a page that has it: numbers are compared and sorted far faster."""
+    first = serp.filter(serp.page == 1, serp.query_norm.notnull())
+    return first.group_by("query_norm").aggregate(text=first.serp.min())
+
+
+def _followed(serp: Relation, texts: Relation) -> Relation:
+    """Give first pages with the next one and the numbers of both texts, ``before`` and ``after``."""
+    page: Any = serp.filter(serp.page == 1).left_join(texts, "query_norm", rname="t_{name}")
+    first = kept(page.select("serp", "session", "time_ms", before="text"))
     later = first.group_by("session", "time_ms").aggregate(serp=first.serp.min())
-    texts = first.select(next_serp="serp", after="before")
+    behind = first.select(next_serp="serp", after="before")
     found: Any = next_after(
         first.mutate(since=first.time_ms + 1), later, by="session", at_least="since", time="time_ms", found="next_"
     )
     found = found.select("serp", "next_serp", "before", gap_ms=found.next_time_ms - found.time_ms)
-    return found.left_join(texts, "next_serp").select("serp", "next_serp", "gap_ms", "before", "after")
+    return found.left_join(behind, "next_serp").select("serp", "next_serp", "gap_ms", "before", "after")
 
 
 def _kinds(texts: Any) -> Any:
-    """Give the kind of each pair of texts, as a table of Arrow; without those that are the commonest one."""
-    wanted = pa.schema([(name, pa.string()) for name in ("before", "after", "kind")])
+    """Give the kind of each pair of texts by their numbers, as a table of Arrow; without those of the commonest one."""
+    wanted = pa.schema([("before", pa.int64()), ("after", pa.int64()), ("kind", pa.string())])
     pieces: list[Any] = [wanted.empty_table()]
     for batch in texts.to_batches(max_chunksize=PAIRS_AT_ONCE):
-        kinds = kinds_of(batch["before"], batch["after"])
+        kinds = kinds_of(batch["before_text"], batch["after_text"])
         found = pa.table({"before": batch["before"], "after": batch["after"], "kind": kinds}).cast(wanted)
         pieces.append(found.filter(pc.not_equal(found["kind"], _COMMONEST)))
     return pa.concat_tables(pieces)
