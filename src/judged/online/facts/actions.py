@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from judged.online.engine import ibis_library, last_before, rows_of
+from judged.online.engine import ibis_library, kept, last_before, rows_of
 from judged.online.tables import Relation
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def acted_pages(log: InteractionLog, settings: FactSettings) -> Relation:
         money=bought.ifelse(owned.value.fill_null(0.0), 0.0).sum(),
         sale_ms=(cart | bought).ifelse(owned.time_ms, ibis_library().null("int64")).min(),
     )
+    pages = kept(pages)
     return pages.mutate(money=pages.money.clip(upper=_most(pages, settings.winsorise)))
 
 

@@ -210,7 +210,7 @@ def page_facts(
         timed=log.has_time,
     )
     page = log.serp.select(*_OF_SERP).left_join(opened, "serp", rname="c_{name}")
-    page = page.left_join(kept(acted_pages(log, settings)), "serp", rname="a_{name}")
+    page = page.left_join(acted_pages(log, settings), "serp", rname="a_{name}")
     if followed is not None:
         page = page.left_join(followed(), "serp", rname="f_{name}")
     if slices is not None:
