@@ -21,7 +21,7 @@ class LogFinding:
     rule
         Short name that does not change, such as ``facet-request``.
     table
-        ``query`` or ``event``.
+        ``query``, ``event``, ``file`` (records that could not be told to be either), or ``folder`` (whole files).
     rows, of
         How many rows, and of how many it could have been.
     done

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from judged.errors import InputError
+from judged.online.arguments import need_numbers, need_texts
 from judged.online.engine import Engine
 from judged.online.storage import is_stored, open_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from judged.online.log import InteractionLog
 
@@ -41,7 +43,7 @@ def read_log(
     ----------
     paths
         Files of one log, packed or not, folders of them, or ``-`` for standard input; or a folder that ``judged logs
-        convert`` wrote, for which nothing else needs saying.
+        convert`` wrote, for which nothing else needs saying. What is no log in a folder is left out and counted.
     layout
         One of ``ubi``, ``wscd``, ``trec-session``, ``open-bandit``; None: it is found from the first bytes.
     mapping
@@ -93,9 +95,10 @@ def read_log(
     [('unknown-query-id', 1)]
     {'action': 'click', 'object_id': 'b', 'rank': 2}
     """
-    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
-    if not given:
-        raise InputError("no log was named", fix="give one file or more")
+    given = _named(paths)
+    need_texts(layout=layout, mapping=str(mapping) if isinstance(mapping, Path) else mapping, bots=bots, name=name)
+    need_numbers(session_gap=session_gap, bot_pages=bot_pages, bot_minutes=bot_minutes)
+    _check(rank_base, now_ms, actions, memory, threads)
     engine = Engine(memory=memory, threads=threads)
     if len(given) == 1 and is_stored(given[0]):
         asked = (layout, mapping, session_gap, bots, bot_pages, bot_minutes, rank_base, actions)
@@ -105,22 +108,47 @@ def read_log(
         return open_stored(given[0], engine)
     from judged.online.making import make_log
     from judged.online.reading import read_raw
+    from judged.online.reading.damage import whole_files
 
     said = progress or _nothing
-    raw = read_raw(given, engine, layout=layout, mapping=mapping, progress=progress)
-    return make_log(
-        raw,
-        engine,
-        session_gap=session_gap,
-        bots=bots,
-        bot_pages=bot_pages,
-        bot_minutes=bot_minutes,
-        rank_base=rank_base,
-        now_ms=now_ms,
-        actions=actions,
-        name=name,
-        progress=lambda step: said(step, None),
-    )
+    with whole_files(given):
+        raw = read_raw(given, engine, layout=layout, mapping=mapping, progress=progress)
+        return make_log(
+            raw,
+            engine,
+            session_gap=session_gap,
+            bots=bots,
+            bot_pages=bot_pages,
+            bot_minutes=bot_minutes,
+            rank_base=rank_base,
+            now_ms=now_ms,
+            actions=actions,
+            name=name,
+            progress=lambda step: said(step, None),
+        )
+
+
+def _named(paths: Any) -> list[str | Path]:
+    """Give the paths of a log, one or several."""
+    several = isinstance(paths, Iterable) and not isinstance(paths, (str, bytes))
+    given: list[Any] = list(cast("Iterable[Any]", paths)) if several else [paths]
+    for one in given:
+        if not isinstance(one, (str, Path)):
+            raise InputError(f"a {type(one).__name__} names no log", fix="give the path of a file or a folder")
+    if not given:
+        raise InputError("no log was named", fix="give one file or more")
+    return given
+
+
+def _check(rank_base: Any, now_ms: Any, actions: Any, memory: Any, threads: Any) -> None:
+    """Refuse options that are nothing of their kind."""
+    need_texts(memory=memory)
+    whole = {"rank_base": rank_base, "now_ms": now_ms, "threads": threads}
+    need_numbers(whole=True, **{name: value for name, value in whole.items() if value is not None})
+    if threads is not None and threads < 1:
+        raise InputError(f"{threads} threads", fix="give 1 or more, or leave it out")
+    if not isinstance(cast("object", actions), Mapping | None):
+        raise InputError(f"actions is {actions!r:.60}", fix="give {the log's name: one of ACTIONS}")
 
 
 def _nothing(step: str, share: float | None) -> None:

@@ -106,6 +106,14 @@ def open_stored(folder: Path | str, engine: Engine) -> InteractionLog:
     folder = Path(folder)
     about = _read_about(folder)
     tables = {name: _open(folder / f"{name}.parquet", engine) for name in TABLES}
+    try:
+        return _log_of(about, tables, engine)
+    except (KeyError, TypeError, ValueError):
+        problem = "what stands in it is not what 'judged logs convert' writes"
+        raise InputError(problem, fix="convert the log anew", path=str(folder / ABOUT)) from None
+
+
+def _log_of(about: dict[str, Any], tables: dict[str, ir.Table], engine: Engine) -> InteractionLog:
     return InteractionLog(
         **tables,
         name=about["name"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -247,3 +248,68 @@ def test_duplicates_are_found_part_by_part(monkeypatch: pytest.MonkeyPatch) -> N
     named = [event("1", "click", at, "a", event_id=f"e{at % 7}") for at in range(10)]
     log = made([query("1")], named + [event("1", "click", 50 + at % 2, "a") for at in range(4)])
     assert excluded(log, "event") == {"duplicate-event": 3 + 2}
+
+
+def test_any_number_of_names_of_actions_is_counted_and_few_are_told() -> None:
+    events = [event("1", f"act {at}", 1 + at / 1e4, "a") for at in range(50_000)]
+    events += [event("1", "act 7", 9, "a"), event("1", None, 9), event("1", "", 9), event("1", "(none)", 9)]
+    clicks = [event("1", name, 10 + at, "a") for at, name in enumerate(("click", "Item-Click", "my click", " CLICK "))]
+    log = made([query("1")], events + clicks, actions={"my click": "click"})
+    assert found(log)["event", "unknown-action"] == (50_004, 50_008, "kept")
+    (unknown,) = [one for one in log.findings if one.rule == "unknown-action"]
+    assert "((none) 3, act 7 2, act 0 1, act 1 1, act 10 1, act 100 1, act 1000 1, act 10000 1 and 49,993 more)" in (
+        unknown.problem
+    )
+    assert Counter(row[0] for row in rows(log.event, "action")) == {"click": 4, "other": 50_004}
+
+
+def test_names_that_all_mean_nothing() -> None:
+    log = made([query("1")], [event("1", "wink", 1), event("1", "it's $x", 2)])
+    assert found(log)["event", "unknown-action"] == (2, 2, "kept")
+
+
+def test_any_number_of_applications_counts_in_its_own_way() -> None:
+    events = [
+        event("1", "click", at / 100, f"x{at}", position=at % 2 + at // 2 % 2, application=f"app {at // 2}")
+        for at in range(8000)
+    ]
+    events += [
+        event("1", "click", 90, "none", position=0),
+        event("1", "click", 90, "empty", position=1, application=""),
+    ]
+    log = made([query("1", hits=None)], events)
+    # Every other application has a 0 and a 1, and counts from 0; the others have a 1 and a 2. Without a name: a 0.
+    assert found(log)["event", "mixed-rank-base"] == (4001, 8002, "repaired")
+    ranks = {row["object_id"]: row["rank"] for row in log.event.select("object_id", "rank").to_pyarrow().to_pylist()}
+    assert [ranks.pop(name) for name in ("none", "empty")] == [1, 1]
+    assert set(ranks.values()) == {1, 2}
+    assert all(ranks[f"x{at}"] == at % 2 + 1 for at in range(8000))
+    (mixed,) = [one for one in log.findings if one.rule == "mixed-rank-base"]
+    assert mixed.problem.count(" positions are 0") == 8
+    assert "; 3,994 more)" in mixed.problem
+
+
+def test_numbers_that_no_rank_can_be() -> None:
+    far = [event("1", "click", at, "a", position=position) for at, position in enumerate((2**53, -(2**53), 2**31 - 1))]
+    pages = [
+        query("1"), query("2", page=2**31 - 1, size=2**53), query("3", first_rank=2**31 - 1),
+        query("4", hits=None, n_total=2**53), query("5", hits=None, n_total=2**53, size=3),
+    ]  # fmt: skip
+    log = made(pages, [*far, event("2", "click", 5, "a"), event("3", "click", 5, "b")])
+    assert rows(log.event, "time_ms", "rank")[:3] == [(NOW, 1), (NOW + 1000, 1), (NOW + 2000, 1)]
+    assert sorted(row[0] for row in rows(log.event, "rank"))[3:] == [10**9, 10**9 + 1]
+    assert found(log)["event", "rank-disagrees"] == (3, 5, "repaired")
+    assert rows(log.serp, "query_id", "n_shown")[3:] == [("4", 2**31 - 1), ("5", 3)]
+
+
+def test_what_fails_beside_the_search_for_duplicates_is_what_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any) -> None:
+        raise MemoryError("no more")
+
+    monkeypatch.setattr("judged.online.making.events._make_acts", failing)
+    with pytest.raises(MemoryError, match="no more"):
+        made([query("1")], [event("1", "click", event_id="x")] * 2)
+    monkeypatch.undo()
+    monkeypatch.setattr("judged.online.making.events._twice", failing)
+    with pytest.raises(MemoryError, match="no more"):
+        made([query("1")], [event("1", "click", event_id="x")] * 2)

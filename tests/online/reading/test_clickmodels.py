@@ -38,6 +38,10 @@ def test_both_ways_of_writing_give_the_same(tmp_path, line):
         's\tq\t1\t1\t{"1": "a"}\t[]\t[]',
         's\tq\t1\t1\t["a"]\t[]\t[-1]',
         's\tq\t1\t1\t["a"]\t[]\t["x"]',
+        's\tq\t1\t1\t["a"]\t[]\t[1e400]',
+        's\tq\t1\t1\t["a"]\t[]\t[NaN]',
+        's\tq\t1\t1\t["a"]\t[]\t[10001]',
+        's\tq\t1\t1\t["a"]\t[]\t{"10000": 1}',
         "s\tq\t1\t1\t" + "[" * 100_000 + "\t[]\t[]",
     ],
 )

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from judged.errors import InputError
 from judged.online.reading import read_raw
-from judged.online.reading.records import LINE_LIMIT
+from judged.online.reading.blocks import LINE_LIMIT
 from judged.online.reading.values import TEXT_LIMIT
 from judged.online.tables import ATTRIBUTE_LIMIT
 from online.reading.ubi_made import QUERIES, engine, read, rows, written_lines
@@ -139,6 +139,27 @@ def test_long_texts_are_cut_and_huge_lines_refused(tmp_path: Path) -> None:
     assert raw.lines == 5
 
 
+@pytest.mark.parametrize("layout", ["wscd", "clickmodels", "open-bandit", "mapping"])
+def test_huge_lines_are_refused_in_every_layout(tmp_path: Path, layout: str) -> None:
+    good = {
+        "wscd": "0\t0\tQ\t0\t0\t7\t8",
+        "clickmodels": '0\tcar\t1\t0\t["a"]\t[false]\t[0]',
+        "open-bandit": "2019-11-24 00:00:01+00:00,3,1,0,0.5",
+        "mapping": '{"id": "q"}',
+    }[layout]
+    header = ["timestamp,item_id,position,click,propensity_score"] if layout == "open-bandit" else []
+    path = tmp_path / "log.ndjson"
+    path.write_text("\n".join([*header, good, "x" * (LINE_LIMIT + 5_000_000), good, "y" * (LINE_LIMIT + 5_000_000)]))
+    (tmp_path / "mapping.toml").write_text('[queries.columns]\nquery_id = "id"\n')
+    options = {"mapping": tmp_path / "mapping.toml"} if layout == "mapping" else {"layout": layout}
+    raw = read_raw([path], engine(), **options)
+    (long,) = [one for one in raw.trouble if one.lost]
+    assert (long.rule, long.rows, raw.lines) == ("too-long", 2, 4)
+    first = len(header) + 1
+    assert [int(place.rsplit(":", 1)[1]) - first for place in long.places] == [1, 3]
+    assert [row["row"] - first for row in rows(raw.queries)] == [0, 2]
+
+
 def test_bytes_that_are_no_utf8(tmp_path: Path) -> None:
     raw = read_text(tmp_path, GOOD.replace('"x"', '"caf\xe9"').encode("latin-1") + b"\n" + GOOD.encode())
     assert [row["query"] for row in rows(raw.queries)] == ["caf�", "x"]
@@ -217,6 +238,29 @@ def test_csv_of_uneven_rows(tmp_path: Path) -> None:
         (2, "1", "a, b"), (3, "2", "c"), (6, "4", "e\nf"), (7, "5", "��"),
     ]  # fmt: skip
     assert troubles(raw) == {"wrong-width": (1, True), "not-utf8": (1, False)}
+
+
+def test_a_quotation_mark_that_is_never_closed_takes_its_own_line_alone(tmp_path: Path) -> None:
+    path = tmp_path / "q.csv"
+    lines = [
+        "query_id,user_query,client_id",
+        '1,"to the end',
+        "2,b,u",
+        '3,"within" it,u',
+        '4,"ended,u',
+        '5,"e",u',
+        '6,"f',
+    ]
+    path.write_text(
+        "\n".join([*lines, "7,g,u"] + [f"{at},x,u" for at in range(8, 30_000)] + ['x,"open,u', "", "y,z,u"])
+    )
+    raw = read(path)
+    (found,) = [one for one in raw.trouble if one.rule == "open-quote"]
+    assert (found.rows, found.lost, raw.lines) == (4, True, 30_001)
+    assert [place.rsplit(":", 1)[1] for place in found.places] == ["2", "5", "7", "30001"]
+    kept = {row["query_id"]: (row["row"], row["query"], row["user_id"]) for row in rows(raw.queries)}
+    assert (len(kept), kept["3"], kept["5"]) == (30_001 - 4, (4, "within it", "u"), (6, "e", "u"))
+    assert (kept["29999"], kept["y"]) == ((30_000, "x", "u"), (30_003, "z", "u"))
 
 
 def test_parquet_that_is_damaged_or_something_else(tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ def test_an_optional_column_may_be_absent_and_one_of_any_suffices(tmp_path):
         ({"a.csv": "id\n1\n", "b.jsonl": "{}"}, GOOD, "several formats: csv, jsonl"),
         ({"a.csv": "id,id\n1,2\n"}, GOOD, r"a\.csv:1: the header names a column twice"),
         ({"a.csv": 'id\n1\n"open\n' + "x" * 200_000}, GOOD, r"a\.csv:3: the file is no CSV here"),
+        ({"a.csv": 'id\n1\n2\n"open\n3\n'}, GOOD, r"a\.csv:4: the file is no CSV here \(unexpected end"),
         ({"a.csv": "1\n"}, "[file]\nheader = false\n" + GOOD, "columns have no names"),
         ({}, GOOD, "no files"),
     ],

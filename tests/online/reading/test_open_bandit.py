@@ -31,7 +31,7 @@ def test_each_row_is_a_page_with_one_result(tmp_path):
         + "1,2019-11-24 01:00:00+01:00,9,1,1,0.25,a,b,,d\n",
     )
     first, second = rows(log.queries)
-    place = {"file": 0, "row": 2, "query_id": "0:2", "session_id": "0:2", "user_id": "0:2", "time_ms": 1574553663979}
+    place = {"file": 0, "row": 2, "query_id": "0:2", "time_ms": 1574553663979}
     features = {"user_feature_0": "a", "user_feature_1": "b", "user_feature_2": "c", "user_feature_3": "d"}
     assert first == place | features | {"first_rank": 3, "hit_ids": ["2"], "propensities": [0.05], "position": "3"}
     assert (second["time_ms"], second["first_rank"], second["propensities"]) == (1574553600000, 1, [0.25])
@@ -41,8 +41,6 @@ def test_each_row_is_a_page_with_one_result(tmp_path):
             "file": 0,
             "row": 3,
             "query_id": "0:3",
-            "session_id": "0:3",
-            "user_id": "0:3",
             "time_ms": 1574553600000,
             "action": "click",
             "object_id": "9",

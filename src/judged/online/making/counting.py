@@ -27,13 +27,15 @@ SELECT count(*) AS read, count(*) FILTER (rule_no = 0) AS kept,
     count(*) FILTER (rule_no = 0 AND notes & {events.DISAGREES} > 0) AS "rank-disagrees",
     count(*) FILTER (rule_no = 0 AND notes & {events.BEYOND} > 0) AS "rank-beyond-list",
     count(*) FILTER (rule_no = 0 AND notes & {events.NEGATIVE} > 0) AS "negative-rank",
-    count(*) FILTER (rule_no = 0 AND rank IS NOT NULL) AS ranked,
+    count(*) FILTER (rule_no = 0 AND (rank IS NOT NULL OR notes & {events.NEGATIVE} > 0)) AS ranked,
     count(*) FILTER (rule_no = 0 AND action = 'click') AS clicks,
     count(*) FILTER (rule_no = 0 AND action = 'impression') AS impressions,
-    count(*) FILTER (rule_no = 0 AND action = 'hover') AS hovers,
+    count(*) FILTER (rule_no = 0 AND link = 1 AND action = 'click') AS clicks_on_pages,
+    count(*) FILTER (rule_no = 0 AND link = 1 AND action = 'impression') AS impressions_on_pages,
+    count(*) FILTER (rule_no = 0 AND link = 1 AND action = 'hover') AS hovers,
     count(*) FILTER (rule_no = 0 AND action = 'add_to_cart') AS carts,
     count(*) FILTER (rule_no = 0 AND action = 'purchase') AS purchases,
-    count(*) FILTER (rule_no = 0 AND action = 'copy') AS copies,
+    count(*) FILTER (rule_no = 0 AND link = 1 AND action = 'copy') AS copies,
     count(*) FILTER (rule_no = 0 AND $valued) AS "values", count(*) FILTER (rule_no = 0 AND $dwelling) AS dwelling
 FROM $act
 """  # noqa: S608
@@ -105,8 +107,8 @@ def _more_of_queries(work: Work, rule: str) -> str:
 
 def event_findings(work: Work, seen: Peek, nobodies: int) -> tuple[Account, dict[str, int], Iterator[LogFinding]]:
     """Count the rules of the events; in the middle, what else was counted."""
-    valued = "action IN ('add_to_cart', 'purchase') AND value IS NOT NULL" if "value" in seen.extras else "false"
-    dwelling = "action = 'click' AND dwell_ms IS NOT NULL" if "dwell_ms" in seen.extras else "false"
+    valued = "action = 'purchase' AND value IS NOT NULL" if "value" in seen.extras else "false"
+    dwelling = "link = 1 AND action = 'click' AND dwell_ms IS NOT NULL" if "dwell_ms" in seen.extras else "false"
     counts = {name: int(value) for name, value in work.one(_EVENTS, valued=valued, dwelling=dwelling).items()}
     out = {rule: int(n) for rule, n in work.run("SELECT rule_no, count(*) FROM $act GROUP BY rule_no")}
     by_rule = {name: out.get(at, 0) for at, name in enumerate(events.RULES) if at}
@@ -131,7 +133,7 @@ def _of_events(
         ("rank-beyond-list", events.BEYOND), ("negative-rank", events.NEGATIVE),
     ):  # fmt: skip
         if counts[rule]:
-            of = on_pages if rule == "clock-skew" else counts["ranked"] + counts["negative-rank"]
+            of = on_pages if rule == "clock-skew" else counts["ranked"]
             where = f"rule_no = 0 AND notes & {bit} > 0"
             yield _finding(work, "event", rule, counts[rule], of, where, _late(work, where) if bit == 1 else "")
     yield from _of_the_dialect(work, seen)
@@ -145,18 +147,15 @@ def _of_events(
 
 def _of_the_dialect(work: Work, seen: Peek) -> Iterator[LogFinding]:
     """Tell what the first look found: how positions are counted, what actions mean, what dwell is."""
-    bases = {one.base for one in seen.dialects}
-    placed = sum(one.placed for one in seen.dialects)
-    if 0 in bases and work.choices.rank_base is None and work.raw.rank_base is None:
-        rule = "mixed-rank-base" if len(bases) > 1 else "zero-based-ranks"
-        rows = sum(one.placed for one in seen.dialects if one.base == 0)
-        more = f" ({'; '.join(one.words for one in seen.dialects)})"
-        yield _finding(work, "event", rule, rows, placed, "position = 0", more, raw=True)
-    if seen.unknown:
-        named = ", ".join(f"{name} {count:,}" for name, count in seen.unknown[:8])
-        more = f" ({named}{', ...' if len(seen.unknown) > 8 else ''})"
-        rows = sum(count for _, count in seen.unknown)
-        yield _finding(work, "event", "unknown-action", rows, seen.rows, "action = 'other'", more)
+    bases = seen.bases
+    if 0 in bases.found and work.choices.rank_base is None and work.raw.rank_base is None:
+        rule = "mixed-rank-base" if len(bases.found) > 1 else "zero-based-ranks"
+        yield _finding(
+            work, "event", rule, bases.from_zero, bases.placed, "position = 0", f" ({bases.words})", raw=True
+        )
+    if seen.unknown.rows:
+        more = f" ({seen.unknown.words})"
+        yield _finding(work, "event", "unknown-action", seen.unknown.rows, seen.rows, "action = 'other'", more)
     if seen.dwell_everywhere:
         yield _finding(work, "event", "dwell-on-every-event", seen.dwelling, seen.rows, "dwell_ms > 0", raw=True)
 
@@ -210,10 +209,12 @@ def trouble_findings(work: Work, accounts: Iterable[Account]) -> Iterator[LogFin
     """Tell what the reader could not use, as shares of the rows of its table, or of all records of the files."""
     of = Counter({one.table: one.read for one in accounts})
     of.update(dict.fromkeys({one.table for one in work.raw.trouble} - set(of), work.raw.lines))
+    of["folder"] = len(work.raw.files)
     for one in work.raw.trouble:
-        of[one.table] += one.rows if one.lost and one.table in {"query", "event"} else 0
+        of[one.table] += one.rows if one.table == "folder" or (one.lost and one.table != "file") else 0
     for one in work.raw.trouble:
-        done: Done = "lost" if one.lost else "kept"
-        problem = f"{'row' if one.rows == 1 else 'rows'}: {one.problem}"
+        done: Done = "lost" if one.lost else "excluded" if one.table == "folder" else "kept"
+        unit = "file" if one.table == "folder" else "row"
+        problem = f"{unit if one.rows == 1 else unit + 's'}: {one.problem}"
         most = max(of[one.table], one.rows)
         yield LogFinding(one.rule, one.table, one.rows, most, done, problem, one.fix, one.places)

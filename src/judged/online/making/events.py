@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from judged.online.making.work import DAY, KEY, SCRIPTED, hashed, hashed_or_null, quoted
 from judged.online.reading.loading import identifier
 from judged.online.tables import ACTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+    from concurrent.futures import Future
+
     from judged.online.making.peeking import Peek
     from judged.online.making.work import Work
 
@@ -29,6 +33,10 @@ _NAMES = frozenset({"file", "row", "event_id"})
 
 _PARTS = 20_000_000
 """So many events are searched for duplicates at a time: 160 MB of keys."""
+
+_FAR = 1_000_000_000
+_POSITION = f"(CASE WHEN position > {_FAR} THEN {_FAR} WHEN position < -{_FAR} THEN -{_FAR} ELSE position END)::INTEGER"
+"""Positions are cut at a billion: an INTEGER has to hold what comes of adding to them."""
 
 _HOMES = """
 CREATE TEMP $kind $home AS
@@ -61,7 +69,7 @@ FROM (SELECT event, h.serp, h.session, h."user", e.time_ms, action, object_id$ex
         (CASE WHEN e.rule_no > 0 THEN e.rule_no $robots ELSE 0 END)::TINYINT AS rule_no,
         h.serp IS NULL AS odd
     FROM (SELECT {KEY} AS event, {hashed_or_null("query_id")} AS named$owner, $time AS time_ms, $meaning AS action,
-            nullif(object_id, '') AS object_id$made, position::INTEGER + $offset AS logged,
+            nullif(object_id, '') AS object_id$made, {_POSITION} + $offset AS logged,
             CASE WHEN time_ms IS NULL AND $timed THEN {_ODD} WHEN time_ms > $future AND $timed THEN {_FUTURE}
                 WHEN $scripted THEN {_BOT} ELSE 0 END AS rule_no
         FROM $event) AS e
@@ -76,7 +84,12 @@ def make_events(work: Work, seen: Peek) -> None:
     work.run(_HOMES, kind="TABLE" if strays else "VIEW")  # a view costs nothing
     if strays:
         work.run(_STRAYS)
-    named_twice = ThreadPoolExecutor(1).submit(_twice, work, hashed("event_id"), "event_id <> ''", seen.rows)
+    with _meanwhile(work, hashed("event_id"), "event_id <> ''", seen.rows) as named_twice:
+        _make_acts(work, seen)
+        exclude_duplicates(work, seen.rows, *named_twice.result())
+
+
+def _make_acts(work: Work, seen: Peek) -> None:
     excluded = work.choices.bots == "exclude"
     robots = f"""WHEN h."user" IN (FROM $robot) OR e.own_user IN (FROM $robot) THEN {_BOT}"""
     some = excluded and work.one("SELECT count(*) AS n FROM $robot")["n"]
@@ -88,13 +101,12 @@ def make_events(work: Work, seen: Peek) -> None:
         timed=str(work.raw.has_time).lower(),
         time="time_ms" if work.raw.has_time else "coalesce(time_ms, row)",
         meaning=_meanings(seen),
-        offset=_offsets(seen),
+        offset=_offsets(work, seen),
         extras="".join(f", {name}" for name in seen.extras),
         made="".join(f", {name}" for name in seen.extras),
         future=work.choices.now_ms + DAY,
     )
     work.run("UPDATE $act SET time_ms = 0 WHERE time_ms IS NULL")
-    exclude_duplicates(work, seen.rows, *named_twice.result())
 
 
 def _facets_alone(work: Work) -> bool:
@@ -105,22 +117,21 @@ def _facets_alone(work: Work) -> bool:
 
 
 def _meanings(seen: Peek) -> str:
+    """Write what an action means: only names that mean something need a branch."""
     kinds = ", ".join(map(quoted, ACTIONS))
-    known = {name: action for name, action in seen.meanings.items() if action is not None}
-    cases = "".join(f" WHEN {quoted(name)} THEN {quoted(action)}::ENUM({kinds})" for name, action in known.items())
+    cases = "".join(
+        f" WHEN {quoted(name)} THEN {quoted(action)}::ENUM({kinds})" for name, action in seen.meanings.items()
+    )
     other = f"'other'::ENUM({kinds})"
     return f"(CASE action{cases} ELSE {other} END)" if cases else other
 
 
-def _offsets(seen: Peek) -> str:
+def _offsets(work: Work, seen: Peek) -> str:
     """Write what is added to a position so that it starts at 1."""
-    bases = {one.application: 1 - one.base for one in seen.dialects}
-    if len(set(bases.values())) <= 1:
-        return str(next(iter(bases.values()), 0))
-    cases = "".join(
-        f" WHEN application IS NOT DISTINCT FROM {quoted(name)} THEN {offset}" for name, offset in bases.items()
-    )
-    return f"(CASE{cases} ELSE 0 END)"
+    if len(seen.bases.found) <= 1:
+        return str(1 - next(iter(seen.bases.found), 1))
+    name = "coalesce('=' || application, '')"  # no application is one too
+    return work.written(f"(CASE WHEN {name} IN (SELECT {name} FROM $dialect WHERE base = 0) THEN 1 ELSE 0 END)")  # noqa: S608
 
 
 def exclude_duplicates(work: Work, rows: int, count: int, named: list[int]) -> None:
@@ -134,12 +145,23 @@ def exclude_duplicates(work: Work, rows: int, count: int, named: list[int]) -> N
     if work.raw.has_time and count < rows:
         every = ", ".join(identifier(name) for name in work.raw.events.columns if name not in _NAMES)
         nameless = "(event_id IS NULL OR event_id = '')"
-        _, equal = _twice(work, hashed(every), nameless, rows)
+        _, equal = _twice(work, work.engine.backend.con, hashed(every), nameless, rows)
         if equal:
             _mark(work, equal, hashed(every), nameless, every, "AND action <> 'other'")
 
 
-def _twice(work: Work, key: str, where: str, rows: int) -> tuple[int, list[int]]:
+@contextmanager
+def _meanwhile(work: Work, key: str, where: str, rows: int) -> Generator[Future[tuple[int, list[int]]]]:
+    """Run `_twice` beside the database's other work; if that fails, nobody waits for it."""
+    with work.engine.backend.con.cursor() as cursor, ThreadPoolExecutor(1) as pool:
+        try:
+            yield pool.submit(_twice, work, cursor, key, where, rows)
+        except BaseException:
+            cursor.interrupt()
+            raise
+
+
+def _twice(work: Work, con: Any, key: str, where: str, rows: int) -> tuple[int, list[int]]:
     """Count keys, and find those that occur more than once: sorting numbers is several times cheaper than grouping."""
     import numpy as np
 
@@ -151,7 +173,7 @@ def _twice(work: Work, key: str, where: str, rows: int) -> tuple[int, list[int]]
             "SELECT one FROM (SELECT $key AS one FROM $event WHERE $where) $one_part",
             key=key, where=where, one_part=one_part,
         )  # fmt: skip
-        keys = np.sort(work.engine.backend.con.cursor().execute(sql).fetchnumpy()["one"])
+        keys = np.sort(con.execute(sql).fetchnumpy()["one"])
         count += len(keys)
         found += np.unique(keys[1:][keys[1:] == keys[:-1]]).tolist()
     return count, found

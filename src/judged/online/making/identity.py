@@ -9,6 +9,9 @@ from judged.online.making.work import KEY, hashed, hashed_or_null
 if TYPE_CHECKING:
     from judged.online.making.work import Work
 
+_SESSION_ALONE = f"CASE WHEN own_session IS NOT NULL THEN {hashed('own_session', '0')} END"
+"""Who asked in a session of nobody: the session itself. The hash of no session is no key: it would be one for all."""
+
 _TOLD = f"""
 CREATE TEMP TABLE $told AS
 SELECT named, min_by(own_session, instant) FILTER (own_session IS NOT NULL) AS own_session,
@@ -33,7 +36,7 @@ _STREAM = """
 CREATE TEMP TABLE $cut AS
 SELECT kind, id, coalesce(last_value(coalesce(mark, CASE WHEN begins THEN fresh END) IGNORE NULLS) OVER (
     PARTITION BY "user" ORDER BY instant, kind, id ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), fresh) AS session
-FROM (SELECT *, $fresh AS fresh, kind < 2 AND mark IS NULL AND coalesce(
+FROM (SELECT *, $fresh AS fresh, mark IS NULL AND coalesce(
         instant - lag(instant) OVER (PARTITION BY "user" ORDER BY instant, kind, id) > $gap, true) AS begins
     FROM (SELECT 0 AS kind, serp AS id, "user", time_ms AS instant, session AS mark FROM $page WHERE rule_no = 0
         UNION ALL SELECT CASE WHEN serp IS NULL THEN 1 ELSE 2 END, event, "user", time_ms,
@@ -45,7 +48,7 @@ FROM (SELECT *, $fresh AS fresh, kind < 2 AND mark IS NULL AND coalesce(
 
 _LOOSE = f"""
 CREATE TEMP TABLE $loose AS
-SELECT event, coalesce(own_user, owner, {hashed("own_session", "0")}, {hashed("event", "1")}) AS "user",
+SELECT event, coalesce(own_user, owner, {_SESSION_ALONE}, {hashed("event", "1")}) AS "user",
     own_session, named, coalesce(own_user, owner) IS NULL AS nobody
 FROM (SELECT a.event, e.own_user, e.own_session, e.named, o.own_user AS owner
     FROM (SELECT event FROM $act WHERE odd AND rule_no = 0) AS a
@@ -97,8 +100,8 @@ def identify_pages(work: Work) -> None:
         """UPDATE $page SET "user" = coalesce(own_user, $session_alone, $page_alone),
             session = CASE WHEN own_session IS NOT NULL THEN $session WHEN own_user IS NULL THEN $page_alone END
         WHERE "user" IS NULL OR session IS NULL""",
-        session_alone=hashed("own_session", "0"), page_alone=hashed("serp", "2"),
-        session=hashed(f"coalesce(own_user, {hashed('own_session', '0')})", "own_session"),
+        session_alone=_SESSION_ALONE, page_alone=hashed("serp", "2"),
+        session=hashed(f"coalesce(own_user, {_SESSION_ALONE})", "own_session"),
     )  # fmt: skip
 
 

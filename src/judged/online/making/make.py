@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from judged.online.making.peeking import Peek
     from judged.online.reading.raw import RawLog
 
+_MOST = "least(p.n_total, p.size)"
+_SENT = f"CASE WHEN {_MOST} > 2147483647 THEN 2147483647 ELSE {_MOST} END"
+"""How many results were sent, where no list is logged."""
+
 _SERP = """
 CREATE TEMP $kind $serp AS
 SELECT p.*, coalesce(p.n_returned, $sent, 0)::INTEGER AS n_shown,
@@ -142,7 +146,7 @@ def _serp(work: Work, own: Mapping[str, str], *, impressed: bool, viewed: bool) 
         _SERP,
         kind="TABLE" if viewed else "VIEW",  # a view costs nothing where it only names columns
         viewed=work.written(counted) if viewed else "",
-        sent=("v.n" if viewed else "NULL") if impressed else "least(p.n_total, p.size)",
+        sent=("v.n" if viewed else "NULL") if impressed else _SENT,
     )
     table = work.table("serp")
     return table.select(*(column.name for column in SERP), **{name: table[column] for name, column in own.items()})
@@ -165,9 +169,8 @@ def _events(work: Work) -> ir.Table:
 
 def _policies(work: Work, seen: Peek) -> tuple[tuple[str, str], ...]:
     chosen = work.choices
-    bases = sorted({one.base for one in seen.dialects})
     given = chosen.rank_base is not None or work.raw.rank_base is not None
-    base = " and ".join(map(str, bases)) or "no positions"
+    base = " and ".join(map(str, seen.bases.found)) or "no positions"
     return (
         ("session_gap", f"{chosen.session_gap:g} minutes"),
         ("bots", chosen.bots),

@@ -32,8 +32,8 @@ FROM (SELECT {KEY} AS serp, query_id, {hashed("query_id")} AS named, nullif(sess
     nullif(user_id, '') AS user_id, {hashed_or_null("session_id")} AS own_session,
     {hashed_or_null("user_id")} AS own_user, $time AS time_ms, application, query, {_NORM} AS query_norm, language,
     device, coalesce(filtered, false) AS filtered, greatest(coalesce(page, 1), 1)::INTEGER AS page, size, n_total,
-    coalesce(first_rank, (greatest(coalesce(page, 1), 1) - 1) * coalesce(nullif(size, 0), $most) + 1)::INTEGER
-        AS first_rank,
+    least(1e9, coalesce(first_rank, (greatest(coalesce(page, 1), 1) - 1)::DOUBLE * coalesce(nullif(size, 0), $most)
+        + 1))::INTEGER AS first_rank,
     len(hit_ids)::INTEGER AS n_returned,
     list_transform(hit_ids, lambda one: (hash(one) & 4294967295)::UINTEGER) AS hits, rescued, latency_ms, experiment,
     variant, assign_p, ranker, trace_id, {SCRIPTED} AS bot$attributes,

@@ -38,7 +38,8 @@ def abilities(work: Work, counts: Mapping[str, int]) -> frozenset[str]:
             bool_or(query IS NOT NULL) AS queries, bool_or(own_user IS NOT NULL) AS users,
             bool_or(own_user IS NOT NULL OR own_session IS NOT NULL) AS sessions
         FROM $page WHERE rule_no = 0""")
-    told = {name for name, has in {**pages, **counts}.items() if has and name in FAMILIES}
+    on_pages = {name: counts[f"{name}_on_pages"] for name in ("clicks", "impressions")}
+    told = {name for name, has in {**pages, **counts, **on_pages}.items() if has and name in FAMILIES}
     if "impressions" in told:
         told.add("shown")
     if work.raw.has_time and "clicks" in told and (counts["dwelling"] or ("sessions" in told and _goes_on(work))):
@@ -47,8 +48,9 @@ def abilities(work: Work, counts: Mapping[str, int]) -> frozenset[str]:
 
 
 _LATER = """
-SELECT 1 FROM (SELECT session, min(time_ms) AS first FROM $act WHERE rule_no = 0 AND action = 'click' GROUP BY session
-    $some) AS c JOIN $what AS l ON l.session = c.session AND l.time_ms > c.first WHERE l.rule_no = 0 $done LIMIT 1
+SELECT 1 FROM (SELECT session, min(time_ms) AS first FROM $act WHERE rule_no = 0 AND link = 1 AND action = 'click'
+    GROUP BY session $some) AS c
+JOIN $what AS l ON l.session = c.session AND l.time_ms > c.first WHERE l.rule_no = 0 $done LIMIT 1
 """
 
 

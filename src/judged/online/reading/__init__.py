@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,8 @@ def read_raw(
     Parameters
     ----------
     paths
-        Files, packed or not, folders of them, or ``-`` for standard input. They are one log.
+        Files, packed or not, folders of them, or ``-`` for standard input. They are one log. What is no log in a
+        folder is left out and counted; what is named must be one.
     engine
         Where the rows go.
     layout
@@ -53,6 +55,7 @@ def read_raw(
     ...     (raw.layout, raw.queries.select("query", "time_ms").to_pyarrow().to_pylist())
     ('ubi', [{'query': 'car', 'time_ms': 1767607200000}])
     """
+    from judged.online.reading.beside import without_strangers
     from judged.online.reading.opening import LAYOUTS, layout_of, parts_of
 
     if isinstance(paths, (str, Path)):
@@ -63,19 +66,32 @@ def read_raw(
         raise InputError(f"a mapping and the layout {layout!r}", fix="give one of them")
     if mapping is None and layout == "mapping":
         raise InputError("the layout 'mapping' needs a mapping file", fix="give one: it names the columns")
-    parts = parts_of(paths)
-    found = "mapping" if mapping is not None else layout or layout_of(parts)
-    if found == "ubi":
+    said = "mapping" if mapping is not None else layout
+    parts, beside = without_strangers(parts_of(paths), said=said is not None)
+    raw = _read(said or layout_of(parts), parts, engine, mapping or "", progress)
+    return replace(raw, trouble=(*raw.trouble, *beside))
+
+
+def _read(
+    layout: str,
+    parts: Sequence[Part],
+    engine: Engine,
+    mapping: str | Path,
+    progress: Callable[[str, float | None], None] | None,
+) -> RawLog:
+    if layout == "ubi":
         from judged.online.reading import ubi
 
         return ubi.read(parts, engine, progress=progress)
-    return _other(found, [_file(part, engine) for part in parts], engine, mapping or "", progress)
+    return _other(layout, [_file(part, engine, layout) for part in parts], engine, mapping, progress)
 
 
-def _file(part: Part, engine: Engine) -> Path:
+def _file(part: Part, engine: Engine, layout: str) -> Path:
     """Give the file of a part; what lies in an archive is unpacked first."""
-    from judged.online.reading.opening import plain_path
+    from judged.online.reading.opening import first_bytes, plain_path, unreadable
 
+    if layout != "trec-session" and (why := unreadable(first_bytes(part))):  # XML says itself how it is encoded
+        raise InputError(why[0], fix=why[1], path=part.name)
     return plain_path(part, engine) if part.member else part.path
 
 

@@ -14,8 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judged.data.files import blocks
-from judged.online.reading.loading import Progress, Rows, Troubles, existing
+from judged.online.reading.loading import Progress, Rows, Troubles, existing, text_blocks
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
     )
     lines = ordinal = 0
     for file, path in enumerate(paths):
-        for row, line in _lines(path):
+        for row, line in _lines(path, troubles):
             lines += 1
             if progress is not None:
                 progress(1)
@@ -69,19 +68,16 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
         files=files,
         rank_base=0,
         actions={"click": "click"},
-        lines=lines,
+        lines=lines + sum(one.rows for one in troubles.given() if one.rule == "too-long"),
         trouble=troubles.given(),
         has_time=False,
     )
 
 
-def _lines(path: Path | str) -> Iterator[tuple[int, str]]:
-    row = 0
-    for block in blocks(path):
-        for line in block.decode("utf-8", errors="replace").removesuffix("\n").split("\n"):
-            row += 1
-            if line.strip():
-                yield row, line.rstrip("\r")
+def _lines(path: Path | str, troubles: Troubles) -> Iterator[tuple[int, str]]:
+    for first, block in text_blocks(path, troubles):
+        lines = block.decode("utf-8", errors="replace").removesuffix("\n").split("\n")
+        yield from ((row, line.rstrip("\r")) for row, line in enumerate(lines, first) if line.strip())
 
 
 def _record(line: str) -> tuple[str, str, str, dict[int, str], dict[int, int]] | None:
@@ -91,10 +87,12 @@ def _record(line: str) -> tuple[str, str, str, dict[int, str], dict[int, int]] |
         return None
     try:
         urls, clicks = _by_position(json.loads(parts[4])), _by_position(json.loads(parts[6]))
-        counts = {at: int(count) for at, count in clicks.items() if at < _SPAN}
-    except (ValueError, TypeError, RecursionError):
+        counts = {at: int(count) for at, count in clicks.items() if count}
+    except (ValueError, TypeError, OverflowError, RecursionError):
         return None
-    if sorted(urls) != list(range(len(urls))) or min(counts.values(), default=0) < 0:
+    if sorted(urls) != list(range(len(urls))) or not all(
+        at < _SPAN and 0 <= one <= _SPAN for at, one in counts.items()
+    ):
         return None
     return parts[0], parts[1], parts[2], {at: str(urls[at]) for at in sorted(urls)}, counts
 
@@ -119,7 +117,7 @@ def _add(
     pages.add({**who, "time_ms": ordinal, "query": query, "hit_ids": list(urls.values()), "region": region})
     order = 0
     for position in sorted(counts):
-        for _ in range(min(counts[position], _SPAN)):
+        for _ in range(counts[position]):
             order += 1
             clicks.add(
                 {

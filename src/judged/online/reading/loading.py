@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from judged.data.files import blocks
+from judged.data import files
 from judged.errors import InputError
+from judged.online.reading.blocks import LINE_LIMIT, line_blocks
 from judged.online.reading.raw import Trouble
 from judged.online.tables import Column
 
@@ -86,8 +87,10 @@ def table(engine: Engine, name: str) -> ir.Table:
     return engine.backend.table(name)
 
 
-def load_lines(paths: Sequence[Path | str], engine: Engine, sql: str, progress: Progress = None) -> int:
-    """Run SQL once over all lines of files that are not blank, and give how many of those there were.
+def load_lines(
+    paths: Sequence[Path | str], engine: Engine, sql: str, progress: Progress = None
+) -> tuple[int, tuple[Trouble, ...]]:
+    """Run SQL once over all lines of files that are not blank; give how many there were, and which were too long.
 
     Parameters
     ----------
@@ -100,12 +103,13 @@ def load_lines(paths: Sequence[Path | str], engine: Engine, sql: str, progress: 
     import pyarrow as pa
 
     count = 0
+    troubles = Troubles()
     failed: list[InputError] = []
 
     def counted() -> Iterator[Any]:
         nonlocal count
         try:
-            for batch in _batches(paths):
+            for batch in _batches(paths, troubles):
                 count += batch.num_rows
                 if progress is not None:
                     progress(batch.num_rows)
@@ -123,22 +127,33 @@ def load_lines(paths: Sequence[Path | str], engine: Engine, sql: str, progress: 
         con.unregister(name)
     if failed:
         raise failed[0]
-    return count
+    trouble = troubles.given()
+    return count + sum(one.rows for one in trouble), trouble
 
 
-def _batches(paths: Sequence[Path | str]) -> Iterator[Any]:
+def text_blocks(path: Path | str, troubles: Troubles) -> Iterator[tuple[int, bytes]]:
+    """Yield whole lines by the block, and the number of the first; lines that are too long are counted instead."""
+    problem = f"a line of more than {LINE_LIMIT >> 20} MiB"
+
+    def too_long(row: int) -> None:
+        place = f"{path}:{row}"
+        troubles.add("too-long", "file", problem, fix="log less in one record", place=place, lost=True)
+
+    with files.opened(path) as file:
+        yield from line_blocks(file, too_long)
+
+
+def _batches(paths: Sequence[Path | str], troubles: Troubles) -> Iterator[Any]:
     import numpy as np
     import pyarrow as pa
 
     schema = _arrow(_LINE)
     for file, path in enumerate(paths):
-        seen = 0
-        for block in blocks(path):
+        for first, block in text_blocks(path, troubles):
             lines = block.decode("utf-8", errors="replace").split("\n")
             if not lines[-1]:
                 lines.pop()
-            kept = [(number, line.rstrip("\r")) for number, line in enumerate(lines, start=seen + 1) if line.strip()]
-            seen += len(lines)
+            kept = [(number, line.rstrip("\r")) for number, line in enumerate(lines, start=first) if line.strip()]
             rows = np.fromiter((number for number, _ in kept), np.int64, len(kept))
             columns = [pa.array(np.full(len(kept), file, np.int32)), pa.array(rows)]
             yield pa.record_batch([*columns, pa.array([line for _, line in kept], pa.string())], schema=schema)

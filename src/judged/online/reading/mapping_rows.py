@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _RECORD = (Column("file", "int32", False, ""), Column("row", "int64", False, ""), Column("doc", "string", False, ""))
 _SAMPLE = 200
+_END = "\ue000\ue001\ue000"  # characters that no text has
 
 
 class Loader:
@@ -67,11 +68,11 @@ class Loader:
         name = new_name("json")
         with dropped_after(self._engine, name):
             sql = f"CREATE TABLE {name} AS SELECT file, row, TRY_CAST(line AS JSON) AS doc FROM {{lines}}"  # noqa: S608
-            self.lines = load_lines(paths, self._engine, sql, self._progress)
+            self.lines, long = load_lines(paths, self._engine, sql, self._progress)
             bad = "doc IS NULL OR json_type(doc) <> 'OBJECT'"
             run(self._engine, f"CREATE TABLE {self._name} AS SELECT * FROM {name} WHERE NOT ({bad})")  # noqa: S608
             like = Trouble("broken-json", "file", 0, True, "the line is no JSON object", "write one object a line")
-            self.trouble = trouble_of(self._engine, self._files, name, bad, like)
+            self.trouble = (*long, *trouble_of(self._engine, self._files, name, bad, like))
 
     def _parquet(self, paths: Sequence[Path | str]) -> None:
         import duckdb
@@ -112,12 +113,15 @@ class Loader:
     def _csv_file(self, file: int, path: str, text: io.TextIOWrapper, separator: str, rows: Rows) -> Sequence[str]:
         quote = self._mapping.quote
         reader = csv.reader(
-            text, delimiter=separator, quotechar=quote or None, quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+            _ended(text),
+            delimiter=separator,
+            quotechar=quote or None,
+            quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
         )
         names: Sequence[str] = self._mapping.names
         before = 0
         try:
-            for cells in reader:
+            for cells in _whole(reader):
                 line, before = before + 1, reader.line_num
                 if not any(cells):
                     continue
@@ -162,6 +166,25 @@ class Loader:
             with suppress(RecursionError):  # objects in one another by the thousand: others tell the names
                 _members(json.loads(doc), "", found)
         return list(found)
+
+
+def _ended(text: Iterable[str]) -> Iterator[str]:
+    """Put a line behind the last one: a quotation mark that is never closed takes it in, and so it is seen."""
+    line = ""
+    for line in text:
+        yield line
+    if line and not line.endswith(("\n", "\r")):
+        yield "\n"
+    yield _END
+
+
+def _whole(reader: Iterable[list[str]]) -> Iterator[list[str]]:
+    for cells in reader:
+        if cells == [_END]:
+            return
+        if cells and cells[-1].endswith(_END):
+            raise csv.Error("unexpected end of data")
+        yield cells
 
 
 def _packed(described: Sequence[tuple[Any, ...]]) -> str:

@@ -43,9 +43,9 @@ _FEATURES = tuple(f"user_feature_{number}" for number in range(4))
 def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = None) -> RawLog:
     """Read such files.
 
-    There are no ids of users or sessions: each row is its own session and user. The four user features become
-    attributes, as do the position and, where several files are read, the name of the file (behaviour policy). The
-    time of a click is the time of its row.
+    There are no ids of users or sessions, and none are made up: pages are counted as those of nobody. The four user
+    features become attributes, as do the position and, where several files are read, the name of the file (behaviour
+    policy). The time of a click is the time of its row.
 
     Raises
     ------
@@ -56,10 +56,11 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
     headers = [_header(path) for path in paths]
     parts, pages, clicks = new_name("parts"), new_name("query"), new_name("event")
     with dropped_after(engine, parts):
-        lines = load_lines(paths, engine, f"CREATE TABLE {parts} AS {_parts(headers)}", progress)
+        lines, long = load_lines(paths, engine, f"CREATE TABLE {parts} AS {_parts(headers)}", progress)
         run(engine, f"CREATE TABLE {pages} AS {_pages(parts, files)}")
         run(engine, f"CREATE TABLE {clicks} AS {_clicks(parts)}")
         trouble = (
+            *long,
             *trouble_of(engine, files, parts, "NOT good", _BROKEN),
             *trouble_of(engine, files, parts, "good AND time_ms IS NULL", _ODD_TIME),
             *trouble_of(engine, files, parts, "good AND propensity IS NULL", _ODD_PROPENSITY),
@@ -143,15 +144,7 @@ def _parts(headers: Sequence[Sequence[str]]) -> str:
 
 
 def _known() -> dict[str, str]:
-    id_of = "file || ':' || row"
-    return {
-        "file": "file",
-        "row": "row",
-        "query_id": id_of,
-        "session_id": id_of,
-        "user_id": id_of,
-        "time_ms": "time_ms",
-    }
+    return {"file": "file", "row": "row", "query_id": "file || ':' || row", "time_ms": "time_ms"}
 
 
 def _pages(parts: str, files: Sequence[str]) -> str:

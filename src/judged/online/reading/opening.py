@@ -6,7 +6,7 @@ import re
 import shutil
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,17 +36,25 @@ LAYOUTS = {
 
 UBI_NAMES = ("action_name", "user_query", "query_response_hit_ids", "query_response_object_ids", "query_id")
 _ZIP = b"PK\x03\x04"
+_UTF16 = ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8")
 _FOREIGN = {
-    b"\xff\xfe": ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8"),
-    b"\xfe\xff": ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8"),
+    b"\xff\xfe": _UTF16,
+    b"\xfe\xff": _UTF16,
     b"SQLite format 3": ("this is an SQLite database", "export its tables as CSV or Parquet"),
     b"ARROW1": ("this is an Arrow file", "write the table as Parquet"),
 }
+_WIDE = re.compile(rb"[\t -~]\0[\t -~]\0|\0[\t -~]\0[\t -~]")
 _BULK = re.compile(rb'\s*\{\s*"(index|create)"\s*:\s*\{')
 _RECORD = re.compile(rb"\s*([\w.:-]+\s)?\s*\{")
 _LIST = re.compile(rb"\s*\[\s*\{")
 _WSCD = re.compile(rb"\d+\t(M\t\d+|\d+\t[QTC]\t|\d+\t\d+\t[QTC]\t)")
 _SKIPPED = (".", "_")
+ABOUT = re.compile(
+    r"(readme|licen[cs]e|copying|notice|changelog|makefile)(\.txt)?|thumbs\.db|desktop\.ini|"
+    r".*\.(md|rst|html?|pdf|png|jpe?g|gif|svg|webp|ico|crc|md5|sha1|sha256|toml|ya?ml|py|ipynb|sh|sql|docx?|xlsx?)",
+    re.IGNORECASE,
+)
+"""Names of files about data: texts, pictures, checksums, settings, programs."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +69,24 @@ class Part:
         Where it is.
     member
         Which file of the archive; empty where it is none.
+    found
+        It was found in a folder or an archive, and not named by anybody.
+    hidden
+        It was found, and programs put such files beside data: ``_SUCCESS``, ``.part.crc``, ``__MACOSX/``.
     """
 
     name: str
     path: Path
     member: str = ""
+    found: bool = False
+    hidden: bool = False
 
 
 def parts_of(paths: Sequence[str | Path | Part]) -> list[Part]:
     """Give the files that paths stand for: folders are searched, archives opened, ``-`` is standard input.
 
-    What is a part already stays as it is: a pipe can be read only once.
+    What is a part already stays as it is: a pipe can be read only once. Hidden files are
+    among the parts too: see `judged.online.reading.beside`.
 
     Raises
     ------
@@ -87,31 +102,35 @@ def _parts(path: str | Path) -> list[Part]:
     where = files.STDIN if str(path) == "-" else str(path)
     file = files.local(path)
     if file.is_dir():
-        found = [part for one in _inside(file) for part in _parts(one)]
-        if not found:
+        found = [part for one in sorted(file.rglob("*")) if one.is_file() for part in _in_folder(one, file)]
+        if all(one.hidden for one in found):
             raise InputError("no file in this folder", fix="name a folder that holds the log", path=where)
         return found
-    if first_bytes(Part(where, file), 4) != _ZIP:
-        return [Part(where, file)]
+    return _in_file(Part(where, file))
+
+
+def _in_folder(file: Path, folder: Path) -> list[Part]:
+    inside = str(file.relative_to(folder))
+    part = Part(str(file), file, found=True, hidden=_is_beside(inside))
+    return [part] if part.hidden or ABOUT.fullmatch(file.name) else _in_file(part)
+
+
+def _in_file(part: Part) -> list[Part]:
+    """Give the part; the parts of an archive in its place."""
+    if first_bytes(part, 4) != _ZIP:
+        return [part]
     try:
-        with zipfile.ZipFile(file) as archive:
-            names = [one.filename for one in archive.infolist() if not one.is_dir() and _is_data(one.filename)]
+        with zipfile.ZipFile(part.path) as archive:
+            names = [one.filename for one in archive.infolist() if not one.is_dir()]
     except (zipfile.BadZipFile, OSError, ValueError) as error:
-        raise InputError(f"the archive is damaged ({error})", fix="make or fetch it again", path=where) from None
-    if not names:
-        raise InputError("no file in this archive", fix="give an archive that holds the log", path=where)
-    return [Part(f"{where}/{name}", file, name) for name in names]
+        raise InputError(f"the archive is damaged ({error})", fix="make or fetch it again", path=part.name) from None
+    if all(map(_is_beside, names)):
+        raise InputError("no file in this archive", fix="give an archive that holds the log", path=part.name)
+    return [Part(f"{part.name}/{name}", part.path, name, found=True, hidden=_is_beside(name)) for name in names]
 
 
-def _inside(folder: Path) -> Iterator[Path]:
-    for one in sorted(folder.rglob("*")):
-        if one.is_file() and _is_data(str(one.relative_to(folder))):
-            yield one
-
-
-def _is_data(name: str) -> bool:
-    """Leave out what programs put beside data: ``_SUCCESS``, ``.part.crc``, ``__MACOSX/``."""
-    return not any(step.startswith(_SKIPPED) for step in name.split("/"))
+def _is_beside(name: str) -> bool:
+    return any(step.startswith(_SKIPPED) for step in name.split("/"))
 
 
 @contextmanager
@@ -153,6 +172,10 @@ def plain_path(part: Part, engine: Engine) -> Path:
     return copy
 
 
+class UnknownLayoutError(InputError):
+    """A file that is no log, as far as can be told; what is a log in a form that is not read is another error."""
+
+
 def layout_of(parts: Sequence[Part]) -> str:
     """Find the layout of a log.
 
@@ -163,9 +186,8 @@ def layout_of(parts: Sequence[Part]) -> str:
     """
     found: dict[str, Part] = {}
     for part in parts:
-        head = first_bytes(part)
-        if head.strip():
-            found.setdefault(_layout(part, head), part)
+        if layout := known_layout(part):
+            found.setdefault(layout, part)
     if len(found) > 1:
         (one, first), (other, second) = list(found.items())[:2]
         problem = f"it looks like {other}, and {first.name} like {one}"
@@ -173,7 +195,19 @@ def layout_of(parts: Sequence[Part]) -> str:
     return next(iter(found), "ubi")
 
 
-def _layout(part: Part, head: bytes) -> str:
+def known_layout(part: Part) -> str:
+    """Find the layout of a file; empty where nothing stands in it.
+
+    Raises
+    ------
+    UnknownLayoutError
+        If it is none that is known.
+    InputError
+        If it is in a form that is not read.
+    """
+    head = first_bytes(part)
+    if not head.strip():
+        return ""
     if head.lstrip().startswith(b"<"):
         if b"<sessiontrack" in head or b"<session " in head:
             return "trec-session"
@@ -205,13 +239,10 @@ def form_of(part: Part, head: bytes | None = None, *, said: bool = False) -> For
     head = first_bytes(part) if head is None else head
     if head.startswith(b"PAR1"):
         return "parquet"
-    for magic, (problem, fix) in _FOREIGN.items():
-        if head.startswith(magic):
-            raise InputError(problem, fix=fix, path=part.name)
     if not head.strip():
         return "lines"
-    if _LIST.match(head):
-        raise InputError("this is one JSON list", fix="write one record a line, without brackets", path=part.name)
+    if why := _foreign(head):
+        raise InputError(why[0], fix=why[1], path=part.name)
     if _is_ubi_lines(head):
         return "lines"
     if _is_ubi_header(_names(head)):
@@ -219,6 +250,23 @@ def form_of(part: Part, head: bytes | None = None, *, said: bool = False) -> For
     if said:
         return "lines"
     raise _unknown(part, _described(head))
+
+
+def unreadable(head: bytes) -> tuple[str, str] | None:
+    """Say what a file is and what to do about it, if no reader of text can read it."""
+    words = next((words for magic, words in _FOREIGN.items() if head.startswith(magic)), None)
+    return words or (_UTF16 if _WIDE.match(head) else None)
+
+
+def _foreign(head: bytes) -> tuple[str, str] | None:
+    """Say what a file is and what to do about it, if it may be a log in a form that is not read."""
+    if why := unreadable(head):
+        return why
+    if b"\n" not in head and b"\r" in head.strip():
+        return "its lines end with carriage returns alone, so that it is a single line", "write newlines"
+    if _LIST.match(head):
+        return "this is one JSON list", "write one record a line, without brackets"
+    return None
 
 
 def _is_ubi_lines(head: bytes) -> bool:
@@ -248,6 +296,7 @@ def _described(head: bytes) -> str:
     return f"a file that begins with {line!r}"
 
 
-def _unknown(part: Part, what: str) -> InputError:
+def _unknown(part: Part, what: str) -> UnknownLayoutError:
     known = "; ".join(f"{name}: {how}" for name, how in LAYOUTS.items())
-    return InputError(f"{what} is no layout of a log that is known", fix=f"give one of these. {known}", path=part.name)
+    problem = f"{what} is no layout of a log that is known"
+    return UnknownLayoutError(problem, fix=f"give one of these. {known}", path=part.name)

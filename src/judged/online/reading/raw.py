@@ -77,9 +77,9 @@ class Trouble:
     rule
         Short name that does not change: ``broken-json``, ``odd-time``, ``wrong-type``, ``absent-column``.
     table
-        ``query``, ``event`` or ``file``.
+        ``query``, ``event`` or ``file``; or ``folder``: files that were left out of it.
     rows
-        How many rows.
+        How many rows, or files of a folder.
     lost
         The rows are not in the raw tables: they could not be read at all. Otherwise a value in them is null.
     problem, fix

@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from judged.data import files
 from judged.data.bulk import is_utf8
+from judged.online.reading.blocks import line_blocks
 from judged.online.reading.loading import PLACES
 from judged.online.reading.opening import Part, opened
 
 if TYPE_CHECKING:
     from judged._types import Batch
 
-LINE_LIMIT = 1 << 24
-"""A line of more bytes is refused: 16 MiB, a thousand times what a record with a hundred results takes."""
-
 _SURROGATE = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
 _ACTION = r'^\s*\{\s*"(index|create)"\s*:\s*\{[^{}]*\}\s*\}\s*$'
 _ACTION_BYTES = (b'"index"', b'"create"')
+_ACTION_NAMES = (b"index", b"create")  # found several times faster: quotation marks stand everywhere
+_BLANK = ord(" ")
+"""A line whose first byte is above it is not blank: most lines need no closer look."""
 
 
 @dataclass
@@ -82,30 +82,8 @@ class Lines:
 
     def _blocks(self, file: IO[bytes], part: Part) -> Iterator[tuple[int, bytes]]:
         """Yield whole lines and the number of the first; a bulk action goes with the line behind it."""
-        rest, row, start, skipping = b"", 1, True, False
-        while chunk := file.read(files.BLOCK):
-            if start:
-                chunk, start = chunk.removeprefix(files.BOM), False
-            if skipping:
-                _, newline, chunk = chunk.partition(b"\n")
-                skipping, row = not newline, row + len(newline)
-            cut = chunk.rfind(b"\n") + 1
-            if not cut:
-                rest += chunk
-                if len(rest) > LINE_LIMIT:
-                    row += rest.count(b"\n")  # of a bulk action that was held
-                    self.too_long.add(f"{part.name}:{row}")
-                    rest, skipping = b"", True
-                continue
-            block = rest + chunk[:cut]
-            held = _held(block)
-            block, rest = block[:held], block[held:] + chunk[cut:]
-            if not block:
-                continue
-            yield row, block
-            row += block.count(b"\n")
-        if rest:
-            yield row, rest + b"\n"
+        for row, block in line_blocks(file, lambda row: self.too_long.add(f"{part.name}:{row}"), _held):
+            yield row, block if block.endswith(b"\n") else block + b"\n"
 
     def _batch(self, block: bytes, first: int, number: int, part: Part) -> Batch | None:
         import numpy as np
@@ -115,15 +93,17 @@ class Lines:
 
         if not is_utf8(block):
             block = self._replaced(block, first, part)
-        if b"\\ud" in block or b"\\uD" in block:
+        if b"\\" in block and (b"\\ud" in block or b"\\uD" in block):
             block = _SURROGATE.sub(_paired, block)
         ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10).astype(np.int64)
         offsets = np.concatenate([np.zeros(1, np.int64), ends + 1])
         size = len(ends)
         lines: Any = pa.Array.from_buffers(pa.large_string(), size, [None, pa.py_buffer(offsets), pa.py_buffer(block)])
-        kept: Any = pc.match_substring_regex(lines, r"\S").to_numpy(zero_copy_only=False)
+        kept: Any = np.frombuffer(block, np.uint8)[offsets[:-1]] > _BLANK
+        if not kept.all():
+            kept = pc.match_substring_regex(lines, r"\S").to_numpy(zero_copy_only=False)
         lead: Any = pa.nulls(size, pa.large_string())
-        if any(name in block for name in _ACTION_BYTES):
+        if any(name in block for name in _ACTION_NAMES) and any(name in block for name in _ACTION_BYTES):
             is_action = pc.match_substring_regex(lines, _ACTION).to_numpy(zero_copy_only=False)
             before = np.concatenate([np.zeros(1, bool), is_action[:-1]])
             shifted = pa.concat_arrays([pa.nulls(1, pa.large_string()), lines.slice(0, size - 1)])

@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judged.errors import InputError
+from judged.online.reading.blocks import LINE_LIMIT
 from judged.online.reading.loading import identifier, literal, new_name, run, selected
 from judged.online.reading.loading import table as table_of
-from judged.online.reading.opening import Opener, Part, first_bytes, form_of, parts_of
+from judged.online.reading.opening import Opener, Part, first_bytes, form_of
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble
-from judged.online.reading.records import LINE_LIMIT, Lines, schema
+from judged.online.reading.records import Lines, schema
 from judged.online.reading.shapes import Place, object_of, structure, tree
 from judged.online.reading.ubi_attributes import attributes_of
 from judged.online.reading.ubi_sql import WANTED, Reading, Records, reading_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from judged._types import Batch
     from judged.online.engine import Engine
 
-_NEVER_IN = ("too-long", "wrong-width")
+_NEVER_IN = ("too-long", "wrong-width", "open-quote")
 """Rows with this trouble do not even come into the database."""
 
 
@@ -46,14 +46,14 @@ class Stage:
     rows: int
 
 
-def read(paths: Sequence[Path | str | Part], engine: Engine, *, progress: Opener = None) -> RawLog:
+def read(parts: Sequence[Part], engine: Engine, *, progress: Opener = None) -> RawLog:
     """Read a UBI log: queries and events in the same files or in others, in any mixture of forms.
 
     Parameters
     ----------
-    paths
-        JSON lines (plain, OpenSearch bulk, exports with ``_source``, lines with the index's name in front), CSV,
-        Parquet; packed or not; folders of them.
+    parts
+        Files of JSON lines (plain, OpenSearch bulk, exports with ``_source``, lines with the index's name in front),
+        CSV, Parquet; packed or not.
     engine
         Where the rows go.
     progress
@@ -69,7 +69,6 @@ def read(paths: Sequence[Path | str | Part], engine: Engine, *, progress: Opener
     InputError
         If a file cannot be read, or holds nothing of UBI.
     """
-    parts = parts_of(paths)
     forms = [form_of(part, said=True) for part in parts]
     stages: list[Stage] = []
     trouble: list[Trouble] = []
@@ -139,8 +138,9 @@ def _lines(
 
 def _records_of_lines(source: str, *, wrapped: bool) -> Records:
     """Take the record out of each line, and say whether it is a query or an event: by the index, or by its fields."""
-    text = "line[strpos(line, '{'):]"
-    front = "CASE WHEN strpos(line, '{') > 0 THEN trim(left(line, strpos(line, '{') - 1), ' ' || chr(9)) ELSE '-' END"
+    text = "CASE WHEN prefix(line, '{') THEN line ELSE line[strpos(line, '{'):] END"  # most lines are the record
+    before = "trim(left(line, strpos(line, '{') - 1), ' ' || chr(9))"
+    front = f"CASE WHEN prefix(line, '{{') THEN '' WHEN strpos(line, '{{') > 0 THEN {before} ELSE '-' END"
     table = f"(SELECT file, row, lead, line, {text} AS whole, {front} AS front FROM {source})"  # noqa: S608
     record, index = "whole", 'regexp_extract(lead, \'"_index"\\s*:\\s*"([^"]*)"\', 1)'
     name = 'nullif(regexp_extract(lead, \'"_id"\\s*:\\s*"([^"]*)"\', 1), \'\')'
@@ -150,12 +150,15 @@ def _records_of_lines(source: str, *, wrapped: bool) -> Records:
         index = f"coalesce({around.format('''json_extract_string(whole, '$._index')''')}, {index}, '')"
         name = f"coalesce({around.format('''json_extract_string(whole, '$._id')''')}, {name})"
     shape = structure(tree(WANTED))
-    front_ok = "regexp_full_match(front, '[A-Za-z0-9_.:-]*')"
     table = (
-        f"(SELECT file, row, lower(coalesce(nullif(front, ''), {index}, '')) AS hint, {name} AS name, "  # noqa: S608
-        f"({front_ok} AND json_valid({record})) OR json_valid(line) AS ok, "
-        f"CASE WHEN {front_ok} THEN {object_of(record, shape)} END AS r FROM {table})"
+        f"(SELECT file, row, line, lower(coalesce(nullif(front, ''), {index}, '')) AS hint, {name} AS name, "  # noqa: S608
+        f"{record} AS record, CASE WHEN front = '' THEN true ELSE regexp_full_match(front, '[A-Za-z0-9_.:-]*') END "
+        f"AS front_ok FROM {table})"
     )
+    table = f"(SELECT *, CASE WHEN front_ok THEN {object_of('record', shape)} END AS r FROM {table})"  # noqa: S608
+    # What was taken apart is valid: nothing is looked through twice but what is broken.
+    valid = "CASE WHEN r IS NOT NULL THEN true ELSE (front_ok AND json_valid(record)) OR json_valid(line) END"
+    table = f"(SELECT file, row, hint, name, r, {valid} AS ok FROM {table})"  # noqa: S608
     action = "r.action_name IS NOT NULL"
     asked = "coalesce(r.user_query, r.query_id, r.query_response_hit_ids, r.query_response_object_ids) IS NOT NULL"
     queries = "contains(hint, 'quer') AND NOT contains(hint, 'event')"
@@ -176,7 +179,8 @@ def _csv(number: int, part: Part, engine: Engine) -> tuple[Stage, list[Trouble]]
     run(engine, f"DROP TABLE {found.table}")
     trouble = [
         *counted(found.wrong_width, "wrong-width", "more cells than the header has", "quote cells that hold commas"),
-        *counted(found.too_long, "too-long", "a cell of more than 131,072 characters", "close quotation marks"),
+        *counted(found.too_long, "too-long", "a cell of more than 131,072 characters", "log less in one record"),
+        *counted(found.open_quote, "open-quote", "a quotation mark that is never closed", "double those in a cell"),
         *counted(found.not_utf8, *_NOT_UTF8, lost=False),
     ]
     return stage, trouble

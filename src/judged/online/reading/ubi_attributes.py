@@ -80,7 +80,7 @@ def _usable(name: str) -> bool:
 
 def _scalars(table: str, engine: Engine) -> Counter[str]:
     """Count the names that have single values, by the shapes of the JSON objects they stand in."""
-    flat = f"length(_attributes) - length(translate(_attributes, '{{[', '')) <= {_BRACKETS}"
+    flat = f"strlen(_attributes) - strlen(translate(_attributes, '{{[', '')) <= {_BRACKETS}"
     shapes = run(
         engine,
         f"SELECT json_structure(_attributes)::VARCHAR AS shape, count(*) AS n FROM {table} "  # noqa: S608

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 import shutil
+from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judged.data import files
 from judged.errors import InputError
+from judged.online.reading.blocks import LINE_LIMIT
 from judged.online.reading.loading import identifier, literal, new_name, run
 from judged.online.reading.opening import UBI_NAMES, Part, opened, plain_path
-from judged.online.reading.records import LINE_LIMIT, Count
+from judged.online.reading.records import Count
 from judged.online.reading.shapes import Place, plain, shape_of
 from judged.online.reading.ubi_sql import Holds, Records
 
@@ -126,6 +128,7 @@ class Csv:
     rows: int
     wrong_width: Count
     too_long: Count
+    open_quote: Count
     not_utf8: Count
 
 
@@ -139,12 +142,12 @@ def csv_records(number: int, part: Part, engine: Engine) -> Csv:
     """
     import pyarrow as pa
 
-    not_utf8, wrong_width, too_long = Count(), Count(), Count()
+    not_utf8, wrong_width, too_long, open_quote = Count(), Count(), Count(), Count()
     with opened(part) as file:
         lines = _lines(file, part, not_utf8, too_long)
         first = next(lines, "")
         delimiter = max(",;\t", key=first.count)
-        header = next(_rows(iter([first]), delimiter, part, too_long), (0, []))[1]
+        header = next(csv.reader([first], delimiter=delimiter), [])
         names = {f"c{at}": name.strip() for at, name in enumerate(header)}
         holds = holds_of(list(names.values()), part.name)
         table = new_name("csv")
@@ -163,23 +166,22 @@ def csv_records(number: int, part: Part, engine: Engine) -> Csv:
             engine.backend.con.unregister(given)
             lot.clear()
 
-        for line, row in _rows(lines, delimiter, part, too_long):
+        for line, row in Rows(lines, delimiter, part.name, too_long, open_quote, taken=1):
             count += 1
             if len(row) > len(header):
-                wrong_width.add(f"{part.name}:{line + 1}")
+                wrong_width.add(f"{part.name}:{line}")
                 continue
-            lot.append((line + 1, [*row, *[""] * (len(header) - len(row))]))
+            lot.append((line, [*row, *[""] * (len(header) - len(row))]))
             if len(lot) >= _ROWS:
                 flush()
         flush()
     places = {name: Place(column, "varchar", parsed=False) for column, name in reversed(names.items()) if name}
-    return Csv(
-        Records(table, holds, places, str(number), "row"), table, count + too_long.rows, wrong_width, too_long, not_utf8
-    )
+    records, count = Records(table, holds, places, str(number), "row"), count + too_long.rows + open_quote.rows
+    return Csv(records, table, count, wrong_width, too_long, open_quote, not_utf8)
 
 
 def _lines(file: Any, part: Part, not_utf8: Count, too_long: Count) -> Iterator[str]:
-    """Yield lines as text, without what the CSV reader cannot stand: zero bytes."""
+    """Yield lines as text, without what the CSV reader cannot stand: zero bytes, and carriage returns in a cell."""
     for number, line in enumerate(_raw_lines(file), 1):
         if len(line) > LINE_LIMIT:
             too_long.add(f"{part.name}:{number}")
@@ -190,6 +192,8 @@ def _lines(file: Any, part: Part, not_utf8: Count, too_long: Count) -> Iterator[
         except UnicodeDecodeError:
             not_utf8.add(f"{part.name}:{number}")
             text = line.decode(errors="replace")
+        if "\r" in text:
+            text = text.replace("\r\n", "\n").replace("\r", " ")
         yield text.replace("\0", "\ufffd")
 
 
@@ -208,16 +212,69 @@ def _raw_lines(file: Any) -> Iterator[bytes]:
         yield rest
 
 
-def _rows(lines: Iterator[str], delimiter: str, part: Part, too_long: Count) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows and the line that each ends at, those of nothing but blanks left out."""
-    reader = csv.reader(lines, delimiter=delimiter)
-    while True:
+@dataclass
+class Rows:
+    """The rows of CSV, each with the line that it ends at; those of nothing but blanks are left out.
+
+    A quotation mark that is never closed would take the rest of the file into its cell. Only its line is lost: those
+    behind it are read anew.
+
+    Parameters
+    ----------
+    lines, delimiter
+        The text.
+    name
+        What to call the file in places.
+    too_long, open_quote
+        Lines that were lost.
+    taken
+        So many lines stand before these.
+    """
+
+    lines: Iterator[str]
+    delimiter: str
+    name: str
+    too_long: Count
+    open_quote: Count
+    taken: int = 0
+    held: list[str] = field(default_factory=list[str])
+    again: deque[str] = field(default_factory=deque[str])
+
+    def __iter__(self) -> Iterator[tuple[int, list[str]]]:
+        """Read row by row."""
+        reader = csv.reader(self._fed(), delimiter=self.delimiter, strict=True)
+        while True:
+            try:
+                row = next(reader, None)
+            except csv.Error as error:
+                row = self._sloppy(ended="end of data" in str(error))
+                reader = csv.reader(self._fed(), delimiter=self.delimiter, strict=True)
+            if row is None:
+                return
+            self.held.clear()
+            if any(cell.strip() for cell in row):
+                yield self.taken - len(self.again), row
+
+    def _fed(self) -> Iterator[str]:
+        while True:
+            if self.again:
+                line = self.again.popleft()
+            elif line := next(self.lines, ""):
+                self.taken += 1
+            else:
+                return
+            self.held.append(line)
+            yield line
+
+    def _sloppy(self, *, ended: bool) -> list[str]:
+        """Read a line with quotation marks within a cell; where one took in more lines than its own, give nothing."""
+        at = self.taken - len(self.again) - len(self.held) + 1
+        if len(self.held) > 1 or ended:
+            self.open_quote.add(f"{self.name}:{at}")
+            self.again.extendleft(reversed(self.held[1:]))
+            return []
         try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error:  # a cell of more than 131,072 characters: mostly a quotation mark that is never closed
-            too_long.add(f"{part.name}:{reader.line_num + 1}")
-            continue
-        if any(cell.strip() for cell in row):
-            yield reader.line_num, row
+            return next(csv.reader(self.held, delimiter=self.delimiter), [])
+        except csv.Error:  # a cell of more than 131,072 characters
+            self.too_long.add(f"{self.name}:{at}")
+            return []

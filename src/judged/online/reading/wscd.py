@@ -73,10 +73,11 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
     files = existing(paths)
     parts, pages, clicks = new_name("parts"), new_name("query"), new_name("event")
     with dropped_after(engine, parts):
-        lines = load_lines(paths, engine, f"CREATE TABLE {parts} AS {_PARTS}", progress)
+        lines, long = load_lines(paths, engine, f"CREATE TABLE {parts} AS {_PARTS}", progress)
         run(engine, _pages(parts, pages))
         run(engine, _clicks(parts, pages, clicks))
         trouble = [
+            *long,
             *trouble_of(engine, files, parts, "kind IS NULL", _BROKEN),
             *trouble_of(engine, files, parts, "kind = 'T'", _WITHHELD),
         ]
