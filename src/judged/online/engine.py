@@ -107,7 +107,10 @@ def within_memory() -> Generator[None]:
     ------
     InputError
         In the place of the database's own error.
+    MissingExtraError
+        If it is not installed.
     """
+    ibis_library()
     import duckdb
 
     try:
@@ -140,7 +143,8 @@ def next_after(left: Relation, right: Relation, *, by: str, at_least: str, time:
     Parameters
     ----------
     left, right
-        Tables. `right` needs the columns `by` and `time` and whatever else is wanted of it.
+        Tables. `right` needs the columns `by` and `time` and whatever else is wanted of it; of several rows of one
+        group and time any is given, not the same by every backend, so that it must have one where that matters.
     by
         The column that both share: the session.
     at_least

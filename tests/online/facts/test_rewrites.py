@@ -14,19 +14,27 @@ from judged.online.facts.rewrites import rewrites
 from judged.online.facts.rewriting import kind_of
 
 BACKENDS = ("duckdb", "polars")
-TYPES = {"serp": "int64", "session": "int64", "time_ms": "int64", "page": "int32", "query_norm": "string"}
+TYPES = {
+    "serp": "int64", "session": "int64", "time_ms": "int64", "page": "int32", "query_norm": "string",
+    "filtered": "bool",
+}  # fmt: skip
+
+
+def told(backend, pages, **options):
+    """Run it on pages as (session, time_ms, page, text, perhaps filtered), keys from 1; give its rows by key."""
+    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in TYPES.items()])
+    rows = [dict(zip(TYPES, (key, *page, False)[: len(TYPES)], strict=True)) for key, page in enumerate(pages, 1)]
+    serp = getattr(ibis, backend).connect().create_table("serp", pa.Table.from_pylist(rows, schema))
+    table = rewrites(serp, **options)
+    assert table.columns == ("serp", "next_serp", "gap_ms", "kind", "again")
+    made = rows_of(table)
+    assert sorted(row["serp"] for row in made) == list(range(1, len(pages) + 1))
+    return {row["serp"]: row for row in made}
 
 
 def found(backend, pages):
-    """Run it on pages as (session, time_ms, page, text), keys from 1; give what it says of each: (next, gap, kind)."""
-    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in TYPES.items()])
-    rows = [dict(zip(TYPES, (key, *page), strict=True)) for key, page in enumerate(pages, 1)]
-    serp = getattr(ibis, backend).connect().create_table("serp", pa.Table.from_pylist(rows, schema))
-    table = rewrites(serp)
-    assert table.columns == ("serp", "next_serp", "gap_ms", "kind")
-    made = rows_of(table)
-    assert len({row["serp"] for row in made}) == len(made)
-    return {row["serp"]: (row["next_serp"], row["gap_ms"], row["kind"]) for row in made}
+    """Give what it says of each: (next, gap, kind)."""
+    return {key: (row["next_serp"], row["gap_ms"], row["kind"]) for key, row in told(backend, pages).items()}
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -49,6 +57,7 @@ def test_a_session_page_by_page(backend):
     assert found(backend, pages) == {
         1: (2, 1_000, "same"),
         2: (5, 3_000, "specialise"),
+        3: (5, 1_500, "specialise"),
         5: (6, 5_000, "spelling"),
         6: (7, 500, "spelling"),
         7: (8, 400, "same"),
@@ -57,6 +66,7 @@ def test_a_session_page_by_page(backend):
         4: (10, 27_400, None),
         10: (11, 1_000, None),
         11: (None, None, None),
+        12: (13, 5, "new-topic"),
         13: (None, None, None),
     }
 
@@ -69,13 +79,43 @@ def test_next_is_strictly_later_and_ties_go_to_the_smaller_key(backend):
         2: (3, 1, "new-topic"),
         3: (None, None, None),
         4: (None, None, None),
+        5: (None, None, None),
     }
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_no_page_at_all_and_no_pair_of_texts(backend):
     assert found(backend, []) == {}
-    assert found(backend, [(1, 0, 1, "a"), (2, 0, 1, "b"), (2, 1, 3, "b")]) == {1: (None, None, None), 2: (None,) * 3}
+    assert found(backend, [(1, 0, 1, "a"), (2, 0, 1, "b"), (2, 1, 3, "b")]) == dict.fromkeys((1, 2, 3), (None,) * 3)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_filter_cuts_no_chain_of_what_is_asked_without_one(backend):
+    """Sessions as texts and, behind a dot, whether filtered; and the places of the pages that are asked again so."""
+    sessions = {
+        "a a": [1],
+        "a a.": [],
+        "a a. a": [1],
+        "a a. a. a b": [1],
+        "a b. a": [1],  # filtered pages take no part at all
+        "a a. b a": [],
+        "a. a a": [2],
+        "a. a. a.": [],
+        "a a. b. b": [],
+    }
+    pages, expected = [], []
+    for session, (texts, again) in enumerate(sessions.items()):
+        steps = texts.split()
+        expected += [at in again for at in range(1, len(steps) + 1)]
+        pages += [(session, at, 1, text[0], text[1:] == ".") for at, text in enumerate(steps)]
+    rows = told(backend, pages, within_ms=0)  # known however late
+    assert [rows[key]["again"] for key in sorted(rows)] == expected
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_page_behind_the_first_asks_nothing_again(backend):
+    rows = told(backend, [(1, 0, 1, "a"), (1, 1, 2, "a"), (1, 2, 1, "a", True), (1, 3, 1, "a"), (1, 4, 1, None)])
+    assert [rows[key]["again"] for key in sorted(rows)] == [True, False, False, False, False]
 
 
 def test_many_pages_against_a_walk_through_each_session(monkeypatch):
@@ -92,10 +132,29 @@ def test_many_pages_against_a_walk_through_each_session(monkeypatch):
         for _ in range(600)
     ]
     expected = {}
-    first = sorted((s, t, key, text) for key, (s, t, page, text) in enumerate(pages, 1) if page == 1)
-    for at, (session, time, key, text) in enumerate(first):
-        later = next((one for one in first[at:] if one[0] == session and one[1] > time), None)
+    every = sorted((s, t, key, text) for key, (s, t, _, text) in enumerate(pages, 1))
+    first = [one for one in every if pages[one[2] - 1][2] == 1]
+    for session, time, key, text in every:
+        later = next((one for one in first if one[0] == session and one[1] > time), None)
         said = (later[2], later[1] - time, kind_of(text, later[3])) if later else (None,) * 3
         expected[key] = said
     assert len({kind for _, _, kind in expected.values()}) == 7  # all kinds, and none
     assert found("duckdb", pages) == found("polars", pages) == expected
+
+
+def test_what_is_asked_again_without_a_filter_against_a_walk_through_each_session():
+    rng = random.Random(4)  # noqa: S311 - a test's data
+    pages = [
+        (rng.randrange(60), rng.randrange(40), rng.choice([1, 1, 1, 2]), rng.choice(["a", "a", "b", None]),
+         rng.random() < 0.4)
+        for _ in range(600)
+    ]  # fmt: skip
+    plain = sorted((s, t, key, text) for key, (s, t, page, text, filtered) in enumerate(pages, 1)
+                   if page == 1 and not filtered)  # fmt: skip
+    again = dict.fromkeys(range(1, len(pages) + 1), False)
+    for session, time, key, text in ((s, t, key, text) for s, t, key, text in plain if text):
+        later = next((one for one in plain if one[0] == session and one[1] > time), None)
+        again[key] = later is not None and later[3] == text
+    for backend in BACKENDS:
+        assert {key: row["again"] for key, row in told(backend, pages).items()} == again
+    assert 50 < sum(again.values()) < 250

@@ -37,7 +37,8 @@ def _last_touched(log: InteractionLog, settings: FactSettings) -> Relation:
     """Give carts and purchases that name no page the last page of their session, if it is recent enough."""
     event = log.event
     loose = event.filter(event.action.isin(list(_SALES)), event.serp.isnull()).drop("serp")
-    pages = log.serp.select("session", "serp", "time_ms")
+    pages = log.serp.semi_join(loose, "session")
+    pages = pages.group_by("session", "time_ms").agg(serp=pages.serp.max())  # of two at once, the one logged last
     touched = last_before(loose, pages, by="session", at_most="time_ms", time="time_ms", found="page_")
     recent = touched.time_ms - touched.page_time_ms <= round(settings.attribution_window * 1000)
     serp = touched.serp if "serp" in touched.columns else touched.page_serp

@@ -17,6 +17,7 @@ _BITS = (
 
 def clicked_pages(
     clicks: Relation,
+    pages: Relation,
     *,
     cutoffs: Sequence[int],
     ranks: Sequence[int],
@@ -32,6 +33,8 @@ def clicked_pages(
     ----------
     clicks
         `click_facts`.
+    pages
+        ``serp``, ``first_rank`` and ``n_shown``: only read for cutoffs deeper than are packed.
     cutoffs, ranks
         Opened results are counted down to each cutoff, and at each rank.
     satisfied, dissatisfied
@@ -40,6 +43,9 @@ def clicked_pages(
         The log has a clock.
     """
     results = _results(clicks, satisfied, dissatisfied, timed=timed)
+    deep = [k for k in cutoffs if k > _BITS]
+    if deep:
+        results = results.join(pages.select("serp", "first_rank", "n_shown"), "serp", rname="p_{name}")
     first = results.first_packed.min()
     sums: dict[str, Any] = {
         "opened": _number(results.count()),
@@ -54,7 +60,9 @@ def clicked_pages(
     }
     bit = (2.0 ** (results["rank"].clip(upper=_BITS) - 1)).cast("int64")  # no backend may overflow on deeper ranks
     sums["ranks_opened"] = (results["rank"] <= _BITS).ifelse(bit, 0).sum()
-    sums |= {f"deep_to_{k}": _number((results["rank"] <= k).sum()) for k in cutoffs if k > _BITS}
+    if deep:
+        within = shown_at(results, results["rank"])
+        sums |= {f"deep_to_{k}": _number((within & (results["rank"] <= k)).sum()) for k in deep}
     sums |= {f"deep_at_{r}": _number((results["rank"] == r).sum()) for r in ranks if r > _BITS}
     for t in map(written, satisfied):
         sums[f"satisfied_{t}"] = _number(results[f"satisfied_{t}"].sum())
@@ -73,15 +81,15 @@ def opened_at(page: Relation, rank: int) -> Any:
     return ((page.ranks_opened.fill_null(0) & 2 ** (rank - 1)) != 0).ifelse(shown, 0.0)
 
 
-def shown_at(page: Relation, rank: int) -> Any:
-    """Tell whether the page has a result at a rank."""
+def shown_at(page: Relation, rank: Any) -> Any:
+    """Tell whether the page has a result at a rank: a number or a column."""
     return (page.first_rank <= rank) & (page.first_rank + page.n_shown > rank)
 
 
 def opened_to(page: Relation, cutoff: int) -> Any:
     """Give how many results at ranks 1 to the cutoff were shown and opened."""
     if cutoff > _BITS:
-        return ibis_library().least(page[f"deep_to_{cutoff}"].fill_null(0.0), page.n_shown.cast("float64"))
+        return page[f"deep_to_{cutoff}"].fill_null(0.0)
     return sum((opened_at(page, rank) for rank in range(2, cutoff + 1)), opened_at(page, 1))
 
 

@@ -14,30 +14,31 @@ if TYPE_CHECKING:
 
 
 def begin_followed(log: InteractionLog, settings: FactSettings) -> Callable[[], Relation]:
-    """Begin to tell how the next query of a session differs from each first page's, if it comes soon enough.
+    """Begin to tell how the next query of a session differs from each page's, if it comes soon enough.
 
     Returns
     -------
     finish : callable
-        Gives one row a first page that a query followed: ``serp`` and ``kind``. What came after the gap has no row,
-        unless it is ``same``, which is known however late it came. The database is free until it is called.
+        Gives one row a page that a query followed: ``serp``, ``kind``, ``again`` (see `rewrites`). What came after the
+        gap has no kind, unless it is ``same``, which is known however late it came, as ``again`` is. The database is
+        free until it is called.
     """
     finish = begin_rewrites(log.serp, within_ms=round(settings.reformulation_gap * 1000))
 
     def finished() -> Relation:
         found = finish()
-        return found.filter(found.kind.notnull()).select("serp", "kind")
+        return found.filter(found.kind.notnull() | found.again).select("serp", "kind", "again")
 
     return finished
 
 
 def last_successes(pages: Relation) -> Relation:
-    """Give each session the time of its last page that came to a success.
+    """Give each session the time of the last first success of a page.
 
     Parameters
     ----------
     pages
-        One row a page, with ``session``, ``time_ms`` and ``success_ms`` (null: it came to none).
+        One row a page, with ``session`` and ``success_ms`` (null: it came to none).
     """
     successful = pages.filter(pages.success_ms.notnull())
-    return successful.group_by("session").agg(last_success_ms=successful.time_ms.max())
+    return successful.group_by("session").agg(last_success_ms=successful.success_ms.max())

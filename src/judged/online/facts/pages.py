@@ -53,7 +53,8 @@ COLUMNS = {
     "dissatisfied_events_{t}": "clicks whose visit was seen to end before t seconds",
     "observed": "clicks whose visit was seen to end",
     "abandoned": "1 if nothing on the page was opened, put into the cart or bought",
-    "abandoned_bad": "1 if abandoned, and empty, reformulated, or the end of a session in which nothing later succeeds",
+    "abandoned_bad": "1 if abandoned, and empty, reformulated (a page behind the first one too), or the end of a "
+    "session in which nothing later succeeds",
     "abandoned_good": "1 if abandoned, not bad by being empty or reformulated, and something was copied from the page",
     "abandoned_unknown": "1 if abandoned and neither",
     "asked": "1 if it is the first page of a query, the last one of consecutive repeats",
@@ -62,8 +63,8 @@ COLUMNS = {
     "reformulated_{kind}": "1 if it is one of that kind",
     "zero": "1 if nothing was found for an unfiltered first page",
     "zero_known": "1 if it is an unfiltered first page and the log says how much was found",
-    "zero_asked": "1 if zero, and the page counts as asked",
-    "zero_asked_known": "1 if zero_known, and the page counts as asked",
+    "zero_asked": "1 if zero, unless the next unfiltered first page of the session has the same text",
+    "zero_asked_known": "1 if zero_known, unless the next unfiltered first page of the session has the same text",
     "zero_filtered": "1 if nothing was found for a filtered first page",
     "zero_filtered_known": "1 if it is a filtered first page and the log says how much was found",
     "rescued": "1 if the page answers a changed query, since the typed one found nothing",
@@ -158,7 +159,7 @@ class PageFacts:
         """
         page = self.joined
         if late := set(columns) & _LEFT:
-            ends = page.select("session", "time_ms", success_ms=page[f"success_ms_{written(self.success)}"])
+            ends = page.select("session", success_ms=page[f"success_ms_{written(self.success)}"])
             page = page.left_join(kept(last_successes(ends)), "session", rname="l_{name}")
         made = {
             **_of_the_page(page, self.wanted),
@@ -203,6 +204,7 @@ def page_facts(
     thresholds = tuple(sorted({*wanted.satisfied, settings.success}))
     opened = clicked_pages(
         clicks,
+        log.serp,
         cutoffs=wanted.cutoffs,
         ranks=wanted.ranks,
         satisfied=thresholds,
@@ -301,14 +303,14 @@ def _of_sales(page: Any) -> dict[str, Any]:
 def _of_the_next_query(page: Any) -> dict[str, Any]:
     """Give whether the next query of the session is another wording of this one."""
     first, again = page.page == 1, page.kind.fill_null("") == "same"
-    asked = first & ~again
+    asked, plain = first & ~again, first & ~page.filtered & ~page.again.fill_null(False)
     empty, known = page.zero_results.fill_null(False), page.zero_results.notnull()
     made = {
         "asked": _flag(asked),
         "repeated": _flag(first & again),
         "reformulated": _flag(asked & _reformulated(page)),
-        "zero_asked": _flag(empty & asked & ~page.filtered),
-        "zero_asked_known": _flag(known & asked & ~page.filtered),
+        "zero_asked": _flag(empty & plain),
+        "zero_asked_known": _flag(known & plain),
     }
     return made | {f"reformulated_{kind}": _flag(asked & (page.kind.fill_null("") == kind)) for kind in REFORMULATIONS}
 

@@ -81,7 +81,8 @@ def _of_success(sessions: Relation, t: str) -> dict[str, Any]:
     first = sessions[f"first_{t}"]
     succeeded = first.notnull().ifelse(1.0, 0.0)
     seconds = ((first - sessions.start_ms).clip(lower=0) / 1000.0).fill_null(0.0)
-    # a repeat counts when it ends: here it has not
-    going_on = (sessions[f"open_ms_{t}"] > sessions[f"ended_ms_{t}"]).ifelse(1.0, 0.0)
+    # a repeat counts when it ends: among these pages, until the success, it has not
+    opened = sessions[f"open_ms_{t}"]
+    going_on = ((opened >= sessions[f"ended_ms_{t}"]) & (opened > _NEVER)).ifelse(1.0, 0.0)
     queries = (sessions[f"ended_{t}"] + going_on).clip(lower=1.0) * succeeded
     return {f"succeeded_{t}": succeeded, f"time_to_success_{t}": seconds, f"queries_to_success_{t}": queries}

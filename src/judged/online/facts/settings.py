@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from judged.errors import InputError
+from judged.online.arguments import need_numbers
+
+_MOST = 1e9  # seconds: thirty years, as milliseconds far within what a database counts
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class FactSettings:
     Raises
     ------
     InputError
-        If a time is negative or the quantile is not above 0 and at most 1.
+        If one is no number, a time is negative or too long, or the quantile is not above 0 and at most 1.
     """
 
     reformulation_gap: float = 300.0
@@ -35,8 +38,10 @@ class FactSettings:
 
     def __post_init__(self) -> None:
         for name in ("reformulation_gap", "attribution_window", "success"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"{name} is {getattr(self, name)!r}", fix="give seconds, 0 or more")
+            need_numbers(**{name: getattr(self, name)})
+            if not 0 <= getattr(self, name) <= _MOST:
+                raise InputError(f"{name} is {getattr(self, name)!r}", fix=f"give seconds from 0 to {_MOST:g}")
+        need_numbers(winsorise=self.winsorise)
         if not 0 < self.winsorise <= 1:
             problem = f"winsorise is {self.winsorise!r}"
             raise InputError(problem, fix="give a share above 0 and at most 1, such as 0.999")

@@ -67,7 +67,8 @@ METRICS = (
         "Abandoned in vain",
         "abandoned_bad",
         -1,
-        "abandoned pages that were empty, reformulated, or followed by no success in the session",
+        "abandoned pages, of whatever number, that were empty, reformulated, or (nothing copied) followed by no "
+        "success in the session",
     ),
     _abandonment(
         "GoodAbandonment",

@@ -53,7 +53,7 @@ METRICS = (
         "ZeroResultQueries",
         "Queries without results",
         "zero_asked",
-        "as ZeroResults, consecutive repeats of a query counted once",
+        "as ZeroResults, consecutive repeats of a query counted once; a repeat with a filter is none",
         "query",
     ),
     _empty(
@@ -111,7 +111,7 @@ METRICS = (
         "Hassan, Jones and Klinkner, Beyond DCG: user behavior as a predictor of a successful search (WSDM 2010)",
         _SUCCESS,
         parameters={"t": 30.0},
-        needs=("clicks", "dwell"),
+        needs=("sessions", "clicks", "dwell"),
     ),
     OnlineMetric(
         "QueriesPerSuccess",
@@ -127,7 +127,7 @@ METRICS = (
         _KOHAVI,
         "Sessions that fail are not in it: read it beside SessionSuccess.",
         parameters={"t": 30.0},
-        needs=("clicks", "dwell", "queries"),
+        needs=("sessions", "clicks", "dwell", "queries"),
     ),
     OnlineMetric(
         "TimeToSuccess",
@@ -143,7 +143,7 @@ METRICS = (
         "Xu and Mease, Evaluating web search using task completion time (SIGIR 2009)",
         "Sessions that fail are not in it: read it beside SessionSuccess.",
         parameters={"t": 30.0},
-        needs=("clicks", "dwell"),
+        needs=("sessions", "clicks", "dwell"),
     ),
     OnlineMetric(
         "QueriesPerSession",
@@ -158,7 +158,7 @@ METRICS = (
         OWN,
         _KOHAVI,
         "It rises when results get worse: users must ask again.",
-        needs=("queries",),
+        needs=("sessions", "queries"),
     ),
     OnlineMetric(
         "SessionsPerUser",

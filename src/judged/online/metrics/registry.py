@@ -36,10 +36,12 @@ _KEYS = {name.lower(): name for name in ONLINE_METRICS}
 def online_metric(name: str | OnlineMetric) -> OnlineMetric:
     """Read the name of a metric: ``PageCTR``, ``ImpressionCTR@5``, ``SatisfiedClicks(t=20)``, ``Latency(q=0.95)``.
 
+    A metric is given back as it is.
+
     Raises
     ------
     MeasureError
-        If there is no such metric, or it has no such parameter; the message names the nearest.
+        If it is no name, there is no such metric, or it has no such parameter; the message names the nearest.
 
     Examples
     --------
@@ -51,6 +53,7 @@ def online_metric(name: str | OnlineMetric) -> OnlineMetric:
     """
     if isinstance(name, OnlineMetric):
         return name
+    _need_name(name)
     match = _NAME.fullmatch(name)
     if match is None or match["name"].lower() not in _KEYS:
         raise MeasureError(f"there is no online metric {name!r:.60}. Fix: {_nearest(match['name'] if match else name)}")
@@ -102,9 +105,14 @@ _LACKING = {
     "purchases": "the log holds no purchases",
     "values": "the log holds no money",
     "latency": "the log does not say how long the engine took",
-    "users": "the log does not tell users apart",
-    "sessions": "the log does not tell sessions apart",
+    "users": "the log has no users",
+    "sessions": "the log has no sessions",
 }
+
+
+def _need_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise MeasureError(f"{name!r:.60} names no online metric. Fix: give a name such as 'PageCTR'")
 
 
 def _parameter(text: str, metric: OnlineMetric) -> tuple[str, float]:

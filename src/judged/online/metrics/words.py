@@ -2,7 +2,7 @@
 
 PAGE = "the page"
 SESSION = "the session"
-ONCE = "clicks that name the page; a result opened twice counts once"
+ONCE = "clicks that name the page; what stands at one rank, or without a rank is one object, counts once"
 OWN = "what the page itself says"
 POSITION = (
     "Clicks follow rank: the same results in another order give another value, so read it beside CTR by rank, and "
