@@ -66,7 +66,7 @@ def scores(*, sliced: bool = False, estimates: tuple[OnlineEstimate, ...] | None
         "counts": (("pages", 1000), ("events", 2345), ("sessions", 120), ("users", 40)),
         "ranks": ranks(0.3, 0.15, 0.1),
         "refused": ((CARTS, "no add_to_cart event is in this log"),),
-        "policies": (("session gap", "30 min"), ("bots", "left out")),
+        "policies": (("session_gap", "30 min"), ("rank_base", "1 (found)"), ("bots", "exclude")),
         "findings": (
             LogFinding("facet-request", "query", 60, 1060, "excluded", *facets),
             LogFinding("rank-base", "event", 287, 2345, "repaired", "ranks start at 0", "start at 1"),

@@ -188,11 +188,11 @@ def of_trec(log: InteractionLog) -> list[str]:
         found_in(log),
         measured(scores),
         wrapped(
-            f"**What it can tell.** The check says “not fit” for one reason: {asked} queries are no pages, as the track"
-            " ends each session with a query that participants were to answer. Here that is by design, and the numbers"
-            " above stand. The track of 2012 does not say who was who: each session is a user of its own, and intervals"
-            " are too narrow where one person had several. There is no number of results found, so that a page counts"
-            f" as empty where its list is: {amount(zero.numerator)} of {amount(zero.denominator)} pages."
+            f"**What it can tell.** {asked} queries are no pages, as the track ends each session with a query that"
+            " participants were to answer. That is by design: the check lists them, and does not hold them against the"
+            " log, which is fit. The track of 2012 does not say who was who: each session is a user of its own, and"
+            " intervals are too narrow where one person had several. There is no number of results found, so that a"
+            f" page counts as empty where its list is: {amount(zero.numerator)} of {amount(zero.denominator)} pages."
         ),
         wrapped(
             f"**What to conclude.** About {session.units} sessions tell rates to within ten points: {value_of(session)}"

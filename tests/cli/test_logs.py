@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import gzip
 import json
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from judged.cli import logs
 from judged.errors import InputError
 from judged.online.opening import read_log
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
@@ -57,7 +61,7 @@ def test_a_clean_log(run: Callable[..., Ended]) -> None:
     done = run("logs", "check", "clean.ndjson")
     assert (done.code, done.err) == (0, "")
     assert done.lines[0] == "clean.ndjson: ubi, 1 file, 2026-01-05 10:00 to 2026-01-05 10:01 UTC"
-    assert done.lines[1] == "2 pages, 2 events, 2 events on pages, 1 sessions, 1 users"
+    assert done.lines[1] == "2 pages, 2 events, 2 events on pages, 1 session, 1 user"
     assert [line.split() for line in done.lines[3:6]] == [
         ["rows", "read", "kept"],
         ["query", "2", "2"],
@@ -96,10 +100,39 @@ def test_lengths_of_time_that_are_none(run: Callable[..., Ended], option: str, l
     assert "Fix: give numbers above 0." in done.err
 
 
-def test_a_log_of_nothing_is_not_fit(run: Callable[..., Ended]) -> None:
-    Path("empty.ndjson").write_text("")
-    done = run("logs", "check", "empty.ndjson")
-    assert (done.code, done.lines[-1]) == (1, "not fit: no query was read, so there is no page")
+def test_a_file_of_nothing_is_said_to_be_empty(run: Callable[..., Ended]) -> None:
+    Path("empty.ndjson").write_text(" \n")
+    Path("packed.ndjson.gz").write_bytes(gzip.compress(b""))
+    for command in (("logs", "check"), ("logs", "convert", "--to", "made"), ("online", "metrics"), ("online", "dwell")):
+        for name in ("empty.ndjson", "packed.ndjson.gz"):
+            done = run(*command, name)
+            assert (done.code, done.out) == (2, "")
+            assert done.err == f"error: {name}: the file is empty. Fix: name a log with queries and events.\n"
+    both = run("logs", "check", "empty.ndjson", "packed.ndjson.gz")
+    assert "empty.ndjson: the file is empty, and so are all 2 of this log" in both.err
+    assert not Path("made").exists()
+
+
+def test_a_mapping_that_meets_no_row_is_not_an_empty_file(run: Callable[..., Ended]) -> None:
+    Path("rows.jsonl").write_text('{"id": "1", "who": "ann", "words": "a", "kind": "page"}\n')
+    columns = '[queries.columns]\nquery_id = "id"\nuser_id = "who"\nquery = "words"\n'
+    Path("none.toml").write_text(f'[queries]\nwhere = {{ kind = "serp" }}\n{columns}')
+    done = run("logs", "check", "rows.jsonl", "--mapping", "none.toml")
+    assert done.code == 2
+    assert "rows.jsonl: no query and no event stands in it. Fix: see that it is not empty, and that its" in done.err
+
+
+def test_what_a_track_publishes_beside_its_pages_is_not_lost(run: Callable[..., Ended]) -> None:
+    session = (
+        '<session num="1" starttime="10:00:00.0"><topic num="7"><desc>d</desc></topic><interaction num="1"'
+        ' starttime="10:00:01.0"><query>tax</query><results><result rank="1"><url>u</url><clueweb09id>d</clueweb09id>'
+        '</result></results></interaction><currentquery starttime="10:01:00.0"><query>taxes</query></currentquery>'
+        "</session>"
+    )
+    Path("track.xml").write_text(f"<sessiontrack2012>{session}</sessiontrack2012>")
+    done = run("logs", "check", "track.xml")
+    assert ["current-query", "query", "lost", "1", "2", "50.0", "%"] in [line.split() for line in done.lines]
+    assert (done.code, done.lines[-1][:4]) == (0, "fit:")
 
 
 def test_no_share_is_above_one(run: Callable[..., Ended]) -> None:
@@ -115,6 +148,7 @@ def test_no_share_is_above_one(run: Callable[..., Ended]) -> None:
 def test_a_mistake_in_a_mapping_of_deep_records(run: Callable[..., Ended]) -> None:
     Path("deep.ndjson").write_text('{"id": "1", "x": ' + "[" * 20_000 + "]" * 20_000 + '}\n{"id": "2", "words": "a"}\n')
     Path("deep.toml").write_text('[queries.columns]\nquery_id = "id"\nuser_id = "id"\nquery = "word"\n')
+    gc.collect()  # what earlier tests left behind would warn if it went away in the depth of this recursion
     done = run("logs", "check", "deep.ndjson", "--mapping", "deep.toml")
     assert done.code == 2
     assert "did you mean 'words'?" in done.err
@@ -130,14 +164,14 @@ def test_standard_input_is_read_once(run: Callable[..., Ended]) -> None:
     with Path("clean.ndjson").open() as lines, pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stdin", lines)
         done = run("logs", "check", "-")
-    assert done.lines[1] == "2 pages, 2 events, 2 events on pages, 1 sessions, 1 users"
+    assert done.lines[1] == "2 pages, 2 events, 2 events on pages, 1 session, 1 user"
 
 
 def test_a_log_that_is_not_fit(run: Callable[..., Ended]) -> None:
     done = run("logs", "check", "astray.ndjson")
     assert done.code == 1
     assert "facet-request     query  excluded     1        3  33.3 %" in done.out
-    assert "unknown-query-id (event): 1 events on pages that were not logged" in done.out
+    assert "unknown-query-id (event): 1 row: events on pages that were not logged" in done.out
     assert "at astray.ndjson:5" in done.out
     assert [line for line in done.lines if line.startswith("not fit")] == [
         "not fit: 1 of 3 query rows (33.3 %) are left out, more than 5 %: facet-request 1",
@@ -145,9 +179,85 @@ def test_a_log_that_is_not_fit(run: Callable[..., Ended]) -> None:
     ]
 
 
+LONG = "n" * 300
+WEIRD = [
+    *({**one, "application": f"shop\n\x1b[31m|{LONG}"} for one in CLEAN),
+    {**click("1", "00:30", "c", 1), "action_name": f"leap\n\x1b[2J|{LONG}"},
+    {**click("1", "00:31", "c", 0), "application": f"\u202eother|{LONG}"},
+]
+
+
+def test_names_of_the_log_break_no_table_and_steer_no_terminal(run: Callable[..., Ended]) -> None:
+    Path("weird.ndjson").write_text("\n".join(map(json.dumps, WEIRD)))
+    for form in ("table", "markdown"):
+        done = run("logs", "check", "weird.ndjson", "--format", form)
+        assert done.code == 0
+        assert all(one.isprintable() for one in done.out.replace("\n", ""))
+        assert "n" * 40 in done.out
+        assert "n" * 60 not in done.out
+        assert "leap \ufffd[2J|" in " ".join(done.out.split())
+        assert "unknown-action" in done.out
+    assert max(map(len, run("logs", "check", "weird.ndjson").lines)) <= 100
+
+
+def test_sentences_fit_a_terminal(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("logs", "check", "astray.ndjson").lines
+    assert max(map(len, lines)) <= 80
+    assert "  at astray.ndjson:5" in lines
+
+
+def test_bots_are_spoken_of_where_there_are_some(run: Callable[..., Ended]) -> None:
+    robot = {"user_agent": "Googlebot/2.1"}
+    robots = [page("7", "20:00", ["a"], client_id="bob", query_attributes=robot, **robot)]
+    Path("robots.ndjson").write_text("\n".join(map(json.dumps, [*CLEAN, *robots])))
+    with_bots, without = run("logs", "check", "robots.ndjson"), run("logs", "check", "clean.ndjson")
+    assert "\nbot " in with_bots.out
+    assert "bots exclude, bot_rate more than 100 pages in 60 minutes" in " ".join(with_bots.out.split())
+    assert "Chosen: session_gap 30 minutes, rank_base 1 (found)." in without.out
+
+
+def test_every_step_is_told_on_a_terminal(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    @contextmanager
+    def line(step: str = "reading") -> Iterator[Callable[[str, float | None], None]]:
+        told.append(step)
+        yield lambda step, _share: told.append(step)
+
+    with logs.progress_line() as silent:
+        assert silent is None  # this is no terminal
+    monkeypatch.setattr(logs, "progress_line", line)
+    making = ["events", "pages", "events on pages", "sessions"]
+    asked = {
+        ("logs", "check"): [*making, "counting"],
+        ("online", "metrics", "-m", "PageCTR"): [*making, "counting", "clicks", "pages", "users"],
+        ("online", "dwell"): [*making, "counting", "visits"],
+    }
+    for command, steps in asked.items():
+        told.clear()
+        assert run(*command, "clean.ndjson").code == 0
+        assert told[0] == "reading"
+        assert [step for step in told if not step.startswith("reading")] == steps
+
+
+def test_threads_reach_the_database(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    inside = read_log
+
+    def kept(paths: Any, **options: Any) -> Any:
+        asked.append((options["threads"], options["memory"]))
+        return inside(paths, **options)
+
+    monkeypatch.setattr("judged.online.opening.read_log", kept)
+    assert run("logs", "check", "clean.ndjson", "--threads", "1", "--memory", "500MB").code == 0
+    assert run("logs", "check", "clean.ndjson", "--threads", "0").code == 2
+    assert asked == [(1, "500MB")]
+
+
 def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:
     done = run("logs", "check", "astray.ndjson", "-o", "out.json")
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out, done.err) == (1, "", "wrote out.json\n")
     found = json.loads((tmp_path / "out.json").read_text())
     assert found["accounts"][0] == {"table": "query", "read": 3, "kept": 2, "excluded": {"facet-request": 1}}
     assert [(one["rule"], one["rows"], one["of"], one["share"]) for one in found["findings"]] == [
@@ -218,9 +328,7 @@ def test_the_official_sample_with_its_seven_defects() -> None:
     assert round(100 * (186 + empty) / listed, 1) == 70.3
 
 
-@pytest.mark.parametrize(
-    ("records", "more"), [([], ()), (CLEAN, ("-m", "RevenuePerSearch")), (CLEAN, ("--metric", "HoverRate"))]
-)
+@pytest.mark.parametrize(("records", "more"), [(CLEAN, ("-m", "RevenuePerSearch")), (CLEAN, ("--metric", "HoverRate"))])
 def test_metrics_of_which_none_can_be_told(
     run: Callable[..., Ended], records: list[object], more: Sequence[str]
 ) -> None:
@@ -235,3 +343,24 @@ def test_a_strange_file_is_named_by_its_first_words(run: Callable[..., Ended]) -
     done = run("logs", "check", "LICENSE.txt")
     assert done.code == 2
     assert "LICENSE.txt: a file that begins with 'The licence' is no layout" in done.err
+    assert "Fix: say what it is: --layout NAME, or --mapping FILE for a log of your own" in done.err
+    assert len(done.err) < 250
+
+
+def test_the_age_of_results_from_a_file(run: Callable[..., Ended]) -> None:
+    made = [{"doc_id": "a", "title": "a", "date": "2026-01-05"}, {"doc_id": "b", "title": "b", "date": "2025-12-01"}]
+    Path("docs.jsonl").write_text("\n".join(map(json.dumps, made)))
+    asked = ("clean.ndjson", "--by", "freshness")
+    done = run("online", "metrics", *asked, "-m", "PageCTR", "--documents", "docs.jsonl", "--format", "json")
+    assert done.code == 0
+    sizes = {one["slice"]: one["pages"] for one in json.loads(done.out)["slices"]}
+    assert sizes == {"0-1": 1, "unknown": 1}  # a is of that day; the other page shows nothing
+    for command in (("metrics",), ("ranks",)):
+        done = run("online", *command, *asked)
+        assert done.code == 2
+        assert done.err.endswith("Fix: give --documents FILE: documents with a column date.\n")
+    done = run("online", "metrics", "clean.ndjson", "--documents", "docs.jsonl")
+    assert (done.code, "give --by freshness as well" in done.err) == (2, True)
+    over = run("online", "metrics", *asked, "--documents", "docs.jsonl", "-o", "docs.jsonl", "--format", "csv")
+    assert (over.code, "docs.jsonl: this file is an input" in over.err) == (2, True)
+    gc.collect()  # errors keep what they came from, and that is to go before its database does

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from command_line import Ended
 
 READING = {"layout": None, "mapping": None, "session_gap": 30.0, "bots": "exclude", "bot_pages": 100,
-           "bot_minutes": 60.0, "rank_base": None, "memory": None}  # fmt: skip
+           "bot_minutes": 60.0, "rank_base": None, "memory": None, "threads": None}  # fmt: skip
+WHY = "60 of 1,060 query rows (5.7 %) are left out, more than 5 %: facet-request 60"
+UNFIT = f"warning: ubi.ndjson is not fit: {WHY}.\n"
 
 
 @pytest.fixture
@@ -37,7 +40,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
 
     def open_log(paths: Any, **options: Any) -> SimpleNamespace:
         asked["read"] = (list(paths), options)
-        return SimpleNamespace(has=frozenset({"clicks"}), accounts=(), findings=())
+        return SimpleNamespace(has=frozenset({"clicks"}))
 
     def online_metrics(log: Any, metrics: Any = None, **options: Any) -> Any:
         del log
@@ -49,18 +52,24 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
 
     monkeypatch.setattr("judged.cli.logs.open_log", open_log)
     monkeypatch.setattr(judged.online, "online_metrics", online_metrics)
-    monkeypatch.setattr(judged.online, "over_time", lambda *_args, **_options: series().found)
+
+    def over_time(*_args: Any, **options: Any) -> Any:
+        asked["time"] = options
+        return series().found
+
+    monkeypatch.setattr(judged.online, "over_time", over_time)
     return asked
 
 
 def test_the_table_is_that_of_python(run: Callable[..., Ended], calls: dict[str, Any]) -> None:
     done = run("online", "metrics", "log.ndjson")
-    assert (done.code, done.out, done.err) == (0, scores().text() + "\n", "")
+    assert (done.code, done.out, done.err) == (0, scores().text() + "\n", UNFIT)
     assert calls["read"] == (["log.ndjson"], READING)
     assert calls["metrics"] == (
         None,
         {
             "by": None,
+            "objects": None,
             "progress": None,
             "unit": "user",
             "level": 0.95,
@@ -75,17 +84,17 @@ def test_options_arrive(run: Callable[..., Ended], calls: dict[str, Any]) -> Non
     done = run(
         "online", "metrics", "log.ndjson", "b.ndjson", "-m", "PageCTR", "-m", "ZeroResults", "--by", "device",
         "--unit", "session", "--level", "0.9", "--interval", "bootstrap", "--resamples", "500", "--seed", "3",
-        "--layout", "ubi", "--memory", "2GB", "--session-gap", "5",
+        "--layout", "ubi", "--memory", "2GB", "--threads", "2", "--session-gap", "5",
     )  # fmt: skip
     assert done.out == scores(sliced=True).text() + "\n"
     assert calls["read"] == (
         ["log.ndjson", "b.ndjson"],
-        {**READING, "layout": "ubi", "memory": "2GB", "session_gap": 5.0},
+        {**READING, "layout": "ubi", "memory": "2GB", "threads": 2, "session_gap": 5.0},
     )
     names, options = calls["metrics"]
     assert names == ("PageCTR", "ZeroResults")
-    assert options == {"by": "device", "progress": None, "unit": "session", "level": 0.9, "interval": "bootstrap",
-                       "resamples": 500, "seed": 3}  # fmt: skip
+    assert options == {"by": "device", "objects": None, "progress": None, "unit": "session", "level": 0.9,
+                       "interval": "bootstrap", "resamples": 500, "seed": 3}  # fmt: skip
 
 
 def test_forms(run: Callable[..., Ended], calls: dict[str, Any]) -> None:
@@ -93,11 +102,11 @@ def test_forms(run: Callable[..., Ended], calls: dict[str, Any]) -> None:
     assert run("online", "metrics", "log.ndjson", "--format", "markdown").out == scores().markdown() + "\n"
     done = run("online", "metrics", "log.ndjson", "--format", "csv")
     assert done.out == scores().csv() + "\n"
-    assert done.err == "".join(f"warning: {one}\n" for one in text.notes(scores()))
+    assert done.err == UNFIT + "".join(f"warning: {one}\n" for one in text.notes(scores()))
     assert "Position bias" in done.err
     assert "AddToCart" in done.err
     done = run("online", "metrics", "log.ndjson", "-o", "out.json")
-    assert (done.out, done.err) == ("", "")
+    assert (done.out, done.err) == ("", f"{UNFIT}wrote out.json\n")
     assert json.loads(Path("out.json").read_text()) == scores().to_dict()
 
 
@@ -127,6 +136,7 @@ def test_a_picture(run: Callable[..., Ended], calls: dict[str, Any]) -> None:
     done = run("online", "metrics", "log.ndjson", "-o", "out.svg")
     assert (done.code, done.out) == (0, "")
     assert "Position bias" in done.err
+    assert "\nwrote out.svg\n" in done.err
     assert Path("out.svg").read_bytes()[:4] == b"<svg"
 
 
@@ -134,7 +144,7 @@ def test_the_page(run: Callable[..., Ended], calls: dict[str, Any], monkeypatch:
     del calls
     monkeypatch.setattr("judged.reporting.html.library", lambda: "/* what draws */")
     done = run("online", "metrics", "log.ndjson", "--by", "device", "-o", "page.html")
-    assert done.code == 0
+    assert (done.code, done.out, done.err) == (0, "", f"{UNFIT}wrote page.html\n")
     command = "judged online metrics log.ndjson --by device --output page.html"
     assert f"<pre><code>{command}</code></pre>" in Path("page.html").read_text()
     same = Path("page.html").read_text() == page.online_page(scores(sliced=True), command=command)
@@ -150,6 +160,7 @@ def test_the_page(run: Callable[..., Ended], calls: dict[str, Any], monkeypatch:
         (("--format", "png"), "error: a picture is not printed. Fix: name a file for it: -o online.png."),
         (("-o", "log.ndjson", "--format", "json"), "error: log.ndjson: this file is an input."),
         (("--unit", "page"), "error: Invalid value for '--unit'"),
+        (("--levell", "1"), "error: No such option '--levell'. Did you mean '--level'? Fix: see 'judged online"),
     ],
 )
 def test_wrong_input_is_one_line_and_exit_code_2(
@@ -168,6 +179,55 @@ def test_only_metrics_have_a_page(run: Callable[..., Ended], calls: dict[str, An
     done = run("online", "ranks", "log.ndjson", "-o", "page.html")
     assert done.code == 2
     assert "take 'judged online metrics -o page.html'" in done.err
+    for command, offered in (("metrics", True), ("ranks", False), ("dwell", False), ("time", False), ("offline", True)):
+        forms = run("online", command, "--help").out.split("--format [")[1].split("]")[0]
+        assert ("html" in forms.split("|")) is offered
+
+
+def test_a_page_without_charts_says_so(
+    run: Callable[..., Ended], calls: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del calls
+    monkeypatch.setitem(sys.modules, "altair", None)
+    done = run("online", "metrics", "log.ndjson", "-o", "page.html")
+    why = "altair is not installed. Fix: pip install 'judged[plots]'."
+    assert done.err == f"{UNFIT}wrote page.html\nwarning: the charts are left out of the page: {why}\n"
+    made = Path("page.html").read_text()
+    assert "The charts are left out: altair is not installed" in made
+    assert "numbers of this chart" not in made
+    assert "A dot" not in made
+
+
+@pytest.mark.parametrize(
+    ("arguments", "flag"),
+    [
+        (("metrics", "log.ndjson", "--by", "variant", "--by", "device"), "--by"),
+        (("ranks", "log.ndjson", "--by", "variant", "--by", "device"), "--by"),
+        (("time", "log.ndjson", "-m", "PageCTR", "-m", "ZeroResults"), "--metric"),
+        (("offline", "log.ndjson", "my.qrels", "--by", "variant", "--by", "device"), "--by"),
+    ],
+)
+def test_what_counts_once_is_given_once(
+    run: Callable[..., Ended], calls: dict[str, Any], arguments: tuple[str, ...], flag: str
+) -> None:
+    done = run("online", *arguments)
+    said = f"error: {flag} is given 2 times. Fix: give it once, and run the command once for each.\n"
+    assert (done.code, done.out, done.err) == (2, "", said)
+    assert not calls
+
+
+def test_forgotten_judgments_are_named(run: Callable[..., Ended]) -> None:
+    done = run("online", "offline", "log.ndjson")
+    assert done.code == 2
+    assert done.err.startswith("error: QRELS is missing. Fix: name the judgments too: judged online offline")
+
+
+def test_every_command_reads_logs_with_the_same_options(run: Callable[..., Ended]) -> None:
+    for command in ("metrics", "ranks", "dwell", "time", "offline"):
+        told = run("online", command, "--help").out
+        for name in READING:
+            assert f"--{name.replace('_', '-')}" in told
+        assert "or clickmodels, which has to be named" in " ".join(told.split())
 
 
 def test_no_ctr_by_rank(run: Callable[..., Ended], calls: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +236,35 @@ def test_no_ctr_by_rank(run: Callable[..., Ended], calls: dict[str, Any], monkey
     done = run("online", "ranks", "log.ndjson")
     assert (done.code, done.out) == (2, "")
     assert "there is no CTR by rank: no add_to_cart event is in this log" in done.err
+
+
+def test_a_warm_up_arrives(run: Callable[..., Ended], calls: dict[str, Any]) -> None:
+    for more, arrived in ((("--warm-up", "9"), 9), ((), None)):
+        assert run("online", "time", "log.ndjson", "-m", "PageCTR", *more).code == 0
+        assert calls["time"]["warm_up"] == arrived
+
+
+@pytest.mark.parametrize("command", [("metrics",), ("ranks",), ("dwell",), ("time", "-m", "PageCTR")])
+def test_every_command_says_that_a_log_is_not_fit(
+    run: Callable[..., Ended], calls: dict[str, Any], command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del calls
+    monkeypatch.setattr("judged.online.curves.dwell.dwell_times", lambda *_args, **_options: dwell())
+    assert run("online", *command, "log.ndjson").err == UNFIT
+    done = run("online", *command, "log.ndjson", "--format", "json", "-o", "out.json")
+    assert (done.out, done.err) == ("", f"{UNFIT}wrote out.json\n")
+    assert f"warning: {json.loads(Path('out.json').read_text())['warnings'][0]}\n" == UNFIT
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "100"])
+def test_the_list_fits_a_terminal(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    wide = run("online", "list").out
+    monkeypatch.setenv("COLUMNS", columns)
+    shown = run("online", "list")
+    assert max(map(len, shown.lines)) <= int(columns)
+    assert all(f"  {name}" in shown.out for name in ONLINE_METRICS)
+    words = shown.out.split()
+    assert set(wide.split()) <= {*words, *(word.rstrip(",;") for word in words)}  # everything is there
 
 
 def test_the_list(run: Callable[..., Ended]) -> None:

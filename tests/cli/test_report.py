@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,8 +14,10 @@ from click.testing import CliRunner
 from judged import InputError
 from judged.cli.report import command
 from judged.reporting import report
+from made_log import closed_databases
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 IDS = [f"q{at:02}" for at in range(20)]
@@ -140,3 +144,26 @@ def test_refused(files: Path) -> None:
         run("qrels.txt", "old.run", "my new.run", "--baseline", "nosuch", "-o", "out.html")
     assert not list(files.glob("out.*"))
     assert run("qrels.txt").exit_code == 2
+
+
+@pytest.fixture
+def databases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    yield from closed_databases(monkeypatch)
+
+
+@pytest.mark.usefixtures("databases")
+def test_a_log_that_says_nothing_is_refused(files: Path) -> None:
+    (files / "empty.ndjson").write_text("")
+    with pytest.raises(InputError, match=r"empty\.ndjson: the file is empty"):
+        run("qrels.txt", "old.run", "--log", "empty.ndjson", "-o", "out.html")
+    with pytest.raises(InputError, match=r"Fix: convert it: judged logs convert FILE .* then give --log FOLDER\.$"):
+        run("qrels.txt", "old.run", "--log", "kinds.csv", "-o", "out.html")
+    assert not (files / "out.html").exists()
+    gc.collect()  # errors keep what they came from, and that is to go before its database does
+
+
+def test_a_page_without_charts_says_so(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    found = run("qrels.txt", "old.run", "-o", "out.html")
+    assert "warning: the charts are left out of the page: altair is not installed. Fix: pip install" in found.stderr
+    assert (files / "out.html").exists()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from browsing import chromium
+from judged.errors import InputError
 from judged.reporting import online
 from judged.reporting.content import Chart, Numbers
 from online_scores_made import CTR, NAN, dwell, estimate, scores
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from judged.reporting import Report
 
+UNFIT = "ubi.ndjson is not fit: 60 of 1,060 query rows (5.7 %) are left out, more than 5 %: facet-request 60."
 browser = pytest.fixture(scope="module")(chromium)
 
 
@@ -29,10 +31,11 @@ def test_a_report_with_a_log_has_the_section(make: Callable[..., Report]) -> Non
     assert section is not None
     assert section.title == "What users did"
     assert made.to_dict()["results"]["online"] == scores().to_dict()
-    assert "In 1,000 pages of 40 users, pages with a click (PageCTR): 38.1% (95% interval 36.9% to 39.3%)." in (
-        made.sentences
-    )
-    assert any(text.startswith("Position bias") for text in made.warnings)
+    lead = f"{UNFIT} In 1,000 pages of 40 users, pages with a click (PageCTR): 38.1% (95% interval 36.9% to 39.3%)."
+    assert lead in made.sentences
+    assert section.sentences[0] == UNFIT
+    ours = [text for text in made.warnings if text.startswith(("ubi.ndjson", "Position bias"))]
+    assert (len(ours), ours[0]) == (2, UNFIT)
     assert "| \u2003PageCTR \\* | 38.1% | \\[36.9%, 39.3%\\] | 381 | 1,000 | 40 |" in made.markdown()
 
 
@@ -42,9 +45,14 @@ def test_what_the_section_holds() -> None:
     assert titles == [
         "Shares", "Every metric", "CTR by rank", "How long opened results are looked at",
         "Satisfied clicks by threshold", "Numbers that are missing", "What this log cannot tell",
-        "What was found in the log", "What each metric is",
+        "What was found in the log", "What that means", "What each metric is",
     ]  # fmt: skip
-    assert found.section.sentences[1].startswith("* Position bias")
+    assert found.section.sentences[:2] == (
+        UNFIT,
+        "ubi.ndjson (ubi): 1,000 pages, 2,345 events, 120 sessions, 40 users.",
+    )
+    assert found.section.sentences[2].startswith("* Position bias")
+    assert online.users(scores(findings=())).section.sentences[0].startswith("ubi.ndjson (ubi)")
     tables = {part.title: part.table for part in found.section.parts if isinstance(part, Numbers)}
     assert tables["What this log cannot tell"].rows == (("no add_to_cart event is in this log", "AddToCart"),)
     assert [row[0] for row in tables["What each metric is"].rows] == [
@@ -54,6 +62,15 @@ def test_what_the_section_holds() -> None:
     assert ranks.sentence.startswith(
         "At rank 1, 30.0% of what was shown was clicked. What stood at rank 1 was clicked 3.0"
     )
+
+
+def test_the_page_begins_with_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judged.reporting.html.library", lambda: "/* what draws */")
+    for findings, count in ((scores().findings, 2), ((), 0)):
+        made = online.online_page(scores(findings=findings))
+        assert made.count(f"<p>{UNFIT}</p>") == count  # in the summary, and above the section
+        start = made.index("Summary</h2>") + len("Summary</h2>")
+        assert made[start:].lstrip().startswith(f"<p>{UNFIT}" if count else "<p>In 1,000 pages")
 
 
 def test_headline() -> None:
@@ -89,3 +106,8 @@ def test_in_a_browser(browser: Any, tmp_path: Path) -> None:
     assert tab.evaluate("document.documentElement.scrollWidth") <= 1280
     assert (faults, requests) == ([], [file.as_uri()])
     tab.context.close()
+
+
+def test_metrics_of_nothing_are_no_section() -> None:
+    with pytest.raises(InputError, match=r"no metric can be told: no add_to_cart event .*see 'judged logs check'"):
+        online.measured(scores(estimates=()))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, output
+from judged.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from judged.online.log import InteractionLog
 
 _FORMS = ("table", "json", "markdown")
+_KNOWN = "say what it is: --layout NAME, or --mapping FILE for a log of your own (see 'judged logs check --help')"
 _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json"}
 
 
@@ -26,7 +28,8 @@ def log_options(function: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--layout",
             metavar="NAME",
-            help="ubi, wscd, trec-session or open-bandit.  [default: found from the first bytes]",
+            help="ubi, wscd, trec-session, open-bandit, or clickmodels, which has to be named."
+            "  [default: found from the first bytes]",
         ),
         click.option("--mapping", metavar="FILE", help="TOML that says which columns of another log mean what."),
         click.option(
@@ -64,6 +67,7 @@ def log_options(function: Callable[..., None]) -> Callable[..., None]:
             help="What the log calls the first position.  [default: found for each application]",
         ),
         click.option("--memory", metavar="SIZE", help="The most that the database may take, such as 4GB."),
+        click.option("--threads", type=click.IntRange(1), metavar="N", help="At most so many.  [default: all cores]"),
     )
     for option in reversed(options):
         function = option(function)
@@ -71,19 +75,46 @@ def log_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def open_log(paths: tuple[str, ...], **options: Any) -> InteractionLog:
-    """Read a log as the options say, with a progress line on a terminal."""
+    """Read a log as the options say, with a progress line on a terminal.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or nothing stands in it.
+    """
+    from judged.online.checking import need_records
     from judged.online.opening import read_log
 
     base = options.pop("rank_base")
-    with progress_line() as progress:
-        return read_log(
-            paths, rank_base=None if base is None else 0 if base == "0" else 1, progress=progress, **options
-        )
+    with known_layout(_KNOWN), progress_line() as progress:
+        log = read_log(paths, rank_base=None if base is None else 0 if base == "0" else 1, progress=progress, **options)
+    need_records(log)
+    return log
 
 
 @contextmanager
-def progress_line() -> Generator[Callable[[str, float | None], None] | None]:
-    """Show how far a log is read, on a terminal."""
+def known_layout(fix: str) -> Generator[None]:
+    """Say of a file that is no log what to do on the command line; Python names every layout there is."""
+    from judged.online.reading.opening import UnknownLayoutError
+
+    try:
+        yield
+    except UnknownLayoutError as error:
+        raise InputError(error.problem, fix=fix, path=error.path) from None
+
+
+def once(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> str | None:
+    """Give the one value of an option, and refuse several: the last would count alone, and nobody be told."""
+    del ctx
+    if len(value) > 1:
+        flag = max(param.opts, key=len)
+        raise InputError(f"{flag} is given {len(value)} times", fix="give it once, and run the command once for each")
+    return value[0] if value else None
+
+
+@contextmanager
+def progress_line(step: str = "reading") -> Generator[Callable[[str, float | None], None] | None]:
+    """Show what is being done and how far it is, on a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -91,10 +122,22 @@ def progress_line() -> Generator[Callable[[str, float | None], None] | None]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=None)
+        task = bar.add_task(step, total=None)
         yield lambda step, share: bar.update(
             task, description=step, total=None if share is None else 1.0, completed=share or 0.0
         )
+
+
+def give(text: str, out: Path | None) -> None:
+    """Print a result, or put it into a file and say so."""
+    output.write(text, out)
+    say_written(out)
+
+
+def say_written(out: Path | None) -> None:
+    """Say on standard error which file was written; nothing where the result was printed."""
+    if out is not None and str(out) != "-":
+        click.echo(f"wrote {out}", err=True)
 
 
 @click.group("logs", short_help="Check interaction logs, and make them ready for metrics.")
@@ -111,7 +154,8 @@ def check(paths: tuple[str, ...], form: str | None, out: Path | None, **options:
     """Say what is wrong with a LOG, what was done about it, and what it can tell.
 
     Exit code 0: fit for metrics; 1: numbers of it would be wrong, since more than 5 % of the queries or events are left
-    out or lost, or less than 95 % of the events that name a page are on one; 2: it cannot be read at all.
+    out or lost, or less than 95 % of the events that name a page are on one; 2: it cannot be read at all, or is empty.
+    Rows that a track publishes beside its pages (current-query, withheld-clicks) do not count here.
     """
     from judged.online.checking import check_log
     from judged.online.engine import within_memory
@@ -119,14 +163,16 @@ def check(paths: tuple[str, ...], form: str | None, out: Path | None, **options:
     inputs.keep_inputs(out, paths)
     chosen = form or inputs.form_of(out, _SUFFIX)
     with within_memory():
-        found = check_log(open_log(paths, **options))
+        log = open_log(paths, **options)
+        with progress_line("counting"):
+            found = check_log(log)
     if chosen == "json":
         import json
 
         text = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
     else:
         text = found.markdown() if chosen == "markdown" else found.text(width=output.width() if out is None else None)
-    output.write(text, out)
+    give(text, out)
     raise SystemExit(1 if found.doubts else 0)
 
 
@@ -143,5 +189,7 @@ def convert(paths: tuple[str, ...], folder: Path, **options: Any) -> None:
     from judged.online.storage import store_log
 
     with within_memory():
-        files = store_log(open_log(paths, **options), folder)
+        log = open_log(paths, **options)
+        with progress_line("writing"):
+            files = store_log(log, folder)
     click.echo(f"{folder}: " + ", ".join(f"{one.name} {one.stat().st_size:,} bytes" for one in files))

@@ -93,7 +93,8 @@ def main() -> None:
         sys.exit(2)
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "judged"
-        click.echo(f"error: {error.format_message().rstrip('.')}. Fix: see '{command} --help'.", err=True)
+        problem = error.format_message().rstrip(".")
+        click.echo(f"error: {problem}{'' if problem.endswith('?') else '.'} Fix: see '{command} --help'.", err=True)
         sys.exit(2)
     except click.Abort:
         sys.exit(130)

@@ -6,7 +6,7 @@ import importlib
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -16,13 +16,18 @@ from judged.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from judged.online.estimates import ScoresTable
     from judged.online.log import InteractionLog
+
+    Tell: TypeAlias = Callable[[str, float | None], None]
 
 _FORMS = ("table", "markdown", "csv", "json")
 _PICTURES = ("png", "svg", "pdf")
 _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html"}
+_NO_PAGE = "take 'judged online metrics -o page.html', or png or svg"
+_DATED = "give --documents FILE: documents with a column date"
 _ELSEWHERE = {"offline": "judged.cli.online_offline"}  # commands with a module of their own
-_READING = ("layout", "mapping", "session_gap", "bots", "bot_pages", "bot_minutes", "rank_base", "memory")
+_READING = ("layout", "mapping", "session_gap", "bots", "bot_pages", "bot_minutes", "rank_base", "memory", "threads")
 
 
 class _Commands(click.Group):
@@ -48,13 +53,13 @@ def command() -> None:
     """
 
 
-def _asked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the logs, the options of intervals, of how logs are read, and of the result."""
+def _asked(*more: str) -> Callable[..., Any]:
+    """Give a command the logs, the options of intervals, of how logs are read, and of the result in `more` forms."""
     result = (
         click.option(
             "--format",
             "form",
-            type=click.Choice((*_FORMS, "html", *_PICTURES)),
+            type=click.Choice((*_FORMS, *more, *_PICTURES)),
             help="Form of the result: a table, or what -o ends in.",
         ),
         click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write here."),
@@ -70,18 +75,35 @@ def _asked(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals."),
     )
-    for option in (*reversed(result), logs.log_options, *reversed(interval)):
-        function = option(function)
-    return function
+
+    def given(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (*reversed(result), logs.log_options, *reversed(interval)):
+            function = option(function)
+        return function
+
+    return given
+
+
+def _sliced(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of slices."""
+    dated = click.option(
+        "--documents", metavar="FILE", help="For --by freshness: when results were made, documents with a column date."
+    )
+    by = click.option(
+        "--by",
+        multiple=True,
+        callback=logs.once,
+        metavar="SLICE",
+        help="Slice by this: device, language, variant, ..., or an attribute of the log.",
+    )
+    return by(dated(function))
 
 
 @command.command("metrics", short_help="Metrics with intervals, by slice.")
 @click.option(
     "-m", "--metric", multiple=True, metavar="NAME", help="A metric, such as PageCTR or SatisfiedClicks(t=20)."
 )
-@click.option(
-    "--by", metavar="SLICE", help="Slice by this: device, language, variant, ..., or an attribute of the log."
-)
+@_sliced
 @click.option(
     "--interval",
     type=click.Choice(["delta", "bootstrap"]),
@@ -91,32 +113,24 @@ def _asked(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--resamples", type=int, default=2000, show_default=True, help="Resamples of the bootstrap.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
-@_asked
-def _metrics(metric: tuple[str, ...], by: str | None, **options: Any) -> None:
+@_asked("html")
+def _metrics(metric: tuple[str, ...], **options: Any) -> None:
     """Compute metrics of LOG with intervals over users; wherever clicks count, CTR by rank stands beside them.
 
     Without -m, every usual metric that the log can tell is shown; 'judged online list' names all. The form html is a
-    page that needs nothing else.
+    page that needs nothing else; its charts take judged[plots].
     """
-    from judged.online.findings import doubts
-    from judged.online.showing import text
+    from judged.online.showing import text, trouble
 
     asked = {name: options[name] for name in ("unit", "level", "interval", "resamples", "seed")}
     chosen, log = _begin(options)
     with log as (read, tell):
-        scores = _online().online_metrics(read, metric or None, by=by, progress=tell, **asked)
-        if not scores.estimates:
-            raise InputError(
-                f"no metric can be told: {scores.refused[0][1]}" if scores.refused else "no metric can be told",
-                fix="see 'judged logs check'",
-                path=scores.log,
-            )
-        curves = _visits(read, options) if chosen == "html" else ()
-    output.remarks(f"{scores.log} is not fit: {one}" for one in doubts(read.accounts, read.findings))
+        scores = _scores(read, metric or None, options, progress=tell, **asked)
+        trouble.need_metrics(scores)
+        curves = _visits(read, options, tell) if chosen == "html" else ()
+    _doubt(scores)
     if chosen == "html":
-        from judged.reporting.online import online_page
-
-        output.write(online_page(scores, curves, command=_again()).removesuffix("\n"), options["out"])
+        _page(scores, curves, options["out"])
         return
     _give(scores, chosen, options["out"], scores.chart if chosen in _PICTURES else None)
     if chosen == "csv" or chosen in _PICTURES:
@@ -124,32 +138,33 @@ def _metrics(metric: tuple[str, ...], by: str | None, **options: Any) -> None:
 
 
 @command.command("ranks", short_help="CTR by rank: position bias.")
-@click.option("--by", metavar="SLICE", help="Slice by this.")
-@_asked
-def _ranks(by: str | None, **options: Any) -> None:
+@_sliced
+@_asked()
+def _ranks(**options: Any) -> None:
     """Show how often results were opened at each rank of LOG, with intervals over users."""
     from judged.online.showing import charts, text
 
     chosen, log = _begin(options, page=False)
     with log as (read, tell):
         asked = {name: options[name] for name in ("unit", "level")}
-        scores = _online().online_metrics(read, "ImpressionCTR", by=by, progress=tell, **asked)
+        scores = _scores(read, "ImpressionCTR", options, progress=tell, **asked)
     if not scores.ranks:
         why = scores.refused[0][1] if scores.refused else "nothing was shown"
         raise InputError(f"there is no CTR by rank: {why}", fix="see 'judged online list CTRAtRank'", path=scores.log)
+    _doubt(scores)
     out = options["out"]
     if chosen in _PICTURES:
         _draw(charts.ranks_chart(scores, title=f"CTR by rank: {scores.log}"), chosen, out)
     elif chosen == "json":
         _give(scores, chosen, out)
     elif chosen == "table":
-        output.write(text.ranks_text(scores, **_terminal(out)), out)
+        logs.give(text.ranks_text(scores, **_terminal(out)), out)
     else:
-        output.write(text.ranks_csv(scores) if chosen == "csv" else text.ranks_markdown(scores), out)
+        logs.give(text.ranks_csv(scores) if chosen == "csv" else text.ranks_markdown(scores), out)
 
 
 @command.command("dwell", short_help="How long results are looked at, and satisfied clicks by threshold.")
-@_asked
+@_asked()
 def _dwell(**options: Any) -> None:
     """Show how long opened results of LOG are looked at, and how satisfied clicks depend on their threshold.
 
@@ -158,13 +173,15 @@ def _dwell(**options: Any) -> None:
     from judged.online.curves.dwell import dwell_times
 
     chosen, log = _begin(options, page=False)
-    with log as (read, _tell):
+    with log as (read, tell):
+        _say(tell, "visits")
         found = dwell_times(read, unit=options["unit"], level=options["level"])
+    _doubt(found.scores)
     _give(found, chosen, options["out"], found.chart if chosen in _PICTURES else None)
 
 
 @command.command("time", short_help="A metric over time: control limits, signals, changes.")
-@click.option("-m", "--metric", required=True, metavar="NAME", help="The metric.")
+@click.option("-m", "--metric", required=True, multiple=True, callback=logs.once, metavar="NAME", help="The metric.")
 @click.option(
     "--every",
     type=click.Choice(["hour", "day", "week"]),
@@ -172,20 +189,27 @@ def _dwell(**options: Any) -> None:
     show_default=True,
     help="One value for each of these.",
 )
-@_asked
-def _time(metric: str, every: str, **options: Any) -> None:
+@click.option(
+    "--warm-up",
+    type=int,
+    metavar="N",
+    help="So many complete periods at the beginning say what is usual.  [default: those before the first change]",
+)
+@_asked()
+def _time(metric: str, every: str, warm_up: int | None, **options: Any) -> None:
     """Show a metric of LOG over time, with control limits, what lies outside them, and when its level changed."""
     from judged.online.curves.series import Series
 
     chosen, log = _begin(options, page=False)
-    with log as (read, _tell):
-        asked = {name: options[name] for name in ("unit", "level")}
+    with log as (read, tell):
+        asked = {name: options[name] for name in ("unit", "level")} | {"progress": tell}
         scores = _online().online_metrics(read, metric, **asked)
         if not scores.estimates:
             raise InputError(
                 f"{metric} cannot be told: {scores.refused[0][1]}", fix="'judged online metrics' shows what can"
             )
-        series = Series(scores, _online().over_time(read, metric, every=every, **asked))
+        series = Series(scores, _online().over_time(read, metric, every=every, warm_up=warm_up, **asked))
+    _doubt(scores)
     _give(series, chosen, options["out"], series.chart if chosen in _PICTURES else None)
 
 
@@ -212,9 +236,44 @@ def _list(name: str | None, form: str) -> None:
         click.echo(listing.catalogue().markdown() if form == "markdown" else listing.text(width=output.width()))
 
 
-def _visits(read: InteractionLog, options: dict[str, Any]) -> Any:
+def _scores(read: InteractionLog, metric: Any, options: dict[str, Any], **asked: Any) -> Any:
+    """Compute metrics by the slice that was asked for; what is missing for it is said in words of the command line."""
+    by, documents = options["by"], options["documents"]
+    if documents is not None and "freshness" not in (by or ""):
+        raise InputError("--documents says how old results are", fix="give --by freshness as well, or leave it out")
+    try:
+        return _online().online_metrics(read, metric, by=by, objects=documents, **asked)
+    except InputError as error:
+        if "objects=" not in error.fix:
+            raise
+        raise InputError(error.problem, fix=_DATED, path=error.path) from None
+
+
+def _page(scores: Any, curves: Any, out: Path | None) -> None:
+    """Write the page; say so where it has no charts."""
+    from judged.reporting.html import undrawn
+    from judged.reporting.online import online_page
+
+    logs.give(online_page(scores, curves, command=_again()).removesuffix("\n"), out)
+    output.remarks(undrawn())
+
+
+def _doubt(scores: ScoresTable) -> None:
+    """Say on standard error where numbers should not be trusted as they are."""
+    from judged.online.showing.trouble import doubtful
+
+    output.remarks(doubtful(scores))
+
+
+def _say(tell: Tell | None, step: str) -> None:
+    if tell is not None:
+        tell(step, None)
+
+
+def _visits(read: InteractionLog, options: dict[str, Any], tell: Tell | None) -> Any:
     from judged.reporting.online import visits
 
+    _say(tell, "visits")
     return visits(read, unit=options["unit"], level=options["level"])
 
 
@@ -228,23 +287,22 @@ def _begin(options: dict[str, Any], *, page: bool = True) -> tuple[str, Any]:
     known = {**_SUFFIX, **{f".{name}": name for name in _PICTURES}}
     chosen = options["form"] or inputs.form_of(out, known)
     if chosen == "html" and not page:
-        raise InputError(
-            "there is no page of this result", fix="take 'judged online metrics -o page.html', or png or svg"
-        )
+        raise InputError("there is no page of this result", fix=_NO_PAGE)
     if chosen in _PICTURES and (out is None or str(out) == "-"):
         raise InputError("a picture is not printed", fix=f"name a file for it: -o online.{chosen}")
-    inputs.keep_inputs(out, [*options["paths"], options["mapping"] or ""])
+    read = (options["mapping"], options.get("documents"))
+    inputs.keep_inputs(out, [*options["paths"], *(one for one in read if one is not None)])
     return chosen, _read(options)
 
 
 @contextmanager
-def _read(options: dict[str, Any]) -> Generator[tuple[InteractionLog, Callable[[str, float | None], None] | None]]:
+def _read(options: dict[str, Any]) -> Generator[tuple[InteractionLog, Tell | None]]:
     """Read the log; on a terminal, say on standard error what is being done."""
     from judged.online.engine import within_memory
 
     with within_memory():
         read = logs.open_log(options["paths"], **{name: options[name] for name in _READING})
-        with logs.progress_line() as tell:
+        with logs.progress_line("counting") as tell:
             yield read, tell
 
 
@@ -255,11 +313,11 @@ def _give(found: Any, form: str, out: Path | None, draw: Callable[[], Any] | Non
     elif form == "json":
         import json
 
-        output.write(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False), out)
+        logs.give(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False), out)
     elif form == "table":
-        output.write(found.text(**_terminal(out)), out)
+        logs.give(found.text(**_terminal(out)), out)
     else:
-        output.write(getattr(found, form)(), out)
+        logs.give(getattr(found, form)(), out)
 
 
 def _draw(chart: Any, form: str, out: Path | None) -> None:
@@ -267,6 +325,7 @@ def _draw(chart: Any, form: str, out: Path | None) -> None:
 
     if out is not None:
         save_chart(chart, out, form)
+        logs.say_written(out)
 
 
 def _terminal(out: Path | None) -> dict[str, Any]:

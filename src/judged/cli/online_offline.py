@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judged.cli import inputs, output
+from judged.cli.logs import give, log_options, once, open_log, progress_line, say_written
 from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged.data import Qrels
+    from judged.online.log import InteractionLog
 
 _FORMS = ("table", "markdown", "csv", "json")
 _PICTURES = ("png", "svg", "pdf", "html")
 _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".csv": "csv", ".json": "json"}
-_READING = ("layout", "mapping", "session_gap", "bots", "memory", "threads")
+_READING = ("layout", "mapping", "session_gap", "bots", "bot_pages", "bot_minutes", "rank_base", "memory", "threads")
 _ASKED = ("topics", "by", "pages", "unit", "level")
 
 
 @click.command("offline", short_help="Whether judgments predict what users do.")
-@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.argument("logs", nargs=-1, metavar="LOG...")
 @click.argument("qrels", metavar="QRELS")
 @click.option("-m", "--measure", multiple=True, metavar="NAME", help="A measure.  [default: nDCG@10, P@10, RR]")
 @click.option("--outcome", multiple=True, metavar="NAME",
@@ -26,10 +31,9 @@ _ASKED = ("topics", "by", "pages", "unit", "level")
 @click.option("--preferences", is_flag=True, help="Compare preferences between results, as clicks express them.")
 @click.option("--rule", multiple=True, metavar="NAME",
               help="With --preferences: above, last-above, earlier, previous or next.")  # fmt: skip
-@click.option(
-    "--topics", metavar="NAME", help="How pages find topics: a column of the log, or a file of topics' texts."
-)
-@click.option("--by", metavar="COLUMN", help="Slice by this column of the log.")
+@click.option("--topics", multiple=True, callback=once, metavar="NAME",
+              help="How pages find topics: a column of the log, or a file of topics' texts.")  # fmt: skip
+@click.option("--by", multiple=True, callback=once, metavar="COLUMN", help="Slice by this column of the log.")
 @click.option("--pages", type=click.Choice(["first", "all"]), default="first", show_default=True,
               help="Of each result list its first page, or later ones too.")  # fmt: skip
 @click.option("--dwell", type=float, default=30.0, show_default=True, help="Seconds that satisfy.")
@@ -39,12 +43,7 @@ _ASKED = ("topics", "by", "pages", "unit", "level")
               help="Whose pages are not independent: intervals are over these.")  # fmt: skip
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
-@click.option("--layout", metavar="NAME", help="Layout of the log, if it is not found by itself.")
-@click.option("--mapping", metavar="FILE", help="What the columns of a log of your own mean: TOML.")
-@click.option("--session-gap", type=float, metavar="MIN", help="Minutes without a sign that end a session.")
-@click.option("--bots", type=click.Choice(["exclude", "keep"]), help="Pages and events of bots.  [default: exclude]")
-@click.option("--memory", metavar="SIZE", help="The most that the database may take, such as 4GB.")
-@click.option("--threads", type=click.IntRange(1), metavar="N", help="At most so many.  [default: all cores]")
+@log_options
 @click.option("--format", "form", type=click.Choice((*_FORMS, *_PICTURES)),
               help="Form of the result: a table, or what -o ends in; png, svg, pdf and html are a chart.")  # fmt: skip
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
@@ -53,26 +52,30 @@ def command(logs: tuple[str, ...], qrels: str, out: Path | None, form: str | Non
 
     With --preferences: whether what clicks say about two results agrees with their grades, and says more than ranks.
     """
+    if not logs:
+        raise InputError("QRELS is missing", fix=f"name the judgments too: judged online offline {qrels} QRELS")
     chosen = form or inputs.form_of(out, {**_SUFFIX, **{f".{name}": name for name in _PICTURES}})
     inputs.keep_inputs(out, [*logs, qrels, options["mapping"] or "", options["topics"] or ""])
     _refuse(options, chosen, out)
     from judged.online.engine import within_memory
 
     with within_memory():
-        found = _found(logs, qrels, options)
+        found, doubts = _found(logs, qrels, options)
+    output.remarks(doubts)
     if chosen in _PICTURES:
         from judged.charting import save_chart
 
         if out is not None:
             save_chart(found.chart(), out, chosen, f"{found.outcomes[0]} by {found.measures[0]}")
+            say_written(out)
     elif chosen == "json":
         import json
 
-        output.write(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False), out)
+        give(json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False), out)
     elif chosen == "table":
-        output.write(found.text(width=output.width() if out is None else None), out)
+        give(found.text(width=output.width() if out is None else None), out)
     else:
-        output.write(getattr(found, chosen)(), out)
+        give(getattr(found, chosen)(), out)
 
 
 offline = command
@@ -90,14 +93,21 @@ def _refuse(options: dict[str, Any], form: str, out: Path | None) -> None:
         raise InputError("a picture is not printed", fix=f"name a file for it: -o offline.{form}")
 
 
-def _found(logs: tuple[str, ...], qrels: str, options: dict[str, Any]) -> Any:
+def _found(logs: tuple[str, ...], qrels: str, options: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
+    """Read both and compare them; beside the result stands why the log should not be trusted, if it should not."""
     from judged.data import Qrels
-    from judged.online.offline import against_qrels, preference_agreement
-    from judged.online.opening import read_log
+    from judged.online.findings import doubts
+    from judged.online.showing.trouble import unfit
 
     judgments = Qrels.read(qrels, format=options["qrels_format"])
-    given = {name: options[name] for name in _READING if options[name] is not None}
-    log = read_log(logs, **given)
+    log = open_log(logs, **{name: options[name] for name in _READING})
+    with progress_line("comparing"):
+        return _compared(log, judgments, options), unfit(log.name, doubts(log.accounts, log.findings))
+
+
+def _compared(log: InteractionLog, judgments: Qrels, options: dict[str, Any]) -> Any:
+    from judged.online.offline import against_qrels, preference_agreement
+
     asked = {name: options[name] for name in _ASKED}
     if options["preferences"]:
         return preference_agreement(log, judgments, **({"rules": options["rule"]} if options["rule"] else {}), **asked)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import evaluate, inputs, output
+from judged.cli import evaluate, inputs, logs, output
 from judged.cli.inputs import options_of
 from judged.cli.narrowing import chosen_topics
 from judged.cli.slicing_options import Asked, without_bounds
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _FORMS = ("html", "markdown", "json", "text")
 _SUFFIX = {"": "text", ".txt": "text", ".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+_CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FILE) --to FOLDER; then give --log FOLDER"
 _POLICIES = ("dialect", "topics", "depth", "ties", "documents")
 
 
@@ -43,7 +45,12 @@ _POLICIES = ("dialect", "topics", "depth", "ties", "documents")
     help="Attributes to slice by; of the files, or derived: length, kind, relevant_band, first_relevant, ..."
     "  [default: those of few values]",
 )
-@click.option("--log", metavar="FILE", help="What users did: a log as 'judged online metrics' reads it, for a section.")
+@click.option(
+    "--log",
+    metavar="FILE",
+    help="What users did, for a section: a log whose layout is found by itself, or a folder that 'judged logs convert"
+    " ... --to FOLDER' made of any other.",
+)
 @click.option("--title", metavar="TEXT", help="Title of the report.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything that draws.")
 @click.option("--charts", type=click.Path(path_type=Path), metavar="DIR", help="Write the charts here too.")
@@ -91,7 +98,8 @@ def command(
     if where is not None and options["title"] is None:
         options["title"] = f"Evaluation on {judgments.name} where {where}"
     names = [name.strip() for text in by for name in text.split(",") if name.strip()]
-    with inputs.progress_bar(given) as progress:
+    of_log = logs.known_layout(_CONVERT) if options["log"] is not None else nullcontext()
+    with of_log, inputs.progress_bar(given) as progress:
         made = report(
             judgments,
             given,
@@ -107,6 +115,10 @@ def command(
     if charts is not None:
         files = made.save_charts(charts, form=picture)
         click.echo(f"wrote {len(files)} charts to {charts}", err=True)
+    if chosen == "html":
+        from judged.reporting.html import undrawn
+
+        output.remarks(undrawn())
     output.remarks(made.warnings if chosen != "text" else ())
 
 

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judged.errors import InputError
 from judged.online.engine import rows_of
 from judged.online.findings import doubts
 from judged.online.making.telling import FAMILIES
+from judged.online.showing import trouble, words
+from judged.online.showing.layout import findings_table
+from judged.online.showing.numbers import counted, place, sentence, shown
+from judged.online.showing.text import lines
 from judged.tables import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
     from judged.online.findings import LogFinding
     from judged.online.log import InteractionLog
+
+_LONG = 60  # characters of the name of a log
+_WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -39,11 +50,14 @@ class LogCheck:
 
     def text(self, *, width: int | None = None) -> str:
         """Write it for a terminal."""
-        return "\n\n".join(self._parts(lambda table: table.text(width=width), "{}\n{}"))
+        wide = min(width or _WIDTH, _WIDTH)
+        return "\n\n".join(
+            self._parts(lambda table: table.text(width=width), "{}\n{}", lambda texts: lines(texts, wide))
+        )
 
     def markdown(self) -> str:
         """Write it as Markdown."""
-        return "\n\n".join(self._parts(Table.markdown, "## {}\n\n{}"))
+        return "\n\n".join(self._parts(Table.markdown, "## {}\n\n{}", "\n".join))
 
     def to_dict(self) -> dict[str, Any]:
         """Give it as plain values: what JSON is made of."""
@@ -63,27 +77,25 @@ class LogCheck:
             "doubts": list(self.doubts),
         }
 
-    def _parts(self, drawn: Any, titled: str) -> list[str]:
+    def _parts(self, drawn: Callable[[Table], str], titled: str, said: Callable[[Iterable[str]], str]) -> Iterator[str]:
+        """Give the parts of the text; forms differ in tables, titles and long lines."""
         log = self.log
-        parts = [self._head(), drawn(_account_table(log))]
+        yield said(self._head())
+        yield drawn(_account_table(log))
         if log.findings:
-            parts.append(titled.format("Findings, the worst first", drawn(_finding_table(log.findings))))
-            parts.append("\n\n".join(map(_sentence, log.findings)))
-        tells = [(name, "yes" if name in log.has else "no", meaning) for name, meaning in FAMILIES.items()]
-        parts.append(
-            titled.format("What this log can tell", drawn(Table(("it has", "", "for"), tuple(tells), labels=3)))
-        )
-        parts.append("Chosen: " + ", ".join(f"{name} {value}" for name, value in log.policies) + ".")
-        verdict = [f"not fit: {one}" for one in self.doubts] or [
-            "fit: no rule leaves out much, and events are on pages"
-        ]
-        return [*parts, "\n".join(verdict)]
+            yield titled.format("Findings, the worst first", drawn(findings_table(log.findings)))
+            yield "\n\n".join(said(_explained(one)) for one in log.findings)
+        tells = tuple((name, "yes" if name in log.has else "no", meaning) for name, meaning in FAMILIES.items())
+        yield titled.format("What this log can tell", drawn(Table(("it has", "", "for"), tells, labels=3)))
+        chosen = ", ".join(f"{name} {sentence(value)}" for name, value in trouble.told(log.policies, log.findings))
+        yield said([f"Chosen: {chosen}."])
+        verdict = [f"not fit: {sentence(one)}" for one in self.doubts]
+        yield said(verdict or ["fit: no rule leaves out much, and events are on pages"])
 
-    def _head(self) -> str:
-        counted = ", ".join(f"{count:,} {name}" for name, count in self.counts)
+    def _head(self) -> Iterator[str]:
         period = "" if self.period is None else f", {_day(self.period[0])} to {_day(self.period[1])} UTC"
-        files = f"{len(self.log.files)} file{'s' if len(self.log.files) != 1 else ''}"
-        return f"{self.log.name}: {self.log.layout}, {files}{period}\n{counted}"
+        yield f"{shown(self.log.name, _LONG)}: {self.log.layout}, {counted(len(self.log.files), 'file')}{period}"
+        yield ", ".join(words.counts(self.counts))
 
 
 def check_log(log: InteractionLog) -> LogCheck:
@@ -117,8 +129,39 @@ def check_log(log: InteractionLog) -> LogCheck:
         ("sessions", others["sessions"]),
         ("users", others["users"]),
     )
-    timed = log.has_time and pages["pages"] > 0
+    timed = log.has_time and log.dated and pages["pages"] > 0
     return LogCheck(log, counts, (pages["first"], pages["last"]) if timed else None, doubts(log.accounts, log.findings))
+
+
+def need_records(log: InteractionLog) -> None:
+    """Refuse a log in which nothing stands: whatever is said of it would be said of nothing.
+
+    Parameters
+    ----------
+    log
+        The log, as `read_log` gives it.
+
+    Raises
+    ------
+    InputError
+        If no query and no event was read, and none was lost.
+    """
+    if not log.accounts or any(one.read for one in log.accounts) or any(one.done == "lost" for one in log.findings):
+        return
+    if log.files and all(map(_is_blank, log.files)):
+        many = len(log.files)
+        empty = "the file is empty" if many == 1 else f"the file is empty, and so are all {many} of this log"
+        raise InputError(empty, fix="name a log with queries and events", path=log.files[0])
+    fix = "see that it is not empty, and that its layout or mapping fits"
+    raise InputError("no query and no event stands in it", fix=fix, path=log.name)
+
+
+def _is_blank(name: str) -> bool:
+    """Whether nothing but white space stands in a file; what cannot be looked at again is not said to be empty."""
+    from judged.online.reading.opening import Part, first_bytes
+
+    file = Path(name)
+    return file.is_file() and not first_bytes(Part(name, file)).strip()
 
 
 def _account_table(log: InteractionLog) -> Table:
@@ -130,21 +173,12 @@ def _account_table(log: InteractionLog) -> Table:
     return Table(("rows", "read", *rules, "kept"), rows)
 
 
-def _finding_table(findings: tuple[LogFinding, ...]) -> Table:
-    rows = tuple(
-        (one.rule, one.table, one.done, f"{one.rows:,}", f"{one.of:,}", _percent(one.share)) for one in findings
-    )
-    return Table(("rule", "of", "done", "rows", "of rows", "share"), rows, labels=3)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if share >= 0.0005 or share == 0 else "<0.1 %"
-
-
-def _sentence(one: LogFinding) -> str:
-    where = f"\n  at {', '.join(_short(one.places))}" if one.places else ""
-    fix = f"\n  Fix: {one.fix}." if one.fix else ""
-    return f"{one.rule} ({one.table}): {one.rows:,} {one.problem}.{where}{fix}"
+def _explained(one: LogFinding) -> Iterator[str]:
+    yield trouble.problem(one)
+    if one.places:
+        yield f"  at {', '.join(_short(one.places))}"
+    if one.fix:
+        yield f"  Fix: {sentence(one.fix)}."
 
 
 def _short(places: tuple[str, ...]) -> list[str]:
@@ -153,10 +187,10 @@ def _short(places: tuple[str, ...]) -> list[str]:
     >>> _short(("a.ndjson:1", "a.ndjson:7", "b.ndjson:2"))
     ['a.ndjson:1', '7', 'b.ndjson:2']
     """
-    files = ["", *(place.rpartition(":")[0] for place in places)]
+    files = ["", *(at.rpartition(":")[0] for at in places)]
     return [
-        place.rpartition(":")[2] if file and file == before else place
-        for before, file, place in zip(files, files[1:], places, strict=False)
+        shown(at.rpartition(":")[2]) if file and file == before else place(at)
+        for before, file, at in zip(files, files[1:], places, strict=False)
     ]
 
 

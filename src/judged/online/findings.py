@@ -82,6 +82,17 @@ def by_harm(findings: Iterable[LogFinding]) -> tuple[LogFinding, ...]:
     return tuple(sorted(findings, key=lambda one: (_HARM[one.done], -one.share, one.table, one.rule)))
 
 
+def are_of_nobody(findings: Iterable[LogFinding]) -> bool:
+    """Whether no page of a log names its user, so that something else stands for users.
+
+    Examples
+    --------
+    >>> are_of_nobody([LogFinding("no-user", "query", 2, 2, "kept", "pages of nobody", "log a client_id")])
+    True
+    """
+    return any((one.rule, one.table) == ("no-user", "query") and one.rows == one.of for one in findings)
+
+
 EXCLUDED_LIMIT = 0.05
 """More than this share of a table excluded or lost makes numbers doubtful."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from judged.data.findings import plural
 from judged.online.findings import Account, LogFinding
 from judged.online.tables import Relation
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from judged.online.engine import Engine
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InteractionLog:
     """What users did on result pages: the narrow waist of online evaluation.
 
@@ -31,6 +32,8 @@ class InteractionLog:
         From where.
     has_time
         False: the order of things is known and the clock is not, so that nothing is said about durations.
+    dated
+        False: days are made up, and nothing is said of days or of what changes over them.
     has
         What this log can tell: of ``shown``, ``clicks``, ``impressions``, ``dwell``, ``hovers``, ``zero_results``,
         ``carts``, ``purchases``, ``values``, ``latency``, ``sessions``, ``queries``, ``users``, ``rescues``,
@@ -55,9 +58,18 @@ class InteractionLog:
     layout: str = "tables"
     files: tuple[str, ...] = ()
     has_time: bool = True
+    dated: bool = True
     has: frozenset[str] = frozenset()
     findings: tuple[LogFinding, ...] = ()
     accounts: tuple[Account, ...] = ()
     attributes: tuple[str, ...] = ()
     policies: tuple[tuple[str, str], ...] = ()
     engine: Engine | None = None
+
+    def __repr__(self) -> str:
+        """Say what it is in one line: its tables would be thousands of characters, and are not run for this."""
+        files = "no file" if not self.files else plural(len(self.files), "file")
+        has = ", ".join(sorted(self.has)) or "nothing"
+        clock = "" if self.has_time else ", no clock"
+        findings = plural(len(self.findings), "finding")
+        return f"InteractionLog({self.name!r:.60}: {self.layout}, {files}, {findings}{clock}; tells {has})"

@@ -87,6 +87,7 @@ def _about(log: InteractionLog) -> dict[str, Any]:
         "layout": log.layout,
         "files": list(log.files),
         "has_time": log.has_time,
+        "dated": log.dated,
         "has": sorted(log.has),
         "attributes": list(log.attributes),
         "policies": [list(one) for one in log.policies],
@@ -120,6 +121,7 @@ def _log_of(about: dict[str, Any], tables: dict[str, ir.Table], engine: Engine) 
         layout=about["layout"],
         files=tuple(about["files"]),
         has_time=about["has_time"],
+        dated=about["dated"],
         has=frozenset(about["has"]),
         findings=tuple(map(_finding, about["findings"])),
         accounts=tuple(
@@ -151,7 +153,7 @@ def _read_about(folder: Path) -> dict[str, Any]:
             f"this log was written by another version of judged (layout {version}, not {VERSION})",
             fix="convert the log anew", path=str(path),
         )  # fmt: skip
-    wanted = {"name", "layout", "files", "has_time", "has", "attributes", "policies", "findings", "accounts"}
+    wanted = {"name", "layout", "files", "has_time", "dated", "has", "attributes", "policies", "findings", "accounts"}
     if not wanted <= set(about):
         raise InputError(f"there is no {min(wanted - set(about))}", fix="convert the log anew", path=str(path))
     return about

@@ -6,6 +6,7 @@ import json
 import re
 from html import escape
 from importlib.resources import files
+from importlib.util import find_spec
 from string import Template
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -48,6 +49,13 @@ def page(report: PageContent) -> str:
         sections=note + sections,
         scripts="\n".join(_scripts(specs, drawing)),
     )
+
+
+def undrawn() -> tuple[str, ...]:
+    """Say why a page has no charts, for whoever writes it; nothing where it has them."""
+    needed = {"altair": "altair", "vl_convert": "vl-convert-python"}
+    lacking = [name for module, name in needed.items() if find_spec(module) is None]
+    return tuple(f"the charts are left out of the page: {MissingExtraError(name, 'plots')}" for name in lacking[:1])
 
 
 def _untitled(chart: Chart) -> dict[str, Any]:
@@ -138,15 +146,20 @@ def _numbers(part: Numbers) -> str:
 
 
 def _chart(part: Chart, *, drawn: bool) -> str:
-    """Write a figure: what it shows in words, the place of the drawing, and the numbers to unfold."""
+    """Write a figure: what it shows in words, the place of the drawing, and the numbers to unfold.
+
+    Where nothing is drawn the numbers stand open, and nothing speaks of a chart.
+    """
     name, title, sentence = escape(part.name), escape(part.title), escape(part.sentence)
-    place = f'<div class="chart" data-chart="{name}" role="img" aria-label="{sentence}"></div>\n' if drawn else ""
-    opened = "" if drawn else " open"
-    return (
-        f'<figure id="chart-{name}">\n<figcaption><h3>{title}</h3><p>{_prose(part.sentence)}</p></figcaption>\n{place}'
-        f"<details{opened}>\n<summary>The numbers of this chart</summary>\n{_table(part.table, part.title)}\n"
-        "</details>\n</figure>"
-    )
+    table = _table(part.table, part.title)
+    shown = table
+    if drawn:
+        shown = (
+            f'<div class="chart" data-chart="{name}" role="img" aria-label="{sentence}"></div>\n'
+            f"<details>\n<summary>The numbers of this chart</summary>\n{table}\n</details>"
+        )
+    said = f"<figcaption><h3>{title}</h3><p>{_prose(part.sentence)}</p></figcaption>"
+    return f'<figure id="chart-{name}">\n{said}\n{shown}\n</figure>'
 
 
 def _notes(part: Notes) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from judged import __version__
 from judged.online.curves import charts as curves
-from judged.online.showing import charts, layout, words
-from judged.online.showing.numbers import counted, number, shown, span_of, value_of
+from judged.online.showing import charts, layout, trouble, words
+from judged.online.showing.numbers import counted, number, shown, slice_of, span_of, value_of
 from judged.reporting.content import Chart, Notes, Numbers, PageContent, Section
 from judged.reporting.html import page
 from judged.reporting.material import Found
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from judged.reporting.content import Part
 
 _INDENT = "\u2003"  # what begins with blanks would lose them in a page
+_TITLES = {"share": "Shares", "count": "Counts", "seconds": "Durations", "rank": "Ranks", "money": "Money"}
+_REASONS = 40  # lines of why numbers are missing
 _LEAD = ("SatisfiedPageCTR", "PageCTR", "ImpressionCTR", "ZeroResults")
 """The metric that the summary names: the first of these that is known, or else the first of all."""
 
@@ -46,7 +48,9 @@ def users(scores: OnlineScores, more: Sequence[Part] = ()) -> Found:
     parts += more
     parts += _notes(scores)
     section = Section("users", "What users did", _sentences(scores), tuple(parts))
-    return Found(section, {"online": scores}, headline(scores), _warnings(scores))
+    doubts = trouble.doubtful(scores)
+    lead = " ".join(one for one in (*doubts, headline(scores)) if one)
+    return Found(section, {"online": scores}, lead, (*doubts, *_warnings(scores)))
 
 
 def online_page(scores: OnlineScores, more: Sequence[Part] = (), *, command: str = "") -> str:
@@ -64,14 +68,15 @@ def online_page(scores: OnlineScores, more: Sequence[Part] = (), *, command: str
         How to make the page again: it is shown at its end.
     """
     found = users(scores, more)
+    doubts = trouble.doubtful(scores)
     parts: list[Part] = [Notes("Rules", _rules(scores))]
     if command:
         parts.append(Notes("To make this page again", (command,), code=True))
     method = Section("method", "How this was computed", (), tuple(parts))
-    said = (found.headline, words.steepness(scores.ranks))
+    said = (*doubts, headline(scores), words.steepness(scores.ranks))
     sections = (Section("summary", "Summary", tuple(one for one in said if one)), found.section, method)
     title = f"What users did: {shown(scores.log, 80)}"
-    return page(PageContent(title, (*words.counts(scores), f"judged {__version__}"), sections))
+    return page(PageContent(title, (*words.counts(scores.counts), f"judged {__version__}"), sections))
 
 
 def dwell_parts(found: DwellTimes) -> tuple[Chart, ...]:
@@ -113,27 +118,30 @@ def _worded(one: OnlineEstimate, level: float) -> str:
 
 
 def _sentences(scores: OnlineScores) -> tuple[str, ...]:
-    said = [f"{words.about(scores)}."]
-    said += [words.bias(scores)]
+    said = (*trouble.doubtful(scores), f"{words.about(scores)}.", words.bias(scores))
     return tuple(one for one in said if one)
 
 
 def _pictures(scores: OnlineScores) -> list[Chart]:
-    """Draw what shares an axis: each unit with more than one number."""
+    """Draw what shares an axis: each group with more than one number."""
     made: list[Chart] = []
-    for unit in charts.units(scores):
-        drawn = [one for one in scores.estimates if one.metric.unit == unit and not math.isnan(one.value)]
+    seen: list[str] = []
+    for group in charts.groups(scores):
+        unit = group[0].unit
+        seen.append(unit)
+        drawn = [one for one in scores.estimates if one.metric in group and not math.isnan(one.value)]
         if len(drawn) < 2:
             continue
-        name = "users" + "".join(part.title() for part in unit.split())
-        title = {"share": "Shares", "count": "Counts", "seconds": "Durations", "rank": "Ranks", "money": "Money"}
+        nth = seen.count(unit)
+        name = "users" + "".join(part.title() for part in unit.split()) + (str(nth) if nth > 1 else "")
+        title = _TITLES.get(unit, "Reciprocal ranks") + (", the small ones" if nth > 1 else "")
         slices = charts.drawn_slices(scores)
-        by = f", and below it one a value of {shown(scores.by)}" if scores.by is not None else ""
+        by = f", over all pages and by {shown(scores.by)}" if scores.by is not None else ""
         left = len(scores.slices) - len(slices)
-        few = f"; the {len(slices)} values with the most pages, {left} others are in the table" if left else ""
-        said = f"A dot a metric with its {layout.percent(scores.level)} interval over {scores.unit}s{by}{few}."
-        draw = partial(charts.unit_chart, scores, unit)
-        made.append(Chart(name, title.get(unit, "Reciprocal ranks"), said, _drawn(drawn, scores), draw))
+        few = f"; the {len(slices)} values with the most pages, {counted(left, 'other')} in the table" if left else ""
+        said = f"Each metric with its {layout.percent(scores.level)} interval over {scores.unit}s{by}{few}."
+        draw = partial(charts.group_chart, scores, group)
+        made.append(Chart(name, title, said, _drawn(drawn, scores), draw))
     return made
 
 
@@ -142,7 +150,7 @@ def _drawn(known: Sequence[OnlineEstimate], scores: OnlineScores) -> Table:
     rows = tuple(
         (
             str(one.metric),
-            *((("all" if one.slice is None else shown(one.slice)),) if scores.by is not None else ()),
+            *((slice_of(scores, one.slice),) if scores.by is not None else ()),
             value_of(one),
             span_of(one),
             f"{one.units:,}",
@@ -177,12 +185,14 @@ def _ranks(scores: OnlineScores) -> Chart:
 def _notes(scores: OnlineScores) -> list[Part]:
     parts: list[Part] = []
     if missing := words.reasons(scores):
-        parts.append(Notes("Numbers that are missing", missing, folded=len(missing) > 5))
+        shortened = tuple(words.first(missing, _REASONS))
+        parts.append(Notes("Numbers that are missing", shortened, folded=len(missing) > 5))
     if scores.refused:
         parts.append(Numbers("What this log cannot tell", layout.refused_table(scores)))
     if scores.findings:
         note = "rows left out count in no metric" if any(one.done == "excluded" for one in scores.findings) else ""
-        parts.append(Numbers("What was found in the log", layout.findings_table(scores), note))
+        parts.append(Numbers("What was found in the log", layout.findings_table(scores.findings), note))
+        parts.append(Notes("What that means", tuple(map(trouble.finding, scores.findings))))
     asked = [*scores.metrics, *(metric for metric, _ in scores.refused)]
     parts.append(Numbers("What each metric is", definitions(asked), folded=True))
     return parts
@@ -204,16 +214,27 @@ def _warnings(scores: OnlineScores) -> tuple[str, ...]:
 
 
 def measured(log: Any) -> tuple[OnlineScores, tuple[Part, ...]]:
-    """Give the metrics of a log, as they are or computed from a log or its files, and curves of visits."""
+    """Give the metrics of a log, as they are or computed from a log or its files, and curves of visits.
+
+    Raises
+    ------
+    InputError
+        If the log cannot be read, is empty, or tells no metric.
+    """
     from judged.online import online_metrics
+    from judged.online.checking import need_records
     from judged.online.log import InteractionLog
     from judged.online.opening import read_log
     from judged.online.result import OnlineScores
 
     if isinstance(log, OnlineScores):
+        trouble.need_metrics(log)
         return log, ()
     read = log if isinstance(log, InteractionLog) else read_log(log)
-    return online_metrics(read), visits(read)
+    need_records(read)
+    scores = online_metrics(read)
+    trouble.need_metrics(scores)
+    return scores, visits(read)
 
 
 def visits(log: InteractionLog, *, unit: Unit = "user", level: float = 0.95) -> tuple[Chart, ...]:

@@ -12,6 +12,7 @@ import pytest
 
 import judged
 from judged.errors import InputError, JudgedError
+from judged.online.findings import LogFinding
 from judged.online.offline import against_qrels
 from judged.online.offline.outcomes import outcomes_of
 from online.offline.pages_made import BACKENDS, log_of
@@ -102,6 +103,32 @@ def test_scores_are_those_of_evaluate_for_every_list() -> None:
         alone = [judged.evaluate({topic: qrels[topic]}, {topic: page["shown"]}, name).value(name)
                  for page in pages for topic in [page["topic"]]]  # fmt: skip
         assert found.of(name, "clicked").tau.value == pytest.approx(judged.kendall_tau(alone, clicked).value)
+
+
+@pytest.mark.usefixtures("clicked_alone")
+def test_one_list_a_topic_compares_nothing_within_topics() -> None:
+    """Two rankers: within topics their lists are compared, and with one of them alone nothing is."""
+    shown = {"one": (["a", "b"], ["x", "y"]), "two": (["c", "a"], ["y", "x"])}
+    rows = [("one", 0, 1), ("one", 0, 0), ("one", 1, 1), ("two", 0, 0), ("two", 1, 0)]  # ranker, topic, clicks
+    pages = [{"topic": f"t{1 + topic}", "shown": shown[kind][topic], "clicks": shown[kind][topic][:clicks],
+              "user": user, "ranker": kind} for user, (kind, topic, clicks) in enumerate(rows)]  # fmt: skip
+    found = against_qrels(log_of(pages), QRELS, measures="RR", outcomes="clicked", by="ranker")
+    both, alone, other = (found.of("RR", "clicked", kind) for kind in (None, "one", "two"))
+    assert (both.pairs, both.pairs_within, both.within.value) == (4, 2, pytest.approx(2.5 / 3))
+    assert (alone.pairs, alone.pairs_within, other.pairs) == (0, 0, 0)
+    assert all(math.isnan(one.value) for one in (alone.probability, alone.within, alone.tau, other.probability))
+    assert "A dash stands where nothing was compared" in found.text()
+    assert [row["pairs_within"] for row in found.to_dict()["relations"]] == [2, 0, 0]
+    assert found.to_dict()["relations"][1]["within"] == {"value": None, "low": None, "high": None}
+
+
+@pytest.mark.usefixtures("clicked_alone")
+def test_a_log_without_users_says_what_stands_for_them() -> None:
+    log = log_of(PAGES, findings=(LogFinding("no-user", "query", 10, 10, "kept", "pages of nobody", "log them"),))
+    said = "The log names no users: each session, or page where it names none, counts as one."
+    assert said in against_qrels(log, QRELS, outcomes="clicked").sentences
+    assert said not in against_qrels(log, QRELS, outcomes="clicked", unit="session").sentences
+    assert said not in ten_pages("duckdb").sentences
 
 
 @pytest.mark.usefixtures("clicked_alone")
@@ -236,7 +263,8 @@ def test_forms() -> None:
     found = ten_pages("duckdb")
     assert "0.875" in found.text()
     assert found.markdown().count("| P@2 | clicked | all | 5 | 3 |") == 1
-    assert found.csv().splitlines()[0].startswith("measure,outcome,by,slice,pages,units,topics,mean,probability,")
+    head = "measure,outcome,by,slice,pages,units,topics,mean,pairs,pairs_within,probability,"
+    assert found.csv().splitlines()[0].startswith(head)
     assert len(found.csv().splitlines()) == 1 + 2 * 5 * 4
     assert repr(found) == found.text()
     assert "5 of 10 pages of made" in found.sentences[0]

@@ -27,6 +27,8 @@ def test_pairs_are_those_of_an_enumeration(rows: list[tuple[int, ...]], strata: 
     assert found.net.tolist() == (signs[0] * signs[1]).sum(axis=1).tolist()
     assert found.first.tolist() == (signs[0] != 0).sum(axis=1).tolist()
     assert found.second.tolist() == (signs[1] != 0).sum(axis=1).tolist()
+    assert found.both.tolist() == ((signs[0] != 0) & (signs[1] != 0)).sum(axis=1).tolist()
+    assert found.count == int(((signs[0] != 0) & (signs[1] != 0)).sum()) / 2
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -53,3 +55,16 @@ def test_nothing_to_compare_is_not_a_number() -> None:
     apart = pairs_of(np.array([0.1, 0.2]), np.array([0.0, 1.0]), np.arange(2))
     assert math.isnan(probability(apart))  # two topics: no pair of one
     assert math.isnan(probability(pairs_of(np.zeros(0), np.zeros(0))))
+
+
+def test_pairs_that_all_tie_compare_nothing() -> None:
+    """One list a topic: its pages differ in their clicks and never in their score. That is no 0.5, found for sure."""
+    score, clicked, topic = np.array([0.2, 0.2, 0.9, 0.9]), np.array([0.0, 1.0, 1.0, 1.0]), np.array([0, 0, 1, 1])
+    tied = pairs_of(score, clicked, topic)
+    assert (tied.second.tolist(), tied.both.tolist(), tied.count) == ([1, 1, 0, 0], [0, 0, 0, 0], 0)
+    assert math.isnan(probability(tied))
+    crossed = pairs_of(np.array([0.1, 0.2, 0.5, 0.5]), np.array([1.0, 1.0, 0.0, 1.0]), topic)
+    assert (int(crossed.first.sum()), int(crossed.second.sum()), crossed.count) == (2, 2, 0)  # never in the same topic
+    assert math.isnan(probability(crossed))
+    one = pairs_of(np.append(score, 0.4), np.append(clicked, 1.0), np.append(topic, 0))
+    assert (one.count, probability(one)) == (1, 0.75)  # one is right, one tied

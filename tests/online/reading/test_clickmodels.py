@@ -18,7 +18,7 @@ def test_both_ways_of_writing_give_the_same(tmp_path, line):
     path = tmp_path / "log.tsv"
     path.write_text("\n" + line, encoding="utf-8")
     log = clickmodels.read([path], shared_engine())
-    who = {"file": 0, "row": 2, "query_id": "0:2", "session_id": "s", "user_id": "s"}
+    who = {"file": 0, "row": 2, "query_id": "0:2", "session_id": "s"}
     assert rows(log.queries) == [who | {"time_ms": 10000, "query": "q one", "hit_ids": ["a", "b", "c"], "region": "50"}]
     assert rows(log.events) == [
         who | {"time_ms": 10000 + order, "action": "click", "object_id": url, "position": position}

@@ -65,7 +65,7 @@ def test_2012_every_column(tmp_path):
         tmp_path, track(session(inside + "\n<currentquery starttime='09:01:00'><query>last</query></currentquery>"))
     )
     start = FIRST_DAY + 9 * 3_600_000
-    place = {"file": 0, "row": 2, "query_id": "1/1", "session_id": "1", "user_id": "1"}
+    place = {"file": 0, "row": 2, "query_id": "1/1", "session_id": "1"}
     assert rows(log.queries) == [
         place
         | {
@@ -128,6 +128,7 @@ def test_midnight_passes_within_a_session(tmp_path):
     first, second = rows(log.queries)
     assert second["time_ms"] - first["time_ms"] == 70_000
     assert rows(log.events)[0]["dwell_ms"] == 5000
+    assert not log.dated
 
 
 def test_a_click_that_began_before_the_last_one_ended_stays_on_its_day(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from judged.charting import picture, specification
 from judged.errors import InputError
-from judged.online.metrics.registry import ONLINE_METRICS
+from judged.online.metrics.registry import ONLINE_METRICS, online_metric
 from judged.online.showing import charts
 from online_scores_made import CTR, NAN, WEIRD, dwell, estimate, ranks, scores
 
@@ -91,3 +91,35 @@ def test_pictures() -> None:
     assert all(one in svg for one in ("PageCTR", "desktop", "CTR by rank: position bias", "95% intervals over users"))
     assert "<script>" not in svg
     assert picture(dwell().chart(), "png").startswith(b"\x89PNG")
+
+
+def test_what_is_far_smaller_has_an_axis_of_its_own() -> None:
+    """Of 26 s, 3 s, 0.03 s and 0 s the last two would be dots at 0; shares are never parted."""
+    found = {"PageCTR": 0.9, "ZeroResults": 0.001,
+             "TimeToSuccess": 26.0, "TimeToFirstClick": 3.0, "Latency": 0.03, "Latency(q=0.5)": 0.0}  # fmt: skip
+    made = scores(estimates=tuple(estimate(online_metric(name), 0, 1, 0.0, value=at) for name, at in found.items()))
+    assert [[str(one) for one in group] for group in charts.groups(made)] == [
+        ["PageCTR", "ZeroResults"],
+        ["TimeToFirstClick", "TimeToSuccess"],
+        ["Latency", "Latency(q=0.5)"],
+    ]
+    drawn = panels(made.chart())
+    assert [[one["metric"] for one in values(panel)] for panel in drawn[1:3]] == [
+        ["TimeToSuccess", "TimeToFirstClick"],
+        ["Latency", "Latency(q=0.5)"],
+    ]
+
+
+def test_slices_that_look_alike_are_not_drawn_as_one() -> None:
+    """Cut at 40 characters both are the same; and a slice may be called as all rows are."""
+    names = ("x" * 50 + "1", "x" * 50 + "2", "all")
+    whole = [estimate(CTR, 300, 1000, 0.02)]
+    known = tuple(whole + [estimate(CTR, 100 * at, 500, 0.02, slice=name) for at, name in enumerate(names, 1)])
+    made = scores(by="text", slices=tuple((name, 500) for name in names), estimates=known)
+    expected = ["all", "x" * 39 + "…", "x" * 39 + "… (2)", "all (2)"]
+    assert [(one["slice"], one["value"]) for one in values(panels(made.chart())[0])] == list(
+        zip(expected, [0.3, 0.2, 0.4, 0.6], strict=True)
+    )
+    head = next(line for line in made.text().splitlines() if line.startswith("metric"))
+    assert head.split("  ")[0] == "metric"
+    assert [one.strip() for one in head.split("  ") if one.strip()][1:] == expected

@@ -12,6 +12,8 @@ from judged.online.estimating.survival import SurvivalEstimate
 from judged.online.showing.document import KEYS
 from online_scores_made import NAN, WEIRD, dwell, scores
 
+UNFIT = "ubi.ndjson is not fit: 60 of 1,060 query rows (5.7 %) are left out, more than 5 %: facet-request 60."
+
 
 def test_keys_and_values() -> None:
     made = json.loads(json.dumps(scores(sliced=True).to_dict(), allow_nan=False))
@@ -32,8 +34,9 @@ def test_keys_and_values() -> None:
     }  # fmt: skip
     assert [one["rank"] for one in made["ranks"]] == [1, 2, 3]
     assert made["refused"] == [{"metric": "AddToCart", "reason": "no add_to_cart event is in this log"}]
-    assert made["policies"] == {"session gap": "30 min", "bots": "left out"}
-    assert made["warnings"][0].startswith("Position bias")
+    assert made["policies"] == {"session_gap": "30 min", "rank_base": "1 (found)", "bots": "exclude"}
+    assert made["warnings"][0] == UNFIT
+    assert made["warnings"][1].startswith("Position bias")
     assert (made["series"], made["dwell"]) == ({}, {})
 
 
@@ -45,7 +48,7 @@ def test_dwell_has_the_same_keys() -> None:
         "seconds": 30.0, "value": 0.5, "low": 0.1, "high": 0.9, "error": 0.05, "units": 40,
     }  # fmt: skip
     assert [one["metric"] for one in made["estimates"]][:2] == ["SatisfiedClicks(t=5)", "SatisfiedClicks(t=10)"]
-    assert made["warnings"] == []
+    assert made["warnings"] == [UNFIT]
 
 
 def test_dwell_in_words() -> None:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from judged.charting import specification
 from judged.online.metrics.registry import online_metric
 from judged.online.showing.document import KEYS
 from online_scores_made import NAN, estimate, scores, series
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.online.curves.series import Series
+    from judged.online.estimating.over_time import Point
 
 FIRST = "2024-10-04"
 
@@ -53,10 +60,22 @@ def test_csv_and_json() -> None:
 
 
 def test_a_short_series_says_that_it_has_no_limits() -> None:
-    found = replace(series().found, centre=NAN, base=3, signals=(), changes=())
-    made = replace(series(), found=found)
+    made = without_limits(series().found.points[-4:], base=3)
     assert made.sentences == ("No limits: they take at least 8 complete days, and there are 3.",)
     assert "No limits" in made.text()
+
+
+def test_a_long_series_says_what_else_limits_lack() -> None:
+    points = series().found.points
+    errors = zip(points, [0.0, NAN] * 15, strict=True)
+    alone = [replace(one, estimate=replace(one.estimate, error=error)) for one, error in errors]
+    assert without_limits(alone, base=0).sentences == (
+        "No limits: they are made of errors, and in none of 29 complete days two users differ.",
+    )
+    assert without_limits(points, base=29).sentences == ("No limits: PageCTR is the same in all of 29 complete days.",)
+    assert without_limits(points, base=7).sentences == (
+        "No limits: they take at least 8 complete days at the beginning, and 7 of these have a value.",
+    )
 
 
 def test_the_chart_marks_what_is_not_usual_and_the_change() -> None:
@@ -69,6 +88,11 @@ def test_the_chart_marks_what_is_not_usual_and_the_change() -> None:
     assert "least" not in rows[29]
     assert centre == [{"centre": series().found.centre}]
     assert changes == [{"time": 86_400_000 * 20_022}]
+
+
+def without_limits(points: Sequence[Point], base: int) -> Series:
+    found = replace(series().found, points=tuple(points), centre=NAN, base=base, signals=(), changes=())
+    return replace(series(), found=found)
 
 
 def _data(made: dict[str, object]) -> list[str]:

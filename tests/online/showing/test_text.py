@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged.errors import MeasureError
-from judged.online.metrics.registry import ONLINE_METRICS
+from judged.online.findings import LogFinding
+from judged.online.metrics.registry import ONLINE_METRICS, online_metric, online_metrics_named
 from judged.online.showing import listing, text, words
 from judged.online.showing.numbers import decimals_of, number, value_of
 from online_scores_made import CARTS, CTR, DWELL, NAN, WEIRD, ZERO, estimate, ranks, scores
@@ -40,7 +41,7 @@ rank    CTR    95% interval  clicked  shown
 – LowestClick: nothing to divide by, its denominator is 0
 – ZeroResults: no interval, it takes two users and there is 1
 not shown, since no add_to_cart event is in this log: AddToCart
-95% intervals over users, by the delta method; session gap: 30 min; bots: left out"""
+95% intervals over users, by the delta method; session gap: 30 min; rank base: 1 (found)"""
 
 
 def test_the_table() -> None:
@@ -91,7 +92,8 @@ def test_markdown_and_csv() -> None:
     made = scores(sliced=True)
     assert "| PageCTR \\* |" not in made.markdown()  # a star alone is no markup
     assert r"|   PageCTR * | 38.1% [36.9%, 39.3%] | 40.0% [38.0%, 42.0%] | 36.2% [34.2%, 38.2%] |" in made.markdown()
-    assert "| facet-request | query | 60 | 5.7% | excluded | facet requests are no searches |" in made.markdown()
+    assert "| facet-request | query | excluded | 60 | 1,060 | 5.7 % |" in made.markdown()
+    assert "\n- facet-request (query): 60 rows: facet requests are no searches. Fix: do not log them" in made.markdown()
     assert WEIRD.replace("|", r"\|") in made.markdown()
     head, first, *rest = made.csv().splitlines()
     assert head == "metric,by,slice,rank,value,low,high,error,numerator,denominator,row,unit,units,method"
@@ -143,6 +145,33 @@ def test_decimals_stay_within_bounds(value: float, half: float) -> None:
     assert 1 <= decimals_of(estimate(CTR, 0, 1, half, value=value)) <= 4
 
 
+def test_choices_are_named_where_they_matter() -> None:
+    money = ("money", "winsorised at 99.9 %"), ("attribution", "same page")
+    bots = ("bots", "exclude"), ("bot_rate", "more than 100 pages")
+    chosen = (("session_gap", "30 minutes"), *bots, *money)
+    robot = LogFinding("bot", "query", 1, 1000, "excluded", "pages of programs", "")
+    spent = estimate(online_metric("RevenuePerSearch"), 50, 100, 1.0)
+    cart = estimate(CARTS, 5, 100, 0.01)
+    for estimates, findings, said in (
+        ((cart,), (), ["session gap", "attribution"]),
+        ((spent,), (), ["session gap", "money", "attribution"]),
+        ((estimate(CTR, 1, 2, 0.1),), (robot,), ["session gap", "bots", "bot rate"]),
+    ):
+        made = words.policies(scores(policies=chosen, estimates=estimates, findings=findings))
+        assert [one.partition(":")[0] for one in made] == said
+
+
+def test_many_metrics_and_reasons_are_cut() -> None:
+    names = [f"PageCTR@{k}" for k in range(1, 12)]
+    refused = tuple((one, "the log holds no clicks") for one in online_metrics_named(names))
+    (said,) = words.refusals(scores(refused=refused))
+    assert said == f"not shown, since the log holds no clicks: {', '.join(names[:8])} and 3 more"
+    nothing = tuple(estimate(CTR, 0, 0, NAN, slice=f"s{at}") for at in range(20))
+    lines = scores(estimates=nothing, by="device").text().splitlines()
+    assert len([line for line in lines if line.startswith("– PageCTR on s")]) == 6
+    assert "and 14 more" in lines
+
+
 def test_a_quantile_and_a_curve_say_why_they_have_no_value() -> None:
     unknown = estimate(DWELL, 0, 5, NAN, value=NAN)
     assert words.reasons(scores(estimates=(unknown,)))[0] == "– TimeToFirstClick: no value"
@@ -171,3 +200,25 @@ def test_the_list_has_every_metric_and_one_of_them_has_everything() -> None:
     assert "position bias: depends on rank" in listing.page("PageCTR")
     with pytest.raises(MeasureError, match="did you mean SatisfiedClicks"):
         listing.page("SatisfyedClicks")
+
+
+def test_many_slices_stand_below_one_another() -> None:
+    hours = [f"h{at:02}" for at in range(31)]
+    rates = tuple(estimate(CTR, at, 100, 0.02, slice=hour) for at, hour in enumerate(hours))
+    top = (replace(ranks(0.3)[0], slice="h00"),)
+    many = scores(
+        estimates=(estimate(CTR, 465, 3100, 0.02), *rates), by="hour", slices=tuple((hour, 100) for hour in hours),
+        ranks=(*ranks(0.2, 0.1), *top),
+    )  # fmt: skip
+    written = text.text(many)
+    assert max(map(len, written.splitlines())) <= 100
+    first, second = (block.splitlines() for block in written.split("\n\n") if block.startswith("hour"))
+    assert (len(first), len(second)) == (33, 33)  # a header, all of them, and 31
+    assert first[0].split() == ["hour", "pages", "PageCTR", "*"]
+    assert first[1].split() == ["all", "1,000", "15.0%", "[13.0%,", "17.0%]"]
+    assert first[-1].split() == ["h30", "100", "30.0%", "[28.0%,", "32.0%]"]
+    assert second[0].split() == ["hour", "rank", "1", "rank", "2"]
+    assert second[2].split() == ["h00", "30.0%", "[28.0%,", "32.0%]", "–"]
+    few = replace(many, slices=many.slices[:30])
+    assert "metric" in text.text(few)
+    assert re.search(r"^metric +all +h00 .*h29$", text.text(few), re.MULTILINE)

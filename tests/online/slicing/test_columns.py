@@ -27,6 +27,16 @@ def test_a_column_without_any_value_says_so():
     assert sliced(logs([]), "device") == ([], (), "")
 
 
+def test_a_language_is_one_however_its_tag_is_written():
+    pages = [{"language": one} for one in ("en", "EN", "en-US", "en_us", "pt-BR", None, " ")]
+    slices, values, note = sliced(logs(pages), "language")
+    assert slices == ["en", "en", "en-us", "en-us", "pt-br", "unknown", "unknown"]
+    assert values == ("en", "en-us", "pt-br", "unknown")
+    assert not note
+    assert sliced(logs(pages), "Language")[0] == slices
+    assert sliced(logs([{}]), "language")[2] == "no page tells its language: script is told by the text of the query"
+
+
 def test_of_many_values_the_largest_are_kept():
     names = [f"v{at:02}" for at in range(31)]
     counts = [3 if at in {7, 30} else 1 if at in {4, 5} else 2 for at in range(31)]

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judged.data.documents import Documents
 from judged.errors import InputError
+from judged.online import online_metrics
 from judged.online.slicing import bucket_starts
 from judged.online.slicing.times import _CLOCKS
 from online.slicing.sliced_logs import logs, refused, sliced
@@ -51,6 +53,14 @@ def test_times_by_hand(by, slices):
         assert values == tuple(sorted(set(slices)))
 
 
+@pytest.mark.parametrize("by", ["month", "Year"])
+def test_other_lengths_of_time_name_those_there_are(by):
+    with pytest.raises(InputError) as caught:
+        sliced(logs([{"time_ms": 0}]), by)
+    said = f"pages cannot be sliced by {by!r}. Fix: time is cut into hour, day, week, weekday, hour of day."
+    assert str(caught.value) == said
+
+
 def test_points_of_a_series_are_never_merged_and_say_when_they_begin():
     first = ms("2024-12-30T22:00")
     both = logs([{"time_ms": first + at * HOUR + 5} for at in range(50)])
@@ -85,6 +95,18 @@ def test_a_log_without_a_clock_is_not_sliced_by_time():
     both = logs([{}], has_time=False)
     assert "no clock to slice by week" in refused(both, "week")
     assert "no clock" in refused(both, "freshness", objects={"object_id": ["a"], "time_ms": [1]})
+
+
+def test_a_log_of_times_without_dates_has_hours_of_the_day_alone():
+    both = logs([{"time_ms": ms("2000-01-01T09:30")}], dated=False)
+    assert "no dates to slice by week" in refused(both, "week")
+    assert "no dates to slice by weekday" in refused(both, "weekday")
+    assert sliced(both, "hour of day")[0] == ["09"]
+
+
+def test_a_log_without_filters_says_that_it_may_record_none():
+    assert "does not record filters" in sliced(logs([{}]), "filtered")[2]
+    assert sliced(logs([{}, {"filtered": True}]), "filtered")[2] == ""
 
 
 def test_pages_filters_and_results():
@@ -145,6 +167,29 @@ def test_freshness():
     clicked = sliced(both, "freshness:clicked", objects=objects)
     assert clicked[0] == ["31-365", "0-1", "unknown", "none", "31-365", "0-1"]
     assert clicked[1] == ("0-1", "31-365", "none", "unknown")
+
+
+def test_freshness_by_dates_of_documents(tmp_path):
+    now = ms("2024-03-10T01:00")
+    shown = [{"serp": serp, "rank": 1, "object_id": one} for serp, one in enumerate(["old", "new", "bare", "gone"])]
+    both = logs([{"time_ms": now}] * 4, shown=shown)
+    path = tmp_path / "documents.csv"
+    path.write_text("doc_id,date,length\nold,2024-02-01,3\nnew,2024-03-10T00:30:00Z,4\nbare,,5\n", encoding="utf-8")
+    for given_as in (path, str(path), Documents.read(path)):
+        assert sliced(both, "freshness", objects=given_as)[0] == ["31-365", "0-1", "unknown", "unknown"]
+    path.write_text("doc_id,length\nold,3\n", encoding="utf-8")
+    assert "no column date (there is length)" in refused(both, "freshness", objects=path)
+
+
+def test_metrics_by_freshness_are_given_the_objects():
+    log = logs([{"time_ms": 2 * DAY}] * 2, shown=[{"serp": 0, "rank": 1, "object_id": "a"}], events=CLICKS[:1])[0]
+    objects = {"object_id": ["a"], "time_ms": [DAY]}
+    scores = online_metrics(log, "Abandonment", by="freshness", objects=objects)
+    assert [(one.slice, one.numerator, one.denominator) for one in scores.estimates] == [
+        (None, 1, 2), ("0-1", 0, 1), ("unknown", 1, 1),
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="give objects="):
+        online_metrics(log, "Abandonment", by="freshness")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from judged.online.showing.document import arranged, document
 from judged.online.showing.layout import full, percent, ranks_table
 from judged.online.showing.numbers import counted, decimals_of, number, span
 from judged.online.showing.text import below, lines
+from judged.stats.control import FEWEST
 from judged.tables import Table
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Series:
         """What is usual, what is not, and what changed; a series that is too short for that says so."""
         found, unit, places = self.found, self.found.metric.unit, self.decimals
         if math.isnan(found.centre):
-            return (f"No limits: they take at least 8 complete {found.every}s, and there are {found.base}.",)
+            return (f"No limits: {self._why_no_limits()}.",)
         usual = (
             f"{found.metric} is usually {number(found.centre, unit, places)}, the mean of {found.base} {found.every}s"
         )
@@ -85,6 +86,18 @@ class Series:
                 f" {number(one.after, unit, places)} after."
             )
         return tuple(said)
+
+    def _why_no_limits(self) -> str:
+        """Say what limits lack: periods, errors of them, or anything that varies."""
+        found, every = self.found, f"complete {self.found.every}s"
+        whole = [one.estimate for one in found.points if one.complete and not math.isnan(one.estimate.value)]
+        if len(whole) < FEWEST:
+            return f"they take at least {FEWEST} {every}, and there are {len(whole)}"
+        if not any(one.error > 0 for one in whole):
+            return f"they are made of errors, and in none of {len(whole)} {every} two {self.scores.unit}s differ"
+        if found.base < FEWEST:
+            return f"they take at least {FEWEST} {every} at the beginning, and {found.base} of these have a value"
+        return f"{found.metric} is the same in all of {found.base} {every}"
 
     def text(self, *, width: int | None = None, colour: bool = False) -> str:
         """Write for a terminal; CTR by rank stands below where the metric depends on rank."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.errors import InputError
+from judged.online.arguments import need_log, need_numbers, need_several, need_texts
 from judged.online.engine import kept, rows_of
 from judged.online.estimating.moments import ratios
 from judged.online.estimating.quantiles import quantiles
@@ -18,13 +19,14 @@ from judged.online.estimating.sums import (
     page_sums,
     session_sums,
 )
+from judged.online.estimating.withheld import not_measured, not_there, taken_as_users, tellable
 from judged.online.facts.clicks import click_facts
 from judged.online.facts.followed import begin_followed
 from judged.online.facts.pages import PageFacts, Wanted, need_the_next_query, page_facts
 from judged.online.facts.sessions import OF_PAGES
 from judged.online.facts.settings import FactSettings
 from judged.online.metrics.metric import OnlineMetric
-from judged.online.metrics.registry import missing, online_metric, online_metrics_named, usual_metrics
+from judged.online.metrics.registry import online_metric, online_metrics_named, usual_metrics
 from judged.online.result import OnlineEstimate, OnlineScores
 from judged.online.slicing import SlicedPages, slice_pages
 from judged.online.tables import Relation
@@ -40,7 +42,6 @@ RANKS = tuple(range(1, 11))
 
 _RANKED = tuple(online_metric(f"CTRAtRank(r={rank})") for rank in RANKS)
 _SIZES = ""  # pages by slice: the name of no metric
-_Refused: TypeAlias = tuple[tuple[OnlineMetric, str], ...]
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,10 @@ class _Asked:
 
 def online_metrics(
     log: InteractionLog,
-    metrics: Iterable[str | OnlineMetric] | str | None = None,
+    metrics: Iterable[str | OnlineMetric] | str | OnlineMetric | None = None,
     *,
     by: str | None = None,
+    objects: Any = None,
     unit: Unit = "user",
     level: float = 0.95,
     interval: Literal["delta", "bootstrap"] = "delta",
@@ -105,6 +107,8 @@ def online_metrics(
         Names such as ``PageCTR`` or ``SatisfiedClicks(t=20)``; None: every metric that the log can tell.
     by
         What to slice by: see `slice_pages`.
+    objects
+        When results were made, to slice by ``freshness``: see `slice_pages`.
     unit
         What intervals are made over. Clicks of one user resemble one another; a plain binomial interval of clicks
         is too short, and is not offered.
@@ -112,7 +116,8 @@ def online_metrics(
         Of the intervals, above 0 and below 1.
     interval
         ``delta``: the delta method over sums by unit (Deng, Knoblich and Lu, KDD 2018). ``bootstrap``: units are drawn
-        anew, `resamples` times. Quantiles and survival have their own either way.
+        anew, `resamples` times; where so few have any event that the draws bound nothing, the interval of the delta
+        method stays. Quantiles and survival have their own either way.
     resamples, seed
         Of the bootstrap.
     settings
@@ -132,19 +137,24 @@ def online_metrics(
     InputError
         If an option makes no sense, or there is no such slice.
     """
-    _check(unit, level, interval, resamples)
+    names = [metrics] if isinstance(metrics, (str, OnlineMetric)) else metrics
+    need_log(log)
+    need_several(metrics=names)
+    need_texts(by=by, unit=unit, interval=interval)
+    need_numbers(level=level)
+    need_numbers(whole=True, resamples=resamples, seed=seed)
+    _check(unit, level, interval, resamples, settings)
     settings = settings or FactSettings()
     resampling = (resamples, seed) if interval == "bootstrap" else None
-    names = [metrics] if isinstance(metrics, str) else metrics
     wanted = usual_metrics() if names is None else online_metrics_named(names)
-    told, refused = _told(wanted, log, unit)
+    told, refused = tellable(wanted, log, unit)
     followed = begin_followed(log, settings) if _hang_on_the_next_query(told) else None
-    slices = None if by is None else slice_pages(log, by)
+    slices = None if by is None else slice_pages(log, by, objects=objects)
     facts = _Facts(log, settings, followed, slices)
     asked = _prepared(facts, told, _Interval(unit, level, resampling), progress or _silent)
     found = _estimates(asked, slices.table if slices is not None else None)
-    if names is None:
-        told, refused = _without_the_empty(told, refused, found)
+    withheld = not_measured(told, found) | (not_there(told, found) if names is None else {})
+    told, refused = tuple(one for one in told if one not in withheld), (*refused, *withheld.items())
     order = [None, *(slices.values if slices is not None else ())]
     sizes = {one.slice: int(one.denominator) for one in found[_SIZES]}
     return OnlineScores(
@@ -159,7 +169,7 @@ def online_metrics(
         counts=asked.counts,
         ranks=_by_rank(found, order),
         refused=refused,
-        policies=(*log.policies, *settings.policies(), *_drawn(resampling), *_notes(slices)),
+        policies=(*log.policies, *settings.policies(), *taken_as_users(log), *_drawn(resampling), *_notes(slices)),
         findings=log.findings,
     )
 
@@ -188,16 +198,7 @@ def _silent(_text: str, _share: float | None) -> None:
     pass
 
 
-def _without_the_empty(
-    told: Sequence[OnlineMetric], refused: _Refused, found: Mapping[str, Sequence[OnlineEstimate]]
-) -> tuple[tuple[OnlineMetric, ...], _Refused]:
-    """Leave out what nobody asked for and this log has nothing of."""
-    empty = [one for one in told if all(each.denominator == 0 for each in found.get(str(one), ()))]
-    reasons = tuple((one, "the log has nothing that it could be counted of") for one in empty)
-    return tuple(one for one in told if one not in empty), (*refused, *reasons)
-
-
-def _check(unit: str, level: float, interval: str, resamples: int) -> None:
+def _check(unit: str, level: float, interval: str, resamples: int, settings: object) -> None:
     if unit not in {"user", "session"}:
         raise InputError(f"there is no unit {unit!r}", fix="take user or session")
     if not 0 < level < 1:
@@ -206,21 +207,8 @@ def _check(unit: str, level: float, interval: str, resamples: int) -> None:
         raise InputError(f"there is no interval {interval!r}", fix="take delta or bootstrap")
     if resamples < 100:
         raise InputError(f"{resamples} resamples tell nothing of an interval", fix="draw 100 or more")
-
-
-def _told(
-    wanted: Sequence[OnlineMetric], log: InteractionLog, unit: str
-) -> tuple[tuple[OnlineMetric, ...], tuple[tuple[OnlineMetric, str], ...]]:
-    """Part the metrics that this log can tell from those that it cannot, with the reason."""
-    has = log.has | ({"clock"} if log.has_time else frozenset())
-    reasons = {one: missing(one, has) or _unfit(one, unit) for one in wanted}
-    return tuple(one for one in wanted if not reasons[one]), tuple(
-        (one, reasons[one]) for one in wanted if reasons[one]
-    )
-
-
-def _unfit(metric: OnlineMetric, unit: str) -> str:
-    return "sessions are the unit here, not users" if unit == "session" and metric.row == "user" else ""
+    if not isinstance(settings, FactSettings | None):
+        raise InputError(f"settings is {settings!r:.60}", fix="give FactSettings(...)")
 
 
 def _wanted(metrics: Sequence[OnlineMetric], settings: FactSettings) -> Wanted:

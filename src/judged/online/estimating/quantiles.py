@@ -26,7 +26,8 @@ def quantiles(
     """Estimate the smallest value that a share q of the rows does not exceed: over all rows, and by slice.
 
     The engine counts rows by value, so that nothing is interpolated and every backend gives the same number. The
-    interval is Woodruff's: the error of the share of rows at or below the estimate is that of a ratio over units.
+    interval is Woodruff's: the error of the share of rows at or below the estimate is that of a ratio over units. The
+    error of the quantile is half of what lies between the values that are one such error below and above it.
     """
     if not metrics:
         return []
@@ -68,27 +69,32 @@ class _Curve:
         at = int(np.searchsorted(below, q * below[-1] * (1.0 - 1e-12)))
         return float(self.values[min(at, len(self.values) - 1)])
 
+    def error(self, q: float, of_share: float) -> float:
+        """Carry the error of a share over to values, as intervals are: by the quantile function."""
+        return (self.at(min(q + of_share, 1.0)) - self.at(max(q - of_share, 0.0))) / 2
+
 
 def _estimate(
     metric: OnlineMetric, group: str | None, curve: _Curve, found: dict[str, Any] | None, at: int, level: float
 ) -> OnlineEstimate:
     """Give the quantile of one group with Woodruff's interval."""
     if found is None or not found[f"units_{at}"]:
-        unknown = math.nan
-        return OnlineEstimate(metric, group, unknown, unknown, unknown, unknown, 0.0, 0.0, 0, "none")
+        return OnlineEstimate(metric, group, math.nan, math.nan, math.nan, math.nan, 0.0, 0.0, 0, "none")
     units, n, d, nn, dd, nd = (found[f"{part}_{at}"] for part in ("units", "n", "d", "nn", "dd", "nd"))
-    low, high = woodruff(_q(metric), ratio_error(units, n, d, nn, dd, nd), units, level, effective=d**2 / dd)
+    error = ratio_error(units, n, d, nn, dd, nd)
+    low, high = woodruff(_q(metric), error, units, level, effective=d**2 / dd)
+    unknown = math.isnan(low)
     return OnlineEstimate(
         metric=metric,
         slice=group,
         value=curve.at(_q(metric)),
-        low=math.nan if math.isnan(low) else curve.at(low),
-        high=math.nan if math.isnan(high) else curve.at(high),
-        error=math.nan,
+        low=math.nan if unknown else curve.at(low),
+        high=math.nan if unknown else curve.at(high),
+        error=math.nan if unknown else curve.error(_q(metric), error),
         numerator=float(n),
         denominator=float(d),
         units=int(units),
-        method="none" if math.isnan(low) else "woodruff",
+        method="none" if unknown else "woodruff",
     )
 
 

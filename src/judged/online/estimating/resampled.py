@@ -1,4 +1,10 @@
-"""Intervals of ratios by drawing units anew, in place of the delta method."""
+"""Intervals of ratios by drawing units anew, in place of the delta method.
+
+They are studentised (`judged.stats.clusters`), over the resamples in which there is something to divide by. Of few
+units with any event, many resamples have none: with three, one in twenty. Nothing varies in such a resample, and where
+these are more than an end of the interval leaves out, there is no telling where it ends: that end would be 0, 1 or
+infinite, which the share of something that happened is not. Then the interval of the delta method stays, and is named.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +30,8 @@ def with_bootstrap(
 ) -> list[OnlineEstimate]:
     """Give the same estimates with intervals of the bootstrap over units, one slice at a time.
 
-    Shares that are 0 or 1 for all units keep their exact interval: drawing equal units anew says nothing.
+    Shares that are 0 or 1 for all units keep their exact interval: drawing equal units anew says nothing. What the
+    draws cannot bound keeps its interval of the delta method.
     """
     drawn: dict[tuple[str, str | None], OnlineEstimate] = {}
     for value in dict.fromkeys(one.slice for one in estimates):
@@ -34,9 +41,15 @@ def with_bootstrap(
         table = sums.parted() if value is None else sums.parted().filter(sums.table[SLICE] == value)
         limits = bootstrap_intervals(*_sums(table, chosen), level=level, resamples=resamples, seed=seed)
         for one, (low, high) in zip(chosen, limits.tolist(), strict=True):
-            method = "none" if math.isnan(low) else "bootstrap"
-            drawn[str(one.metric), value] = replace(one, low=low, high=high, method=method)
+            if _is_bounded(one, low, high):
+                drawn[str(one.metric), value] = replace(one, low=low, high=high, method="bootstrap")
     return [drawn.get((str(one.metric), one.slice), one) for one in estimates]
+
+
+def _is_bounded(one: OnlineEstimate, low: float, high: float) -> bool:
+    """Whether draws say where both ends are: 0, 1 and infinity are what they are cut at, unless the value is it."""
+    cut = (low == 0.0 and one.value != 0.0) or (high == 1.0 and one.value != 1.0)
+    return math.isfinite(low) and math.isfinite(high) and not cut
 
 
 def _sums(table: Relation, chosen: Sequence[OnlineEstimate]) -> tuple[Floats, Floats]:

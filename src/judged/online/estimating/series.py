@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from judged.errors import InputError
+from judged.online.arguments import need_log, need_numbers
 from judged.online.engine import rows_of
 from judged.online.estimating.measuring import online_metrics
 from judged.online.estimating.over_time import OverTime, over_time_of
@@ -49,12 +50,22 @@ def over_time(
     Raises
     ------
     InputError
-        If the log has no clock, or cannot tell the metric.
+        If the log has no clock, or cannot tell the metric, or an option makes no sense.
     MeasureError
         If there is no such metric.
     """
+    need_log(log)
+    need_numbers(alpha=alpha)
+    need_numbers(whole=True, seed=seed, warm_up=0 if warm_up is None else warm_up)
+    if every not in ("hour", "day", "week"):
+        raise InputError(f"no period {every!r:.60}", fix="one of hour, day, week")
+    if wrong := {"by", "metrics", "objects"} & set(options):
+        raise InputError(f"{min(wrong)} makes no series", fix="follow one metric over all pages")
     if not log.has_time:
         raise InputError("the log has no clock", fix="take a log with times", path=", ".join(log.files))
+    if not log.dated:
+        problem = "the log has times of a day and no dates: nothing can be followed over days"
+        raise InputError(problem, fix="take a log with dates", path=", ".join(log.files))
     chosen = online_metric(metric)
     scores = online_metrics(log, [chosen], by=every, **options)
     if scores.refused:

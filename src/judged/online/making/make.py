@@ -131,6 +131,7 @@ def _log(work: Work, seen: Peek, nobodies: int, name: str | None) -> Interaction
         layout=raw.layout,
         files=raw.files,
         has_time=raw.has_time,
+        dated=raw.dated,
         has=abilities(work, counts),
         findings=by_harm(findings),
         accounts=(of_queries, of_events),

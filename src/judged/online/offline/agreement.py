@@ -12,6 +12,7 @@ import pyarrow as pa
 from judged.data import Qrels
 from judged.data.compute import pc
 from judged.errors import InputError
+from judged.online.arguments import names_of, need_log
 from judged.online.offline.agreement_result import PreferenceAgreement
 from judged.online.offline.agreement_rows import AgreementRow, Repeated
 from judged.online.offline.clusters import UNKNOWN, Estimate, by_unit, influenced, ratio_estimate, refuse_level
@@ -85,9 +86,10 @@ def preference_agreement(
     on the page alone is right in one minus the agreement, or in just as many. Whether clicks say more than the rank is
     therefore told by pairs at the same two ranks on all pages, whatever was clicked: that is `expected`.
     """
+    need_log(log)
     refuse_level(level)
     judgments = Qrels.read(qrels) if isinstance(qrels, (str, Path)) else Qrels.of(qrels)
-    names = (rules,) if isinstance(rules, str) else tuple(dict.fromkeys(rules))
+    names = tuple(names_of(rules=rules))
     if not log.has_time and (unknown := [name for name in names if name in _ORDERED and name in RULES]):
         _refuse_order(log, unknown[0])
     table = click_preferences(log, rules=names, depth=depth)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.errors import InputError
+from judged.online.arguments import need_numbers
 from judged.stats.ratio import effective_units, exact_share_interval, ratio_error, ratio_interval
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def refuse_level(level: float) -> None:
     InputError
         If it does not lie between 0 and 1.
     """
+    need_numbers(level=level)
     if not 0 < level < 1:
         raise InputError(f"the level is {level}", fix="give a share between 0 and 1, such as 0.95")
 

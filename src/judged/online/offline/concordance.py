@@ -25,11 +25,19 @@ class Pairs:
         Pairs in the same order by both quantities, minus those in opposite orders: between minus and plus `second`.
     first, second
         Pairs that differ in the first quantity, and in the second.
+    both
+        Pairs that differ in both: those that are in some order.
     """
 
     net: Ints
     first: Ints
     second: Ints
+    both: Ints
+
+    @property
+    def count(self) -> int:
+        """How many pairs differ in both quantities, each counted once: of none, nothing is compared."""
+        return int(self.both.sum()) // 2
 
 
 def pairs_of(first: Floats, second: Floats, stratum: Ints | None = None) -> Pairs:
@@ -53,20 +61,21 @@ def pairs_of(first: Floats, second: Floats, stratum: Ints | None = None) -> Pair
     Examples
     --------
     >>> found = pairs_of(np.array([0.1, 0.5, 0.5, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]))
-    >>> found.net.tolist(), found.first.tolist(), found.second.tolist()
-    ([2, 1, 1, 2], [3, 2, 2, 3], [2, 2, 2, 2])
+    >>> found.net.tolist(), found.first.tolist(), found.second.tolist(), found.count
+    ([2, 1, 1, 2], [3, 2, 2, 3], [2, 2, 2, 2], 3)
     """
     strata = np.zeros(len(first), dtype=np.int64) if stratum is None else stratum
     rank, code = (np.unique(column, return_inverse=True)[1].ravel() for column in (first, second))
     order = np.lexsort((rank, strata))
-    unlike = [_unlike(strata, column) for column in (rank, code)]
+    one, other = (_unlike(strata, column) for column in (rank, code))
+    cell = np.unique(rank * (code.max(initial=0) + 1) + code, return_inverse=True)[1].ravel()
     net = np.zeros(len(order), dtype=np.int64)
     for bit in reversed(range(int(code.max(initial=0)).bit_length())):
         upper = (code[order] >> bit & 1).astype(np.bool_)
         group = _changes(strata[order], code[order] >> (bit + 1))
         net[order] += _net(upper, group, group | _changes(rank[order]))
         order = order[_parted(upper, group)]
-    return Pairs(net, *unlike)
+    return Pairs(net, one, other, one + other - _unlike(strata, cell))
 
 
 def _unlike(stratum: Ints, code: Ints) -> Ints:
@@ -120,7 +129,8 @@ def probability(pairs: Pairs) -> float:
     """Give the probability that of two pages the one with more of the second has more of the first.
 
     Pairs tied in the first count half, pairs tied in the second do not count. For a second quantity of 0 and 1 this is
-    the area under the ROC curve (Hanley and McNeil 1982), for any other Harrell's c (1982). NaN without such pairs.
+    the area under the ROC curve (Hanley and McNeil 1982), for any other Harrell's c (1982). NaN where every pair is
+    tied in one of them: then nothing was compared.
 
     Examples
     --------
@@ -129,8 +139,7 @@ def probability(pairs: Pairs) -> float:
     >>> probability(pairs_of(np.array([0.1, 0.5, 0.5, 0.9]), np.array([0.0, 0.0, 1.0, 1.0])))
     0.875
     """
-    unlike = int(pairs.second.sum())
-    return 0.5 + int(pairs.net.sum()) / unlike / 2 if unlike else np.nan
+    return 0.5 + int(pairs.net.sum()) / int(pairs.second.sum()) / 2 if pairs.count else np.nan
 
 
 def tau_b(pairs: Pairs) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 from judged.data.compute import pc
 from judged.data.topics import Topics
 from judged.errors import InputError
+from judged.online.arguments import need_texts
 from judged.online.engine import ibis_library
 
 if TYPE_CHECKING:
@@ -114,10 +116,11 @@ def joined_pages(log: InteractionLog, qrels: Qrels, topics: Any, *, by: str | No
     InputError
         If there is no such column, nothing says what the topics are, or no page has a judged one.
     """
-    if unit not in {"user", "session"}:
+    if unit not in ("user", "session"):
         raise InputError(f"no unit {unit!r}", fix="user or session")
-    if which not in {"first", "all"}:
+    if which not in ("first", "all"):
         raise InputError(f"no pages {which!r}", fix="first or all")
+    need_texts(by=by)
     column, texts, how = _key(log, qrels, topics)
     if by is not None and by not in log.serp.columns:
         some = ", ".join((*log.attributes, "device", "language", "variant"))
@@ -174,14 +177,18 @@ def _key(log: InteractionLog, qrels: Qrels, topics: Any) -> tuple[str, dict[str,
 
 
 def _read(topics: Any, columns: Any) -> Topics:
-    if isinstance(topics, Mapping) or not isinstance(topics, str):
-        return Topics.of(topics) if isinstance(topics, Mapping) or hasattr(topics, "columns") else Topics.read(topics)
+    if isinstance(topics, Path):
+        return Topics.read(topics)
+    if isinstance(topics, Mapping) or hasattr(topics, "columns"):
+        return Topics.of(topics)
+    if not isinstance(topics, str):
+        raise InputError(f"topics is {topics!r:.60}", fix="give the name of a column, a path, or {id: text}")
     try:
         return Topics.read(topics)
     except (OSError, InputError) as error:
         own = [name for name in columns if name in {"topic", "query_id", "query_norm"}]
         raise InputError(
-            f"{topics!r} is no column of the log, and no file of topics: {error}",
+            f"{topics!r} is no column of the log, and no file of topics: {getattr(error, 'problem', error)}",
             fix=f"name a column, such as {', '.join(own)}, or a file",
         ) from None
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.online.findings import are_of_nobody
 from judged.stats.pairing import plain
 from judged.tables import Cell, Table
 
@@ -78,6 +79,8 @@ def text(found: OfflineTable, width: int | None) -> str:
 def sentences(found: OfflineTable) -> tuple[str, ...]:
     """Say which pages were scored, what was found, and what may not be concluded."""
     said = [_pages(found), *(_told(one) for one in found.relations if one.slice is None)]
+    if found.unit == "user" and are_of_nobody(found.findings):
+        said.append("The log names no users: each session, or page where it names none, counts as one.")
     if found.hopeless:
         said.append(
             f"On {found.hopeless} of the pages that were scored the topic has no document with a grade above 0: no list"
@@ -90,6 +93,8 @@ def sentences(found: OfflineTable) -> tuple[str, ...]:
         f" {found.unit}s for what varies, and are about these topics: others may tell something else. Each stands for"
         " itself: of many some exclude chance by luck."
     )
+    if any(np.isnan(one.within.value) for one in found.relations):
+        said.append("A dash stands where nothing was compared: no two pages differ both in score and in outcome.")
     if found.topics:
         said.append("Spearman's rho alone has an interval over topics, as if they were drawn from many.")
     said.append(
@@ -111,7 +116,7 @@ def _pages(found: OfflineTable) -> str:
 def _told(one: Relation) -> str:
     name = f"{one.measure} and {one.outcome}"
     if np.isnan(one.probability.value):
-        return f"{name}: nothing to compare, as the outcome is the same on all {one.pages} pages."
+        return f"{name}: nothing to compare, as no two of {one.pages} pages differ both in score and in outcome."
     shown = f"{name}: of two pages the better one has the better outcome with probability {one.probability}"
     if not one.probability.known:
         return f"{shown}; there is no interval."
@@ -119,7 +124,7 @@ def _told(one: Relation) -> str:
         return f"{shown}: that it predicts anything is not shown."
     way = "predicts it" if one.probability.value > _CHANCE else "points the wrong way"
     if np.isnan(one.within.value):
-        return f"{shown}: it {way}."
+        return f"{shown}: it {way}; within topics no two pages differ both in score and in outcome."
     inside = "within topics too" if one.within.excludes(_CHANCE) else "within topics that is not shown"
     if one.within.excludes(_CHANCE) and (one.within.value > _CHANCE) != (one.probability.value > _CHANCE):
         inside = "but the other way round within topics"
@@ -129,11 +134,12 @@ def _told(one: Relation) -> str:
 def csv_table(found: OfflineTable) -> Table:
     """Lay out one row a measure, outcome and slice, in full precision; nothing where something is not known."""
     names = ("probability", "within", "tau", "slope")
-    header = ["measure", "outcome", "by", "slice", "pages", "units", "topics", "mean"]
+    header = ["measure", "outcome", "by", "slice", "pages", "units", "topics", "mean", "pairs", "pairs_within"]
     header += [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
     rows: list[tuple[str, ...]] = []
     for one in found.relations:
-        labels = [one.measure, one.outcome, found.by, one.slice, one.pages, one.units, one.topics, plain(one.mean)]
+        labels = [one.measure, one.outcome, found.by, one.slice, one.pages, one.units, one.topics, plain(one.mean),
+                  one.pairs, one.pairs_within]  # fmt: skip
         numbers = [part for name in names for part in plain(list(vars(getattr(one, name)).values()))]
         rows.append(tuple("" if part is None else str(part) for part in (*labels, *numbers)))
     return Table(tuple(header), tuple(rows))

@@ -11,6 +11,7 @@ from judged.data import Qrels
 from judged.errors import InputError, MeasureError
 from judged.evaluation.inputs import measures_of
 from judged.measures import parse
+from judged.online.arguments import need_log, need_numbers, need_several
 from judged.online.offline.clusters import refuse_level
 from judged.online.offline.joining import joined_pages, of_pages, places
 from judged.online.offline.outcomes import outcomes_of, page_outcomes
@@ -101,6 +102,8 @@ def against_qrels(
     users or sessions with pages on these topics: topics are not drawn anew, and others may tell something else. Only
     the interval of Spearman's rho takes the topics for a sample.
     """
+    need_log(log)
+    need_several(measures=measures)
     refuse_level(level)
     _refuse(least_judged, bins, least_pages, dwell)
     judgments = Qrels.read(qrels) if isinstance(qrels, (str, Path)) else Qrels.of(qrels)
@@ -155,6 +158,8 @@ def against_qrels(
 
 
 def _refuse(least_judged: float, bins: int, least_pages: int, dwell: float) -> None:
+    need_numbers(least_judged=least_judged, dwell=dwell)
+    need_numbers(whole=True, bins=bins, least_pages=least_pages)
     if not 0 <= least_judged <= 1:
         raise InputError(f"least_judged is {least_judged}", fix="give a share from 0 to 1, such as 0.8")
     if bins < 1 or least_pages < 1:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from judged.errors import InputError
+from judged.online.arguments import names_of
 from judged.online.facts.clicks import click_facts
 from judged.online.facts.followed import begin_followed
 from judged.online.facts.pages import Wanted, need_the_next_query, page_facts
@@ -75,7 +76,7 @@ def outcomes_of(names: Sequence[str] | str | None, log: InteractionLog) -> tuple
     if names is None:
         return tuple(OUTCOMES[name] for name in DEFAULT_OUTCOMES if log.has_time or not OUTCOMES[name].clock)
     found: list[Outcome] = []
-    for name in dict.fromkeys([names] if isinstance(names, str) else names):
+    for name in names_of(outcomes=names):
         if name not in OUTCOMES:
             raise InputError(f"no outcome {name!r}", fix=f"one of {', '.join(OUTCOMES)}")
         if OUTCOMES[name].clock and not log.has_time:

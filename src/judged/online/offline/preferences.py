@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError
+from judged.online.arguments import names_of, need_log, need_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,7 +58,9 @@ def click_preferences(log: InteractionLog, *, rules: Sequence[str] | str = DEFAU
     and with Radlinski: Evaluating the accuracy of implicit feedback from clicks and query reformulations in web search.
     TOIS 2007.
     """
-    names = [rules] if isinstance(rules, str) else list(dict.fromkeys(rules))
+    need_log(log)
+    need_numbers(whole=True, depth=depth)
+    names = names_of(rules=rules)
     if unknown := [name for name in names if name not in RULES]:
         raise InputError(f"no rule {unknown[0]!r}", fix=f"one of {', '.join(RULES)}")
     if not names:

@@ -62,12 +62,12 @@ class Compared:
 def relation(pages: Compared, slice: str | None, level: float) -> Relation:
     """Relate a measure to an outcome."""
     score, value = pages.score * pages.signs[0], pages.value * pages.signs[1]
-    pooled = pairs_of(score, value)
+    pooled, own = pairs_of(score, value), pairs_of(score, value, pages.topic)
     return Relation(
         pages.measure, pages.outcome, slice, len(score), pages.units, len(np.unique(pages.topic)),
         float(pages.value.mean()) if len(score) else np.nan,
-        ordered(pooled, pages.unit, level),
-        ordered(pairs_of(score, value, pages.topic), pages.unit, level),
+        ordered(pooled, pages.unit, level), pooled.count,
+        ordered(own, pages.unit, level), own.count,
         correlated(pooled, pages.unit, level),
         slope(pages, level),
     )  # fmt: skip

@@ -28,8 +28,10 @@ class Relation:
         The mean outcome.
     probability
         That of two pages with different outcomes the one with the better outcome is the one with the better score,
-        ties half: 0.5 by chance; for an outcome of 0 and 1 the area under the ROC curve.
-    within
+        ties half: 0.5 by chance; for an outcome of 0 and 1 the area under the ROC curve. NaN without `pairs`.
+    pairs
+        How many pairs of pages differ in both.
+    within, pairs_within
         The same, over pairs of pages of one topic: harder and easier topics do not help here.
     tau
         Kendall's tau_b, above 0 where better scores go with better outcomes.
@@ -45,7 +47,9 @@ class Relation:
     topics: int
     mean: float
     probability: Estimate
+    pairs: int
     within: Estimate
+    pairs_within: int
     tau: Estimate
     slope: Estimate
 

@@ -27,7 +27,7 @@ _SHAPE = "write 'hash query region weight urls layout clicks' with tabs between,
 
 
 def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = None) -> RawLog:
-    """Read such files; each line is a session, and a user, of its own.
+    """Read such files; each line is a session of its own, of nobody.
 
     A click that was counted twice is two events. Clicks are put in the order of ranks, since theirs is not logged.
 
@@ -113,7 +113,7 @@ def _add(
     clicks: Rows,
 ) -> None:
     session, query, region, urls, counts = record
-    who = {**place, "session_id": session, "user_id": session}
+    who = {**place, "session_id": session}
     pages.add({**who, "time_ms": ordinal, "query": query, "hit_ids": list(urls.values()), "region": region})
     order = 0
     for position in sorted(counts):

@@ -119,6 +119,8 @@ class RawLog:
         What could not be used.
     has_time
         False: the log orders what happened and has no clock; times are then ordinals, and no duration is reported.
+    dated
+        False: it says at what time of a day, and not of which: days are made up.
     """
 
     queries: ir.Table
@@ -130,3 +132,4 @@ class RawLog:
     lines: int = 0
     trouble: tuple[Trouble, ...] = ()
     has_time: bool = True
+    dated: bool = True

@@ -45,7 +45,7 @@ class _Session:
     """What is known of the element ``session`` while it is read."""
 
     id: str
-    user: str
+    user: str | None
     day: int
     last: int = 0
     attributes: dict[str, str] = field(default_factory=dict[str, str])
@@ -83,8 +83,8 @@ class _Interaction:
 def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = None) -> RawLog:
     """Read such files.
 
-    The id of a result is its ClueWeb id, or else its URL. Sessions without a user, as all of 2011 and 2012, are their
-    own. Topic, product, goal, type of the task and year become attributes.
+    The id of a result is its ClueWeb id, or else its URL. Sessions without a user, as all of 2011 and 2012, are
+    of nobody. Topic, product, goal, type of the task and year become attributes.
 
     Raises
     ------
@@ -104,6 +104,7 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
         actions={"click": "click"},
         lines=sink.records,
         trouble=sink.troubles.given(),
+        dated=False,
     )
 
 
@@ -244,7 +245,7 @@ class _Reader:
         name = f"{self._track or self._file}-{number}" if self._many else number
         attributes = {"track": self._track} if self._track else {}
         day = FIRST_DAY + self._sink.sessions * DAY
-        self._session = _Session(name, given.get("userid") or name, day, attributes=attributes)
+        self._session = _Session(name, given.get("userid") or None, day, attributes=attributes)
         self._session.time(given.get("starttime"))
         self._sink.sessions += 1
 

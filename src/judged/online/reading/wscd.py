@@ -52,9 +52,9 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
     """Read files of one of the three challenges.
 
     A click of 2011 and 2012 names no page: it goes to the last page of its session, before it, that shows what was
-    clicked, or else to the last page. Sessions of those years have no user: each is its own. The text of a query is its
-    number, and in 2014 the numbers of its terms. Pages of 2014 with the letter T are left out, and counted: their
-    clicks were held back from the publication.
+    clicked, or else to the last page. Sessions of those years are of nobody. The text of a query is its number, and in
+    2014 the numbers of its terms. Pages of 2014 with the letter T are left out, and counted: their clicks were held
+    back from the publication.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _pages(parts: str, name: str) -> str:
         "query_id": "q.p[1] || '/' || CASE WHEN q.later THEN q.p[4] WHEN q.file = 0 THEN q.row::VARCHAR "
         "ELSE q.file || ':' || q.row END",
         "session_id": "q.p[1]",
-        "user_id": "coalesce(m.user_id, CASE WHEN NOT q.later THEN q.p[1] END)",
+        "user_id": "m.user_id",
         "time_ms": "q.ordinal",
         "query": "CASE WHEN q.later THEN replace(q.p[6], ',', ' ') ELSE q.p[4] END",
         "hit_ids": "CASE WHEN q.later THEN list_transform(q.p[7:], lambda u: string_split(u, ',')[1]) ELSE q.p[6:] END",
@@ -174,7 +174,7 @@ def _clicks(parts: str, pages: str, name: str) -> str:
         "row": "c.row",
         "query_id": "c.query_id",
         "session_id": "c.session_id",
-        "user_id": "coalesce(m.user_id, CASE WHEN NOT c.later THEN c.session_id END)",
+        "user_id": "m.user_id",
         "time_ms": "c.ordinal",
         "action": "'C'",
         "object_id": "c.url",

@@ -10,11 +10,11 @@ import numpy as np
 from judged.charting import PALETTE, Scale, altair, axis_of, by_cutoff, even, themed
 from judged.errors import InputError
 from judged.online.showing.layout import by_family, percent
-from judged.online.showing.numbers import shown
+from judged.online.showing.numbers import ALL, shown, slice_of
 from judged.online.showing.words import is_biased
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from judged.online.estimates import OnlineEstimate, ScoresTable
     from judged.online.metrics.metric import OnlineMetric
@@ -23,11 +23,12 @@ MOST = 7
 """So many slices are drawn, those with the most pages; tables have all of them."""
 WIDTH = 460
 """Of a plot, in pixels."""
-_ALL = "all"
 _STEP = 22  # pixels from one metric to the next
 _SLICE = 13  # pixels from one slice to the next
 _APART = 0.09  # of the way from one rank to the next: so far apart stand slices
 _LABEL = 190  # pixels that a name may take
+_UNBOUNDED = {"count", "seconds", "money"}
+_FAR = 50  # times: who is so much smaller than another has an axis of its own
 _TITLES = {
     "share": "share",
     "count": "count",
@@ -49,7 +50,7 @@ def chart(scores: ScoresTable, *, width: int = WIDTH) -> Any:
         If altair is not installed.
     """
     alt = altair()
-    panels = [panel(scores, unit, width=width) for unit in units(scores)]
+    panels = [panel(scores, group, width=width) for group in groups(scores)]
     if (is_biased(scores) or not panels) and scores.ranks:
         panels.append(ranks_panel(scores, width=width, title="CTR by rank: position bias"))
     if not panels:
@@ -62,15 +63,39 @@ def chart(scores: ScoresTable, *, width: int = WIDTH) -> Any:
     return themed(alt.vconcat(*panels, spacing=26).resolve_scale(color="shared").properties(title=title))
 
 
-def units(scores: ScoresTable) -> tuple[str, ...]:
-    """Name the units of which there is something to draw, in the order of the table."""
-    known = [metric.unit for _, members in by_family(scores.metrics) for metric in members if _any(scores, metric)]
-    return tuple(dict.fromkeys(known))
+def groups(scores: ScoresTable) -> tuple[tuple[OnlineMetric, ...], ...]:
+    """Give the metrics that share an axis, in the order of the table: those of one unit, the small ones apart.
+
+    Latencies of milliseconds beside minutes of searching would all stand at 0.
+    """
+    known = [metric for _, members in by_family(scores.metrics) for metric in members if _any(scores, metric)]
+    by_unit: dict[str, list[OnlineMetric]] = {}
+    for metric in known:
+        by_unit.setdefault(metric.unit, []).append(metric)
+    return tuple(group for members in by_unit.values() for group in _by_size(scores, members))
 
 
-def unit_chart(scores: ScoresTable, unit: str, *, width: int = WIDTH) -> Any:
-    """Draw the metrics of one unit: a chart of its own."""
-    return themed(panel(scores, unit, width=width, title=""))
+def _by_size(scores: ScoresTable, metrics: list[OnlineMetric]) -> list[tuple[OnlineMetric, ...]]:
+    """Part metrics of one unit where one is so much smaller than the largest that its interval could not be seen."""
+    if metrics[0].unit not in _UNBOUNDED:
+        return [tuple(metrics)]
+    sizes = {one: _size(scores, one) for one in metrics}
+    tops: list[float] = []
+    for size in sorted(sizes.values(), reverse=True):
+        if not tops or 0 < size < tops[-1] / _FAR:
+            tops.append(size)
+    at = {one: max(place for place, top in enumerate(tops) if size <= top) for one, size in sizes.items()}
+    return [tuple(one for one in metrics if at[one] == place) for place in range(len(tops))]
+
+
+def _size(scores: ScoresTable, metric: OnlineMetric) -> float:
+    known = [one.value for one in scores.estimates if one.metric == metric and not math.isnan(one.value)]
+    return max(map(abs, known))
+
+
+def group_chart(scores: ScoresTable, metrics: Sequence[OnlineMetric], *, width: int = WIDTH) -> Any:
+    """Draw metrics that share an axis: a chart of its own."""
+    return themed(panel(scores, metrics, width=width))
 
 
 def ranks_chart(scores: ScoresTable, *, width: int = WIDTH, title: str = "") -> Any:
@@ -78,15 +103,15 @@ def ranks_chart(scores: ScoresTable, *, width: int = WIDTH, title: str = "") -> 
     return themed(ranks_panel(scores, width=width, title=title))
 
 
-def panel(scores: ScoresTable, unit: str, *, width: int, title: str | None = None) -> Any:
-    """Draw the metrics of one unit: a row a metric, in it a dot a slice."""
-    alt = altair()
-    names = [str(metric) for _, members in by_family(scores.metrics) for metric in members if metric.unit == unit]
-    slices = [_ALL, *drawn_slices(scores)]
+def panel(scores: ScoresTable, metrics: Sequence[OnlineMetric], *, width: int) -> Any:
+    """Draw metrics that share an axis: a row a metric, in it a dot a slice."""
+    alt, unit = altair(), metrics[0].unit
+    names = list(map(str, metrics))
+    slices = [ALL, *drawn_slices(scores)]
     rows = [
-        _record(one) | {"metric": str(one.metric), "slice": _slice(one)}
+        _record(scores, one) | {"metric": str(one.metric)}
         for one in scores.estimates
-        if one.metric.unit == unit and _slice(one) in slices and not math.isnan(one.value)
+        if one.metric in metrics and slice_of(scores, one.slice) in slices and not math.isnan(one.value)
     ]
     names = [name for name in names if any(row["metric"] == name for row in rows)]
     scale = even(np.array([row[end] for row in rows for end in ("value", "low", "high") if end in row]), 6)
@@ -104,18 +129,17 @@ def panel(scores: ScoresTable, unit: str, *, width: int, title: str | None = Non
     dots = base.mark_point(filled=True, size=48, opacity=1)
     layered = alt.layer(dots.encode(x=x, **y, **shape), rules.encode(x=alt.X("low:Q"), x2="high:Q", **y, **shape))
     height = max(_STEP, _SLICE * len(slices) + 8 if scores.by is not None else 0) * len(names)
-    more = {} if title is None or not title else {"title": title}
-    return layered.properties(width=width, height=height, **more)
+    return layered.properties(width=width, height=height)
 
 
 def ranks_panel(scores: ScoresTable, *, width: int, title: str = "") -> Any:
     """Draw CTR over rank from 0 upwards, with its intervals; a line a slice."""
     alt = altair()
-    slices = [_ALL, *drawn_slices(scores)]
-    known = [one for one in scores.ranks if not math.isnan(one.value) and _slice(one) in slices]
+    slices = [ALL, *drawn_slices(scores)]
+    known = [one for one in scores.ranks if not math.isnan(one.value) and slice_of(scores, one.slice) in slices]
     apart = {name: _APART * (at - (len(slices) - 1) / 2) for at, name in enumerate(slices)}  # none hides another
-    rows = [
-        _record(one) | {"rank": one.rank, "slice": _slice(one), "at": (one.rank or 0) + apart[_slice(one)]}
+    rows: list[dict[str, Any]] = [
+        _record(scores, one) | {"rank": one.rank, "at": (one.rank or 0) + apart[slice_of(scores, one.slice)]}
         for one in known
     ]
     up = even(np.array([0.0, *(row.get("high", row["value"]) for row in rows)]), 5)
@@ -145,7 +169,7 @@ def ranks_panel(scores: ScoresTable, *, width: int, title: str = "") -> Any:
 def drawn_slices(scores: ScoresTable) -> list[str]:
     """Name the slices that are drawn: those with the most pages, in their own order."""
     largest = sorted(scores.slices, key=lambda one: -one[1])[:MOST]
-    return [shown(name) for name, _ in scores.slices if name in {one for one, _ in largest}]
+    return [slice_of(scores, name) for name, _ in scores.slices if name in {one for one, _ in largest}]
 
 
 def linear(alt: Any, scale: Scale) -> Any:
@@ -166,13 +190,9 @@ def _any(scores: ScoresTable, metric: OnlineMetric) -> bool:
     return any(one.metric == metric and not math.isnan(one.value) for one in scores.estimates)
 
 
-def _slice(one: OnlineEstimate) -> str:
-    return _ALL if one.slice is None else shown(one.slice)
-
-
-def _record(one: OnlineEstimate) -> dict[str, Any]:
+def _record(scores: ScoresTable, one: OnlineEstimate) -> dict[str, Any]:
     known = {} if math.isnan(one.low) or math.isnan(one.high) else {"low": one.low, "high": one.high}
-    return {"value": one.value, **known}
+    return {"value": one.value, **known, "slice": slice_of(scores, one.slice)}
 
 
 def _colours(alt: Any, slices: Iterable[str]) -> Any:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from judged import __version__
+from judged.online.showing.trouble import doubtful
 from judged.online.showing.words import BIAS, is_biased
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def document(scores: ScoresTable) -> dict[str, Any]:
         estimates=records[:size],
         ranks=records[size:],
         refused=[{"metric": str(metric), "reason": why} for metric, why in scores.refused],
-        warnings=[BIAS] if is_biased(scores) or (scores.ranks and not scores.estimates) else [],
+        warnings=[*doubtful(scores), *([BIAS] if is_biased(scores) or (scores.ranks and not scores.estimates) else [])],
     )
 
 

@@ -6,18 +6,31 @@ import math
 from typing import TYPE_CHECKING
 
 from judged.online.metrics.registry import FAMILIES
-from judged.online.showing.numbers import NOTHING, amount, decimals_of, number, shown, span, span_of, value_of
+from judged.online.showing.numbers import (
+    NOTHING,
+    amount,
+    decimals_of,
+    number,
+    sentence,
+    shown,
+    slice_of,
+    span,
+    span_of,
+    value_of,
+)
 from judged.tables import Cell, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from judged.online.estimates import OnlineEstimate, ScoresTable
+    from judged.online.findings import LogFinding
     from judged.online.metrics.metric import OnlineMetric
 
 MARK = "*"
 """Stands at metrics that depend on rank: CTR by rank is shown beside them."""
 _OTHERS = "Others"
+_ACROSS = 30  # slices that stand beside one another; more of them stand below one another
 _BAR = 24  # characters of the longest bar
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -56,12 +69,21 @@ def metrics_table(scores: ScoresTable) -> Table:
 
 
 def slices_table(scores: ScoresTable) -> Table:
-    """Lay out one row a metric and one column a slice: value with its interval; over all rows first."""
+    """Lay out one row a metric and one column a slice: value with its interval; over all rows first.
+
+    Of many slices, as hours are, each has a row, and each metric a column.
+    """
     named = [None, *(name for name, _ in scores.slices)]
-    header = ("metric", "all", *(shown(name) for name, _ in scores.slices))
     pages = (amount(float(dict(scores.counts).get("pages", 0))), *(f"{pages:,}" for _, pages in scores.slices))
-    rows: list[tuple[str, ...]] = [("pages", *pages)]
     found = {(str(one.metric), one.slice): one for one in scores.estimates}
+    if len(scores.slices) > _ACROSS:
+        metrics = [one for _, members in by_family(scores.metrics) for one in members]
+        header = (shown(scores.by or ""), "pages", *map(marked, metrics))
+        cells = [[_cell(found.get((str(one), name))) for one in metrics] for name in named]
+        begun = [(slice_of(scores, name), size) for name, size in zip(named, pages, strict=True)]
+        return Table(header, tuple((*first, *rest) for first, rest in zip(begun, cells, strict=True)))
+    header = ("metric", *(slice_of(scores, name) for name in named))
+    rows: list[tuple[str, ...]] = [("pages", *pages)]
     for family, members in by_family(scores.metrics):
         rows.append((family, *("" for _ in header[1:])))
         rows += [(_name(one), *(_cell(found.get((str(one), name))) for name in named)) for one in members]
@@ -95,24 +117,31 @@ def ranks_table(scores: ScoresTable, *, bars: bool = False) -> Table:
 def _ranks_by_slice(scores: ScoresTable) -> Table:
     found = {(one.rank, one.slice): one for one in scores.ranks}
     named = [None, *(name for name, _ in scores.slices)]
-    header = ("rank", "all", *(shown(name) for name, _ in scores.slices))
     ranks = dict.fromkeys(one.rank for one in scores.ranks)
+    if len(scores.slices) > _ACROSS:
+        across = (shown(scores.by or ""), *(f"rank {rank}" for rank in ranks))
+        down = ((slice_of(scores, name), *(_cell(found.get((rank, name))) for rank in ranks)) for name in named)
+        return Table(across, tuple(down))
+    header = ("rank", *(slice_of(scores, name) for name in named))
     rows = tuple((str(rank), *(_cell(found.get((rank, name))) for name in named)) for rank in ranks)
     return Table(header, rows)
 
 
-def findings_table(scores: ScoresTable) -> Table:
-    """Lay out what is wrong with the log: one row a rule."""
-    rows = tuple(
-        (one.rule, one.table, f"{one.rows:,}", f"{100 * one.share:.1f}%", one.done, one.problem, one.fix)
-        for one in scores.findings
-    )
-    return Table(("rule", "table", "rows", "share", "done", "problem", "fix"), rows, labels=7)
+def findings_table(findings: Iterable[LogFinding]) -> Table:
+    """Lay out how much of the log met a rule, and what was done with it: one row a rule."""
+    rows = tuple((one.rule, one.table, one.done, f"{one.rows:,}", f"{one.of:,}", _few(one.share)) for one in findings)
+    return Table(("rule", "of", "done", "rows", "of rows", "share"), rows, labels=3)
+
+
+def _few(share: float) -> str:
+    return f"{100 * share:.1f} %" if share >= 0.0005 or share == 0 else "<0.1 %"
 
 
 def refused_table(scores: ScoresTable) -> Table:
     """Lay out what the log cannot tell: one row a reason, with the metrics that it concerns."""
-    return Table(("why not", "metrics"), tuple((why, ", ".join(names)) for why, names in refused(scores)), labels=2)
+    return Table(
+        ("why not", "metrics"), tuple((sentence(why), ", ".join(names)) for why, names in refused(scores)), labels=2
+    )
 
 
 def refused(scores: ScoresTable) -> list[tuple[str, list[str]]]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from judged.online.metrics.metric import OnlineMetric
 
 _WIDTH = 100
+_LEAST = 24  # characters beside a name, however narrow the terminal is
 _BETTER = {1: "more is better", -1: "less is better", 0: "more is neither better nor worse by itself"}
 _KIND = {
     "ratio": "the sum of the numerator over the sum of the denominator",
@@ -36,7 +37,24 @@ def text(*, width: int | None = None) -> str:
         "* depends on rank: shown with CTR by rank beside it. Parameters stand in brackets with their defaults, a"
         " cutoff behind @: SatisfiedClicks(t=20), PageCTR@5. 'judged online list NAME' shows one in full."
     )
-    return f"{catalogue().text(width=width)}\n\n{textwrap.fill(below, min(width or _WIDTH, _WIDTH))}"
+    return f"{_fitted(width)}\n\n{textwrap.fill(below, min(width or _WIDTH, _WIDTH))}"
+
+
+def _fitted(width: int | None) -> str:
+    """Draw the table; where it is too wide, what stands right of a metric is wrapped beside its name."""
+    table = catalogue().text()
+    if width is None or max(map(len, table.splitlines())) <= width:
+        return table
+    names = {one: f"  {_written(one)}" for members in FAMILIES.values() for one in members}
+    at = max(map(len, names.values())) + 2
+    drawn = ["metric".ljust(at) + "what; below: over, unit; needs"]
+    for family, members in FAMILIES.items():
+        drawn.append(family)
+        for one in members:
+            beside = [one.title, f"{one.row}, {one.unit}; {', '.join(one.needs)}"]
+            wrapped = [line for said in beside for line in textwrap.wrap(said, max(width - at, _LEAST))]
+            drawn += [f"{'' if row else names[one]:{at}}{line}" for row, line in enumerate(wrapped)]
+    return "\n".join(drawn)
 
 
 def page(name: str | OnlineMetric, *, width: int | None = None) -> str:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from judged.online.estimates import OnlineEstimate
+    from collections.abc import Iterable
+
+    from judged.online.estimates import OnlineEstimate, ScoresTable
     from judged.online.metrics.metric import Unit
 
 NOTHING = "–"
 """Stands where there is no number."""
 
+ALL = "all"
+"""Stands for all rows where slices stand beside them."""
 _LEAST: dict[str, int] = {"share": 1, "count": 2, "seconds": 1, "rank": 2, "reciprocal rank": 3, "money": 2}
 _MORE = 3  # decimals beyond the least
+_WORD, _SENTENCE, _PLACE = 60, 800, 120  # characters of what comes from a log
 _AFTER = {"share": "%", "seconds": " s"}
 
 
@@ -103,8 +109,53 @@ def shown(text: str, most: int = 40) -> str:
     >>> shown("a\x1b[31m b\n c"), shown("x" * 50, 5)
     ('a�[31m b c', 'xxxx…')
     """
-    flat = "".join(one if one.isprintable() else "\ufffd" for one in " ".join(text.split()))
+    flat = _flat(text)
     return flat if len(flat) <= most else flat[: most - 1] + "…"
+
+
+def labels(slices: Iterable[str]) -> dict[str, str]:
+    """Name slices as they are shown; where two would look alike, or like "all" rows, the later one gets a number.
+
+    >>> labels(["x" * 50 + "1", "x" * 50 + "2", "all", "b"])["all"]
+    'all (2)'
+    >>> [name[-5:] for name in labels(["x" * 50 + "1", "x" * 50 + "2"]).values()]
+    ['xxxx…', '… (2)']
+    """
+    seen = Counter({ALL: 1})
+    named: dict[str, str] = {}
+    for one in slices:
+        text = shown(one)
+        seen[text] += 1
+        named[one] = text if seen[text] == 1 else f"{text} ({seen[text]})"
+    return named
+
+
+def slice_of(scores: ScoresTable, name: str | None) -> str:
+    """Name a slice of a result; None: all rows."""
+    return ALL if name is None else labels(one for one, _ in scores.slices).get(name, shown(name))
+
+
+def sentence(text: str) -> str:
+    r"""Write a sentence in which texts of the log stand: each of its words is cut, so that none hides the others.
+
+    >>> sentence("of tables: a\nb " + "x" * 70 + " 3"), len(sentence("word " * 1000))
+    ('of tables: a b xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… 3', 800)
+    """
+    return shown(" ".join(shown(one, _WORD) for one in text.split()), _SENTENCE)
+
+
+def place(text: str) -> str:
+    r"""Write a file and a line, or an id: what is cut is the beginning, so that the line stays.
+
+    >>> place("a\tb.ndjson:7"), len(place("x" * 300 + ":7")), place("x" * 300 + ":7")[-3:]
+    ('a b.ndjson:7', 120, 'x:7')
+    """
+    flat = _flat(text)
+    return flat if len(flat) <= _PLACE else "…" + flat[1 - _PLACE :]
+
+
+def _flat(text: str) -> str:
+    return "".join(one if one.isprintable() else "\ufffd" for one in " ".join(text.split()))
 
 
 def _bare(value: float, unit: Unit, decimals: int) -> str:

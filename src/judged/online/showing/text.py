@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from judged.online.showing import words
+from judged.online.showing import trouble, words
 from judged.online.showing.layout import (
     csv_table,
     findings_table,
@@ -14,6 +14,7 @@ from judged.online.showing.layout import (
     refused_table,
     slices_table,
 )
+from judged.online.showing.numbers import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,7 +62,8 @@ def markdown(scores: ScoresTable) -> str:
         blocks.append(refused_table(scores).markdown())
     blocks.append(_listed([*_missing(scores), _made(scores)]))
     if scores.findings:
-        blocks.append(findings_table(scores).markdown())
+        blocks.append(findings_table(scores.findings).markdown())
+        blocks.append(_listed(map(trouble.finding, scores.findings)))
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -105,9 +107,7 @@ def _table(scores: ScoresTable) -> Table:
 
 
 def _missing(scores: ScoresTable) -> list[str]:
-    found = words.reasons(scores)
-    more = [f"and {len(found) - _REASONS} more"] if len(found) > _REASONS else []
-    return [*found[:_REASONS], *more]
+    return words.first(words.reasons(scores), _REASONS)
 
 
 def _made(scores: ScoresTable) -> str:
@@ -116,13 +116,15 @@ def _made(scores: ScoresTable) -> str:
 
 def below(scores: ScoresTable) -> list[str]:
     """Say what stands below every table: missing numbers with their reasons, intervals, and what was chosen."""
-    by = [f"by {scores.by}; the two sums behind each number are in CSV and JSON"] if scores.by is not None else []
+    sums = "the two sums behind each number are in CSV and JSON"
+    by = [f"by {shown(scores.by)}; {sums}"] if scores.by is not None else []
     return [*_missing(scores), *words.refusals(scores), *by, _made(scores)]
 
 
 def lines(texts: Iterable[str], width: int) -> str:
     """Wrap texts, each on lines of its own."""
-    wrapped = (textwrap.fill(one, width, subsequent_indent="  ", break_long_words=False) for one in texts if one)
+    wrap = textwrap.TextWrapper(width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    wrapped = (wrap.fill(one) for one in texts if one)
     return "\n".join(wrapped)
 
 

@@ -5,19 +5,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from judged.online.showing import trouble
 from judged.online.showing.layout import MARK, percent, refused
-from judged.online.showing.numbers import NOTHING, counted, shown
+from judged.online.showing.numbers import NOTHING, counted, sentence, shown, slice_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from judged.online.estimates import OnlineEstimate, ScoresTable
     from judged.online.findings import LogFinding
 
 _WORDS = {"pages": "page", "events": "event", "sessions": "session", "users": "user"}
 _DONE = {"excluded": "left out", "lost": "not readable", "repaired": "put right", "kept": "odd and kept"}
+_MONEY = {"attribution": {"carts", "purchases", "values"}, "money": {"values"}}
+"""Choices that only metrics with one of these needs depend on."""
 _INTERVAL = {"delta": "by the delta method", "bootstrap": "by bootstrap"}
 _LONG = 60  # characters of the name of a log
+_NAMED = 8  # metrics that are refused for one reason
 BIAS = (
     "Position bias: users look at the top whatever stands there, so clicks say where a result stood as much as how good"
     " it was. Read the metrics marked * beside CTR by rank; between rankings they compare attention as well as quality."
@@ -30,14 +34,23 @@ WHAT_FALLS = (
 """Said below CTR by rank."""
 
 
-def counts(scores: ScoresTable) -> tuple[str, ...]:
-    """Say how much of the log counted, in the order of the log."""
-    return tuple(counted(count, _WORDS.get(name, name.removesuffix("s"))) for name, count in scores.counts)
+def counts(known: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+    """Say how much there is of each, in their order.
+
+    >>> counts([("pages", 1), ("events on pages", 1), ("users", 2000)])
+    ('1 page', '1 event on pages', '2,000 users')
+    """
+    return tuple(_counted(name, count) for name, count in known)
+
+
+def _counted(name: str, count: int) -> str:
+    word, *rest = name.split(" ", 1)
+    return " ".join([counted(count, _WORDS.get(word, word.removesuffix("s"))), *rest])
 
 
 def about(scores: ScoresTable) -> str:
     """Say in one line what this log is: how much of it counted, and what it was read as."""
-    return f"{shown(scores.log, _LONG)} ({scores.layout}): {', '.join(counts(scores))}"
+    return f"{shown(scores.log, _LONG)} ({scores.layout}): {', '.join(counts(scores.counts))}"
 
 
 def rules(scores: ScoresTable) -> tuple[str, ...]:
@@ -51,7 +64,8 @@ def rules(scores: ScoresTable) -> tuple[str, ...]:
 
 
 def _share(one: LogFinding) -> str:
-    return f"{one.rule} {one.rows:,} of {counted(one.of, f'{one.table} row')}"
+    what = "file" if one.table == "folder" else f"{one.table} row"
+    return f"{one.rule} {one.rows:,} of {counted(one.of, what)}"
 
 
 def intervals(scores: ScoresTable) -> str:
@@ -61,8 +75,13 @@ def intervals(scores: ScoresTable) -> str:
 
 
 def policies(scores: ScoresTable) -> tuple[str, ...]:
-    """Say what was chosen, of the log and of the call: one text a choice."""
-    return tuple(f"{name.replace('_', ' ')}: {shown(value, 2 * _LONG)}" for name, value in scores.policies)
+    """Say what was chosen, of the log and of the call: one text a choice that makes a difference here."""
+    needs = {need for metric in scores.metrics for need in metric.needs}
+    return tuple(
+        f"{name.replace('_', ' ')}: {shown(value, 2 * _LONG)}"
+        for name, value in trouble.told(scores.policies, scores.findings)
+        if not (name in _MONEY and needs.isdisjoint(_MONEY[name]))
+    )
 
 
 def is_biased(scores: ScoresTable) -> bool:
@@ -100,13 +119,13 @@ def reasons(scores: ScoresTable) -> tuple[str, ...]:
     """Say why numbers are missing: an en dash in a table is never left alone."""
     several = [one for one in scores.estimates if math.isnan(one.value)]
     alone = [one for one in scores.estimates if not math.isnan(one.value) and math.isnan(one.low)]
-    made = [f"{NOTHING} {_named(one)}: {_why_no_value(one)}" for one in several]
-    made += [f"{NOTHING} {_named(one)}: no interval, {_why_no_interval(one, scores.unit)}" for one in alone]
+    made = [f"{NOTHING} {_named(scores, one)}: {_why_no_value(one)}" for one in several]
+    made += [f"{NOTHING} {_named(scores, one)}: no interval, {_why_no_interval(one, scores.unit)}" for one in alone]
     return tuple(made)
 
 
-def _named(one: OnlineEstimate) -> str:
-    return str(one.metric) if one.slice is None else f"{one.metric} on {shown(one.slice)}"
+def _named(scores: ScoresTable, one: OnlineEstimate) -> str:
+    return str(one.metric) if one.slice is None else f"{one.metric} on {slice_of(scores, one.slice)}"
 
 
 def _why_no_value(one: OnlineEstimate) -> str:
@@ -122,4 +141,23 @@ def _why_no_interval(one: OnlineEstimate, unit: str) -> str:
 
 def refusals(scores: ScoresTable) -> tuple[str, ...]:
     """Say which metrics this log cannot tell: one sentence a reason."""
-    return tuple(f"not shown, since {why}: {', '.join(names)}" for why, names in refused(scores))
+    return tuple(f"not shown, since {sentence(why)}: {named(names)}" for why, names in refused(scores))
+
+
+def named(names: Sequence[str], most: int = _NAMED) -> str:
+    """Write names, the first few of many.
+
+    >>> named(["a", "b"]), named(["a", "b", "c"], 2), named(["a", "b", "c", "d"], 2)
+    ('a, b', 'a, b, c', 'a, b and 2 more')
+    """
+    left = len(names) - most
+    return ", ".join(names) if left < 2 else f"{', '.join(names[:most])} and {left:,} more"  # one more is no shorter
+
+
+def first(texts: Sequence[str], most: int) -> list[str]:
+    """Give the first few of many texts, and say how many more there are.
+
+    >>> first(["a", "b", "c"], 2)
+    ['a', 'b', 'and 1 more']
+    """
+    return [*texts[:most], *([f"and {len(texts) - most:,} more"] if len(texts) > most else [])]

@@ -45,6 +45,8 @@ _ALSO_CALLED = {
     "source": "application", "source type": "application", "kind": "query class", "frequency": "traffic",
     "novelty": "seen", "query": "query_norm",
 }  # fmt: skip
+_PERIODS = {"minute", "month", "quarter", "year", "date", "time"}
+_INSTEAD = {"language": ": script is told by the text of the query"}
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,8 @@ def slice_pages(log: InteractionLog, by: str, *, objects: Any = None) -> SlicedP
     =======================================  =========================================================================
 
     An attribute of the log goes before what would be derived under its name. Case does not matter in the names above,
-    nor whether ``_`` or ``-`` stands for a blank.
+    nor whether ``_`` or ``-`` stands for a blank. Nor does it in languages: ``en_US`` is ``en-us``. They are those that
+    were logged, and never guessed: a query is too short for that. ``script`` is told by the text.
 
     Parameters
     ----------
@@ -104,7 +107,8 @@ def slice_pages(log: InteractionLog, by: str, *, objects: Any = None) -> SlicedP
     by
         One of these.
     objects
-        For freshness: when results were made, a table with ``object_id`` and ``time_ms``.
+        For freshness: when results were made: documents with a column ``date`` (a `Documents`, or a path), or a table
+        with ``object_id`` and ``time_ms``.
 
     Returns
     -------
@@ -119,11 +123,11 @@ def slice_pages(log: InteractionLog, by: str, *, objects: Any = None) -> SlicedP
     """
     column, how = _column(log, by)
     if column:
-        return _counted(by_column(log.serp, column, how), column)
+        return _counted(_logged(log, column, how), column)
     base, _, parameters = _plain(by).partition(":")
     base = _ALSO_CALLED.get(base, base)
     if base in _COLUMNS:
-        return _counted(by_column(log.serp, base, f":{parameters}" if parameters else ""), base)
+        return _counted(_logged(log, base, f":{parameters}" if parameters else ""), base)
     return _counted(_derived(log, base, parameters, by, objects), base)
 
 
@@ -136,6 +140,14 @@ def _column(log: InteractionLog, by: str) -> tuple[str, str]:
     return "", ""
 
 
+def _logged(log: InteractionLog, column: str, how: str) -> Cut:
+    """Cut by a column, language tags in one case and with hyphens: they mean the same so (RFC 5646, 2.1.1)."""
+    serp: Any = log.serp
+    if column == "language" and not how:
+        serp = serp.mutate(language=serp.language.lower().replace("_", "-"))
+    return by_column(serp, column, how)
+
+
 def _plain(by: str) -> str:
     return re.sub(r"[\s_-]+", " ", by).strip().casefold()
 
@@ -144,25 +156,29 @@ def _derived(log: InteractionLog, base: str, parameters: str, by: str, objects: 
     if base == "traffic":
         return texts.by_traffic(log.serp, texts.traffic_cuts(parameters) if parameters else texts.TRAFFIC)
     if base == "freshness" and parameters in {"", "clicked", "shown"}:
-        _needs_time(log, by)
+        _needs_time(log, by, dated=True)
         return results.by_freshness(log, objects, clicked=parameters == "clicked")
     if base == "first click" and not parameters:
         return results.by_first_click(log)
     if base in BY_TIME and not parameters:
-        _needs_time(log, by)
+        _needs_time(log, by, dated=base != "hour of day")
         return by_time(log.serp, base)
     if base in _BY_TEXT and not parameters:
         return _BY_TEXT[base](log.serp)
     raise _unknown(log, by)
 
 
-def _needs_time(log: InteractionLog, by: str) -> None:
-    if not log.has_time:
-        raise InputError(f"this log has no clock to slice by {by}", fix="slice by something else", path=log.name)
+def _needs_time(log: InteractionLog, by: str, *, dated: bool) -> None:
+    if log.has_time and (log.dated or not dated):
+        return
+    lacks = "dates" if log.has_time else "clock"
+    raise InputError(f"this log has no {lacks} to slice by {by}", fix="slice by something else", path=log.name)
 
 
 def _unknown(log: InteractionLog, by: str) -> InputError:
     names = slice_names(log)
+    if _plain(by) in _PERIODS:
+        return InputError(f"pages cannot be sliced by {by!r}", fix=f"time is cut into {', '.join(BY_TIME)}")
     near = get_close_matches(_plain(by), names, 3, 0.5)
     guess = f"did you mean {' or '.join(near)}? " if near else ""
     return InputError(f"pages cannot be sliced by {by!r}", fix=f"{guess}there are {', '.join(names)}")
@@ -185,7 +201,7 @@ def _counted(cut: Cut, name: str) -> SlicedPages:
         notes.append(f"{name} has {many:,} values: the {MANY - 1} with most pages, and {OTHER}")
     found = {row["slice"] for row in rows_of(table.select("slice").distinct())}
     if found == {UNKNOWN}:
-        notes.append(f"no page tells its {name}")
+        notes.append(f"no page tells its {name}{_INSTEAD.get(name, '')}")
     return SlicedPages(table, _ordered(found, cut.order), "; ".join(notes))
 
 

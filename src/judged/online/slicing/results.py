@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from judged.data.documents import Documents
 from judged.errors import InputError
 from judged.online.engine import ibis_library
 from judged.online.slicing.cut import Cut, banded
+from judged.slicing.ages import days_by_doc
 from judged.slicing.bands import AGE, Bands
 
 if TYPE_CHECKING:
@@ -41,7 +45,9 @@ def by_filter(serp: ir.Table) -> Cut:
     """Cut by whether a filter or facet was set."""
     names = ("not filtered", "filtered")
     filtered: Any = serp.filtered
-    return Cut(serp.select("serp", slice=filtered.ifelse(names[1], names[0])), names)
+    some = serp.filter(filtered).limit(1).count().to_pyarrow().as_py()
+    note = "" if some else "no page has a filter: a log that does not record filters looks the same"
+    return Cut(serp.select("serp", slice=filtered.ifelse(names[1], names[0])), names, note)
 
 
 def by_results(serp: ir.Table) -> Cut:
@@ -80,7 +86,8 @@ def by_freshness(log: InteractionLog, objects: Any, *, clicked: bool = False) ->
     log
         The log.
     objects
-        When results were made: a table of Ibis or Arrow with ``object_id`` and ``time_ms`` (milliseconds since 1970).
+        When results were made: documents with a column ``date`` (a `Documents`, or the path of one), or a table of Ibis
+        or Arrow with ``object_id`` and ``time_ms`` (milliseconds since 1970).
     clicked
         Of what was clicked first, not of all that was shown. Pages without a click are ``none``.
 
@@ -107,9 +114,11 @@ def by_freshness(log: InteractionLog, objects: Any, *, clicked: bool = False) ->
 def _made(objects: Any, serp: ir.Table) -> ir.Table:
     """Give when each object was made; the latest, where one is there twice."""
     ibis: Any = ibis_library()
-    fix = "give objects=: a table with object_id and time_ms, milliseconds since 1970"
+    fix = "give objects=: documents with a column date, or a table with object_id and time_ms (milliseconds since 1970)"
     if objects is None:
         raise InputError("the age of results is not in a log", fix=fix)
+    if isinstance(objects, (str, Path, Documents)):
+        objects = _dated(Documents.of(objects))
     if not isinstance(objects, ibis.Table):
         try:
             objects = ibis.memtable(pa.table(objects))
@@ -123,3 +132,15 @@ def _made(objects: Any, serp: ir.Table) -> ir.Table:
         raise InputError(f"time_ms of the objects is {objects.time_ms.type()}", fix=fix)
     texts = objects.select(object_id=objects.object_id.cast("string"), time_ms=objects.time_ms.cast("int64"))
     return texts.group_by("object_id").aggregate(made_ms=texts.time_ms.max())
+
+
+def _dated(documents: Documents) -> Any:
+    """Give the days of documents as the beginning of each, in UTC."""
+    table = documents.table
+    if "date" not in documents.facts:
+        known = ", ".join(documents.facts) or "nothing"
+        raise InputError(f"no column date (there is {known})", fix="add a column date", path=documents.where)
+    days = days_by_doc(table["doc_id"].to_pylist(), table["date"].to_pylist(), "date", documents.where)
+    since = date(1970, 1, 1)
+    times = pa.array([(day - since).days * _DAY for day in days.values()], pa.int64())
+    return pa.table({"object_id": pa.array(list(days), pa.string()), "time_ms": times})

@@ -1,0 +1,51 @@
+"""Quantiles: their errors, and what they are over time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from judged.online import online_metrics, over_time
+from typed_logs import typed_log
+
+MEDIAN = "Latency(q=0.5)"
+DAY = 86_400_000
+
+
+def page(serp: int, user: int, seconds: float, day: int = 0) -> dict[str, Any]:
+    keys = {"serp": serp, "session": serp, "user": user, "time_ms": day * DAY + user * (DAY // 8 - 1)}
+    device = "phone" if user else "desk"
+    return {**keys, "query": "hat", "n_shown": 1, "latency_ms": 1000.0 * seconds, "device": device}
+
+
+@pytest.mark.parametrize("backend", ["duckdb", "polars"])
+def test_the_error_of_a_median_by_hand(backend: str) -> None:
+    """16 users wait 1 to 16 s: half of them 8 s at most, with an error of sqrt(1 / 60) = 0.129 of that share.
+
+    0.629 of 16 are 10.07 users, so 11 s; 0.371 of 16 are 5.93, so 6 s: half of what lies between is 2.5 s.
+    """
+    log = typed_log([page(at, at, at + 1.0) for at in range(16)], [], backend=backend)
+    found = online_metrics(log, MEDIAN, by="device")
+    whole, desk = found.of(MEDIAN), found.of(MEDIAN, "desk")
+    assert (whole.value, whole.error, whole.method) == (8.0, 2.5, "woodruff")
+    assert (desk.value, desk.units, desk.method) == (1.0, 1, "none")
+    assert math.isnan(desk.error)
+
+
+def test_a_median_over_time_has_limits() -> None:
+    """Nine users wait 4 s less to 4 s more than the median, which is 13 s and 14 s in turn, and 40 s on the last day.
+
+    The error is 2 s each day: half of what the third and the seventh user are apart. Neighbours differ by half an
+    error, so that limits are 3 * 2 * 0.5 / (2 / sqrt(pi)) from the centre.
+    """
+    medians = [13.0, 14.0] * 5 + [40.0]
+    rows = [(user, median + user - 4, day) for day, median in enumerate(medians) for user in range(9)]
+    log = typed_log([page(at, user, seconds, day) for at, (user, seconds, day) in enumerate(rows)], [])
+    found = over_time(log, MEDIAN, warm_up=10)
+    assert [one.estimate.value for one in found.points] == medians
+    assert {one.estimate.error for one in found.points} == {2.0}
+    assert (found.base, found.centre) == (10, 13.5)
+    assert found.points[0].high_limit - 13.5 == pytest.approx(1.5 * math.sqrt(math.pi))
+    assert [(one.rule, one.point, one.side) for one in found.signals] == [("nelson-1", 10, "above")]

@@ -1,0 +1,65 @@
+"""What nobody logged is not reported as 0: durations without a clock of their own, users that nobody named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from judged.errors import InputError
+from judged.online import online_metrics, over_time
+from judged.online.findings import LogFinding
+from typed_logs import EVERYTHING, typed_log
+
+WAIT, MEDIAN = "TimeToFirstClick", "TimeToFirstClick(q=0.5)"
+SAME = "clicks have the time of their page"
+
+
+def page(serp: int, **more: Any) -> dict[str, Any]:
+    times = {"time_ms": 100_000 * serp, "query": "hat", "n_shown": 10, "latency_ms": 0.0}
+    return {"serp": serp, "session": serp, "user": serp, **times, **more}
+
+
+def click(serp: int, after_ms: int) -> dict[str, Any]:
+    return {"serp": serp, "session": serp, "user": serp, "time_ms": 100_000 * serp + after_ms, "action": "click",
+            "object_id": "hat-1", "rank": 1}  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", ["duckdb", "polars"])
+def test_clicks_at_the_time_of_their_page_tell_no_wait(backend: str) -> None:
+    pages = [page(at, device=f"d{at % 2}") for at in range(4)]
+    log = typed_log(pages, [click(at, 0) for at in range(3)], backend=backend)
+    found = online_metrics(log, [WAIT, MEDIAN, "PageCTR", "Latency"], by="device")
+    assert {str(one): why for one, why in found.refused} == {
+        WAIT: SAME, MEDIAN: SAME, "Latency": "the log says of every page that the engine took no time"}  # fmt: skip
+    assert [str(one) for one in found.metrics] == ["PageCTR"]
+    with pytest.raises(InputError, match=f"TimeToFirstClick: {SAME}"):
+        over_time(log, WAIT)
+
+
+def test_one_later_click_tells_waits_where_all_others_are_at_once() -> None:
+    log = typed_log([page(at, device=f"d{at}") for at in range(3)], [click(0, 0), click(1, 0), click(2, 6000)])
+    found = online_metrics(log, [WAIT, MEDIAN], by="device")
+    assert found.refused == ()
+    assert [found.value(WAIT), found.value(MEDIAN), found.value(WAIT, "d0")] == [2.0, 0.0, 0.0]
+
+
+def test_users_that_nobody_named_are_refused_and_said_to_be_sessions() -> None:
+    nobody = LogFinding("no-user", "query", 3, 3, "kept", "pages of nobody", "log a client_id")
+    some = LogFinding("no-user", "query", 2, 3, "kept", "pages of nobody", "log a client_id")
+    pages, unnamed = [page(at) for at in range(3)], EVERYTHING - {"users"}
+    found = online_metrics(typed_log(pages, [], has=unnamed, findings=(nobody,)), ["SessionsPerUser", "ZeroResults"])
+    assert [(str(one), why) for one, why in found.refused] == [("SessionsPerUser", "the log has no users")]
+    assert dict(found.policies)["users"] == "none is logged, so each session counts as one"
+    alone = typed_log(pages, [click(0, 5)], has=unnamed - {"sessions"}, findings=(nobody,))
+    found = online_metrics(alone, ["SessionCTR", "PageCTR"])
+    assert [(str(one), why) for one, why in found.refused] == [("SessionCTR", "the log has no sessions")]
+    assert dict(found.policies)["users"] == "none is logged, so each page counts as one"
+    found = online_metrics(typed_log(pages, [], findings=(some,)), ["SessionsPerUser", "ZeroResults"])
+    assert "users" not in dict(found.policies)
+    assert found.value("SessionsPerUser") == 1.0
+
+
+def test_a_log_is_said_in_one_line() -> None:
+    log = typed_log([page(0)], [], name="shop", has=frozenset({"shown", "clicks"}), files=("a", "b"), has_time=False)
+    assert repr(log) == "InteractionLog('shop': tables, 2 files, 0 findings, no clock; tells clicks, shown)"
