@@ -44,6 +44,9 @@ def ranks(*values: float) -> tuple[OnlineEstimate, ...]:
     )
 
 
+DOUBT = "60 of 1,060 query rows (5.7 %) are left out, more than 5 %: facet-request 60"
+
+
 def scores(*, sliced: bool = False, estimates: tuple[OnlineEstimate, ...] | None = None, **more: Any) -> OnlineScores:
     """Make a result of four metrics, by device where it is to be sliced."""
     whole = (
@@ -67,6 +70,7 @@ def scores(*, sliced: bool = False, estimates: tuple[OnlineEstimate, ...] | None
         "ranks": ranks(0.3, 0.15, 0.1),
         "refused": ((CARTS, "no add_to_cart event is in this log"),),
         "policies": (("session_gap", "30 min"), ("rank_base", "1 (found)"), ("bots", "exclude")),
+        "doubts": () if "findings" in more else (DOUBT,),
         "findings": (
             LogFinding("facet-request", "query", 60, 1060, "excluded", *facets),
             LogFinding("rank-base", "event", 287, 2345, "repaired", "ranks start at 0", "start at 1"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import gzip
 import json
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,6 +121,23 @@ def test_a_mapping_that_meets_no_row_is_not_an_empty_file(run: Callable[..., End
     done = run("logs", "check", "rows.jsonl", "--mapping", "none.toml")
     assert done.code == 2
     assert "rows.jsonl: no query and no event stands in it. Fix: see that it is not empty, and that its" in done.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("logs", "check"), ("logs", "convert", "--to", "made"), ("online", "metrics"), ("online", "ranks"),
+     ("online", "dwell"), ("online", "time", "-m", "PageCTR")],
+)  # fmt: skip
+def test_without_the_database_there_is_a_sentence(
+    run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    Path("clean.ndjson").write_text("\n".join(map(json.dumps, CLEAN)))
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    done = run(*command, "clean.ndjson")
+    assert (done.code, done.err) == (
+        2,
+        "error: Ibis with DuckDB is not installed. Fix: pip install 'judged[logs]'.\n",
+    )
 
 
 def test_what_a_track_publishes_beside_its_pages_is_not_lost(run: Callable[..., Ended]) -> None:

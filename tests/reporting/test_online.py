@@ -66,8 +66,8 @@ def test_what_the_section_holds() -> None:
 
 def test_the_page_begins_with_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judged.reporting.html.library", lambda: "/* what draws */")
-    for findings, count in ((scores().findings, 2), ((), 0)):
-        made = online.online_page(scores(findings=findings))
+    for doubts, count in ((scores().doubts, 2), ((), 0)):
+        made = online.online_page(scores(doubts=doubts))
         assert made.count(f"<p>{UNFIT}</p>") == count  # in the summary, and above the section
         start = made.index("Summary</h2>") + len("Summary</h2>")
         assert made[start:].lstrip().startswith(f"<p>{UNFIT}" if count else "<p>In 1,000 pages")

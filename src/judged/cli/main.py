@@ -84,7 +84,7 @@ def main() -> None:
     hidden: Any = _WithoutPandas
     sys.meta_path.insert(0, hidden)
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(app(prog_name="judged", standalone_mode=False))
     except JudgedError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)

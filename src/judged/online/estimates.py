@@ -82,6 +82,8 @@ class ScoresTable:
         What was chosen: of the log and of the call, name to value.
     findings
         What is wrong with the log.
+    doubts
+        Why its numbers should not be trusted as they are; empty where it is fit.
     """
 
     log: str
@@ -97,6 +99,7 @@ class ScoresTable:
     refused: tuple[tuple[OnlineMetric, str], ...]
     policies: tuple[tuple[str, str], ...]
     findings: tuple[LogFinding, ...]
+    doubts: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> tuple[OnlineMetric, ...]:

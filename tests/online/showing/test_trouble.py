@@ -1,4 +1,4 @@
-"""Whether a log is fit is told from its findings as from its accounts: with a result the accounts are gone."""
+"""Whether a log is fit: the log and every result of it say the same, and why."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from judged.online import online_metrics
 from judged.online.checking import check_log
-from judged.online.findings import LogFinding
+from judged.online.findings import Account, LogFinding, doubts
 from judged.online.opening import read_log
 from judged.online.showing import trouble, words
 from made_log import closed_databases
@@ -71,15 +71,14 @@ def test_a_result_and_its_log_have_the_same_doubts(tmp_path: Path, lines: list[s
 
 def test_rows_that_are_lost_count_beside_those_that_are_left_out() -> None:
     """Of 100 rows 4 could not be read and 3 of the 96 others are left out: each alone would be few enough."""
-    found = (
-        LogFinding("bad-row", "query", 4, 100, "lost", "rows: too short", ""),
-        LogFinding("bot", "query", 3, 96, "excluded", "pages of programs", ""),
+    lost = LogFinding("bad-row", "query", 4, 100, "lost", "rows: too short", "")
+    out = LogFinding("bot", "query", 3, 96, "excluded", "pages of programs", "")
+    account = Account("query", 96, 93, (("bot", 3),))
+    assert doubts([account], [lost, out]) == (
+        "7 of 100 query rows (7.0 %) are left out, more than 5 %: bot 3, bad-row 4",
     )
-    said = "ubi.ndjson is not fit: 7 of 100 query rows (7.0 %) are left out, more than 5 %: bot 3, bad-row 4."
-    assert trouble.doubtful(scores(findings=found)) == (said,)
-    assert trouble.doubtful(scores(findings=found[:1])) == trouble.doubtful(scores(findings=found[1:])) == ()
-    nothing = scores(findings=(), counts=(("pages", 0),))
-    assert trouble.doubtful(nothing) == ("ubi.ndjson is not fit: no query was read, so there is no page.",)
+    assert doubts([account], [out]) == doubts([Account("query", 96, 96, ())], [lost]) == ()
+    assert doubts([Account("query", 0, 0, ())], []) == ("no query was read, so there is no page",)
 
 
 @pytest.mark.parametrize(
@@ -97,4 +96,4 @@ def test_what_is_counted_is_said_once(table: str, problem: str, said: str) -> No
 def test_files_of_a_folder_are_no_rows() -> None:
     found = (LogFinding("strange-file", "folder", 1, 4, "excluded", "file: no log", ""),)
     assert words.rules(scores(findings=found)) == ("left out: strange-file 1 of 4 files",)
-    assert trouble.doubtful(scores(findings=found)) == ()
+    assert doubts([Account("query", 9, 9, ())], found) == ()

@@ -25,6 +25,7 @@ from judged.online.facts.followed import begin_followed
 from judged.online.facts.pages import PageFacts, Wanted, need_the_next_query, page_facts
 from judged.online.facts.sessions import OF_PAGES
 from judged.online.facts.settings import FactSettings
+from judged.online.findings import doubts
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.metrics.registry import online_metric, online_metrics_named, usual_metrics
 from judged.online.result import OnlineEstimate, OnlineScores
@@ -171,6 +172,7 @@ def online_metrics(
         refused=refused,
         policies=(*log.policies, *settings.policies(), *taken_as_users(log), *_drawn(resampling), *_notes(slices)),
         findings=log.findings,
+        doubts=doubts(log.accounts, log.findings),
     )
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.errors import InputError
-from judged.online.findings import Account, doubts
 from judged.online.showing.numbers import counted, sentence, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from judged.online.estimates import ScoresTable
     from judged.online.findings import LogFinding
@@ -30,8 +29,8 @@ def unfit(log: str, reasons: Iterable[str]) -> tuple[str, ...]:
 
 
 def doubtful(scores: ScoresTable) -> tuple[str, ...]:
-    """Say why numbers of this log should not be trusted as they are: `unfit`, by what was found in it."""
-    return unfit(scores.log, doubts(_accounts(scores), scores.findings))
+    """Say why numbers of this log should not be trusted as they are: `unfit`, of a result."""
+    return unfit(scores.log, scores.doubts)
 
 
 def need_metrics(scores: ScoresTable) -> None:
@@ -45,18 +44,6 @@ def need_metrics(scores: ScoresTable) -> None:
     if not scores.estimates:
         why = f": {scores.refused[0][1]}" if scores.refused else ""
         raise InputError(f"no metric can be told{why}", fix="see 'judged logs check'", path=scores.log)
-
-
-def _accounts(scores: ScoresTable) -> Iterator[Account]:
-    """Give where rows went, as far as it matters: a rule that leaves rows out is counted among all that were read."""
-    for table in ("query", "event"):
-        out = [one for one in scores.findings if one.table == table and one.done == "excluded"]
-        lost = [one for one in scores.findings if one.table == table and one.done == "lost"]
-        read = [one.of for one in out] or [one.of - sum(each.rows for each in lost) for one in lost]
-        gone = tuple((one.rule, one.rows) for one in out)
-        if read or (table == "query" and dict(scores.counts).get("pages") == 0):
-            most = max(read, default=0)
-            yield Account(table, most, most - sum(rows for _, rows in gone), gone)
 
 
 def told(chosen: Iterable[tuple[str, str]], findings: Iterable[LogFinding]) -> tuple[tuple[str, str], ...]:
