@@ -72,3 +72,13 @@ def test_clicks_on_no_page_tell_nothing_of_pages(tmp_path: Path) -> None:
     records = [page("1", 0, **ANN), click("lost", 1000, "d1", 1, **ANN), page("2", 90_000, **ANN)]
     scores = online_metrics(made(tmp_path, records), ["PageCTR", "DwellOver"])
     assert [str(metric) for metric, _ in scores.refused] == ["PageCTR", "DwellOver"]
+
+
+def test_a_page_is_not_left_in_vain_if_an_earlier_one_succeeds_after_it(tmp_path: Path) -> None:
+    """Page 1 succeeds after 5 s, and again after 60 s, when page 2 was asked for and left: nothing was in vain."""
+    seen = [page("1", 0, **ANN), page("2", 45_000, **ANN)]
+    log = made(tmp_path, [*seen, click("1", 5_000, "d1", 1, **ANN), click("1", 60_000, "d2", 2, **ANN)])
+    found = online_metrics(log, ["Abandonment", "BadAbandonment", "UnknownAbandonment"])
+    assert [one.numerator for one in found.estimates] == [1, 0, 1]
+    early = made(tmp_path, [*seen, click("1", 5_000, "d1", 1, **ANN)])
+    assert online_metrics(early, ["BadAbandonment"]).of("BadAbandonment").numerator == 1

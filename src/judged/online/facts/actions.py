@@ -21,13 +21,15 @@ def acted_pages(log: InteractionLog, settings: FactSettings) -> Relation:
     columns = ("serp", "time_ms", "action", "value")
     owned = done.select(*columns).union(_last_touched(log, settings).select(*columns))
     cart, bought = owned.action == "add_to_cart", owned.action == "purchase"
+    sold = (cart | bought).ifelse(owned.time_ms, ibis_library().null("int64"))
     pages = owned.group_by("serp").agg(
         hovers=_count(owned.action == "hover"),
         copies=_count(owned.action == "copy"),
         carts=_count(cart),
         purchases=_count(bought),
         money=bought.ifelse(owned.value.fill_null(0.0), 0.0).sum(),
-        sale_ms=(cart | bought).ifelse(owned.time_ms, ibis_library().null("int64")).min(),
+        sale_ms=sold.min(),
+        last_sale_ms=sold.max(),
     )
     pages = kept(pages)
     return pages.mutate(money=pages.money.clip(upper=_most(pages, settings.winsorise)))

@@ -68,6 +68,7 @@ def clicked_pages(
         sums[f"satisfied_{t}"] = _number(results[f"satisfied_{t}"].sum())
         sums[f"satisfied_events_{t}"] = _number(results[f"satisfied_events_{t}"].sum())
         sums[f"satisfied_ms_{t}"] = results[f"satisfied_ms_{t}"].min()
+        sums[f"satisfied_last_ms_{t}"] = results[f"satisfied_last_ms_{t}"].max()
     for t in map(written, dissatisfied):
         sums[f"dissatisfied_events_{t}"] = _number(results[f"dissatisfied_events_{t}"].sum())
     return results.group_by("serp").agg(**sums)
@@ -109,7 +110,8 @@ def _results(clicks: Relation, satisfied: Sequence[float], dissatisfied: Sequenc
         counts = enough | (clicks.ended == 0) if timed else never
         sums[f"satisfied_{t}"] = counts.ifelse(1, 0).max()
         sums[f"satisfied_events_{t}"] = counts.ifelse(1, 0).sum()
-        sums[f"satisfied_ms_{t}"] = counts.ifelse(clicks.time_ms, ibis.null("int64")).min()
+        when = counts.ifelse(clicks.time_ms, ibis.null("int64"))
+        sums |= {f"satisfied_ms_{t}": when.min(), f"satisfied_last_ms_{t}": when.max()}
     for seconds in dissatisfied:
         t, short = written(seconds), clicks.dwell_ms < round(seconds * 1000)
         counts = (clicks.ended == 1) & short if timed else never

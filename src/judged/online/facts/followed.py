@@ -33,12 +33,12 @@ def begin_followed(log: InteractionLog, settings: FactSettings) -> Callable[[], 
 
 
 def last_successes(pages: Relation) -> Relation:
-    """Give each session the time of the last first success of a page.
+    """Give each session the time of its last success, on whatever page.
 
     Parameters
     ----------
     pages
-        One row a page, with ``session`` and ``success_ms`` (null: it came to none).
+        One row a page, with ``session`` and ``last_success_of_page_ms`` (null: it came to none).
     """
-    successful = pages.filter(pages.success_ms.notnull())
-    return successful.group_by("session").agg(last_success_ms=successful.success_ms.max())
+    successful = pages.filter(pages.last_success_of_page_ms.notnull())
+    return successful.group_by("session").agg(last_success_ms=successful.last_success_of_page_ms.max())

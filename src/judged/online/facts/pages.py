@@ -138,15 +138,12 @@ class PageFacts:
         What is made of it.
     thresholds
         Seconds of dwell of `Wanted`, and those of a success.
-    success
-        Those.
     """
 
     joined: Relation
     wanted: Wanted
     timed: bool
     thresholds: tuple[float, ...]
-    success: float
 
     def select(self, columns: Collection[str]) -> Relation:
         """Give some of `COLUMNS`.
@@ -159,8 +156,7 @@ class PageFacts:
         """
         page = self.joined
         if late := set(columns) & _LEFT:
-            ends = page.select("session", success_ms=page[f"success_ms_{written(self.success)}"])
-            page = page.left_join(kept(last_successes(ends)), "session", rname="l_{name}")
+            page = page.left_join(kept(last_successes(page)), "session", rname="l_{name}")
         made = {
             **_of_the_page(page, self.wanted),
             **_of_the_clicks(page, self.wanted, timed=self.timed),
@@ -217,15 +213,18 @@ def page_facts(
         page = page.left_join(followed(), "serp", rname="f_{name}")
     if slices is not None:
         page = page.join(slices, "serp", rname="s_{name}")
-    page = page.mutate(**_successes(page, thresholds))
-    spent = {"c_serp", "a_serp", "f_serp", "s_serp", *(f"satisfied_ms_{written(t)}" for t in thresholds)}
-    return PageFacts(kept(page.drop(*(spent & set(page.columns)))), wanted, log.has_time, thresholds, settings.success)
+    page = page.mutate(**_successes(page, thresholds, settings.success))
+    spent = {"c_serp", "a_serp", "f_serp", "s_serp", "last_sale_ms"}
+    spent |= {f"satisfied_{name}_{written(t)}" for t in thresholds for name in ("ms", "last_ms")}
+    return PageFacts(kept(page.drop(*(spent & set(page.columns)))), wanted, log.has_time, thresholds)
 
 
-def _successes(page: Any, thresholds: Sequence[float]) -> dict[str, Any]:
-    """Say when a page first came to a satisfied click, a cart or a purchase."""
+def _successes(page: Any, thresholds: Sequence[float], success: float) -> dict[str, Any]:
+    """Say when a page first came to a satisfied click, a cart or a purchase, and when last."""
     names = [written(t) for t in thresholds]
-    return {f"success_ms_{t}": ibis_library().least(page[f"satisfied_ms_{t}"], page.sale_ms) for t in names}
+    firsts = {f"success_ms_{t}": ibis_library().least(page[f"satisfied_ms_{t}"], page.sale_ms) for t in names}
+    last = page[f"satisfied_last_ms_{written(success)}"]
+    return {**firsts, "last_success_of_page_ms": ibis_library().greatest(last, page.last_sale_ms)}
 
 
 def _of_the_page(page: Any, wanted: Wanted) -> dict[str, Any]:
