@@ -125,7 +125,8 @@ METRICS = (
         SESSION,
         _SALE,
         _KOHAVI,
-        "Sessions that fail are not in it: read it beside SessionSuccess.",
+        "Sessions that fail are not in it: read it beside SessionSuccess. By slice, a query whose repeats stand in "
+        "several slices counts in one of them or two, by their order.",
         parameters={"t": 30.0},
         needs=("sessions", "clicks", "dwell", "queries"),
     ),
