@@ -82,3 +82,13 @@ def test_a_page_is_not_left_in_vain_if_an_earlier_one_succeeds_after_it(tmp_path
     assert [one.numerator for one in found.estimates] == [1, 0, 1]
     early = made(tmp_path, [*seen, click("1", 5_000, "d1", 1, **ANN)])
     assert online_metrics(early, ["BadAbandonment"]).of("BadAbandonment").numerator == 1
+
+
+def test_values_of_carts_alone_are_no_revenue(tmp_path: Path) -> None:
+    cart = {**click("1", 1000, "d1", 1, **ANN), "action_name": "add_to_cart"}
+    cart["event_attributes"] = {**cart["event_attributes"], "value": 5.0}
+    bought = {**click("1", 2000, "d1", 1, **ANN), "action_name": "purchase"}
+    records = [page("1", 0, **ANN), click("1", 500, "d1", 1, **ANN), cart, bought]
+    scores = online_metrics(made(tmp_path, records), ["Conversion", "RevenuePerSearch"])
+    assert scores.value("Conversion") == 1.0
+    assert [str(metric) for metric, _ in scores.refused] == ["RevenuePerSearch"]
