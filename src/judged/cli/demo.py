@@ -28,7 +28,7 @@ Next, copy the sample to a folder and ask more of it (in a clone, first: . .venv
   judged evaluate sample/qrels.txt sample/runs/rrf.run.gz -m nDCG@10 --per-topic --queries sample/queries.jsonl
   judged check sample/qrels.txt sample/runs/bm25_title.run.gz
   judged measures nDCG
-  judged online metrics sample/simulated_log.ndjson.gz"""
+  judged online metrics sample/simulated_log.ndjson.gz    # takes pip install 'judged[logs]'"""
 
 
 @click.command("demo")
