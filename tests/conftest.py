@@ -1,4 +1,4 @@
-"""Make the helpers of this folder importable, and let hypothesis find the same examples every time."""
+"""Make the helpers of this folder and the simulations importable, and let hypothesis find the same examples every time."""
 
 import sys
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[1] / "tools"))  # the simulations of docs/calibration.md
 
 settings.register_profile(
     "ci", derandomize=True, deadline=None, max_examples=100, database=None, suppress_health_check=[HealthCheck.too_slow]
