@@ -1,4 +1,4 @@
-"""Make the helpers of this folder and the simulations importable, and let hypothesis find the same examples every time."""
+"""Make what tests share importable, and let hypothesis find the same examples every time."""
 
 import sys
 from pathlib import Path
