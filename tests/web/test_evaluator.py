@@ -108,7 +108,7 @@ def test_nothing_given_is_the_example(client):
 
 
 def test_swapped_documents_and_how_measures_moved(client):
-    data = get(client, "list=1:a,0:b&before=0:b,1:a&other=0:b,-:a")
+    data = get(client, "list=1:a,0:b&before=0:b,1:a&other=0:b,1:a")
     found = rows(data)
     assert {name: found["RR"][name] for name in ("value", "other", "difference", "before", "moved")} == {
         "value": 1,
@@ -126,11 +126,32 @@ def test_swapped_documents_and_how_measures_moved(client):
     assert [(row["doc"], row["grade"], row["rank_in_other"]) for row in second["rows"]] == [("b", 0, 2), ("a", 1, 1)]
 
 
-def test_a_document_has_one_grade(client):
-    state = get(client, "list=2:a,-:b,0:c&other=1:a,3:b,-:c,1:d")["state"]
-    assert [item["grade"] for item in state["list"]] == [2, 3, 0]
-    assert [item["grade"] for item in state["other"]] == [2, 3, 0, 1]
-    assert state["relevant"] == 3
+# System 1: R N R N N N N N R R, system 2: N R N N R R R N N N, of 4 relevant documents.
+# AP 1: (1/1 + 2/3 + 3/9 + 4/10) / 4 = 0.6; AP 2: (1/2 + 2/5 + 3/6 + 4/7) / 4 = 0.4929
+@pytest.mark.parametrize("relevant", ["", "&relevant=4"])
+def test_two_systems_with_other_grades_at_the_same_ranks(client, relevant):
+    data = get(client, f"list=1,0,1,0,0,0,0,0,1,1&other=0,1,0,0,1,1,1,0,0,0{relevant}")
+    assert [item["grade"] for item in data["state"]["list"]] == [1, 0, 1, 0, 0, 0, 0, 0, 1, 1]
+    assert [item["grade"] for item in data["state"]["other"]] == [0, 1, 0, 0, 1, 1, 1, 0, 0, 0]
+    found = rows(data)
+    assert (found["AP"]["value"], found["AP"]["other"]) == pytest.approx((0.6, 69 / 140))
+    assert (found["Rprec"]["value"], found["Rprec"]["other"]) == (0.5, 0.25)
+    assert (found["P@10"]["value"], found["P@10"]["other"]) == (0.4, 0.4)
+    assert get(client, data["query"])["groups"] == data["groups"]
+
+
+def test_a_row_without_a_name_in_the_other_list_is_a_document_of_its_grade_or_one_of_its_own(client):
+    data = get(client, "list=1,0,1,0,0&other=0,1,0,1,1")
+    assert [item["grade"] for item in data["state"]["other"]] == [0, 1, 0, 1, 1]
+    assert [item["doc"] for item in data["state"]["other"]] == ["d2", "d1", "d4", "d3", "d6"]
+    assert data["state"]["relevant"] == 3
+    assert any("without a name" in note for note in data["notes"])
+    assert not any("without a name" in note for note in get(client, data["query"])["notes"])
+
+
+def test_a_document_that_has_two_grades_is_refused(client):
+    for query in ("list=1:a,0:b&other=0:a,1:b", "list=-:a,0:b&other=1:a", "list=1:a&other=-:a"):
+        assert "'a'" in get(client, query, status=400)["problem"]
 
 
 def test_the_list_before_has_its_own_grades_and_missing_documents(client):
@@ -285,10 +306,8 @@ def test_notes_say_what_to_know(client):
 
 def test_the_canonical_query_gives_the_same_state(client):
     name = quote(quote("a b,c:&é", safe=""), safe="")
-    query = (
-        f"list=3:{name},-,0.5&other=1,2:x&missing=0,0,0,0,0,2&relevant=5&k=7&gain={{1:1,2:5}}&discount=original&base=3"
-    )
-    data = get(client, f"{query}&rel=0.5&max=4")
+    query = f"list=3:{name},-,0.5&other=1:y,2:x&missing=0,0,0,0,0,2&relevant=5&k=7&gain={{1:1,2:5}}&discount=original"
+    data = get(client, f"{query}&base=3&rel=0.5&max=4")
     again = get(client, data["query"])
     assert again == data
     assert data["state"]["list"][0]["doc"] == "a b,c:&é"
@@ -504,7 +523,7 @@ def test_lists_without_anything_relevant_are_explained(sample, query):
 
 @pytest.mark.parametrize("doc", ["a b", "x%20y", "\u00a0z", "plain", "ü#1"])
 def test_exported_qrels_and_run_give_the_same_scores(client, tmp_path, doc):
-    query = f"list=3:{quote(quote(doc, safe=''))},0,-,1.5&other=1:b,2:a%2520b&missing=2&relevant=7"
+    query = f"list=3:{quote(quote(doc, safe=''))},0,-,1.5&other=1:b,3:a%2520b&missing=2&relevant=7"
     found = get(client, query)
     paths = {}
     for name, extra in {"qrels": "format=qrels", "list": "format=run", "other": "format=run&which=other"}.items():

@@ -17,7 +17,12 @@ class Asked(BaseModel):
     model_config = ConfigDict(populate_by_name=True)
 
     typed: str | None = Field(None, alias="list", max_length=LONGEST, description=f"The list: {_FORM}.")
-    other: str | None = Field(None, max_length=LONGEST, description="A second list, in the same form.")
+    other: str | None = Field(
+        None,
+        max_length=LONGEST,
+        description="A second list, in the same form. A row without a name is taken for a document of the first list"
+        " with its grade, else for one of its own.",
+    )
     before: str | None = Field(
         None, max_length=LONGEST, description="The list before the last change: each measure says how it moved."
     )

@@ -47,7 +47,7 @@ def evaluated(workspace: Workspace, asked: Asked) -> dict[str, Any]:
         "groups": groups,
         "unavailable": () if only else unavailable(),
         "lists": [_list_as_data(lists, world) for world in lists.worlds if world.name != BEFORE],
-        "notes": list(_notes(lists, [row for group in groups for row in group["measures"]])),
+        "notes": [*_naming(asked), *_notes(lists, [row for group in groups for row in group["measures"]])],
     }
 
 
@@ -128,6 +128,15 @@ def _ideal(lists: Lists, world: World) -> list[dict[str, Any]]:
     part = slice(int(best.starts[at]), min(int(best.starts[at + 1]), int(best.starts[at]) + _IDEAL_SHOWN))
     shown = judged.label_row[best.row[part]].tolist()
     return [{"doc": names[row], "grade": grade} for row, grade in zip(shown, best.grade[part].tolist(), strict=True)]
+
+
+def _naming(asked: Asked) -> Iterator[str]:
+    """Say what rows of the other list were taken for, where they have no name."""
+    if asked.other and asked.typed is not None and any(":" not in row for row in asked.other.split(",")):
+        yield (
+            "Rows of the second list without a name are taken for documents of the first with the same grade, as far as"
+            " there are any: relevant documents are as few as the two lists allow."
+        )
 
 
 def _notes(lists: Lists, found: list[dict[str, Any]]) -> Iterator[str]:

@@ -13,7 +13,15 @@ from judged.judging import judge
 from judged.measures import parse
 from judged.measures.dcg import CG, DCG
 from judged.measures.parameters import spell
-from judged.web.evaluator.typed import MOST_MISSING, Item, read_list, read_missing, write_list, write_missing
+from judged.web.evaluator.typed import (
+    MOST_MISSING,
+    Item,
+    read_list,
+    read_missing,
+    read_other,
+    write_list,
+    write_missing,
+)
 
 if TYPE_CHECKING:
     from judged.measures.gain import Gain
@@ -118,7 +126,7 @@ class State:
         options, source = self.options, self.source
         pairs: list[tuple[str, str | None]] = [
             ("list", write_list(self.items)),
-            ("other", None if self.other is None else write_list(self.other)),
+            ("other", None if self.other is None else write_list(self.other, named=True)),
             ("missing", write_missing(self.missing) or None),
             ("relevant", None if self.asked_relevant is None else str(self.asked_relevant)),
             ("k", str(options.k)),
@@ -187,16 +195,13 @@ def _lists(
     workspace: Workspace, asked: Asked
 ) -> tuple[tuple[Item, ...], tuple[Item, ...] | None, tuple[float, ...], Source | None]:
     """Give both lists, with one grade a document, the grades of missing documents, and where they come from."""
-    other = None if asked.other is None else read_list(asked.other, "other")
     missing = read_missing(asked.missing or "")
     source = _source(workspace, asked)
     if asked.typed is None and source is not None:
         return *_opened(workspace, source), source
     items = read_list(_EXAMPLE if asked.typed is None else asked.typed, "list")
-    grade = {item.doc: item.grade for item in other or () if item.grade is not None}
-    grade |= {item.doc: item.grade for item in items if item.grade is not None}
-    settled = tuple(Item(item.doc, grade.get(item.doc)) for item in items)
-    return settled, other and tuple(Item(item.doc, grade.get(item.doc)) for item in other), missing, source
+    other = None if asked.other is None else read_other(asked.other, items, "other")
+    return items, other, missing, source
 
 
 def _source(workspace: Workspace, asked: Asked) -> Source | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import count, groupby
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -52,15 +53,55 @@ def read_list(text: str, what: str) -> tuple[Item, ...]:
     InputError
         If an item is no grade, a name stands twice, or there are too many.
     """
+    return distinct([Item(doc or f"d{rank}", grade) for rank, (doc, grade) in enumerate(_rows(text, what), 1)], what)
+
+
+def read_other(text: str, first: Sequence[Item], what: str) -> tuple[Item, ...]:
+    """Read a list that stands beside a first one.
+
+    A row without a name is taken for a document of the first list that has its grade, and else for one of its own:
+    so both lists are made of as few documents as they can be.
+
+    >>> [item.doc for item in read_other("0,1,1,1:x", read_list("1,0,1:x", "list"), "other")]
+    ['d2', 'd1', 'd4', 'x']
+
+    Raises
+    ------
+    InputError
+        As `read_list`, and if a document has another grade than in the first list.
+    """
+    rows = _rows(text, what)
+    taken = {doc for doc, _ in rows}
+    free: dict[float | None, deque[str]] = {}
+    for item in first:
+        if item.doc not in taken:
+            free.setdefault(item.grade, deque()).append(item.doc)
+    taken.update(item.doc for item in first)
+    own = (name for number in count(len(first) + 1) if (name := f"d{number}") not in taken)
+    items = [Item(doc or (free[grade].popleft() if free.get(grade) else next(own)), grade) for doc, grade in rows]
+    ranked = {item.doc: (rank, item.grade) for rank, item in enumerate(first, 1)}
+    for rank, item in enumerate(items, 1):
+        at, grade = ranked.get(item.doc, (rank, item.grade))
+        if grade != item.grade:
+            raise InputError(
+                f"the document {item.doc!r} is graded {write_grade(grade)} at rank {at} of the list, and"
+                f" {write_grade(item.grade)} at rank {rank} of {what}",
+                fix="give it one grade, or another name",
+            )
+    return distinct(items, what)
+
+
+def _rows(text: str, what: str) -> list[tuple[str, float | None]]:
+    """Give the name of each row, empty where it has none, and its grade."""
     parts = text.split(",", MOST + 1) if text.strip() else []
     if len(parts) > MOST:
         raise InputError(f"{what} has more than {MOST} documents", fix=f"leave the first {MOST}")
-    items: list[Item] = []
+    rows: list[tuple[str, float | None]] = []
     for rank, part in enumerate(parts, 1):
         written, _, name = part.partition(":")
         where = f"rank {rank} of {what}"
-        items.append(Item(read_name(unquote(name), where) or f"d{rank}", read_grade(written, where)))
-    return distinct(items, what)
+        rows.append((read_name(unquote(name), where), read_grade(written, where)))
+    return rows
 
 
 def distinct(items: Sequence[Item], what: str) -> tuple[Item, ...]:
@@ -123,14 +164,14 @@ def read_missing(text: str) -> tuple[float, ...]:
     return tuple(grades)
 
 
-def write_list(items: Iterable[Item]) -> str:
-    """Write a list for an address.
+def write_list(items: Iterable[Item], *, named: bool = False) -> str:
+    """Write a list for an address; a document that is called by its rank needs no name, unless all are to have one.
 
     >>> write_list(read_list("3:a%20b,-,0.5:x", "list"))
     '3:a%20b,-,0.5:x'
     """
     return ",".join(
-        write_grade(item.grade) + ("" if item.doc == f"d{rank}" else f":{quote(item.doc, safe='')}")
+        write_grade(item.grade) + ("" if item.doc == f"d{rank}" and not named else f":{quote(item.doc, safe='')}")
         for rank, item in enumerate(items, 1)
     )
 

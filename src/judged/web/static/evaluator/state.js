@@ -21,11 +21,11 @@ export const readList = (text) =>
     return item(doc, grade === "-" ? null : Number(grade));
   });
 
-/** Write a list as addresses have it; a document that is called by its place needs no name. */
-export const writeList = (items) =>
+/** Write a list as addresses have it; a document that is called by its place needs no name, unless all are to have one. */
+export const writeList = (items, named = false) =>
   items.map(({ doc, grade }, at) => {
     const shown = grade === null ? "-" : String(grade);
-    return doc === `d${at + 1}` ? shown : `${shown}:${encodeURIComponent(doc)}`;
+    return doc === `d${at + 1}` && !named ? shown : `${shown}:${encodeURIComponent(doc)}`;
   }).join(",");
 
 /** Read a state from the query of an address. */
@@ -40,7 +40,7 @@ export const readState = (query) => {
 /** Write the query that asks for a state, and for how it moved since `before`, a list. */
 export const writeState = (state, before = null) => {
   const pairs = [["list", writeList(state.list)]];
-  if (state.other) pairs.push(["other", writeList(state.other)]);
+  if (state.other) pairs.push(["other", writeList(state.other, true)]);
   if (before) pairs.push(["before", writeList(before)]);
   for (const name of SETTINGS) if (state.settings[name]) pairs.push([name, state.settings[name]]);
   return new URLSearchParams(pairs).toString();
