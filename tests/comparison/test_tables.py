@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from comparison_made import scores
 from judged import compare
+from judged.comparison.layout import pair_table
 from judged.comparison.marks import fixed, letters, together
 from judged.tables import Cell, Table
 
@@ -255,3 +257,10 @@ def test_cells_in_every_form() -> None:
     assert table.csv().splitlines() == ["run,AP", 'x_y,"0.4 [1, 2] b-e"', "z,0.3", "none,-"]
     assert "<b>&lt;1</b><sup>&amp;</sup> &gt;" in Table(("",), ((Cell("<1", mark="&", rest=">", best=True),),)).html()
     assert Table(("",), (("<1",),), labels=0).latex().splitlines()[4] == r"\textless{}1 \\"
+
+
+@pytest.mark.parametrize(("p", "shown"), [(0.0498, "0.0498"), (0.05, "0.050"), (0.05003, "0.05003"), (0.25, "0.250")])
+def test_a_p_in_a_table_stands_on_its_side_of_alpha(p: float, shown: str) -> None:
+    comparison = compare(scores(old=[2] * 9, new=[1, 2, 3] * 3), None)
+    (pair,) = comparison.pairs
+    assert shown in pair_table(comparison, [replace(pair, found=pair.found.corrected(p, "holm"))]).csv()

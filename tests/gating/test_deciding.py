@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -264,3 +265,9 @@ def test_without_a_true_difference_a_wide_margin_passes_as_often_as_planned() ->
     gaps = SD * rng.normal(size=(trials, TOPICS))
     passed = np.mean([decided(pair(row, margin=margin), test="t")[0].status == "pass" for row in gaps])
     assert abs(passed - 0.8) <= slack(0.8, trials)
+
+
+def test_a_p_next_to_alpha_has_the_digits_that_show_the_verdict() -> None:
+    (found,) = decided(pair(LOST))
+    assert "p = 0.0498" in replace(found, adjusted=0.0498, status="fail").sentence
+    assert "p = 0.0496" in replace(found, p_safe=0.0496, status="pass").sentence

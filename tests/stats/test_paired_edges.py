@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,6 +99,16 @@ def test_a_p_too_small_for_a_float_is_bounded_in_words() -> None:
     found = paired_test(np.zeros(5000), 1 + rng.normal(0, 0.01, 5000), "t")
     assert found.p < 1e-300
     assert "p < 1e-300" in found.sentence
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.01, 0.0125, 0.001])
+@pytest.mark.parametrize("off", [-0.01, -1e-4, -1e-7, 0.0, 1e-7, 1e-4, 0.01])
+def test_a_printed_p_never_stands_on_the_other_side_of_alpha(alpha: float, off: float) -> None:
+    p = alpha * (1 + off)
+    found = replace(paired_test([0.1, 0.2, 0.4], [0.3, 0.5, 0.6], "t", level=1 - alpha), p=p)
+    printed = float(re.search(r"p = ([\d.e-]+)", found.sentence)[1])
+    assert (printed <= alpha, printed == alpha) == (found.significant, off == 0)
+    assert f"{alpha:g}" in found.sentence
 
 
 @pytest.mark.parametrize(

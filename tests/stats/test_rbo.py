@@ -116,16 +116,14 @@ def closest(first: list[str], second: list[str], depth: int) -> tuple[list[str],
 def test_variant_a_is_the_mean_over_all_orders_of_the_tied(
     first: list[str], second: list[str], data: st.DataObject
 ) -> None:
-    size = min(len(first), len(second), 4)  # of the same length: below, the extrapolation looks at the ties themselves
-    tied = [[cut(side[:size], data.draw(st.integers(0, 2**size - 1)))] for side in (first, second)]
-    texts = [" ".join(f"({' '.join(group)})" for group in groups) for (groups,) in tied]
+    """Of rankings of different length only the lower bound is that mean."""
+    tied = [cut(side[:4], data.draw(st.integers(0, 2 ** len(side[:4]) - 1))) for side in (first, second)]
+    texts = [" ".join(f"({' '.join(group)})" for group in groups) for groups in tied]
     found = rbo(*ranks(*texts), 0.8, "a")
     single = [
-        rbo(*ranks(" ".join(one), " ".join(other)), 0.8)
-        for one in all_orders(tied[0][0])
-        for other in all_orders(tied[1][0])
+        rbo(*ranks(" ".join(one), " ".join(other)), 0.8) for one in all_orders(tied[0]) for other in all_orders(tied[1])
     ]
-    for name in ("value", "low", "high"):
+    for name in ("value", "low", "high") if found.lengths[0] == found.lengths[1] else ("low",):
         assert getattr(found, name) == pytest.approx(np.mean([getattr(one, name) for one in single]), abs=1e-12)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from judged.comparison.marks import BETTER, TIMES, WORSE, fixed, letters, together
 from judged.evaluation.table import plain
-from judged.stats.results import p_text
+from judged.stats.results import beside, p_text
 from judged.tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _matrix_cell(one: MeasureComparison, row: str, column: str, side: int) -> Ce
     pair = straight or one.by_runs[row, column]
     mark = _SIGNIFICANT if pair.significant else ""
     if side > 0:
-        return Cell(_short_p(decisive(pair)), mark=mark)
+        return Cell(_short_p(pair), mark=mark)
     if pair.is_ratio:
         return Cell(f"{TIMES}{math.exp(pair.found.difference * (1 if straight else -1)):.3f}", mark=mark)
     return Cell(fixed(pair.found.difference * (1 if straight else -1), 3, "+"), mark=mark)
@@ -104,7 +104,7 @@ def pair_table(comparison: ComparedSystems, pairs: Sequence[Pair]) -> Table:
             pair.second,
             pair.first,
             _difference_cell(pair),
-            p_cell(decisive(pair)),
+            p_cell(pair),
             "-" if math.isnan(pair.effects.dz) else f"{pair.effects.dz:+.2f}",
             f"{pair.wins.wins}-{pair.wins.ties}-{pair.wins.losses}",
             fixed(pair.detectable, 3),
@@ -126,16 +126,18 @@ def decisive(pair: Pair) -> float:
     return pair.found.decisive_p if pair.found.posterior is None else pair.found.posterior.higher
 
 
-def p_cell(p: float) -> str:
-    """Write a p-value for a table.
-
-    >>> [p_cell(p) for p in (0.25, 0.01234, 0.000012, 0.0, math.nan)]
-    ['0.250', '0.012', '1.2e-05', '<1e-300', '-']
-    """
-    if math.isnan(p):
-        return "-"
-    return f"{p:.3f}" if p >= 0.0095 else p_text(p).removeprefix("= ").replace(" ", "")
+def p_cell(pair: Pair) -> str:
+    """Write the p-value that decides, for a table."""
+    p = decisive(pair)
+    return _decimal(pair) if p >= 0.0095 or math.isnan(p) else p_text(p, pair.alpha).removeprefix("= ").replace(" ", "")
 
 
-def _short_p(p: float) -> str:
-    return "<0.001" if p < 0.001 else p_cell(p) if math.isnan(p) else f"{p:.3f}"
+def _short_p(pair: Pair) -> str:
+    return "<0.001" if decisive(pair) < 0.001 <= pair.alpha else _decimal(pair)
+
+
+def _decimal(pair: Pair) -> str:
+    """Write what decides with three decimals, or as many as show the verdict."""
+    p, alpha = decisive(pair), pair.alpha
+    limits = (0.0, alpha) if pair.found.posterior is None else (alpha / 2, 1 - alpha / 2)
+    return "-" if math.isnan(p) else beside(p, limits, "f", 3)

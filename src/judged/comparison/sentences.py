@@ -88,10 +88,10 @@ def _size(pair: TestedPair) -> str:
 def _p(pair: TestedPair) -> str:
     found = pair.found
     if found.adjusted is None or found.correction == "none":
-        return f"p {p_text(found.p)}"
+        return f"p {p_text(found.p, pair.alpha)}"
     if found.correction == found.method:  # the test of many systems allows for them itself
-        return f"p {p_text(found.adjusted)} ({found.method})"
-    return f"p {p_text(found.adjusted)} after {name_of_correction(found.correction)}"
+        return f"p {p_text(found.adjusted, pair.alpha)} ({found.method})"
+    return f"p {p_text(found.adjusted, pair.alpha)} after {name_of_correction(found.correction)}"
 
 
 def _spread(pair: TestedPair) -> str:

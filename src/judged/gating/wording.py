@@ -81,7 +81,7 @@ def _verdict(found: CheckFinding) -> str:
     if found.status == "fail":
         return (
             f"failed: {_lost(found)}, more than the margin of {size(found, found.margin)}"
-            f" ({_interval(found)}p {p_text(found.adjusted)}{_corrected(found)},"
+            f" ({_interval(found)}p {p_text(found.adjusted, found.alpha)}{_corrected(found)},"
             f" {topics_text(found.n)}).{_noted(found)}"
         )
     if found.status == "pass":
@@ -103,7 +103,7 @@ def _passing(found: CheckFinding) -> str:
     seen = size(found, found.margin)
     return (
         f"passed: a loss of more than {seen} is ruled out{gain}"
-        f" ({_interval(found)}p {p_text(found.p_safe)}, {topics_text(found.n)}).{_noted(found)}"
+        f" ({_interval(found)}p {p_text(found.p_safe, found.alpha)}, {topics_text(found.n)}).{_noted(found)}"
     )
 
 
@@ -114,7 +114,7 @@ def _unclear(found: CheckFinding) -> str:
     cannot = "can be ruled out" if math.isinf(largest) else "cannot be ruled out"
     parts = [f"{open_} {cannot}, and the margin is {size(found, found.margin)}"]
     if found.p <= (1 - found.level) / 2 * (1 + 1e-9):
-        parts.append(f"by itself it would have failed (p {p_text(found.p)}), but not{_corrected(found)}")
+        parts.append(f"by itself it would have failed (p {p_text(found.p, found.alpha)}), but not{_corrected(found)}")
     elif found.least_loss > 0:
         parts.append(
             f"the candidate is worse (by at least {size(found, found.least_loss)}), but perhaps by less than that"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from judged.comparison.captions import tested
 from judged.comparison.forms import wrapped
-from judged.comparison.layout import decisive, p_cell
+from judged.comparison.layout import p_cell
 from judged.comparison.marks import BETTER, TIMES, WORSE, fixed
 from judged.comparison.sentences import name_of_correction
 from judged.evaluation.table import plain
@@ -201,7 +201,7 @@ def _pair_row(name: str, pair: Pair) -> tuple[str, ...]:
             rest=_limits(pair.shown_interval),
             mark=_SIGNIFICANT if pair.significant else "",
         ),
-        p_cell(decisive(pair)),
+        p_cell(pair),
         f"{pair.wins.wins}-{pair.wins.ties}-{pair.wins.losses}",
         fixed(pair.detectable, 3),
     )

@@ -88,7 +88,7 @@ def _standing(one: SliceFinding, word: str, end: str, found: SliceTable) -> str:
     return (
         f"{one.run}: `{one.slice}`{which} is {word} than the other topics in {one.measure}: {fixed(one.value, 3)} over"
         f" {topics_text(one.rest.n)}, {gap} against the other {one.rest.n_rest}"
-        f" ({limits}), p {p_text(one.adjusted)}{after}."
+        f" ({limits}), p {p_text(one.adjusted, 1 - found.method.level)}{after}."
     )
 
 
@@ -152,7 +152,7 @@ def _variation(found: ComparedSlices, measure: str, parts: Sequence[Sequence[Sli
     luck = ": a finding on one slice and none on another may be luck" if mixed else ""
     yield (
         f"That {which} between slices in {measure} is not shown ({'p' if len(rest) == 1 else 'least p'}"
-        f" {p_text(least)}, {len(rest[0].slices)} slices){luck}."
+        f" {p_text(least, found.choices.alpha)}, {len(rest[0].slices)} slices){luck}."
     )
 
 
@@ -192,7 +192,7 @@ def _won(row: SlicePair) -> str:
     if pair.found.posterior is not None:
         sure = f"probability {max(pair.found.posterior.higher, pair.found.posterior.lower):.3f}"
     else:
-        sure = f"p {p_text(pair.found.decisive_p)}"
+        sure = f"p {p_text(pair.found.decisive_p, pair.alpha)}"
     return f"`{row.slice}` ({side}, {topics_text(row.n)}, {sure})"
 
 
@@ -230,7 +230,7 @@ def _varying(one: BetweenSlices) -> str:
     top, least = max(range(len(means)), key=means.__getitem__), min(range(len(means)), key=means.__getitem__)
     return (
         f"The difference between {one.second} and {one.first} in {one.measure} varies between slices (p"
-        f" {p_text(one.adjusted)}): from {fixed(means[least], 3, '+')} on `{one.slices[least]}` to"
+        f" {p_text(one.adjusted, one.alpha)}): from {fixed(means[least], 3, '+')} on `{one.slices[least]}` to"
         f" {fixed(means[top], 3, '+')} on `{one.slices[top]}`."
     )
 

@@ -266,7 +266,7 @@ class Anova(Result):
         return (
             f"{start}: systems explain {one.eta_squared:.1%} of the variance of scores, "
             f"topics {other.eta_squared:.1%}; that all systems have the same mean: F({one.df}, {self.residual_df}) = "
-            f"{one.f:.4g}, p {p_text(one.p)}. It does not say which systems differ.{_end(self.note)}"
+            f"{one.f:.4g}, p {p_text(one.p, None)}. It does not say which systems differ.{_end(self.note)}"
         )
 
 
@@ -310,7 +310,7 @@ class Friedman(Result):
         return (
             f"Friedman's test over {topics_text(self.n)}: topics agree on the order of systems with W = "
             f"{self.concordance:.3g} (0 not at all, 1 fully); that all systems tend to the same rank: "
-            f"F({self.f_df[0]}, {self.f_df[1]}) = {self.f:.4g}, p {p_text(self.f_p)}. "
+            f"F({self.f_df[0]}, {self.f_df[1]}) = {self.f:.4g}, p {p_text(self.f_p, None)}. "
             f"It does not say which systems differ.{_end(self.note)}"
         )
 

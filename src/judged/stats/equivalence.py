@@ -70,7 +70,8 @@ class Equivalence:
             return f"It cannot be tested whether {claim}: {self.note}."
         low, high = self.interval
         numbers = (
-            f"p {p_text(self.p)}; {self.interval_level:.0%} interval {low:.4f} to {high:.4f}, {topics_text(self.n)}"
+            f"p {p_text(self.p, 1 - self.level)}; {self.interval_level:.0%} interval {low:.4f} to {high:.4f},"
+            f" {topics_text(self.n)}"
         )
         note = f" Note: {self.note}." if self.note else ""
         if self.shown:

@@ -74,7 +74,7 @@ class Heterogeneity:
         """What may be concluded, and what not."""
         if math.isnan(self.p):
             return f"Whether the groups differ was not tested: {self.note}."
-        over = f"{len(self.groups)} groups, {sum(self.n)} topics, p {p_text(self.p)}"
+        over = f"{len(self.groups)} groups, {sum(self.n)} topics, p {p_text(self.p, 0.05)}"
         if self.p <= 0.05:
             return f"The mean differs between the groups ({over}); they hold {self.between:.0%} of the variation."
         return f"That the mean differs between the groups is not shown ({over}). That does not make them alike."

@@ -84,9 +84,12 @@ def rbo(first: Ints, second: Ints, p: float = 0.9, ties: TieVariant = "a") -> Ov
     p
         Persistence; the first 10 ranks carry 86 % of the weight for 0.9.
     ties
-        What a tie means (Corsi and Urbano 2024). ``a``: the order is not known; the mean over all orders. ``b``: the
-        same, corrected for what ties hide, so that a ranking agrees fully with itself. ``w``: the documents do stand at
-        one rank, as in sports; this is the reading of Webber et al. Without ties all are the same.
+        What a tie means (Corsi and Urbano 2024). ``a``: the order is not known, and a document counts at each rank of
+        its tie by its chance to stand there: `Overlap.low` is the mean over all orders, and so are the value and
+        `Overlap.high` for rankings of one length. Of different lengths these two look below the shorter one at the
+        shares of ties, not order by order: see the example. ``b``: the same, corrected for what ties hide, so that a
+        ranking agrees fully with itself. ``w``: the documents do stand at one rank, as in sports; this is the reading
+        of Webber et al. Without ties all are the same.
 
     Returns
     -------
@@ -104,6 +107,16 @@ def rbo(first: Ints, second: Ints, p: float = 0.9, ties: TieVariant = "a") -> Ov
     0.4167
     >>> round(found.low, 4), round(found.high, 4)
     (0.3863, 0.4583)
+
+    Two documents against four, of which the last three are tied, and the mean over their six orders:
+
+    >>> from itertools import permutations
+    >>> two = np.array([1, 2, 0, 0])
+    >>> orders = [np.array([1, *order]) for order in permutations((2, 3, 4))]
+    >>> round(rbo(two, np.array([1, 2, 2, 2]), 0.8).value, 4)
+    0.8234
+    >>> round(float(np.mean([rbo(two, order, 0.8).value for order in orders])), 4)
+    0.8329
     """
     if not 0 < p < 1:
         raise InputError(f"the persistence {p} is not between 0 and 1", fix="0.9, say")

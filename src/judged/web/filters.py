@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from judged.stats.results import beside
 from judged.web.plain import plain
 
 if TYPE_CHECKING:
@@ -48,15 +49,15 @@ def interval(ends: tuple[float, float] | None, digits: int = 3) -> str:
     return "–" if ends is None else f"{score(ends[0], digits)} to {score(ends[1], digits)}"
 
 
-def probability(value: float | None) -> str:
-    """Write a p-value.
+def probability(value: float | None, alpha: float = 0.05) -> str:
+    """Write a p-value, with as many digits as tell it from alpha.
 
-    >>> probability(0.00002), probability(0.03214), probability(1.0), probability(None)
-    ('< 0.0001', '0.0321', '1.0000', '–')
+    >>> probability(0.00002), probability(0.03214), probability(0.050004), probability(1.0), probability(None)
+    ('< 0.0001', '0.0321', '0.050004', '1.0000', '–')
     """
     if value is None or not math.isfinite(value):
         return "–"
-    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
+    return "< 0.0001" if value < 0.0001 else beside(value, (alpha,), "f", 4)
 
 
 def grade(value: float | None) -> str:

@@ -136,7 +136,8 @@ def _of_change(found: TwoMeasures, run: str, x: Change, y: Change) -> list[str]:
 def _change(one: Change) -> str:
     ci = "" if one.found.interval is None else f" [{one.found.interval[0]:+.3f}, {one.found.interval[1]:+.3f}]"
     told = "" if one.significant else ", not told apart from 0"
-    return f"{one.part} {fixed(one.found.difference, 4, '+')}{ci} (p {p_text(one.found.decisive_p)}{told})"
+    p = p_text(one.found.decisive_p, 1 - one.found.level)
+    return f"{one.part} {fixed(one.found.difference, 4, '+')}{ci} (p {p}{told})"
 
 
 def caption(found: TwoMeasures) -> str:

@@ -81,7 +81,8 @@ def _of_pair(pair: Pair) -> str:
     limits = pair.shown_interval
     ci = "" if limits is None else f" [{fixed(limits[0], 3)}, {fixed(limits[1], 3)}]"
     gap = f"{pair.second} - {pair.first} {fixed(pair.shown_difference, 4, '+')}{ci} over {test.n} needs"
-    how = f"p {p_text(test.decisive_p)}" + (f" after {test.correction}" if test.correction not in {"", "none"} else "")
+    after = f" after {test.correction}" if test.correction not in {"", "none"} else ""
+    how = f"p {p_text(test.decisive_p, pair.alpha)}{after}"
     if pair.better is not None:
         other = pair.first if pair.better == pair.second else pair.second
         return f"{pair.better} is better than {other} in {pair.measure}: {gap}, {how}."

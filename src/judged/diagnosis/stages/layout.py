@@ -95,7 +95,7 @@ def change_cells(one: Change) -> tuple[str, str]:
     """Write a change with its interval, and its corrected p-value, starred where it is significant."""
     found = one.found
     rest = "" if found.interval is None else f"[{found.interval[0]:+.3f}, {found.interval[1]:+.3f}]"
-    p = "-" if math.isnan(found.decisive_p) else p_text(found.decisive_p).removeprefix("= ")
+    p = "-" if math.isnan(found.decisive_p) else p_text(found.decisive_p, 1 - found.level).removeprefix("= ")
     return Cell(fixed(found.difference, 4, "+"), rest=rest), Cell(p, mark=_SIGNIFICANT if one.significant else "")
 
 

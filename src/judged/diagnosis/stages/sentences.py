@@ -168,7 +168,7 @@ def _word(one: Change) -> str:
 
 
 def _p(one: Change) -> str:
-    return f"p {p_text(one.found.decisive_p)}"
+    return f"p {p_text(one.found.decisive_p, 1 - one.found.level)}"
 
 
 def caption(found: SplitLoss) -> str:

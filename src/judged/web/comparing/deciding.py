@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.comparison.sentences import topics_sentence
+from judged.stats.results import p_text
 from judged.stats.robustness import leave_one_topic_out
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def deciding(workspace: Workspace, two: Two) -> Deciding:
 def _made(workspace: Workspace, two: Two) -> Deciding:
     found = leave_one_topic_out(*two.values, method=_METHOD, alpha=two.comparison.choices.alpha)
     topics = tuple(_decider(workspace, two, found, at) for at in _chosen(found))
-    p = "no p-value" if np.isnan(found.p) else f"p = {found.p:.3g} over all topics"
+    p = f"p {p_text(found.p, found.alpha)} over all topics"
     return Deciding(found.sentence, f"By a paired t-test of {two.measure} alone: {p}.", found.to_reverse, topics)
 
 
