@@ -56,3 +56,18 @@ def test_the_warning_about_levels_names_only_what_has_one() -> None:
     assert scores.warnings == (
         "RBP(p=0.8)@5: grades 1, 2 all count as relevant; choose a level with rel=, say RBP(p=0.8,rel=2)@5",
     )
+
+
+@pytest.mark.parametrize(
+    ("measures", "warned"),
+    [
+        (["AP", "P@5", "RR(rel=2)"], "AP, P@5"),
+        (["AP(rel=1)", "P@5", "RR"], "P@5, RR"),
+        (["P@5", "mrr@5-l2"], "P@5"),
+        (["AP(rel=1)", "nDCG"], ""),
+        (["AP(rel=2)", judged.RR(rel=2), judged.Success(cutoff=5)], "Success@5"),
+    ],
+)
+def test_a_level_that_was_chosen_for_one_measure_leaves_the_warning_to_the_others(measures, warned) -> None:
+    scores = judged.evaluate({"q": {"a": 1, "b": 2}}, {"q": {"a": 1.0}}, measures)
+    assert [text.partition(": grades")[0] for text in scores.warnings] == ([warned] if warned else [])

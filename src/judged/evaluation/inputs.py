@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from judged.errors import InputError
 from judged.measures import Measure, parse_many
 
 DEFAULT_MEASURES = ("nDCG@10", "AP", "RR@10", "P@10", "R@100", "Judged@10")
+_LEVEL = re.compile(r"\brel=|-l[0-9]")
 
 
 def runs_of(data: Any) -> list[Run]:
@@ -99,7 +101,12 @@ def _distinct(runs: list[Run]) -> list[Run]:
     return list(made.values())
 
 
-def chosen_levels(data: Any) -> bool:
-    """Whether the caller chose a relevance level somewhere, so that no warning about it is due."""
+def chosen_levels(data: Any, read: Callable[[Any], Iterable[Measure]] = measures_of) -> frozenset[Measure]:
+    """Give the measures for which the caller wrote a relevance level, so that no warning about it is due.
+
+    >>> from judged import AP, RR
+    >>> chosen_levels(["AP(rel=1)", "P@5", "mrr@5-l2"]) == {AP(), RR(rel=2) @ 5}
+    True
+    """
     several: Iterable[Any] = [data] if isinstance(data, (str, Measure, type)) else data
-    return any("rel=" in str(one) or "-l" in str(one) for one in several)
+    return frozenset(found for one in several if _LEVEL.search(str(one)) for found in read(one))

@@ -10,7 +10,7 @@ from judged.data.compute import distinct
 from judged.measures import aggregate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from judged._types import Floats
     from judged.data import Qrels
@@ -44,11 +44,11 @@ def dialect_notes(rules: Dialect, given: Qrels, read: Qrels) -> tuple[str, ...]:
     return (f"{rules.name}: {rules.regrades}; this changes {changed} of {len(given)} judgments",) if changed else ()
 
 
-def qrels_notes(qrels: Qrels, measures: Sequence[Measure], *, level_chosen: bool) -> tuple[str, ...]:
-    """Say what about the judgments changes how these measures are to be read."""
+def qrels_notes(qrels: Qrels, measures: Sequence[Measure], chosen: Collection[Measure]) -> tuple[str, ...]:
+    """Say what about the judgments changes how these measures are to be read; of some the level was chosen."""
     grades = distinct(qrels.index.grade)
     positive = grades[grades > 0]
-    notes = [_level_note(positive, measures)] if len(positive) > 1 and not level_chosen else []
+    notes = [_level_note(positive, [one for one in measures if one not in chosen])]
     if len(positive) == 1 and (graded := [str(m) for m in measures if m.properties.graded]):
         notes.append(
             f"{_some(graded)}: all relevant documents have grade {positive[0]:g}, so grades make no difference"

@@ -85,7 +85,7 @@ def provenance_of_lists(
     first = lists[0]
     ranking = first.ranking
     chosen = Policies(topics, ranking.ties, ranking.depth, ranking.precision, dialect)
-    notes = qrels_notes(first.qrels, measures, level_chosen=True) + list_notes(lists, chosen, measures)
+    notes = qrels_notes(first.qrels, measures, measures) + list_notes(lists, chosen, measures)
     runs = tuple(run_facts(one, topics) for one in lists)
     return Provenance(qrels_facts(first.qrels), chosen, runs, versions(), notes + unjudged_notes(lists))
 

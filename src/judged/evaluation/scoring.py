@@ -111,7 +111,8 @@ def evaluate(
     given = Qrels.of(qrels)
     judgments = rules.prepare_qrels(given)
     facts_of_qrels = qrels_facts(judgments)
-    wanted = measures_of(rules.measures(measures, facts_of_qrels.grades))
+    read = partial(rules.measures, grades=facts_of_qrels.grades)
+    wanted = measures_of(read(measures))
     facts_of = _documents(documents)
     movement = Movement(chosen.ties, unjudged, chosen.depth, seed)
     lists: list[Judged] = []
@@ -129,7 +130,7 @@ def evaluate(
         lists.append(judged)
     notes = (
         dialect_notes(rules, given, judgments)
-        + qrels_notes(judgments, wanted, level_chosen=chosen_levels(measures))
+        + qrels_notes(judgments, wanted, chosen_levels(measures, read))
         + list_notes(lists, chosen, wanted)
     )
     made = _scored(lists, wanted, chosen, facts_of_qrels, movement, notes)
@@ -179,7 +180,7 @@ def score_lists(lists: Sequence[Judged], measures: Any = DEFAULT_MEASURES, *, to
     wanted = measures_of(measures)
     chosen = Policies(topics, ranking.ties, ranking.depth, ranking.precision)
     facts = qrels_facts(judgments)
-    notes = qrels_notes(judgments, wanted, level_chosen=chosen_levels(measures)) + list_notes(lists, chosen, wanted)
+    notes = qrels_notes(judgments, wanted, chosen_levels(measures)) + list_notes(lists, chosen, wanted)
     return _scored(lists, wanted, chosen, facts, Movement(ranking.ties, False, ranking.depth, 0), notes)
 
 
