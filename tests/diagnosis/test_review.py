@@ -462,9 +462,12 @@ def test_a_run_of_other_topics_is_refused() -> None:
 def test_warnings_are_those_of_evaluate() -> None:
     foreign = review(QRELS, {"q1": ["D1"], "q2": ["D2"], "q3": ["D3"]}, measure="P@2")
     assert foreign.warnings == (
+        (
+            "run: nothing was measured: none of the documents that it returned is judged; are its document ids those of"
+            " the qrels? See 'judged check'"
+        ),
         "P@2: 1 of 3 topics have no relevant document: q3",
         "of the first 10 documents many are not judged, and count as not relevant: run 100%",
-        "run: no returned document is judged; do document ids match? See 'judged check'",
     )
     tied = review(QRELS, {"q1": {"a": 1.0, "b": 1.0, "x": 0.5}, "q2": {"e": 1.0}, "q3": {"g": 1.0}}, measure="P@1")
     (ties,) = [one for one in tied.warnings if one.startswith("ties among the judged documents")]

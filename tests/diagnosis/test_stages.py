@@ -158,7 +158,7 @@ def test_warnings_are_those_of_evaluate() -> None:
     """Other document ids, and ties: the numbers are doubtful for the same reasons as there."""
     foreign = {query: [f"other {doc}" for doc in docs] for query, docs in RUN.items()}
     found = stages(QRELS, foreign)
-    assert "run: no returned document is judged; do document ids match? See 'judged check'" in found.warnings
+    assert any(one.startswith("run: nothing was measured") for one in found.warnings)
     tied = {query: dict.fromkeys(docs, 1.0) for query, docs in RUN.items()}
     with pytest.warns(judged.JudgedWarning):
         scores = evaluate(QRELS, {"run": tied}, "nDCG@10")

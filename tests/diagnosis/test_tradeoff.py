@@ -322,3 +322,13 @@ def test_other_costs_are_refused() -> None:
     with pytest.raises(InputError, match="holds no costs"):
         Costs.of(3)
     assert tradeoff(SCORES, {**COSTS, "other": {"ms": 1}}).warnings[-1] == "costs of runs that were not scored: other"
+
+
+@pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
+def test_a_run_of_another_collection_is_said_first() -> None:
+    """Its ids match no judgment: it scores 0 everywhere, and a gain against it means nothing."""
+    qrels = {f"q{at}": {"d": 1} for at in range(4)}
+    runs = {name: {topic: [doc] for topic in qrels} for name, doc in (("old", "other-d"), ("new", "d"))}
+    scores = judged.evaluate(qrels, runs, "RR")
+    found = tradeoff(scores, {"old": {"ms": 1}, "new": {"ms": 2}})
+    assert found.warnings[0].startswith("old: nothing was measured")

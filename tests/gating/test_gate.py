@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from comparison_made import lists, scores
-from judged import InputError
+from judged import InputError, evaluate
 from judged.gating import Check, GateConfig, Guardrail, gate, gate_scores
 from judged.slicing.slices import Slice, slice_topics
 
@@ -267,27 +268,59 @@ def test_nothing_given_is_changed() -> None:
 
 def test_a_check_that_measures_nothing_does_not_pass() -> None:
     nothing: list[int | None] = [0] * TOPICS
-    with pytest.raises(InputError, match=r"\[\[check\]\] 1: RR is 0 on every topic of both runs"):
-        found(nothing, baseline=nothing)
-    with pytest.raises(InputError, match=r"\[\[check\]\] 2: AP\(rel=5\) is 0 on every topic .* has the grade"):
+    low = ranks(15, 15)  # it is there, but below the cutoff
+    for candidate in (low, ranks(), nothing):
+        with pytest.raises(InputError, match=r"\[\[check\]\] 1: RR@10 of the baseline old is 0 or undefined on every"):
+            found(candidate, Check("RR@10", margin=0.1), baseline=low)
+    with pytest.raises(InputError, match=r"\[\[check\]\] 2: AP\(rel=5\) of the baseline old is 0 .* has the grade"):
         found(ranks(), RR, Check("AP(rel=5)", margin=0.1))
-    with pytest.raises(InputError, match=r"RR in odd is 0 on every topic of both runs"):  # and nothing else is asked
-        found(nothing, Check("RR", margin=0.1, slice="odd"), baseline=nothing, slices=(ODD,), attributes=KINDS)
+    with pytest.raises(InputError, match=r"RR@10 in odd of the baseline old is 0"):  # and nothing else is asked
+        found(ranks(), Check("RR@10", margin=0.1, slice="odd"), baseline=low, slices=(ODD,), attributes=KINDS)
     assert found(nothing).status == "fail"  # of one run, it is a loss
     qrels, only = {topic: {"rel": 1} for topic in KINDS}, {topic: ["rel"] for topic in KINDS}
     perfect = gate(qrels, only, only, GateConfig((Check("Fallout(n=100)", margin=0.1),)))
     assert (perfect.status, perfect.checks[0].baseline) == ("pass", 0.0)  # where lower is better, 0 is the best
 
 
-def test_a_slice_where_neither_run_finds_anything_is_undecided() -> None:
+@pytest.mark.parametrize("ids", ["baseline", "both"])
+@pytest.mark.parametrize(
+    "part", [Check("RR", margin=0.1), Check("Fallout(n=100)", margin=0.1), Guardrail(missing_topics=0)]
+)
+def test_a_baseline_of_another_collection_is_wrong_input_and_never_passes(ids: str, part: Check | Guardrail) -> None:
+    """Its document ids match no judgment: it scores 0 everywhere, and whatever comes after it has lost nothing."""
+    qrels, runs = lists(old=ranks(), new=ranks())
+    other = {topic: [f"other-{doc}" for doc in docs] for topic, docs in runs["old"].items()}
+    config = GateConfig(**{"checks" if isinstance(part, Check) else "guardrails": (part,)})
+    with pytest.raises(InputError, match=r"no document of the baseline other is judged, .* both use the same ids"):
+        gate(qrels, {"other": other}, {"new": other if ids == "both" else runs["new"]}, config)
+
+
+def test_a_candidate_of_another_collection_does_not_pass_where_0_is_the_best_score() -> None:
+    qrels, runs = lists(old=ranks(), new=ranks())
+    other = {topic: [f"other-{doc}" for doc in docs] for topic, docs in runs["old"].items()}
+    with pytest.raises(InputError, match=r"\[\[check\]\] 1: no document of the candidate other is judged"):
+        gate(qrels, {"old": runs["old"]}, {"other": other}, GateConfig((Check("Fallout(n=100)", margin=0.1),)))
+    failed = gate(qrels, {"old": runs["old"]}, {"other": other}, GateConfig((RR,)))
+    assert (failed.exit_code, failed.warnings[0][:27]) == (1, "other: nothing was measured")
+
+
+def test_a_measure_that_no_topic_has_for_both_runs_is_wrong_input() -> None:
+    qrels, runs = lists(old=ranks(), new=ranks())
+    table = evaluate(qrels, runs, "RR")
+    values = table.values.copy()
+    values[1] = math.nan
+    with pytest.raises(InputError, match=r"no topic has a score in RR for both runs"):
+        gate_scores(replace(table, values=values), "old", "new", GateConfig((RR,)))
+
+
+@pytest.mark.parametrize("candidate", [2, 0])
+def test_a_slice_where_the_baseline_finds_nothing_is_undecided(candidate: int) -> None:
     hard: list[int | None] = [0 if at % 2 else 1 for at in range(TOPICS)]
-    worse: list[int | None] = [0 if at % 2 else 2 for at in range(TOPICS)]
+    worse: list[int | None] = [candidate if at % 2 else 2 for at in range(TOPICS)]
     checks = RR, Check("RR", margin=0.1, slice="odd")
     result = found(worse, *checks, baseline=hard, slices=(ODD,), attributes=KINDS)
-    assert [one.status for one in result.checks] == ["fail", "inconclusive"]
-    assert result.checks[1].sentence.endswith(
-        "inconclusive: both runs score 0 on each of 12 topics, so that nothing is measured."
-    )
+    assert [one.status for one in result.checks] == ["fail" if candidate == 0 else "inconclusive", "inconclusive"]
+    assert "inconclusive: the baseline scores 0 on each of 12 topics, so that nothing" in result.checks[1].sentence
     assert result.checks[1].family == 1
     same = found(hard, *checks, baseline=hard, slices=(ODD,), attributes=KINDS)
     assert [one.status for one in same.checks] == ["pass", "pass"]  # the runs are the same, and something is measured

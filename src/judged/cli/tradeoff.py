@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from judged.cli import inputs, output
-from judged.errors import InputError
+from judged.errors import InputError, JudgedWarning
 
 if TYPE_CHECKING:
     from judged.diagnosis.tradeoff.result import Tradeoff
@@ -94,7 +95,8 @@ def _scores(
     if not given:
         raise InputError("no run is given", fix="name two runs or more behind QRELS")
     inputs.keep_inputs(out, [run.where for run in given])
-    with inputs.progress_bar(given) as progress:
+    with warnings.catch_warnings(), inputs.progress_bar(given) as progress:
+        warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
         judgments = Qrels.read(qrels or "", format=qrels_format)
         return evaluate(judgments, given, measure or "nDCG@10", progress=progress)
 

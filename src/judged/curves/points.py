@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 import numpy as np
 
 from judged.errors import InputError
+from judged.evaluation.facts import all_warnings
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
@@ -115,7 +116,7 @@ class CurvePoints:
     @property
     def warnings(self) -> tuple[str, ...]:
         """All that should be known before the numbers are used."""
-        return self.notes + self.scores.warnings[len(self.scores.notes) :]
+        return all_warnings(self.notes, self.scores.runs)
 
     @property
     def long(self) -> bool:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy as np
 
     from judged._types import Floats
@@ -18,7 +20,7 @@ TieTreatment: TypeAlias = "TiePolicy | Literal['expected', 'bounds']"
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is worth knowing of one evaluated run."""
+    """What is worth knowing of one evaluated run; where it returned 0 judged documents, nothing of it was measured."""
 
     name: str
     path: str
@@ -26,7 +28,16 @@ class RunFacts:
     returned_topics: int
     missing_topics: tuple[str, ...]
     extra_topics: int
+    returned_judged: int
     warnings: tuple[str, ...] = ()
+
+
+def all_warnings(notes: Iterable[str], runs: Iterable[RunFacts]) -> tuple[str, ...]:
+    """Put what is known of runs that were not measured first, then the notes, then what is known of other runs."""
+    ordered = sorted(runs, key=lambda run: run.returned_judged > 0)
+    texts = [(run.returned_judged, f"{run.name}: {text}") for run in ordered for text in run.warnings]
+    unmeasured = [text for judged, text in texts if not judged]
+    return (*unmeasured, *notes, *(text for judged, text in texts if judged))
 
 
 @dataclass(frozen=True)

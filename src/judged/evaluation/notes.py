@@ -104,7 +104,10 @@ def run_notes(judged: Judged, missing: Sequence[str], topics: TopicPolicy) -> tu
         scored = "score 0, as nothing in them is judged" if topics == "run" else "are left out"
         notes.append(f"{len(extra)} topics are not in the qrels and {scored}: {_some(extra)}")
     if not len(judged.topic):
-        notes.append("no returned document is judged; do document ids match? See 'judged check'")
+        notes.append(
+            "nothing was measured: none of the documents that it returned is judged; are its document ids those of the"
+            " qrels? See 'judged check'"
+        )
         return tuple(notes)
     if (share := _known_returned(judged)) < _FOREIGN:
         notes.append(f"it returned {share:.1%} of the judged documents that it could have; do the ids mean the same?")

@@ -10,7 +10,7 @@ import numpy as np
 
 from judged.data.compute import distinct
 from judged.errors import InputError
-from judged.evaluation.facts import Policies, QrelsFacts, RunFacts
+from judged.evaluation.facts import Policies, QrelsFacts, RunFacts, all_warnings
 from judged.evaluation.notes import list_notes, qrels_notes, run_notes, unjudged_notes
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Provenance:
     @property
     def warnings(self) -> tuple[str, ...]:
         """All that should be known before the numbers are used."""
-        return self.notes + tuple(f"{run.name}: {text}" for run in self.runs for text in run.warnings)
+        return all_warnings(self.notes, self.runs)
 
     def to_dict(self) -> dict[str, Any]:
         """Give ``judged, versions, qrels, policies, runs`` as plain Python values: the head of a document."""
@@ -100,6 +100,7 @@ def run_facts(judged: Judged, topics: TopicPolicy) -> RunFacts:
         returned_topics=int(np.count_nonzero(judged.returned) + np.count_nonzero(judged.extra_returned)),
         missing_topics=missing,
         extra_topics=len(judged.extra),
+        returned_judged=len(judged.topic),
         warnings=run_notes(judged, missing, topics),
     )
 

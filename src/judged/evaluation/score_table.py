@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from judged.errors import InputError, MissingExtraError
 from judged.evaluation.dialects import DIALECTS
-from judged.evaluation.facts import Estimate, Policies, QrelsFacts, Reach, RunFacts, TopicRanges
+from judged.evaluation.facts import Estimate, Policies, QrelsFacts, Reach, RunFacts, TopicRanges, all_warnings
 from judged.measures import Measure, aggregate, logarithms, parse
 from judged.stats import IntervalMethod, mean_intervals
 
@@ -69,7 +69,7 @@ class ScoreTable:
     @property
     def warnings(self) -> tuple[str, ...]:
         """All that should be known before the numbers are used."""
-        return self.notes + tuple(f"{run.name}: {text}" for run in self.runs for text in run.warnings)
+        return all_warnings(self.notes, self.runs)
 
     def over_topics(self, mask: Bools) -> Self:
         """Give the same scores over some topics: (T,) of true and false.

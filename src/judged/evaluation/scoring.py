@@ -244,5 +244,6 @@ def _warn_missing(facts: Sequence[RunFacts], topics: int) -> None:
             some = ", ".join(run.missing_topics[:5])
             message = f"{run.name} returned nothing for {len(run.missing_topics)} of {topics} topics: {some}"
             warnings.warn(message, JudgedWarning, stacklevel=3)
-        elif any(text.startswith("no returned document") for text in run.warnings):
-            warnings.warn(f"{run.name}: no returned document is judged", JudgedWarning, stacklevel=3)
+        if not run.returned_judged:
+            message = f"{run.name}: nothing was measured: none of the documents that it returned is judged"
+            warnings.warn(message, JudgedWarning, stacklevel=3)

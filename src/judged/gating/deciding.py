@@ -69,9 +69,8 @@ class Paired:
 
     @property
     def blank(self) -> bool:
-        """Whether nothing was measured: higher is better, and every score of both runs is 0."""
-        kept = self.kept
-        return self.side > 0 and bool(kept.any()) and not (self.baseline[kept].any() or self.candidate[kept].any())
+        """Whether the baseline has nothing to lose: higher is better, and each of its scores is 0 or undefined."""
+        return self.side > 0 and not np.nan_to_num(self.baseline).any()
 
     @property
     def kept(self) -> Any:
@@ -148,7 +147,7 @@ def _tested(paired: Paired, config: GateConfig, *, unchanged: bool) -> CheckResu
     if unchanged:
         return replace(open_result, status="pass", note="both runs have the same score on every topic")
     if paired.blank:
-        return replace(open_result, note=f"both runs score 0 on {_each(n)}, so that nothing is measured")
+        return replace(open_result, note=f"the baseline scores 0 on {_each(n)}, so that nothing can be lost")
     if n < max(paired.minimum, 2):
         return replace(open_result, note=f"too few topics: {n} of at least {max(paired.minimum, 2)}")
     return _with_tests(open_result, paired, first, second, shift, config)

@@ -11,6 +11,7 @@ import numpy as np
 from judged.data import Qrels, Run
 from judged.errors import InputError, JudgedWarning, MeasureError
 from judged.evaluation import Scores, dialect_of, evaluate, runs_of
+from judged.evaluation.facts import all_warnings
 from judged.gating import guarding
 from judged.gating.config import ALL, MINIMUM, nearest
 from judged.gating.cutting import folder, over_these, refuse_outcome, sliced
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from judged.slicing.slices import Slicing
 
 _SHOWN = 5
+_SAME_IDS = "check that it is a run of the same collection as the qrels: that both use the same ids ('judged check')"
 
 
 def gate(
@@ -146,7 +148,7 @@ def _decided(scores: Scores, at: list[int], config: GateConfig, slicing: Slicing
     _refuse_lost(scores, at, config)
     places = [_wrong("check", place, check.line, config) for place, check in enumerate(config.checks, 1)]
     pairs = [_paired(scores, at, check, cut, wrong) for check, wrong in zip(config.checks, places, strict=True)]
-    _refuse_unmeasured(pairs, places)
+    _refuse_unmeasured(pairs, places, scores, at)
     checks = decide(pairs, config)
     guardrails = tuple(_guarded(scores, at, one, place, config) for place, one in enumerate(config.guardrails, 1))
     baseline, candidate = (scores.run_names[run] for run in at)
@@ -167,19 +169,30 @@ def _refuse_unknown(config: GateConfig, slicing: Slicing | None) -> None:
             raise _wrong("check", place, check.line, config)(f"no slice {check.slice!r}", fix)
 
 
-def _refuse_unmeasured(pairs: Sequence[Paired], places: Sequence[Wrong]) -> None:
-    """Refuse scores of 0 throughout: document ids that do not match would pass as a candidate that lost nothing.
+def _refuse_unmeasured(pairs: Sequence[Paired], places: Sequence[Wrong], scores: Scores, at: Sequence[int]) -> None:
+    """Refuse runs of which nothing was measured: ids that do not match would pass, as a baseline of 0 loses nothing.
 
-    A slice may be so hard that no run finds anything: there it is refused only if nothing is measured elsewhere.
+    A slice may be so hard that no run finds anything: there it is refused only if nothing is measured elsewhere. A
+    candidate that is not measured fails, except by measures of which 0 is the best score.
     """
+    baseline, candidate = (scores.runs[run] for run in at)
+    if not baseline.returned_judged:
+        problem = f"no document of the baseline {baseline.name} is judged, so that nothing can be lost"
+        raise InputError(problem, fix=_SAME_IDS, path=baseline.path)
     blank = all(paired.blank for paired in pairs)
     for paired, wrong in zip(pairs, places, strict=True):
+        name = paired.check.name
+        if not candidate.returned_judged and paired.side < 0:
+            raise wrong(
+                f"no document of the candidate {candidate.name} is judged, so {name} measures nothing", _SAME_IDS
+            )
         if paired.blank and (blank or paired.check.slice == ALL):
             raise wrong(
-                f"{paired.check.name} is 0 on every topic of both runs, so that nothing is measured",
-                "check that qrels and runs use the same document ids ('judged check'), and that some document has the"
-                " grade that the measure asks for",
+                f"{name} of the baseline {baseline.name} is 0 or undefined on every topic, so that nothing can be lost",
+                f"{_SAME_IDS}, and that some document has the grade that the measure asks for",
             )
+        if not paired.kept.any() and paired.check.slice == ALL:
+            raise wrong(f"no topic has a score in {name} for both runs", f"{_SAME_IDS}, and of topics")
 
 
 def _one_run(given: Any, role: str) -> Run:
@@ -287,9 +300,7 @@ def _guarded(scores: Scores, at: list[int], one: Guardrail, place: int, config: 
 
 def _notes(scores: Scores, at: list[int], config: GateConfig, checks: Sequence[CheckResult]) -> tuple[str, ...]:
     """Say what should be known before the decision is used."""
-    notes = list(scores.notes)
-    for run in at:
-        notes += [f"{scores.run_names[run]}: {text}" for text in scores.runs[run].warnings]
+    notes = list(all_warnings(scores.notes, [scores.runs[run] for run in at]))
     if lost := guarding.lost_topics(scores, *at):
         notes.insert(
             0, f"the candidate returned nothing for {topics_text(len(lost))} that the baseline has results for"

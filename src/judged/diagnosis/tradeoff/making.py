@@ -129,7 +129,7 @@ def tradeoff(
         level=level,
         rows=tuple(rows),
         provenance=provenance(table),
-        warnings=_warnings(known, runs, rows),
+        warnings=(*table.warnings, *_warnings(known, runs, rows)),
     )
 
 
