@@ -148,8 +148,8 @@ def test_typed_arrays_keep_their_meaning() -> None:
         ("a.json", "[]", "a.json: nothing in it"),
         ("a.json", '[{"qid": "1", "x": "\\ud800"}]', "a.json: a text of x holds half a character"),
         ("a.json", '[{"qid": "1", "x": 1' + "0" * 400 + "}]", "a.json: a number of x is too large"),
-        ("a.parquet", "no parquet", "a.parquet: facts about topics cannot be read from it ("),
-        ("a.arrow", "no arrow", "a.arrow: facts about topics cannot be read from it ("),
+        ("a.parquet", "no parquet", "a.parquet: the Parquet data is damaged"),
+        ("a.arrow", "no arrow", "a.arrow: the Arrow data is damaged"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, name: str, text: str, message: str) -> None:
@@ -265,7 +265,7 @@ def test_an_arrow_file_that_points_outside_of_itself_is_refused(tmp_path: Path) 
     offsets, broken = (np.array([0, 1, 2, last], dtype=np.int32).tobytes() for last in (3, 2**30))
     at = data.rindex(offsets)
     (tmp_path / "a.arrow").write_bytes(data[:at] + broken + data[at + len(offsets) :])  # to read it is a crash
-    with pytest.raises(InputError, match=r"a\.arrow: facts about topics cannot be read from it"):
+    with pytest.raises(InputError, match=r"a\.arrow: the Arrow data is damaged"):
         Attributes.read(tmp_path / "a.arrow")
 
 

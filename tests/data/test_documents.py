@@ -59,7 +59,7 @@ def test_what_is_wrong_is_said() -> None:
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "docs.parquet"
     path.write_text("no parquet")
-    with pytest.raises(InputError, match="facts about documents cannot be read from it"):
+    with pytest.raises(InputError, match="the Parquet data is damaged"):
         Documents.read(path)
     with pytest.raises(InputError, match="there is no such file"):
         Documents.read(tmp_path / "none.csv")

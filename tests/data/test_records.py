@@ -53,7 +53,7 @@ def test_parquet_and_the_lines_of_text(tmp_path: Path) -> None:
         (b"[1]", "record 1: 1 is no record"),
         (b'{"a": 1, "b": [', "JSON"),
         (b'{"a": {"ms": 1}}', "holds no list of records"),
-        (b"PAR1....PAR1", "no table can be read"),
+        (b"PAR1....PAR1", "the Parquet data is damaged"),
     ],
 )
 def test_what_is_no_table_is_said(tmp_path: Path, content: bytes, said: str) -> None:

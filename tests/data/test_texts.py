@@ -150,7 +150,7 @@ def test_what_is_not_wanted_is_not_parsed_and_what_is_must_be_whole(tmp_path: Pa
         ("a.tsv", b"a\tb\nc\n", r"a.tsv:2: 1 fields where 2"),
         ("a.tsv", b"a\t\xff\n", "cannot be read"),
         ("a.csv", "id,text\n".encode("utf-16"), "UTF-16"),
-        ("a.parquet", b"PAR1 and nothing", "cannot be read"),
+        ("a.parquet", b"PAR1 and nothing", "damaged"),
         ("a.jsonl.gz", gzip.compress(b'{"id": "1", "text": "x"}\n' * 100)[:-20], "cut short"),
     ],
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from judged.data import files
+from judged.data.arrow_files import arrow_table, parquet_table
 from judged.data.compute import pc
 from judged.data.ids import id_column, id_text
 from judged.data.json_rows import json_lines, load
@@ -157,15 +158,13 @@ def _guessed(texts: Any) -> Any:
 
 def _read(file: Path, where: str, id_name: str) -> _Facts:
     ending = where.lower().removesuffix(".gz")
+    head = files.head(file)
+    if head.startswith(b"PAR1") or ending.endswith((".parquet", ".pq")):
+        return _Facts(parquet_table(file, where), where)
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")) or ending.endswith((".arrow", ".feather")):
+        return _Facts(arrow_table(file, where), where)
     with files.opened(file) as stream:
-        data = stream.read()
-    if data.startswith(b"PAR1") or ending.endswith((".parquet", ".pq")):
-        from pyarrow import parquet
-
-        return _Facts(_valid(parquet.read_table(pa.BufferReader(data))), where)
-    if data.startswith((b"ARROW1", b"\xff\xff\xff\xff")) or ending.endswith((".arrow", ".feather")):
-        return _Facts(_arrow(data), where)
-    text = _decoded(data, where)
+        text = _decoded(stream.read(), where)
     start = text.lstrip()
     if not start:
         raise InputError("nothing in it", fix=f"give a file with a column {id_name}", path=where)
@@ -179,17 +178,6 @@ def _read(file: Path, where: str, id_name: str) -> _Facts:
 def _is_jsonl(start: str) -> bool:
     first = start.split("\n", 1)[0].rstrip()
     return first.startswith("{") and first.endswith("}") and start.count("\n{") > 0
-
-
-def _arrow(data: bytes) -> Table:
-    opened = pa.ipc.open_file if data.startswith(b"ARROW1") else pa.ipc.open_stream
-    return _valid(opened(pa.BufferReader(data)).read_all())
-
-
-def _valid(table: Table) -> Table:
-    """Refuse columns that point outside of themselves, as those of a broken file may: reading them is no error."""
-    table.validate(full=True)
-    return table
 
 
 def _decoded(data: bytes, where: str) -> str:

@@ -1,4 +1,4 @@
-"""Small tables that people write, as records: CSV, TSV, JSON, JSON Lines, Parquet. Costs, latencies, reviewed lists."""
+"""Small tables that people write, as records, in any usual format: costs, latencies, reviewed lists."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from judged.data import files
+from judged.data.arrow_files import arrow_table, parquet_table
 from judged.data.json_rows import json_lines, load
 from judged.errors import InputError
 
@@ -26,7 +27,7 @@ def read_records(path: str | Path, *, key: str = "") -> Iterator[Record]:
     Parameters
     ----------
     path
-        CSV (commas or semicolons) or TSV with a header, a JSON list, JSON Lines, or Parquet.
+        CSV (commas or semicolons) or TSV with a header, a JSON list, JSON Lines, Parquet or Arrow.
     key
         JSON may then also be ``{name: {...}}``: the name stands in the record under this key.
 
@@ -46,9 +47,9 @@ def read_records(path: str | Path, *, key: str = "") -> Iterator[Record]:
     first = head.split(b"\n", 1)[0].rstrip()
     try:
         if head.startswith(b"PAR1"):
-            from pyarrow import parquet
-
-            yield from ((None, row) for row in parquet.read_table(file).to_pylist())
+            yield from ((None, row) for row in parquet_table(file, where).to_pylist())
+        elif head.startswith(b"ARROW1"):
+            yield from ((None, row) for row in arrow_table(file, where).to_pylist())
         elif head.startswith(b"{") and first.endswith(b"}") and (b"\n{" in head or _names_jsonl(where)):
             yield from ((line, dict(record)) for line, record in json_lines(file, where))
         elif head.startswith((b"{", b"[")):
@@ -57,7 +58,7 @@ def read_records(path: str | Path, *, key: str = "") -> Iterator[Record]:
             yield from _delimited(file, where)
     except (pa.ArrowException, OSError, csv.Error) as error:
         problem = f"no table can be read from it ({error})"
-        raise InputError(problem, fix="give CSV, TSV, JSON, JSONL or Parquet", path=where) from None
+        raise InputError(problem, fix="give CSV, TSV, JSON, JSONL, Parquet or Arrow", path=where) from None
 
 
 def _names_jsonl(where: str) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from judged.data import files, json_rows
+from judged.data.arrow_files import arrow_table, parquet_table
 from judged.data.columns import canonical
 from judged.data.layout import Layout
 from judged.data.looks import looks_like_qrels
@@ -139,37 +140,14 @@ def _judgments_in(folder: Path, kind: Kind) -> Path:
 
 
 def _parquet(path: Path, kind: Kind, where: str) -> Table:
-    from pyarrow import parquet
+    def used(names: list[str]) -> list[str]:
+        return [name for name, ours in zip(names, canonical(names, kind), strict=True) if ours]
 
-    try:
-        file = parquet.ParquetFile(_random_access(path))
-        names = file.schema_arrow.names
-        used = [name for name, ours in zip(names, canonical(names, kind), strict=True) if ours]
-        table = file.read(columns=used) if used else pa.table({name: [] for name in names})
-    except (pa.ArrowException, OSError, EOFError) as error:
-        raise _damaged("Parquet", error, where) from None
-    return named_table(table, kind, where)
+    return named_table(parquet_table(path, where, used), kind, where)
 
 
 def _arrow(path: Path, kind: Kind, where: str) -> Table:
-    try:
-        table = pa.ipc.open_file(_random_access(path)).read_all()
-    except (pa.ArrowException, OSError, EOFError) as error:
-        raise _damaged("Arrow", error, where) from None
-    return named_table(table, kind, where)
-
-
-def _random_access(path: Path) -> Any:
-    """Open for reading anywhere; a compressed file is unpacked in memory."""
-    if not files.compression(path):
-        return pa.memory_map(str(path))
-    with files.opened(path) as file:
-        return pa.BufferReader(file.read())
-
-
-def _damaged(format_name: str, error: Exception, where: str) -> InputError:
-    return InputError(f"the {format_name} data is damaged or cut short ({error})",
-                      fix="make or fetch the file again", path=where)  # fmt: skip
+    return named_table(arrow_table(path, where), kind, where)
 
 
 def _refuse_grades(table: Table, where: str) -> None:

@@ -6,12 +6,14 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import pyarrow as pa
 
 from judged.data import files
+from judged.data.arrow_files import arrow_table, parquet_batches
 from judged.data.compute import pc
 from judged.data.ids import id_text
 from judged.data.json_rows import load
@@ -64,7 +66,7 @@ class Texts:
 
     @classmethod
     def read(cls, path: str | Path, wanted: Collection[str] | None = None) -> Self:
-        """Read a file of documents: JSON Lines, JSON, CSV, TSV or Parquet, told by its content; compressed or not.
+        """Read a file of documents: JSON Lines, JSON, CSV, TSV, Parquet or Arrow, compressed or not.
 
         Columns are found by their usual names: ``doc_id``, ``docno``, ``_id``, ``id``...; ``title``; ``text``,
         ``body``, ``contents``... A TSV without names has id and text, or id, title and text, or id, url, title and
@@ -168,7 +170,9 @@ def _rows(file: Path, where: str, wanted: frozenset[str] | None) -> Iterator[tup
     first, newline, more = head.lstrip().partition(b"\n")
     alone = not more.strip() and ".json" in Path(where).suffixes  # all in one line, as json.dump writes it
     if head.startswith(b"PAR1"):
-        return _parquet(file, where, wanted)
+        return _batches(parquet_batches(file, where, partial(_used, where=where)), where, wanted)
+    if head.startswith(b"ARROW1"):
+        return _batches(arrow_table(file, where).to_batches(), where, wanted)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError("this is UTF-16 (Windows PowerShell writes it)", fix="save it as UTF-8", path=where)
     broken_up = bool(newline) and not first.rstrip().endswith(b"}")
@@ -194,7 +198,7 @@ def _jsonl(file: Path, where: str, wanted: frozenset[str] | None) -> Iterator[tu
 def _parsed(line: bytes, where: str, number: int) -> Any:
     try:
         return json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"broken JSON ({error})", fix="correct it", path=where, line=number) from None
 
 
@@ -221,14 +225,15 @@ def _record(known: Any, where: str, line: int | None) -> tuple[str, Text]:
     if doc is None:
         problem = f"{known!r:.60} is no document with an id"
         raise InputError(problem, fix='write {"doc_id": ..., "text": ...}', path=where, line=line)
-    return id_text(fields[doc], "document id"), _text(fields)
+    return id_text(fields[doc], "document id", path=where, line=line), _text(fields)
 
 
 def _word(known: Mapping[str, Any], usual: tuple[str, ...]) -> str:
     """Give the first field of these names as text; some write a text as a list of paragraphs."""
     name = _first(known, usual)
     value: Any = "" if name is None else known[name]
-    return "\n".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+    text = "\n".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+    return text.encode(errors="replace").decode()  # half a character cannot be shown
 
 
 def _text(known: Any, where: str = "<texts>") -> Text:
@@ -296,7 +301,7 @@ def _csv(file: Path, where: str, wanted: frozenset[str] | None) -> Iterator[tupl
     header = files.head(file).decode(errors="replace").split("\n", 1)[0].rstrip("\r").split(",")
     names = [name.strip('"') for name in header]
     columns = _chosen(names, where)
-    kept = [name for name in columns if name is not None]
+    kept = _used(names, where)
     with files.opened(file) as stream:
         reader = csv.open_csv(
             pa.PythonFile(stream, "r"),
@@ -308,13 +313,13 @@ def _csv(file: Path, where: str, wanted: frozenset[str] | None) -> Iterator[tupl
             yield from _of_batch(batch, columns, wanted)
 
 
-def _parquet(file: Path, where: str, wanted: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
-    from pyarrow import parquet
+def _used(names: list[str], where: str) -> list[str]:
+    return [name for name in _chosen(names, where) if name is not None]
 
-    source = parquet.ParquetFile(file)
-    columns = _chosen(source.schema_arrow.names, where)
-    for batch in source.iter_batches(columns=[name for name in columns if name is not None]):
-        yield from _of_batch(batch, columns, wanted)
+
+def _batches(batches: Iterable[Any], where: str, wanted: frozenset[str] | None) -> Iterator[tuple[str, Text]]:
+    for batch in batches:
+        yield from _of_batch(batch, _chosen(batch.schema.names, where), wanted)
 
 
 def _of_batch(

@@ -1,0 +1,112 @@
+"""Tables of Parquet and Arrow files. No damage to a file kills the process: whoever reads a value may trust it.
+
+Files are never mapped into memory, since a map of a file that somebody cuts short kills whoever touches it; and tables
+are validated in full, since Arrow believes what a file says of lengths and offsets.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from judged.data import files
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+    from pathlib import Path
+
+    from judged._types import Batch, Table
+
+    Choice = Callable[[list[str]], list[str]]
+
+
+def parquet_table(path: Path, where: str, choose: Choice = list) -> Table:
+    """Read a Parquet file; `choose` says which of its columns.
+
+    Raises
+    ------
+    InputError
+        If it is damaged or no Parquet file.
+    """
+    with _damage_named("Parquet", where):
+        file = _parquet(path)
+        names = file.schema_arrow.names
+    used = choose(names)
+    with _damage_named("Parquet", where):
+        if not used:
+            return pa.table({name: pa.nulls(0) for name in names})
+        return _valid(file.read(columns=used))
+
+
+def parquet_batches(path: Path, where: str, choose: Choice) -> Iterator[Batch]:
+    """Read some columns of a Parquet file, a part of its rows at a time.
+
+    Raises
+    ------
+    InputError
+        As `parquet_table`.
+    """
+    with _damage_named("Parquet", where):
+        file = _parquet(path)
+        names = file.schema_arrow.names
+    used = choose(names)
+    with _damage_named("Parquet", where):
+        batches = file.iter_batches(columns=used)
+    while True:
+        with _damage_named("Parquet", where):
+            batch = next(batches, None)
+            if batch is None:
+                return
+            _valid(batch)
+        yield batch
+
+
+def arrow_table(path: Path, where: str) -> Table:
+    """Read an Arrow file (Feather), or a stream that somebody kept in a file.
+
+    Raises
+    ------
+    InputError
+        If it is damaged or neither of them.
+    """
+    is_file = files.head(path, 6) == b"ARROW1"
+    with _damage_named("Arrow", where):
+        source = _random_access(path)
+        return _valid((pa.ipc.open_file if is_file else pa.ipc.open_stream)(source).read_all())
+
+
+def _parquet(path: Path) -> Any:
+    from pyarrow import parquet  # it takes a while, and few files need it
+
+    return parquet.ParquetFile(_random_access(path))
+
+
+def _random_access(path: Path) -> Any:
+    """Open for reading anywhere; a compressed file is unpacked in memory."""
+    if not files.compression(path):
+        return pa.OSFile(str(path))
+    with files.opened(path) as file:
+        return pa.BufferReader(file.read())
+
+
+def _valid(table: Any) -> Any:
+    table.validate(full=True)
+    return table
+
+
+@contextmanager
+def _damage_named(format_name: str, where: str) -> Generator[None]:
+    try:
+        yield
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, EOFError, ValueError, KeyError) as error:
+        why = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"the {format_name} data is damaged or cut short ({why[:200]})",
+            fix="make or fetch the file again",
+            path=where,
+        ) from None
