@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -253,3 +254,34 @@ def test_the_html_is_escaped() -> None:
     assert "0.3750 [" in html
     assert "<li>bm25: nothing returned for 1 of 4 topics; they score 0: q4</li>" in html
     assert html.count("<table>") == html.count("</table>") == 1
+
+
+@pytest.mark.parametrize("what", ["a bit of a score", "a name", "a key", "a shorter list", "nesting"])
+def test_saved_scores_that_are_no_longer_what_was_saved_are_refused(tmp_path: Path, what: str) -> None:
+    """A changed number would be believed; changed facts would end in a traceback."""
+    path = tmp_path / "scores.parquet"
+    evaluate({"q1": {"d1": 1}}, {"q1": {"d1": 1.0}}, ["AP"]).save(path)
+    assert Scores.load(path).value("AP") == 1.0
+    table = parquet.read_table(path)
+    facts = table.schema.metadata[b"judged"]
+    if what == "a bit of a score":
+        table = table.set_column(3, "value", pa.array([0.5]))
+    changed = {
+        "a name": facts.replace(b'"q1"', b'"q2"'),
+        "a key": facts.replace(b'"runs"', b'"rums"'),
+        "a shorter list": facts.replace(b'["AP"]', b"[]"),
+        "nesting": b"[" * 100_000,
+    }.get(what, facts)
+    parquet.write_table(table.replace_schema_metadata({**table.schema.metadata, b"judged": changed}), path)
+    with pytest.raises(InputError, match=r"scores\.parquet: its scores, or what they rest on, are not those"):
+        Scores.load(path)
+
+
+def test_scores_of_another_version_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "scores.parquet"
+    scores = evaluate({"q1": {"d1": 1}}, {"q1": {"d1": 1.0}}, ["AP"])
+    with monkeypatch.context() as patched:
+        patched.setattr(dataclasses, "asdict", lambda _: {"other": 1})
+        scores.save(path)
+    with pytest.raises(InputError, match=r"scores\.parquet: another version of judged wrote it"):
+        Scores.load(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from judged.data import replaced
+from judged.data import files, replaced
+from judged.data.arrow_files import parquet_table
 from judged.errors import InputError
 from judged.evaluation.facts import Policies, QrelsFacts, RunFacts, TopicRanges
 from judged.measures import parse
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     S = TypeVar("S", bound=ScoreTable)
 
-_KEY = b"judged"
+_KEY, _DIGEST = b"judged", b"judged sha256"
 
 
 def save(scores: ScoreTable, path: str | Path) -> None:
@@ -38,7 +40,8 @@ def save(scores: ScoreTable, path: str | Path) -> None:
     }
     from pyarrow import parquet  # it takes a while, and most calls save nothing
 
-    table = scores.to_arrow().replace_schema_metadata({_KEY: json.dumps(facts)})
+    table, text = scores.to_arrow(), json.dumps(facts).encode()
+    table = table.replace_schema_metadata({_KEY: text, _DIGEST: _digest(table, text)})
     with replaced(path) as temporary:
         parquet.write_table(table, temporary)
 
@@ -49,19 +52,39 @@ def load(cls: type[S], path: str | Path) -> S:
     Raises
     ------
     InputError
-        If the file is not a Parquet file that `save` wrote.
+        If the file is not a Parquet file that `save` wrote, or is no longer as it wrote it.
     """
-    from pyarrow import parquet
-
-    if not Path(path).is_file():
-        raise InputError("there is no such file", fix="check the path", path=str(path))
+    where = str(path)
+    if files.head(path, 4) != b"PAR1":
+        raise InputError("this is no file of scores", fix="give a file that Scores.save wrote", path=where)
+    table = parquet_table(Path(path), where)
+    known = table.schema.metadata or {}
+    if _KEY not in known:
+        raise InputError("this is no file of scores", fix="give a file that Scores.save wrote", path=where)
+    if known.get(_DIGEST) != _digest(table, known[_KEY]):
+        problem = "its scores, or what they rest on, are not those that Scores.save wrote"
+        raise InputError(problem, fix="make or fetch the file again", path=where)
     try:
-        table = parquet.read_table(path)
-        facts: dict[str, Any] = json.loads((table.schema.metadata or {})[_KEY])
-    except (OSError, pa.ArrowInvalid, KeyError):
-        raise InputError(
-            "this is no file of scores", fix="give a file that Scores.save wrote", path=str(path)
-        ) from None
+        return _scores(cls, table, json.loads(known[_KEY]))
+    except (KeyError, TypeError, ValueError) as error:
+        problem = f"another version of judged wrote it ({error})"
+        raise InputError(problem, fix="read it with that version, or evaluate again", path=where) from None
+
+
+def _digest(table: Table, facts: bytes) -> bytes:
+    """Hash what a file says, so that no change of it goes unseen; NaN is NaN, whatever its bits."""
+    digest = hashlib.sha256(facts)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        digest.update(f"\0{name}\0{column.type}\0".encode())
+        if pa.types.is_floating(column.type):
+            numbers = column.to_numpy()
+            digest.update(np.where(np.isnan(numbers), np.nan, numbers).tobytes())
+        else:
+            digest.update("\0".join(map(str, column.to_pylist())).encode())
+    return digest.hexdigest().encode()
+
+
+def _scores(cls: type[S], table: Table, facts: dict[str, Any]) -> S:
     runs = tuple(RunFacts(**_with_tuples(run)) for run in facts["runs"])
     names = tuple(run.name for run in runs)
     measures, query_ids = tuple(map(parse, facts["measures"])), tuple(facts["query_ids"])
