@@ -102,7 +102,7 @@ def test_the_configuration_knows_where_its_files_are(folder: Path, run: Callable
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("same.run", "--config", "none.toml"), "none.toml: the configuration cannot be read"),
+        (("same.run", "--config", "none.toml"), "none.toml: it cannot be read"),
         (("none.run",), "none.run"),
         (("same.run", "-o", "x.pdf"), "no form of a result is known by .pdf"),
         (("same.run", "--json", "gate.toml"), "this file is an input"),

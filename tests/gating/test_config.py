@@ -9,6 +9,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.gating import Check, GateConfig, Guardrail, config_of, parse_config, read_config
+from judged.slicing.slices import read_slices
 
 WHOLE = '''\
 attributes = "topics.csv"
@@ -184,3 +185,16 @@ def test_the_configuration_in_the_documentation_is_accepted() -> None:
     assert config == GateConfig(
         config.checks, config.guardrails, config.slices, "topics.csv", "queries.tsv", topics="qrels"
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["alpha = " + "9" * 4_500, "alpha = " + "[" * 4_000, "[gate]\n" + "a." * 60_000 + "a = 1", "day = 2024-02-30"],
+    ids=["digits", "nesting", "long key", "date"],
+)
+def test_what_pythons_reader_fails_at_names_the_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "gate.toml"
+    path.write_text(text)
+    for read in (read_config, read_slices):
+        with pytest.raises(InputError, match=r"gate\.toml.* Fix: "):
+            read(path)

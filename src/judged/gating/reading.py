@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
+from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError, MeasureError
 from judged.gating.config import Check, GateConfig, Guardrail, check_dialect, nearest
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 _HEADER = re.compile(r"^\s*\[(\[?)\s*([\w-]+)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"^\s*([\w-]+)\s*=")
-_AT = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 _REPEATED = re.compile(r"\[\[check\]\] (\d+)")
 _FILES = {"attributes": "topics.csv", "queries": "queries.tsv"}
 _PARTS = ("gate", "check", "guardrail", "slice", *_FILES)
@@ -63,17 +63,7 @@ def read_config(path: str | Path) -> GateConfig:
     InputError
         If the file cannot be read, a key is not known, or a value makes no sense. The message names the line.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(
-            f"the configuration cannot be read ({error.strerror or error})",
-            fix="write one with 'judged gate init'",
-            path=str(path),
-        ) from None
-    except UnicodeDecodeError:
-        raise InputError("this is no text in UTF-8", fix="save it as UTF-8", path=str(path)) from None
-    return parse_config(text, path=str(path))
+    return parse_config(read_toml(path, "write one with 'judged gate init'"), path=str(path))
 
 
 def parse_config(text: str, *, path: str = "") -> GateConfig:
@@ -98,19 +88,7 @@ def parse_config(text: str, *, path: str = "") -> GateConfig:
     ...
     judged.errors.InputError: gate.toml:3: [[check]] 1: no key 'margn'. Fix: write margin.
     """
-    import tomllib
-
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        at = _AT.search(str(error))
-        raise InputError(
-            f"this is no TOML ({_AT.sub('', str(error))})",
-            fix='write tables as [[check]] and values as measure = "nDCG@10"',
-            path=path,
-            line=None if at is None else int(at[1] or len(text.splitlines()) or 1),
-        ) from None
-    return _Reader(path, _lines(text)).config(raw)
+    return _Reader(path, _lines(text)).config(parse_toml(text, path))
 
 
 def _lines(text: str) -> dict[_Place, int]:

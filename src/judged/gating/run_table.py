@@ -45,7 +45,7 @@ def numbers_by_run(path: Path, column: str) -> dict[str, list[float]]:
 def _number(value: Any, column: str, path: str, line: int | None) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if isinstance(value, bool) or number - number != 0:
         raise InputError(f"{column} is {value!r}, which is no number", fix="give a number", path=path, line=line)

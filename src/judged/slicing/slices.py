@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from judged.data.attributes import Attributes
+from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
 from judged.slicing.bands import in_order
 from judged.slicing.expression import Expression, name_in
@@ -218,10 +218,14 @@ def slice_topics(
         made += read_slices(slices, least) if isinstance(slices, (str, Path)) else slices_of(slices, least)
     if not made:
         raise InputError("there is nothing to slice by", fix="name an attribute, or give slices")
+    where = str(slices) if isinstance(slices, (str, Path)) else ""
     found = [one.name for one in made]
     if twice := [name for name in found if found.count(name) > 1]:
-        raise InputError(f"two slices are called {twice[0]!r}", fix="give each its own name")
-    return _sliced(tuple(made), known)
+        raise InputError(f"two slices are called {twice[0]!r}", fix="give each its own name", path=where)
+    try:
+        return _sliced(tuple(made), known)
+    except InputError as error:
+        raise InputError(error.problem, fix=error.fix, path=error.path or where) from None
 
 
 def slicing_given(given: Any) -> Slicing:
@@ -263,14 +267,7 @@ def read_slices(path: str | Path, minimum: int = MINIMUM) -> tuple[Slice, ...]:
     InputError
         If it is not such a file.
     """
-    try:
-        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise InputError(f"it cannot be read ({reason})", fix="check the path", path=str(path)) from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"this is no TOML ({error})", fix="correct it", path=str(path)) from None
-    found = data.get("slice")
+    found = parse_toml(read_toml(path), str(path)).get("slice")
     if not isinstance(found, list) or not found:
         raise InputError("no [[slice]] in it", fix="write [[slice]], name = and expression =", path=str(path))
     try:
