@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _FIXES = {
     "too-few-fields": "complete or remove the lines",
-    "too-many-fields": "quote fields that hold the delimiter",
+    "too-many-fields": "quote fields that hold the delimiter; cut lines that run into the next",
     "empty-id": "fill in the id",
     "bad-quote": "close the quote",
     "bad-score": "write a number with a decimal point",

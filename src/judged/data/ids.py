@@ -26,8 +26,8 @@ _ID_TYPES = (
 )
 
 
-def id_text(value: Any, what: str) -> str:
-    """Give one identifier as text.
+def id_text(value: Any, what: str, *, path: str = "", line: int | None = None) -> str:
+    """Give one identifier as text; `path` and `line` are where it stands, for messages.
 
     >>> id_text(7, "query id"), id_text("007", "query id")
     ('7', '007')
@@ -40,8 +40,12 @@ def id_text(value: Any, what: str) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return str(int(value))
-    raise InputError(f"the {what} {value!r} is a {type(value).__name__}", fix="ids are text or whole numbers")
+        try:
+            return str(int(value))
+        except ValueError:  # Python writes no number of more than 4,300 digits
+            raise InputError(f"the {what} is a number of too many digits", fix="write it as text") from None
+    problem = f"the {what} {value!r:.80} is a {type(value).__name__}"
+    raise InputError(problem, fix="ids are text or whole numbers", path=path, line=line)
 
 
 def id_array(ids: list[str], what: str) -> Strings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _VALUE = {"qrels": "relevance", "run": "score"}
 _TYPES = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int64()}
 _WHOLE_TO = 2.0**53
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a character, or the first of two halves
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,11 @@ def json_lines(path: Path, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _parsed(data: bytes, place: _Place) -> Any:
     try:
-        return json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_constant)
+        found = json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_constant)
+        if _SURROGATE.search(data):
+            json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise place.error(r"a text in it holds half a character (\ud800 to \udfff alone)", "correct it") from None
     except UnicodeDecodeError as error:
         place = _Place(place.where, place.line or data[: error.start].count(b"\n") + 1)
         raise place.error("bytes that are not UTF-8", "save the file as UTF-8") from None
@@ -115,8 +121,17 @@ def _parsed(data: bytes, place: _Place) -> Any:
         fix = "correct it" if place.line else "correct it; one record a line is the format 'jsonl'"
         place = _Place(place.where, place.line or error.lineno)
         raise place.error(f"broken JSON ({error.msg}, column {error.colno})", fix) from None
-    except (ValueError, RecursionError) as error:
+    except _ValueError as error:
         raise place.error(str(error), "correct it") from None
+    except RecursionError:
+        raise place.error("its brackets are nested too deeply", "close them") from None
+    except ValueError:
+        raise place.error("a whole number has more digits than can be read", "write a smaller one") from None
+    return found
+
+
+class _ValueError(ValueError):
+    """A value or key that JSON allows and we do not."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -124,13 +139,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for at, key in enumerate(keys) if key in keys[:at])
-        raise ValueError(f"the key {twice!r} stands twice in one object")
+        raise _ValueError(f"the key {twice!r} stands twice in one object")
     return made
 
 
 def _constant(name: str) -> float:
     if name == "NaN":
-        raise ValueError("a number is NaN")
+        raise _ValueError("a number is NaN")
     return float(name)
 
 

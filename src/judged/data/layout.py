@@ -13,7 +13,7 @@ WHOLE_TO = 2.0**53
 """Beyond it not every whole number is a double."""
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
-_HEADER = re.compile(rb"(?:[ \t\v\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*[^\r\n]*(?:\r\n|\r|\n)?")
+_HEADER = re.compile(rb"(?:[ \t\v\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*([^\r\n]*)(?:\r\n|\r|\n)?")
 
 
 class LineError(ValueError):
@@ -42,6 +42,8 @@ class Layout:
         How many fields at the end may be missing (a run's tag, say).
     fields
         How many fields the lines have, where that is more than there are names.
+    open_ended
+        Any number of fields may follow.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class Layout:
     header: bool = False
     optional: int = 0
     fields: int = 0
+    open_ended: bool = False
 
     @property
     def width(self) -> int:
@@ -72,10 +75,10 @@ def is_data(raw: bytes) -> bool:
     return bool(text) and not text.startswith(b"#")
 
 
-def without_header(block: bytes) -> bytes:
-    """Leave out the first line that holds data, and the blank lines and comments above it."""
+def without_header(block: bytes) -> tuple[bytes, bool]:
+    """Leave out the first line that holds data, with the blank lines and comments above it, and say if there is one."""
     match = _HEADER.match(block)
-    return block[match.end() :] if match else block
+    return (block[match.end() :], is_data(match[1])) if match else (block, False)
 
 
 def split_line(raw: bytes, layout: Layout) -> dict[str, str] | None:
@@ -103,7 +106,7 @@ def split_line(raw: bytes, layout: Layout) -> dict[str, str] | None:
         if comment:
             return None
         raise LineError("too-few-fields", f"{len(found)} fields where {needed} are needed: {text[:80]!r}")
-    if layout.strict and any(found[layout.width :]):
+    if not layout.open_ended and any(found[layout.width :]):
         problem = f"{len(found)} fields where {layout.width} are expected: {text[:80]!r}"
         raise LineError("too-many-fields", problem)
     fields = {name: part.decode() for name, part in zip(layout.names, found, strict=False) if name}

@@ -106,6 +106,8 @@ def sniff(path: Path, where: str, kind: Kind, format: str | None = None) -> Layo
     found = _format_of_bytes(head, where)
     if found is None and format is None:
         found = _json_kind(head, where)
+    if found is not None and format is not None:
+        raise InputError(f"this is {found}, not {format}", fix=f"leave out the format, or name {found}", path=where)
     if found is not None:
         return found
     lines = _first_lines(path, head)

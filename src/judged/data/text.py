@@ -63,8 +63,8 @@ class TextRows:
         """Give each block as a part; parsing happens when the part is called."""
         skip = self.layout.header
         for block in files.blocks(self.path, digest, self.block):
-            body = without_header(block) if skip else block
-            skip = False
+            body, ended = without_header(block) if skip else (block, True)
+            skip = not ended
             if body:
                 yield lambda body=body: self._parse(body, columns)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from xml.etree import ElementTree as ET
 
@@ -14,7 +15,6 @@ from judged.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 _NUMBERED = re.compile(r"\s*([^\s:,]+)(?:\s*[:,]\s*|\s+)(\S.*)")
 _TOP = re.compile(r"</?top>", re.IGNORECASE)
@@ -43,7 +43,7 @@ def read_topic_records(path: Path, where: str, format: str | None = None) -> Top
         readers[format](path, where, records)
         return records
     text = _text(path, where)
-    found = format or _format_of(text)
+    found = format or _format_of(text, where)
     if found in {"json", "jsonl"}:
         (_jsonl if found == "jsonl" else _json)(path, where, records)
     else:
@@ -63,11 +63,12 @@ def _text(path: Path, where: str) -> str:
         raise InputError("bytes that are not UTF-8", fix="save the file as UTF-8", path=where, line=line) from None
 
 
-def _format_of(text: str) -> str:
+def _format_of(text: str, where: str) -> str:
     start = text.lstrip()
     first = start.split("\n", 1)[0]
     if start.startswith(("{", "[")):
-        return "jsonl" if first.rstrip().endswith("}") and start.count("\n{") else "json"
+        by_name = bool({".jsonl", ".ndjson"} & set(Path(where).suffixes))
+        return "jsonl" if first.rstrip().endswith("}") and (by_name or start.count("\n{")) else "json"
     if re.match(r"<top>", start, re.IGNORECASE):
         return "trec"
     if start.startswith("<"):

@@ -60,7 +60,8 @@ def open_run(path: str) -> Run:
         If the file is missing, empty, or no text.
     """
     rows = _text_rows(path, "run")
-    layout = Layout(("query_id", "", "doc_id", "", "score", "run_id"), rows.layout.delimiter, fields=rows.layout.fields)
+    names = ("query_id", "", "doc_id", "", "score", "run_id")
+    layout = Layout(names, rows.layout.delimiter, fields=rows.layout.fields, open_ended=True)
     return Run(replace(rows, layout=layout))
 
 

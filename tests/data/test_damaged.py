@@ -1,0 +1,115 @@
+"""Files that are damaged or odd: each is refused with its name, none is misread, and none kills the process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from judged import InputError, Qrels, Run, Texts, check_qrels
+from judged.data.arrow_files import arrow_table
+from judged.data.attributes import Attributes
+from judged.data.records import read_records
+from judged.data.topics import Topics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TABLE = pa.table({"query_id": ["q1", "q2"], "doc_id": ["first", "second"], "relevance": [1, 2]})
+
+
+def written(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+def arrow_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize(
+    "read", [Qrels.read, lambda path: arrow_table(path, str(path)), lambda path: [*read_records(path)]]
+)
+def test_an_arrow_file_with_bytes_that_are_not_text_is_refused(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    path = written(tmp_path / "a.arrow", arrow_bytes(TABLE).replace(b"second", b"sec\xffnd"))
+    with pytest.raises(InputError, match=r"a\.arrow: the Arrow data is damaged"):
+        read(path)
+
+
+def test_an_arrow_file_may_be_cut_short_after_it_was_read(tmp_path: Path) -> None:
+    """A map into memory would end the process with SIGBUS."""
+    many = pa.table(
+        {"query_id": ["q"] * 100_000, "doc_id": [str(at) for at in range(100_000)], "score": [0.5] * 100_000}
+    )
+    path = written(tmp_path / "a.arrow", arrow_bytes(many))
+    run = Run.scan(path)
+    path.write_bytes(b"")
+    assert run.table.num_rows == 100_000
+
+
+def test_arrow_files_are_read_where_parquet_files_are(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.arrow", arrow_bytes(TABLE))
+    assert [row["doc_id"] for _, row in read_records(path)] == ["first", "second"]
+    texts = pa.table({"doc_id": ["d1"], "text": ["what it says"]})
+    assert Texts.read(written(tmp_path / "b.arrow", arrow_bytes(texts))).text("d1") == "what it says"
+
+
+@pytest.mark.parametrize(
+    "read", [Qrels.read, Topics.read, Texts.read, Attributes.read, lambda path: [*read_records(path)]]
+)
+def test_json_nested_too_deeply_is_refused(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    path = written(
+        tmp_path / "a.jsonl",
+        b'{"query_id": "q", "doc_id": "d", "relevance": 1, "text": ""}\n{"doc_id": ' + b"[" * 50_000 + b"\n",
+    )
+    with pytest.raises(InputError, match=r"a\.jsonl:2: "):
+        read(path)
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_whole_number_that_no_double_holds_is_refused(tmp_path: Path, digits: int) -> None:
+    path = written(tmp_path / "a.json", b'{"q": {"d": ' + b"9" * digits + b"}}")
+    with pytest.raises(InputError, match=r"a\.json.*write a smaller one"):
+        Qrels.read(path)
+
+
+def test_a_header_below_comments_is_found_whatever_the_line_ends(tmp_path: Path) -> None:
+    text = "# c\nquery_id,doc_id,score\nt01,a,2\n"
+    for name, ends in (("n", "\n"), ("r", "\r"), ("rn", "\r\n")):
+        assert Run.read(written(tmp_path / name, text.replace("\n", ends).encode())).table["score"].to_pylist() == [2.0]
+    assert Run.read(written(tmp_path / "mixed", b"# c\nquery_id,doc_id,score\rt01,a,2\r")).table.num_rows == 1
+    long = b"# a comment\n" * 300_000 + b"query_id,doc_id,score\nt01,a,2\n"  # more than one block
+    assert Run.read(written(tmp_path / "long", long), format="csv").table.num_rows == 1
+
+
+@pytest.mark.parametrize("format", ["prefs", "trec", "csv", "tsv", "msmarco", "beir"])
+def test_a_format_of_text_is_not_taken_for_a_table(tmp_path: Path, format: str) -> None:
+    path = written(tmp_path / "a.arrow", arrow_bytes(TABLE))
+    with pytest.raises(InputError, match=f"this is arrow, not {format}"):
+        Qrels.read(path, format=format)
+
+
+def test_two_lines_in_one_are_refused(tmp_path: Path) -> None:
+    """The second judgment would be lost, and half of a name with a blank read as the grade."""
+    path = written(tmp_path / "qrels.txt", b"q1 0 d1 1\nq1 0 d2 1q1 0 d3 2\nq1 0 d 4 0\n")
+    with pytest.raises(InputError, match=r"qrels\.txt:2: 7 fields where 4 are expected"):
+        Qrels.read(path)
+    assert [(found.code, found.count) for found in check_qrels(path) if found.level == "error"] == [
+        ("too-many-fields", 2)
+    ]
+    run = written(tmp_path / "a.run", b"q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 0.4 tq1 Q0 d3 3 0.3 t\nq1 Q0 d4 4 0.2 t\n")
+    with pytest.raises(InputError, match=r"a\.run:2: 11 fields where 6 are expected"):
+        Run.read(run)
+
+
+def test_half_a_character_in_json_is_refused(tmp_path: Path) -> None:
+    for name, text in (("a.jsonl", r'{"query_id": "q", "k\ud800": 1}'), ("a.json", r'{"q": {"x": "\ud800"}}')):
+        with pytest.raises(InputError, match="half a character"):
+            Attributes.read(written(tmp_path / name, text.encode()))
+    whole = written(tmp_path / "b.jsonl", rb'{"query_id": "q", "text": "\ud83d\ude00"}')
+    assert Topics.read(whole).text("q") == "\U0001f600"
