@@ -4,13 +4,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check fix bench docs clean
+N ?= 100000
+
+.PHONY: demo test fuzz check fix bench docs clean
 
 demo: $(VENV)/.installed  ## Install judged into .venv and run it on the sample
 	@$(BIN)/judged demo
 
 test: $(VENV)/.tested  ## Run every test and doctest
 	$(BIN)/python -m pytest -n auto
+
+fuzz: $(VENV)/.tested  ## Read N damaged files, and fail where one ends in anything but a result or an error of ours
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(N)
 
 check: $(VENV)/.checked  ## Lint, types, layers, and whether the documentation is up to date
 	$(BIN)/ruff check .

@@ -174,7 +174,8 @@ def _filled(reviewed: Any, where: str) -> dict[tuple[str, str], _Filled]:
         grade = row["new_grade"]
         if grade is None or not str(grade).strip() or (isinstance(grade, float) and math.isnan(grade)):
             continue
-        query, doc = id_text(row["query_id"], "query id"), id_text(row["doc_id"], "document id")
+        query = id_text(row["query_id"], "query id", path=where, line=line)
+        doc = id_text(row["doc_id"], "document id", path=where, line=line)
         one = _Filled(
             query, doc, _said(row["relevance"]) if "relevance" in row else None, _grade(grade, where, line), line
         )

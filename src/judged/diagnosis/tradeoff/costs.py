@@ -101,7 +101,7 @@ def _number(value: Any) -> float | None:
         return None
     try:
         found = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return None if math.isnan(found) else found
 
@@ -123,7 +123,7 @@ def _by_run(data: Mapping[Any, Any], where: str) -> Iterator[tuple[str, Mapping[
     for run, costs in data.items():
         if not isinstance(costs, Mapping):
             raise InputError(f"{costs!r:.40} are no costs of run {run}", fix='write {"latency_ms": 12.5}', path=where)
-        yield id_text(run, "run"), cast("Mapping[str, Any]", costs)
+        yield id_text(run, "run", path=where), cast("Mapping[str, Any]", costs)
 
 
 def _records(rows: Iterable[Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -134,4 +134,4 @@ def _records(rows: Iterable[Any], where: str) -> Iterator[tuple[str, Mapping[str
         column = next((name for usual in _RUN for name in named if name.lower() == usual), None)
         if column is None:
             raise InputError(f"no column run among {', '.join(named)[:80]}", fix=_FIX, path=where)
-        yield id_text(named.pop(column), "run").strip(), named
+        yield id_text(named.pop(column), "run", path=where).strip(), named

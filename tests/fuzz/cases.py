@@ -1,0 +1,79 @@
+"""One case: a reader, and a damaged file for it, made from a number."""
+
+from __future__ import annotations
+
+import warnings
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from fuzz.mutations import changed, mutated, soup
+from judged.errors import JudgedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fuzz.readers import Reader
+
+
+class Outcome(NamedTuple):
+    """How a case ended: in a ``result``, ``refused``, or as it must not; then `why` says how."""
+
+    kind: str
+    why: str = ""
+
+
+def damaged(seed: int, readers: list[Reader]) -> tuple[Reader, str, bytes]:
+    """Choose a reader, and damage a file for it; with the ending of the file's name."""
+    random = Random(seed)
+    reader = readers[seed % len(readers)]
+    original = random.choice(reader.originals)
+    ending = original.ending if random.random() < 0.9 else ""
+    if random.random() < 0.05:
+        return reader, ending, soup(random)
+    if reader.name == "scores" and random.random() < 0.5:
+        return reader, ending, _other_facts(original.data, random)
+    return reader, ending, mutated(original.data, random)
+
+
+def run(reader: Reader, path: Path) -> Outcome:
+    """Read a file; every error that is not one of ours, or does not name the file, is wrong."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            reader.read(path)
+    except JudgedError as error:
+        if str(path) not in str(error):
+            return Outcome("wrong", f"the message does not name the file: {error}"[:300])
+        return Outcome("refused")
+    except BaseException as error:  # noqa: BLE001 - every other is what is looked for
+        return Outcome("wrong", f"{type(error).__name__}: {error}"[:300])
+    return Outcome("result")
+
+
+def _other_facts(data: bytes, random: Random) -> bytes:
+    """Change what a file of scores says of itself: as a whole file, so that no checksum or length gives it away."""
+    import io
+    import json
+
+    from pyarrow import parquet
+
+    table = parquet.read_table(pa.BufferReader(data))
+    facts = json.loads(table.schema.metadata[b"judged"])
+    for _ in range(random.choice((1, 1, 2, 5))):
+        facts = changed(facts, random, deep=0.95)
+    what = random.random()
+    if what < 0.3 and table.num_columns:
+        at = random.randrange(table.num_columns)
+        odd = random.choice(
+            (pa.nulls(table.num_rows), pa.array([at] * table.num_rows), pa.array(["x"] * table.num_rows))
+        )
+        table = table.set_column(at, table.column_names[at], odd)
+    elif what < 0.4:
+        table = table.drop_columns([random.choice(table.column_names)])
+    elif what < 0.5:
+        table = pa.concat_tables([table, table.slice(0, 1)])
+    text = json.dumps(facts) if random.random() < 0.95 else "[" * 100_000
+    parquet.write_table(table.replace_schema_metadata({b"judged": text}), sink := io.BytesIO())
+    return sink.getvalue()

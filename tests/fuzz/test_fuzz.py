@@ -1,0 +1,48 @@
+"""Whatever bytes a file holds, reading it ends in a result or in an error that names it: some seconds of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fuzz import plain
+from fuzz.cases import run
+from fuzz.readers import readers
+from fuzz.workers import run_all
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_damaged_files_end_in_a_result_or_in_an_error_that_names_them() -> None:
+    report = run_all(iter(range(700)), 1)
+    assert report.failures == []
+    assert report.cases == 700
+
+
+def test_files_that_are_intact_are_read(tmp_path: Path) -> None:
+    """Else a fuzz of refusals would pass."""
+    for reader in readers(tmp_path):
+        outcomes: set[str] = set()
+        for original in reader.originals:
+            path = tmp_path / f"intact{original.ending}"
+            path.write_bytes(original.data)
+            outcomes.add(run(reader, path).kind)
+        assert "result" in outcomes, reader.name
+        assert "wrong" not in outcomes, reader.name
+
+
+def test_what_kills_hangs_or_fills_a_process_is_caught() -> None:
+    deaths = {
+        0: ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "SIGSEGV"),
+        1: ("raise KeyError('x')", "KeyError"),
+        2: ("found = bytearray(1200 << 20)", "MB"),
+        3: ("while True: pass", "processor time"),
+    }
+    report = run_all(iter(deaths), 1, seconds=1, instead={seed: code for seed, (code, _) in deaths.items()})
+    assert [deaths[seed][1] in why for seed, _, why in report.failures] == [True] * 4
+
+
+def test_the_plain_parser_reads_what_trec_eval_reads() -> None:
+    run_lines = b"\xef\xbb\xbfq1 Q0 d1 1 0.5 tag\r\n# comment\n\nq2\tQ0  d2 2 1e-3 tag"
+    assert [("q1", "d1", 0.5), ("q2", "d2", 0.001)] in list(plain.rows(run_lines, "run"))
+    assert list(plain.rows(b"q1 0 d1 1\rq1 0 d2 2 3\r", "qrels")) == []

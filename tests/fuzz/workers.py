@@ -1,0 +1,195 @@
+"""Processes that run cases, and what is known when one of them dies."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import signal
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from fuzz.cases import Outcome, damaged, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from multiprocessing.connection import Connection
+
+    from fuzz.readers import Reader
+
+SECONDS = 5  # of processor time, for one case
+_WAITING = 60  # of the clock: a case that waits for something
+MEMORY = 1 << 30
+_ADDRESSES = 12 << 30  # where a process that asks for more is told no: the machine belongs to others too
+_DEATHS = {signal.SIGPROF: "too much processor time", signal.SIGALRM: f"over {_WAITING} s, waiting"}
+
+
+@dataclass
+class Report:
+    """What became of many cases."""
+
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    failures: list[tuple[int, str, str]] = field(default_factory=list)
+    slowest: tuple[float, int] = (0.0, 0)
+    largest: tuple[int, int] = (0, 0)
+
+    @property
+    def cases(self) -> int:
+        """How many cases were run."""
+        return sum(self.outcomes.values())
+
+    def add(self, seed: int, name: str, outcome: Outcome, seconds: float = 0.0, size: int = 0) -> None:
+        """Count one case."""
+        self.outcomes[name, outcome.kind] += 1
+        self.slowest = max(self.slowest, (seconds, seed))
+        self.largest = max(self.largest, (size, seed))
+        if outcome.kind == "wrong":
+            self.failures.append((seed, name, outcome.why))
+
+    def text(self) -> str:
+        """Give the counts by reader."""
+        names = list(dict.fromkeys(name for name, _ in sorted(self.outcomes)))
+        kinds = ("result", "refused", "wrong")
+        rows = [f"{name:26}" + "".join(f"{self.outcomes[name, kind]:>9,}" for kind in kinds) for name in names]
+        total = [sum(self.outcomes[name, kind] for name in names) for kind in kinds]
+        rows = [
+            f"{'':26}" + "".join(f"{kind:>9}" for kind in kinds),
+            *rows,
+            f"{self.cases:<26,}" + "".join(f"{count:>9,}" for count in total),
+        ]
+        slowest = f"slowest: {self.slowest[0]:.2f} s of processor time (seed {self.slowest[1]})"
+        return "\n".join([*rows, f"{slowest}; largest: {self.largest[0] >> 20} MB more (seed {self.largest[1]})"])
+
+
+def run_all(
+    seeds: Iterator[int],
+    processes: int,
+    most_failures: int = 50,
+    *,
+    seconds: float = SECONDS,
+    instead: Mapping[int, str] | None = None,
+) -> Report:
+    """Run cases in some processes until there are no more seeds, or too many failures.
+
+    `instead` is Python to run in place of the reading, by seed: how this program itself is tested.
+    """
+    report, lock = Report(), threading.Lock()
+
+    def next_seed() -> int | None:
+        with lock:
+            return None if len(report.failures) >= most_failures else next(seeds, None)
+
+    def drive() -> None:
+        seed = next_seed()
+        while seed is not None:
+            with _Worker(seconds, instead or {}) as worker:
+                while seed is not None:
+                    name, outcome, *used = worker.run(seed)
+                    with lock:
+                        report.add(seed, name, outcome, *used)
+                    seed = next_seed()
+                    if not worker.alive:
+                        break
+
+    threads = [threading.Thread(target=drive) for _ in range(processes)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return report
+
+
+class _Worker:
+    """A process that runs one case after the other."""
+
+    def __init__(self, seconds: float, instead: Mapping[int, str]) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["fuzz.readers"])
+        self._pipe, self._end = context.Pipe()
+        self._process = context.Process(target=_work, args=(self._end, seconds, instead), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._process.start()
+        self._end.close()
+        self._names: list[str] = self._pipe.recv()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pipe.close()
+        self._process.join(10)
+        self._process.kill()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can run another case."""
+        return self._process.is_alive()
+
+    def run(self, seed: int) -> tuple[Any, ...]:
+        """Run a case: the reader's name, the outcome, and where the process lives the time and memory that it took."""
+        try:
+            self._pipe.send(seed)
+            return self._pipe.recv()
+        except (EOFError, OSError):
+            self._process.join(10)
+            code = self._process.exitcode or 0
+            why = _DEATHS.get(-code, f"the process died ({signal.Signals(-code).name if code < 0 else code})")  # type: ignore[call-overload]
+            return self._names[seed % len(self._names)], Outcome("wrong", why)
+
+
+def _work(pipe: Connection, limit: float, instead: Mapping[int, str]) -> None:
+    from fuzz.readers import readers
+
+    resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, _ADDRESSES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with tempfile.TemporaryDirectory(prefix="judged-fuzz-") as folder:
+        known = readers(Path(folder))
+        pipe.send([reader.name for reader in known])
+        while True:
+            try:
+                seed: int = pipe.recv()
+            except EOFError:
+                return
+            reader, ending, data = damaged(seed, known)
+            path = Path(folder) / f"case{ending}"
+            path.write_bytes(data)
+            Path("/proc/self/clear_refs").write_text("5")  # the peak of memory begins anew
+            before = _memory("VmRSS")
+            signal.setitimer(signal.ITIMER_PROF, limit)  # nobody handles them: they end the process
+            signal.alarm(_WAITING)
+            started = time.process_time()
+            if seed in instead:
+                reader = reader._replace(read=lambda _, code=instead[seed]: exec(code))  # noqa: S102
+            outcome = run(reader, path)
+            seconds = time.process_time() - started
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.alarm(0)
+            size = _memory("VmHWM") - before
+            if size > MEMORY:
+                outcome = Outcome("wrong", f"{size >> 20} MB")
+            pipe.send((reader.name, outcome, seconds, size))
+
+
+def _memory(name: str) -> int:
+    """Give a number of this process's memory, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
+
+
+def save(seeds: list[int], folder: Path) -> list[tuple[Reader, Path]]:
+    """Write the files of some cases for somebody to look at."""
+    from fuzz.readers import readers
+
+    folder.mkdir(parents=True, exist_ok=True)
+    made: list[tuple[Reader, Path]] = []
+    with tempfile.TemporaryDirectory() as passing:
+        known = readers(Path(passing))
+    for seed in seeds:
+        reader, ending, data = damaged(seed, known)
+        path = folder / f"{seed}-{reader.name.replace(' ', '-').replace(',', '')}{ending}"
+        path.write_bytes(data)
+        made.append((reader, path))
+    return made
