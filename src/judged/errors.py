@@ -5,6 +5,8 @@ Every message says what is wrong, where, and what to do about it.
 
 from __future__ import annotations
 
+import copyreg
+
 
 class JudgedError(Exception):
     """Base of all errors that judged raises on purpose.
@@ -14,6 +16,10 @@ class JudgedError(Exception):
     >>> MeasureError("no measure 'x'. Fix: did you mean R?").parts
     ("no measure 'x'", 'did you mean R?')
     """
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Make it anew without asking ``__init__``, which takes other arguments than `Exception` thinks."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     @property
     def parts(self) -> tuple[str, str]:
@@ -51,6 +57,22 @@ class InputError(JudgedError, ValueError):
         place = self.path if self.line is None else f"{self.path}:{self.line}"
         text = f"{place}: {self.problem}" if place else self.problem
         return f"{text}. Fix: {self.fix}." if self.fix else f"{text}."
+
+
+class OutputError(JudgedError):
+    """A result is there, and the place where it should go does not take it: a full disk, a closed output.
+
+    Examples
+    --------
+    >>> print(OutputError("results.csv", OSError(28, "No space left on device")))
+    results.csv: it cannot be written (No space left on device). Fix: make room, or write elsewhere.
+    """
+
+    def __init__(self, path: str, error: OSError) -> None:
+        self.path = path
+        self.errno = error.errno
+        said = error.strerror or str(error)
+        super().__init__(f"{path}: it cannot be written ({said}). Fix: make room, or write elsewhere.")
 
 
 class MeasureError(JudgedError, ValueError):

@@ -68,7 +68,9 @@ def picture(chart: Any, form: str, title: str = "") -> bytes:
     if form == "pdf":
         return convert.vegalite_to_pdf(spec, vl_version=version)
     page: str = convert.vegalite_to_html(_with_menu(spec), vl_version=version, bundle=True)
-    return page.replace("<title>Chart</title>", f"<title>{escape(title or 'Chart')}</title>", 1).encode()
+    return page.replace("<title>Chart</title>", f"<title>{escape(title or 'Chart')}</title>", 1).encode(
+        errors="backslashreplace"
+    )
 
 
 def save_chart(chart: Any, path: str | Path, form: str | None = None, title: str = "") -> None:

@@ -114,9 +114,10 @@ def command(
 
 def _judge(text: str, qrels_format: str | None) -> Qrels:
     from judged.data import Qrels
+    from judged.data.files import exists
 
     name, equals, path = text.partition("=")
-    if not equals or Path(text).exists():
+    if not equals or exists(text):
         name, path = "", text
     return Qrels.read(path, format=qrels_format, name=name or None)
 

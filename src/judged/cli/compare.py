@@ -206,8 +206,10 @@ def _files(
 
 def _named(text: str) -> tuple[str, str]:
     """Read NAME=FILE, or FILE, whose stem is the name."""
+    from judged.data.files import exists
+
     name, equals, path = text.partition("=")
-    return (name, path) if equals and not Path(text).exists() else (Path(text).stem, text)
+    return (name, path) if equals and not exists(text) else (Path(text).stem, text)
 
 
 def _distinct(named: list[tuple[str, Any]]) -> dict[str, Any]:

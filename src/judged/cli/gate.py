@@ -171,9 +171,10 @@ def init(
     each margin can tell stands in the file beside it.
     """
     from judged.data import Qrels
+    from judged.data.files import exists
     from judged.gating.first import first_config, relative_to
 
-    if out.exists() and str(out) != "-" and not force:
+    if exists(out) and str(out) != "-" and not force:
         raise InputError("this file is there already", fix="give another name, or --force", path=str(out))
     judgments = Qrels.read(qrels, format=qrels_format)
     run, more = _one(baseline, "BASELINE", run_format), inputs.runs_at(others, run_format)

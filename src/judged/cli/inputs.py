@@ -26,10 +26,12 @@ def runs_at(texts: Sequence[str], run_format: str | None) -> list[Run]:
 
 def _runs(text: str, run_format: str | None) -> list[Run]:
     from judged.data import Run, split_runs
+    from judged.data.files import exists
 
     name, equals, path = text.partition("=")
-    if not equals or Path(text).exists():
+    if not equals or exists(text):
         name, path = "", text
+    name = name.encode(errors="backslashreplace").decode()
     run = Run.scan(path, format=run_format, name=name or None)
     return split_runs(run.rows, run.name)
 
@@ -48,8 +50,12 @@ def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
     InputError
         If it is one of the inputs.
     """
+    from judged.data.files import exists
+
+    if out is None or not exists(out) or not out.is_file():
+        return
     for path in inputs:
-        if out is not None and out.is_file() and Path(path).is_file() and out.samefile(path):
+        if exists(path) and out.samefile(path):
             raise InputError("this file is an input", fix="write the result to another file", path=str(out))
 
 
@@ -69,7 +75,9 @@ def form_of(out: Path | None, known: Mapping[str, str]) -> str:
 @contextmanager
 def progress_bar(runs: Sequence[Run]) -> Generator[Callable[[str, int], None] | None]:
     """Show a progress bar on a terminal, where there is much to read."""
-    sizes = [Path(run.where).stat().st_size for run in runs if Path(run.where).is_file()]
+    from judged.data.files import exists
+
+    sizes = [Path(run.where).stat().st_size for run in runs if exists(run.where)]
     if not sys.stderr.isatty() or sum(sizes) < _LONG_WORK:
         yield None
         return

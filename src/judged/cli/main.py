@@ -1,7 +1,4 @@
-"""The command `judged`: its subcommands, and how it ends.
-
-Exit codes: 0 fine, 1 the answer is "no" (a check that found errors), 2 wrong input.
-"""
+"""The command `judged`: its subcommands, and its start and end as a process."""
 
 from __future__ import annotations
 
@@ -10,12 +7,14 @@ import gc
 import importlib
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 import judged
-from judged.errors import JudgedError
+from judged.cli.ending import CODES, STOPPED, ended
+from judged.cli.streams import guard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,35 +71,28 @@ class _Commands(click.Group):
                 formatter.write_dl(rows)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=CODES
+)
 @click.version_option(judged.__version__, message="%(version)s", help="Print the version.")
 def app() -> None:
     """Evaluate search, recommendation and RAG retrieval: right numbers, with intervals and warnings."""
 
 
 def main() -> None:
-    """Run the command line; errors of the input become one line and exit code 2."""
+    """Run the command line; whatever goes wrong becomes one line and an exit code."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # idle threads of NumPy's linear algebra would spin
     hidden: Any = _WithoutPandas
     sys.meta_path.insert(0, hidden)
     try:
-        sys.exit(app(prog_name="judged", standalone_mode=False))
-    except JudgedError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        sys.exit(2)
-    except click.UsageError as error:
-        command = error.ctx.command_path if error.ctx else "judged"
-        problem = error.format_message().rstrip(".")
-        click.echo(f"error: {problem}{'' if problem.endswith('?') else '.'} Fix: see '{command} --help'.", err=True)
-        sys.exit(2)
-    except click.Abort:
-        sys.exit(130)
-    except BrokenPipeError:  # the reader of our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        code = app(prog_name="judged", standalone_mode=False)
+        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
+            sys.stdout.flush()
+    except Exception as error:  # noqa: BLE001  everything ends in words
+        code = ended(error)
+    except KeyboardInterrupt as stop:
+        code = ended(stop)
+    sys.exit(code)
 
 
 def trec_eval_script() -> NoReturn:
@@ -116,17 +108,14 @@ def script() -> NoReturn:
     for garbage while modules are imported would take some more.
     """
     gc.set_threshold(100_000)
+    guard()
     code: Any = 0
     try:
         main()
     except SystemExit as end:
-        code = 0 if end.code is None else end.code
-    if not isinstance(code, int):
-        sys.exit(code)
-    try:
+        code = end.code or 0
+    except KeyboardInterrupt:  # a second one
+        code = STOPPED
+    with suppress(KeyboardInterrupt):
         atexit._run_exitfuncs()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except BrokenPipeError:
-        pass
     os._exit(code)

@@ -22,7 +22,7 @@ def write(text: str, output: Path | None) -> None:
     from judged.data import replaced
 
     with replaced(output) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
 
 
 def remarks(texts: Iterable[str]) -> None:

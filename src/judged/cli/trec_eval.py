@@ -28,7 +28,7 @@ def command(ctx: click.Context) -> None:
 
     outcome = trec_eval(ctx.args)
     sys.stdout.flush()
-    sys.stdout.buffer.write(outcome.output.encode())
+    sys.stdout.buffer.write(outcome.output.encode(errors="surrogateescape"))
     if outcome.message:
         click.echo(outcome.message, err=True)
     ctx.exit(outcome.code)

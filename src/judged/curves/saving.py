@@ -39,7 +39,7 @@ def save(curves: CurvePoints, path: str | Path, form: str | None) -> None:
         with replaced(path) as temporary:
             parquet.write_table(table, temporary)
         return
-    made = picture(curves, form) if form in PICTURES else f"{written(curves, form)}\n".encode()
+    made = picture(curves, form) if form in PICTURES else f"{written(curves, form)}\n".encode(errors="backslashreplace")
     with replaced(path) as temporary:
         temporary.write_bytes(made)
 

@@ -1,7 +1,7 @@
 """Qrels, runs and topics: read from what people have, held as Arrow columns."""
 
 from judged.data.aspects import Aspects
-from judged.data.atomic import replaced
+from judged.data.atomic import replaced, unwritten
 from judged.data.columns import Kind
 from judged.data.ids import hash_ids, id_text
 from judged.data.index import QrelsIndex
@@ -29,4 +29,5 @@ __all__ = [
     "replaced",
     "rows_of_object",
     "split_runs",
+    "unwritten",
 ]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from judged.errors import InputError
+from judged.errors import InputError, OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+_NO_FAULT_OF_THE_NAME = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE}
 
 
 @contextmanager
@@ -24,31 +27,53 @@ def replaced(path: str | Path) -> Generator[Path]:
     Raises
     ------
     InputError
-        If the folder is missing or may not be written to.
+        If the folder is missing or may not be written to, or the name is none that a file can have.
+    OutputError
+        If the disk or the device takes no more.
     """
     path = Path(path)
-    if path.is_dir():
-        raise InputError("this is a folder", fix="name a file in it", path=str(path))
-    if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced, it is written to
-        with tempfile.TemporaryDirectory() as folder:
-            part = Path(folder) / "whole"
-            yield part
-            with part.open("rb") as whole, path.open("wb") as special:
-                shutil.copyfileobj(whole, special)
-        return
-    target = path.resolve()  # a link stays, the file that it leads to is replaced
-    part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
+    part: Path | None = None
+    if "\0" in str(path):
+        raise InputError("no file can have this name", fix="leave the zero byte out", path=repr(str(path)))
     try:
+        if path.is_dir():
+            raise InputError("this is a folder", fix="name a file in it", path=str(path))
+        if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced, it is written to
+            with tempfile.TemporaryDirectory() as folder:
+                whole = Path(folder) / "whole"
+                yield whole
+                with whole.open("rb") as source, path.open("wb") as special:
+                    shutil.copyfileobj(source, special)
+            return
+        target = path.resolve()  # a link stays, the file that it leads to is replaced
+        part = target.with_name(f".{os.urandom(8).hex()}.part")  # a name of its own: the target's may be the longest
         part.touch(exist_ok=False)
         yield part
         if target.exists():
             part.chmod(target.stat().st_mode & 0o777)
         part.replace(target)
     except OSError as error:
-        raise InputError(
-            f"it cannot be written ({error.strerror or error})",
-            fix="name a file in a folder that you may write to, on a disk with room",
-            path=str(path),
-        ) from None
+        unwritten(path, error)
     finally:
-        part.unlink(missing_ok=True)
+        if part is not None:
+            with suppress(OSError):  # it was renamed, or could not be made
+                part.unlink()
+
+
+def unwritten(path: str | Path, error: OSError) -> NoReturn:
+    """Say that nothing could be written: for the name, which was given, or for the place, which fails.
+
+    Raises
+    ------
+    InputError
+        If the name is to blame.
+    OutputError
+        If the disk or the device is.
+    """
+    if error.errno in _NO_FAULT_OF_THE_NAME:
+        raise OutputError(str(path), error) from None
+    raise InputError(
+        f"it cannot be written ({error.strerror or error})",
+        fix="name one in a folder that you may write to",
+        path=str(path),
+    ) from None

@@ -7,6 +7,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import shutil
 import sys
 import tempfile
@@ -122,12 +123,23 @@ def head(path: str | Path, size: int = 1 << 16) -> bytes:
         return file.read(size).removeprefix(BOM)
 
 
+def exists(path: str | Path) -> bool:
+    r"""Whether there is such a file; for a name that no file can have, pathlib would raise.
+
+    >>> exists("a" * 300), exists("no\0file")
+    (False, False)
+    """
+    return os.path.exists(path)  # noqa: PTH110
+
+
 def local(path: str | Path) -> Path:
     """Give a path that can be read twice: standard input (``-``) or a pipe is kept in a temporary file."""
     path = Path(path)
     if str(path) == "-":
+        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  it is where it was closed (<&-)
+            raise InputError("it is closed", fix="name a file, or send one", path=STDIN)
         return _copied(sys.stdin.buffer)
-    if path.is_fifo():
+    if exists(path) and path.is_fifo():
         with path.open("rb") as pipe:
             return _copied(pipe)
     return path

@@ -99,7 +99,7 @@ def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Sour
     name = "stdin" if str(path) == "-" else source_name(path)
     where = files.STDIN if str(path) == "-" else str(path)
     file = files.local(path)
-    if file.is_dir():
+    if files.exists(file) and file.is_dir():
         file = _judgments_in(file, kind)
         where = str(file)
     found = sniff(file, where, kind, format)
@@ -114,7 +114,7 @@ def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Sour
 
 
 def source_name(path: str | Path) -> str:
-    """Give a file's name without the endings that say its format.
+    """Give a file's name without the endings that say its format; bytes that are no UTF-8 are shown as escapes.
 
     >>> source_name("runs/bm25.v2.run.gz"), source_name("beir/scifact/")
     ('bm25.v2', 'scifact')
@@ -122,7 +122,7 @@ def source_name(path: str | Path) -> str:
     name = Path(path)
     while name.suffix.lower() in _SUFFIXES and name.stem:
         name = name.with_suffix("")
-    return name.name
+    return name.name.encode(errors="backslashreplace").decode()
 
 
 def _judgments_in(folder: Path, kind: Kind) -> Path:

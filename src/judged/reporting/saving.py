@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judged.charting import PICTURES, save_chart
-from judged.data import replaced
+from judged.data import replaced, unwritten
 from judged.data.forms import form_by_name
 from judged.errors import InputError
 from judged.reporting import document, html, markdown
@@ -23,7 +23,7 @@ def save(report: ReportContent, path: str | Path, form: str | None) -> None:
     """Write a report; an existing file is replaced only when the new one is complete."""
     made = written(report, form or form_of(path))
     with replaced(path) as temporary:
-        temporary.write_text(made, encoding="utf-8")
+        temporary.write_text(made, encoding="utf-8", errors="backslashreplace")
 
 
 def form_of(path: str | Path) -> str:
@@ -62,9 +62,7 @@ def save_charts(report: ReportContent, folder: str | Path, form: str) -> tuple[P
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(
-            f"this folder cannot be made ({error.strerror})", fix="give another one", path=str(folder)
-        ) from None
+        unwritten(folder, error)
     files = [target / f"{chart.name}.{form}" for chart in report.charts]
     for chart, file in zip(report.charts, files, strict=True):
         save_chart(chart.draw(), file, form, chart.title)

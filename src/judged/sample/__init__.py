@@ -63,13 +63,13 @@ def copy(folder: Path) -> None:
     Raises
     ------
     InputError
-        If there is something of that name already.
+        If there is something of that name already, or none can be made.
     """
-    if folder.exists():
-        raise InputError("this exists already", fix="name a new folder", path=str(folder))
+    from judged.data import unwritten
+
     try:
+        if folder.exists():
+            raise InputError("this exists already", fix="name a new folder", path=str(folder))
         shutil.copytree(FOLDER, folder)
     except OSError as error:
-        raise InputError(
-            f"it cannot be written ({error.strerror or error})", fix="name a folder in one you own", path=str(folder)
-        ) from None
+        unwritten(folder, error)

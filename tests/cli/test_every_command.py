@@ -1,0 +1,85 @@
+"""Every command in every form: it does its job, and says in one line when its output takes nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from every_command import ARGUMENTS, commands, forms, write_files
+from judged.cli.streams import stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from command_line import Ended
+
+KNOWN = dict(commands())
+FORMS = [
+    (name, form)
+    for name, command in KNOWN.items()
+    for form in (forms(command)[: 1 if name.startswith("online") else None] or ("",))
+]
+WITH_FILE = [(name, form) for name, form in FORMS if any(option.name == "out" for option in KNOWN[name].params)]
+ENDING = {"markdown": "md", "table": "txt", "text": "txt", "plot": "txt", "latex": "tex"}
+NOT_PRINTED = {("tradeoff", "html"), *((name, form) for name in KNOWN for form in ("png", "svg", "pdf", "parquet"))}
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def arguments(name: str, form: str) -> tuple[str, ...]:
+    return (*name.split(), *ARGUMENTS[name], *(("--format", form) if form else ()))
+
+
+def test_no_command_is_forgotten() -> None:
+    assert ARGUMENTS.keys() == KNOWN.keys()
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(("name", "form"), [(name, form) for name, form in FORMS if name != "serve"])
+def test_a_command_does_its_job(name: str, form: str, run: Callable[..., Ended]) -> None:
+    to_file = ("-o", f"out.{ENDING.get(form, form)}") if (name, form) in WITH_FILE and name != "gate init" else ()
+    done = run(*arguments(name, form), *to_file)
+    assert done.code == 0, done.err
+    assert done.out or to_file
+
+
+def refused(done: Ended) -> bool:
+    """Whether it ended with one sentence and the code of a fault."""
+    *_, last = done.err.splitlines()
+    assert "Traceback" not in done.err
+    return done.code == 70 and last.startswith("error: ") and " Fix: " in last
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(("name", "form"), [(name, form) for name, form in FORMS if (name, form) not in NOT_PRINTED])
+def test_a_full_output_is_one_line_and_70(
+    name: str, form: str, run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", stream(os.open("/dev/full", os.O_WRONLY), "utf-8", "strict"))
+    assert refused(run(*arguments(name, form)))
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_closed_output_is_one_line_and_70(
+    name: str, run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", stream(os.open(os.devnull, os.O_RDONLY), "utf-8", "strict"))
+    assert refused(run(*arguments(name, "")))
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("name", sorted({name for name, _ in WITH_FILE}))
+def test_a_full_device_is_one_line_and_70(name: str, run: Callable[..., Ended]) -> None:
+    form = forms(KNOWN[name])[:1]
+    forced = ("--force",) if name == "gate init" else ()
+    assert refused(run(*arguments(name, *(form or ("",))), "-o", "/dev/full", *forced))

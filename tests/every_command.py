@@ -1,0 +1,101 @@
+"""Every command of `judged`, with arguments that let it do its job on small files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from judged.cli.main import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_TOPICS = range(1, 13)
+_RUNS = ("old.run", "new.run", "other.run")
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "evaluate": ("qrels.txt", *_RUNS),
+    "explain": ("qrels.txt", "old.run", "-t", "q1", "-m", "nDCG@5"),
+    "curve": ("qrels.txt", *_RUNS),
+    "measures": (),
+    "advise": ("qrels.txt", *_RUNS),
+    "compare": ("qrels.txt", *_RUNS),
+    "power": ("qrels.txt", *_RUNS),
+    "agree": ("qrels.txt", "second=second.txt"),
+    "slices": ("qrels.txt", *_RUNS, "--queries", "queries.jsonl", "--by", "kind", "--minimum", "3"),
+    "matrix": ("qrels.txt", *_RUNS),
+    "stages": ("qrels.txt", "old.run", "new.run"),
+    "disagree": ("qrels.txt", *_RUNS, "-m", "nDCG@5", "-m", "AP"),
+    "needs": ("qrels.txt", *_RUNS, "--needs", "needs.csv"),
+    "diff": ("qrels.txt", "old.run", "new.run"),
+    "review": ("qrels.txt", *_RUNS),
+    "tradeoff": ("qrels.txt", *_RUNS, "--costs", "costs.csv"),
+    "gate": ("qrels.txt", "old.run", "new.run"),
+    "gate init": ("qrels.txt", "old.run", "-o", "-"),
+    "report": ("qrels.txt", *_RUNS),
+    "online dwell": ("log.jsonl",),
+    "online list": (),
+    "online metrics": ("log.jsonl",),
+    "online ranks": ("log.jsonl",),
+    "online time": ("log.jsonl", "-m", "PageCTR"),
+    "online offline": ("log.jsonl", "qrels.txt", "--topics", "queries.jsonl"),
+    "logs check": ("log.jsonl",),
+    "logs convert": ("log.jsonl", "--to", "converted"),
+    "serve": ("--port", "0"),
+    "check": ("qrels.txt", "old.run"),
+    "pool": ("qrels.txt", *_RUNS),
+    "trec_eval": ("qrels.txt", "old.run"),
+    "demo": (),
+}
+
+
+def write_files(folder: Path) -> None:
+    """Write what the arguments name."""
+    grades = {(q, d): (q * d) % 4 for q in _TOPICS for d in range(1, 9)}
+    for name, step in (("qrels.txt", 0), ("second.txt", 5)):
+        lines = [f"q{q} 0 d{d} {grade if q * d % 7 != step else 1}" for (q, d), grade in grades.items()]
+        (folder / name).write_text("\n".join(lines) + "\n")
+    for shift, name in enumerate(_RUNS):
+        lines = [f"q{q} Q0 d{d} 0 {-(d * (q + shift) % 11)} {name[:-4]}" for q in _TOPICS for d in range(1, 11)]
+        (folder / name).write_text("\n".join(lines) + "\n")
+    queries = [{"query_id": f"q{q}", "text": f"words of {q}", "kind": "ab"[q % 2]} for q in _TOPICS]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)) + "\n")
+    (folder / "needs.csv").write_text("query_id,need\n" + "".join(f"q{q},n{q // 3}\n" for q in _TOPICS))
+    (folder / "costs.csv").write_text("run,milliseconds\nold,3\nnew,4\nother,5\n")
+    (folder / "gate.toml").write_text('[[check]]\nmeasure = "nDCG@5"\nmargin = 0.5\n')
+    (folder / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for at in range(24) for record in _visit(at)))
+
+
+def _visit(at: int) -> tuple[dict[str, object], ...]:
+    """Make a page and a click on it, and a later page that ends the reading."""
+    start, who = f"2026-01-0{1 + at % 7}T10:{at:02}", {"client_id": f"u{at}", "user_query": f"words of {1 + at % 12}"}
+    page = {**who, "query_id": f"p{at}", "timestamp": f"{start}:00Z", "query_response_hit_ids": ["d1", "d2"]}
+    return (
+        page,
+        {"action_name": "click", "query_id": f"p{at}", "client_id": f"u{at}", "timestamp": f"{start}:10Z",
+         "event_attributes": {"object": {"object_id": "d1"}, "position": {"ordinal": 1}}},
+        {**page, "query_id": f"s{at}", "timestamp": f"{start}:50Z"},
+    )  # fmt: skip
+
+
+def commands(group: click.Group = app, above: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Name every command that does something."""
+    from judged.cli.gate import init
+
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{above}{name} ")
+        elif command is not None:
+            yield f"{above}{name}", command
+    if not above:
+        yield "gate init", init
+
+
+def forms(command: click.Command) -> tuple[str, ...]:
+    """Name the forms that a command can print."""
+    options = [option for option in command.params if option.name == "form"]
+    return tuple(options[0].type.choices) if options and isinstance(options[0].type, click.Choice) else ()
