@@ -31,6 +31,10 @@ class Task:
     what: str
     allowed: tuple[Condition, ...] | None = None
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Go by name from process to process: conditions are functions."""
+        return checked, (self.name,)
+
 
 TASKS = {
     task.name: task

@@ -6,6 +6,8 @@ import csv
 import re
 from dataclasses import dataclass
 
+from judged.errors import JudgedError
+
 NUMBERS = frozenset({"score", "relevance", "rank"})
 """The columns that hold numbers."""
 
@@ -22,6 +24,8 @@ class LineError(ValueError):
     def __init__(self, code: str, problem: str) -> None:
         self.code = code
         super().__init__(problem)
+
+    __reduce__ = JudgedError.__reduce__
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,7 +56,7 @@ def differences(material: Material) -> Section | None:
         f"{measure} by topic: {candidate} against {reference}",
         _drawn(material, order, shown, gains),
         _table(material, shown.tolist(), gains),
-        lambda: charts.differences(rows, measure, (reference, candidate)),
+        partial(charts.differences, rows, measure, (reference, candidate)),
     )
     return Section("topics", "Topic by topic", (said,), (chart,))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from judged.comparison.captions import caption
@@ -86,7 +87,7 @@ def _board(material: Material) -> Chart:
         f"{measure} of {counted(len(shown), 'run')}, each with its 95% interval over topics: {ends}{cut}"
         f" In colour: {listed(emphasised)}.",
         _estimates_table(shown),
-        lambda: charts.board(shown, emphasised),
+        partial(charts.board, shown, emphasised),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from judged.diagnosis.matrix.making import performance_matrix
@@ -53,7 +54,7 @@ def matrix(material: Material, slicing: Slicing | None) -> Found:
         f"One dot a topic of {run}: {found.x} across, {found.y} upwards. The lines are the means of {found.baseline}:"
         f" {found.cuts[0]:.3f} and {found.cuts[1]:.3f}. Topics: {counts}."
     )
-    chart = Chart("matrix", f"{run} by {found.x} and {found.y}", said, found.table(), lambda: found.chart(run))
+    chart = Chart("matrix", f"{run} by {found.x} and {found.y}", said, found.table(), partial(found.chart, run))
     rows = found.topics_table(run)
     topics = Numbers(f"Every topic of {run}", replace(rows, rows=rows.rows[:_TOPICS]), _cut(rows.rows), folded=True)
     said_first, aside = _apart(material, found.sentences)
