@@ -179,7 +179,7 @@ def test_what_so_few_topics_cannot_show_is_not_called_noticeable() -> None:
     (four,) = decided(pair(lost))
     assert (four.least_p, four.p, four.status) == (2**-4, 2**-4, "inconclusive")
     assert math.isnan(four.detectable)
-    assert four.sentence.endswith("; with 4 topics p cannot be below 0.062: this check can never fail.")
+    assert "; with 4 topics p cannot be below 0.062: this check can never fail." in four.sentence
     assert "would have been noticed" not in four.sentence
     alone = decided(pair([*lost, -0.2]))[0]
     assert (alone.status, alone.detectable > 0) == ("fail", True)
@@ -187,12 +187,12 @@ def test_what_so_few_topics_cannot_show_is_not_called_noticeable() -> None:
     five, twelve = decided(pair([*lost, -0.2]), other)
     assert math.isnan(five.detectable)
     assert twelve.detectable > 0.1
-    assert five.sentence.endswith(
+    assert (
         "with 5 topics p cannot be below 0.031, nor below 0.062 after Holm's correction for 2 checks: this check can"
         " never fail unless others do."
-    )
+    ) in five.sentence
     never = decided(pair([*lost, -0.2]), other, correction="bonferroni")[0]
-    assert never.sentence.endswith("after Bonferroni's correction for 2 checks: this check can never fail.")
+    assert "after Bonferroni's correction for 2 checks: this check can never fail." in never.sentence
     assert decided(pair([*lost, -0.2]), other, correction="none")[0].status == "fail"
     assert decided(pair(lost), test="t")[0].status == "fail"  # which knows no such bound
 
@@ -271,3 +271,38 @@ def test_a_p_next_to_alpha_has_the_digits_that_show_the_verdict() -> None:
     (found,) = decided(pair(LOST))
     assert "p = 0.0498" in replace(found, adjusted=0.0498, status="fail").sentence
     assert "p = 0.0496" in replace(found, p_safe=0.0496, status="pass").sentence
+
+
+def test_every_verdict_shows_how_many_topics_lost_much_and_which_lost_most() -> None:
+    for lost, status in ((-0.5, "fail"), (-0.25, "inconclusive")):
+        (found,) = decided(pair([lost] * 5 + [0.0] * 7 + [-0.05], margin=0.05))
+        assert (found.status, found.large_losses, found.large_loss) == (status, 5, 0.2)
+        assert "5 of 13 topics lost more than 0.2; of all topics up to 64.5% may" in found.sentence
+        assert "q000 0.5000 to" in found.sentence
+    (found,) = decided(pair([-0.1] + [0.02] * 47))
+    assert (found.status, found.large_losses, [one.query_id for one in found.worst]) == ("pass", 0, ["q000"])
+    assert "None of 48 topics lost more than 0.2; of all topics up to 6.1% may" in found.sentence
+
+
+def test_a_pass_names_the_losses_that_so_few_topics_may_have_missed() -> None:
+    """Where none of n topics lost x, a share of 3/n of all topics may: from x = n margin / 3, that is the margin."""
+    (found,) = decided(pair([0.01, -0.01] * 24, margin=0.02))
+    assert found.unseen_loss == pytest.approx(0.02 / (1 - 0.05 ** (1 / 48)))
+    assert "but for losses of 0.3306 and more on up to 6.1% of all topics" in found.sentence
+    (found,) = decided(pair([0.01, -0.01] * 24, margin=0.1))  # no score can lose 1.7
+    assert math.isnan(found.unseen_loss)
+    assert "but for" not in found.sentence
+
+
+@pytest.mark.parametrize(("most", "status"), [(None, "pass"), (0.05, "pass"), (0.04, "fail"), (0.0, "fail")])
+def test_large_losses_fail_only_where_a_limit_is_configured(most: float | None, status: str) -> None:
+    gaps = [-0.3] + [0.02] * 19
+    for options in ({"max_share_of_large_losses": most}, {"max_share_of_large_losses": most, "large_loss": 0.29}):
+        (found,) = decided(pair(gaps, margin=0.05), **options)
+        assert found.status == status
+    assert decided(pair(gaps, margin=0.05), max_share_of_large_losses=most, large_loss=0.3)[0].status == "pass"
+
+
+def test_lower_is_better_loses_by_rising() -> None:
+    (found,) = decided(pair([0.3] * 3 + [-0.02] * 17, "Fallout(n=100)", margin=0.2))
+    assert (found.large_losses, found.worst[0].candidate) == (3, 0.8)

@@ -171,8 +171,11 @@ def test_equivalence_in_words() -> None:
     found = equivalence([0.2, 0.4, 0.5, 0.1, 0.3], [0.21, 0.4, 0.49, 0.12, 0.3], margin=0.03)
     assert found.sentence == (
         "The data show that the two systems differ by less than 0.03 (p = 0.0035; 90% interval -0.0069 to 0.0149, "
-        "5 topics)."
+        "5 topics). It takes these 5 topics to be like all others: a difference of 0.067 or more on up to 45.1% of all"
+        " topics may show in none of them."
     )
+    many = [0.0, 0.1] * 100
+    assert equivalence(many, many[::-1], margin=0.03).sentence.endswith("200 topics).")  # no share can differ by 2
     assert "do not show that the second system is worse than the first by less than 0.01" in (
         non_inferiority([0.2, 0.4, 0.5], [0.1, 0.5, 0.3], 0.01).sentence
     )

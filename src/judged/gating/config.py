@@ -45,6 +45,8 @@ class Check:
         With fewer topics nothing is decided. None: the slice's own minimum, or 10.
     strict
         Whether this check fails where it is inconclusive. None: as the gate.
+    large_loss, max_share_of_large_losses
+        In place of those of the gate.
     line
         Where it stands in its file.
 
@@ -67,6 +69,8 @@ class Check:
     slice: str = ALL
     minimum: int | None = None
     strict: bool | None = None
+    large_loss: float | None = None
+    max_share_of_large_losses: float | None = None
     line: int | None = None
 
     def __post_init__(self) -> None:
@@ -83,6 +87,7 @@ class Check:
         _number("margin_relative", self.margin_relative, 0.0, 1.0, "a share from 0 up to 1, such as 0.02")
         _whole("minimum", self.minimum, 2)
         _flag("strict", self.strict)
+        _large_losses(self.large_loss, self.max_share_of_large_losses)
 
     @property
     def name(self) -> str:
@@ -214,6 +219,12 @@ class GateConfig:
         Of the randomisation test.
     power
         With which chance the losses would have been noticed that results call detectable.
+    large_loss
+        Every check shows how many topics lost more than this share of the measure's range, or of the baseline's mean
+        where the measure has no bounds.
+    max_share_of_large_losses
+        A check fails where a larger share of its topics did. None: they are shown, and decide nothing. This compares a
+        number as it stands, as a guardrail does: it has no error rate.
     topics, ties, depth, dialect
         As for `evaluate`.
     path
@@ -244,6 +255,8 @@ class GateConfig:
     resamples: int = 100_000
     seed: int = 0
     power: float = 0.8
+    large_loss: float = 0.2
+    max_share_of_large_losses: float | None = None
     topics: TopicPolicy | None = None
     ties: TieTreatment | None = None
     depth: int | None = None
@@ -259,6 +272,7 @@ class GateConfig:
         _number("alpha", self.alpha, 0.0, 0.5, "a chance above 0 and below 0.5, such as 0.05", above=True)
         _number("power", self.power, self.alpha, 1.0, "a chance above alpha and below 1, such as 0.8", above=True)
         _flag("strict", self.strict)
+        _large_losses(self.large_loss, self.max_share_of_large_losses)
         _choice("test", self.test, get_args(GateTest))
         _choice("correction", self.correction, get_args(GateCorrection))
         _whole("resamples", self.resamples, 1000)
@@ -336,6 +350,11 @@ def _number(
 def _whole(key: str, value: Any, least: int) -> None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
         raise InputError(f"{key} is {_shown(value)}", fix=f"give a whole number from {least}")
+
+
+def _large_losses(large: Any, most: Any) -> None:
+    _number("large_loss", large, 0.0, 1.0, "a share of the measure's range, such as 0.2", above=True, closed=True)
+    _number("max_share_of_large_losses", most, 0.0, 1.0, "a share of the topics from 0 up to 1, such as 0.05")
 
 
 def _flag(key: str, value: Any) -> None:

@@ -16,6 +16,7 @@ from judged.stats.correction import adjust
 from judged.stats.paired import paired_test
 from judged.stats.pairing import paired_differences, spread, topics_text
 from judged.stats.planning import minimum_detectable
+from judged.stats.rare import unseen_loss
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,8 +140,10 @@ def _tested(paired: Paired, config: GateConfig, *, unchanged: bool) -> CheckResu
         correction=config.correction,
         method="ratio" if paired.geometric else config.test,
         status="inconclusive",
-        strict=config.strict if check.strict is None else check.strict,
+        strict=_own(check.strict, config.strict),
         worst=_worst(paired),
+        max_share_of_large_losses=_own(check.max_share_of_large_losses, config.max_share_of_large_losses),
+        **_large_losses(paired, margin, means[0], config),
     )
     if not n:
         return replace(open_result, note="no topic has a score for both runs")
@@ -189,17 +192,20 @@ def _decided(found: CheckResult, paired: Paired, adjusted: float, config: GateCo
     alpha = config.alpha * (1 + _ROUNDING)
     first, second = paired.scaled()
     gaps, _ = paired_differences(first, second)
+    identical = not gaps.any()
     status: Literal["pass", "inconclusive", "fail"] = "inconclusive"
-    if adjusted <= alpha:
+    if adjusted <= alpha or found.too_many_large_losses:
         status = "fail"
-    elif found.p_safe <= alpha or not gaps.any():
+    elif found.p_safe <= alpha or identical:
         status = "pass"
     note = found.note
-    if status == "pass" and not gaps.any():
+    if status == "pass" and identical:
         note = f"both runs have the same score on {topics_text(found.n)} of the slice"
     within = found.least_p * family <= alpha
     detectable = _detectable(paired, gaps, config, family) if within else math.nan
-    return replace(found, adjusted=adjusted, status=status, note=note, detectable=detectable, family=family)
+    return replace(
+        found, adjusted=adjusted, status=status, note=note, detectable=detectable, family=family, identical=identical
+    )
 
 
 def _detectable(paired: Paired, gaps: Floats, config: GateConfig, family: int) -> float:
@@ -229,6 +235,25 @@ def _margin(paired: Paired, baseline: float) -> tuple[float, float]:
 def _unit(paired: Paired, value: float) -> float:
     """Turn a difference of logarithms into a relative change."""
     return math.expm1(min(value, 700.0)) if paired.geometric else value
+
+
+def _large_losses(paired: Paired, margin: float, baseline: float, config: GateConfig) -> dict[str, Any]:
+    """Count the topics that lost much, and say which loss these topics may have missed altogether."""
+    low, high = paired.measure.properties.low, paired.measure.properties.high
+    most = abs(baseline) if low is None or high is None else high - low
+    large = _own(paired.check.large_loss, config.large_loss) * most
+    lost = paired.side * (paired.baseline - paired.candidate)[paired.kept]
+    hidden = unseen_loss(margin, len(lost), 1 - config.alpha) if len(lost) and not paired.geometric else math.nan
+    return {
+        "large_loss": large,
+        "large_losses": int(np.count_nonzero(lost > large * (1 + _ROUNDING))),
+        "unseen_loss": hidden if high is None or low is None or hidden <= most else math.nan,
+    }
+
+
+def _own(value: Any, default: Any) -> Any:
+    """Take what a check says, or else what the gate does."""
+    return default if value is None else value
 
 
 def _worst(paired: Paired) -> tuple[TopicLoss, ...]:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from judged.evaluation import Scores
     from judged.gating.config import Check, GateConfig, Guardrail
 
+_ROUNDING = 1e-12
+
 Status: TypeAlias = Literal["pass", "inconclusive", "fail"]
 
 
@@ -66,6 +68,17 @@ class CheckFinding:
         Why nothing was tested, or what else must be known.
     worst : tuple of TopicLoss
         The topics that lost most, at most three.
+    large_loss : float
+        What counts as a large loss of a topic, in the measure's unit.
+    large_losses : int
+        How many of the n topics lost more.
+    max_share_of_large_losses : float or None
+        A larger share of them fails.
+    identical : bool
+        Whether both runs have the same score on each of the n topics.
+    unseen_loss : float
+        A loss of this size on a topic, on so few of all topics that these may have none, outweighs the margin: that is
+        not ruled out by any test of these topics. NaN where no topic can lose as much.
     family : int
         How many checks share alpha.
     least_p : float
@@ -99,6 +112,11 @@ class CheckFinding:
     worst: tuple[TopicLoss, ...] = ()
     family: int = 1
     least_p: float = math.nan
+    large_loss: float = math.nan
+    large_losses: int = 0
+    max_share_of_large_losses: float | None = None
+    identical: bool = False
+    unseen_loss: float = math.nan
 
     @property
     def name(self) -> str:
@@ -114,6 +132,17 @@ class CheckFinding:
     def alpha(self) -> float:
         """Of each of the two one-sided tests, before any correction."""
         return (1 - self.level) / 2
+
+    @property
+    def proved(self) -> bool:
+        """Whether it is shown that more than the margin was lost."""
+        return self.adjusted <= self.alpha * (1 + _ROUNDING)
+
+    @property
+    def too_many_large_losses(self) -> bool:
+        """Whether more topics had a large loss than the configured limit allows."""
+        most = self.max_share_of_large_losses
+        return most is not None and self.large_losses > most * self.n * (1 + _ROUNDING)
 
     @property
     def loss(self) -> float:

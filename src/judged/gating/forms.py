@@ -19,10 +19,10 @@ _STATUS = re.compile(r"^(fail|inconclusive|pass)\b", re.MULTILINE | re.IGNORECAS
 
 
 def check_table(result: Decision) -> Table:
-    """Lay out one row a check: status, measure and slice, n, both aggregates, difference, margin."""
+    """Lay out one row a check: status, measure, slice, n, aggregates, difference, margin, topics that lost much."""
     level = 1 - 2 * result.config.alpha
     difference = f"difference [{level:.0%}]"
-    header = ("status", "measure", "slice", "n", "baseline", "candidate", difference, "margin")
+    header = ("status", "measure", "slice", "n", "baseline", "candidate", difference, "margin", "large losses")
     return Table(header, tuple(_row(one) for one in result.checks), labels=3)
 
 
@@ -38,6 +38,7 @@ def _row(one: CheckFinding) -> tuple[str, ...]:
         *means,
         Cell(signed(one, one.difference), rest=rest),
         size(one, one.margin),
+        f"{one.large_losses} ({one.large_losses / one.n:.0%})" if one.n else "-",
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from judged.gating.findings import CheckFinding
 from judged.stats.pairing import topics_text
 from judged.stats.planning import amount
+from judged.stats.rare import share_bound
 from judged.stats.results import p_text
 
 if TYPE_CHECKING:
@@ -63,13 +64,25 @@ def _several(count: int, what: str) -> str:
 
 def check_sentence(found: CheckFinding) -> str:
     """Say what was found by a check."""
-    text = f"{_named(found)}: {_verdict(found)}"
-    if found.blocks and found.worst:
-        listed = ", ".join(f"{one.query_id} {_score(one.baseline)} to {_score(one.candidate)}" for one in found.worst)
-        text += f" Most was lost on {listed}."
+    text = f"{_named(found)}: {_verdict(found)}{_large_losses(found)}"
     if found.left_out:
         text += f" {topics_text(found.left_out)} without a score for both runs did not count."
     return text
+
+
+def _large_losses(found: CheckFinding) -> str:
+    """Say how many topics lost much, how many of all topics may, and which of these lost most."""
+    if not found.worst:
+        return ""
+    which = (
+        f"{found.large_losses} of {topics_text(found.n)}" if found.large_losses else f"None of {topics_text(found.n)}"
+    )
+    bound = share_bound(found.large_losses, found.n, 1 - found.alpha)
+    listed = ", ".join(f"{one.query_id} {_score(one.baseline)} to {_score(one.candidate)}" for one in found.worst)
+    return (
+        f" {which} lost more than {digits(found.large_loss)}; of all topics up to {bound:.1%} may"
+        f" ({100 * (1 - found.alpha):g}% bound). Most was lost on {listed}."
+    )
 
 
 def _named(found: CheckFinding) -> str:
@@ -78,6 +91,12 @@ def _named(found: CheckFinding) -> str:
 
 
 def _verdict(found: CheckFinding) -> str:
+    if found.status == "fail" and not found.proved:
+        return (
+            f"failed: more than {100 * (found.max_share_of_large_losses or 0):g}% of the topics had a large loss; that"
+            f" the mean lost more than its margin of {size(found, found.margin)} is not shown"
+            f" ({_interval(found)}p {p_text(found.adjusted, found.alpha)}{_corrected(found)})."
+        )
     if found.status == "fail":
         return (
             f"failed: {_lost(found)}, more than the margin of {size(found, found.margin)}"
@@ -94,7 +113,7 @@ def _verdict(found: CheckFinding) -> str:
 
 
 def _passing(found: CheckFinding) -> str:
-    if math.isnan(found.p) or found.note.startswith("both runs"):
+    if math.isnan(found.p) or found.identical:
         return f"passed: {found.note}."
     gain = f"; the candidate is worse, by at least {size(found, found.least_loss)}" if found.least_loss > 0 else ""
     gain = (
@@ -102,8 +121,20 @@ def _passing(found: CheckFinding) -> str:
     )
     seen = size(found, found.margin)
     return (
-        f"passed: a loss of more than {seen} is ruled out{gain}"
-        f" ({_interval(found)}p {p_text(found.p_safe, found.alpha)}, {topics_text(found.n)}).{_noted(found)}"
+        f"passed: a mean loss of more than {seen} is ruled out{gain}"
+        f" ({_interval(found)}p {p_text(found.p_safe, found.alpha)}, {topics_text(found.n)}){_unseen(found)}."
+        f"{_noted(found)}"
+    )
+
+
+def _unseen(found: CheckFinding) -> str:
+    """Say which losses are so rare that these topics may have none, and yet outweigh the margin."""
+    if math.isnan(found.unseen_loss):
+        return ""
+    share = share_bound(0, found.n, 1 - found.alpha)
+    return (
+        f", but for losses of {digits(found.unseen_loss)} and more on up to {share:.1%} of all topics, which may show"
+        " in none of these"
     )
 
 
@@ -123,7 +154,7 @@ def _unclear(found: CheckFinding) -> str:
         parts.append(never)
     elif not math.isnan(found.detectable):
         seen = f"with {topics_text(found.n)} a loss of {size(found, found.detectable)} would have been noticed"
-        parts.append(f"{seen} {often(found.power)}")
+        parts.append(f"{seen} {often(found.power)}, less often where few topics bear it")
     return "; ".join(parts) + "."
 
 

@@ -1,0 +1,75 @@
+"""How often a test says that less than a margin was lost, where exactly the margin was; it should be 5 % at most.
+
+A share of all topics loses much, the others nothing but noise. Where none of the n topics is one of those, no test of
+their mean can know. *randomisation* is the gate's test; *one more that lost* asks it again with another topic that
+lost so much, and *studentised too* asks for the agreement of the studentised bootstrap: what each would cost is in the
+last rows, where the candidate is as good as the baseline and ought to pass. *equivalence* is the t-test of both sides.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibration import Measured
+from judged.stats.equivalence import equivalence
+from judged.stats.paired import paired_tests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SIZES = (10, 12, 18, 24, 25, 48, 50, 100)
+LOSSES = {"4 % lose 0.8": (0.8, 0.04), "6 % lose 0.5": (0.5, 0.06), "10 % lose 0.2": (0.2, 0.1)}
+_RESAMPLES = 999
+
+
+def measure(trials: int) -> Iterator[Measured]:
+    """Give the rate of false passes by method, loss and number of topics; and of right ones without a loss."""
+    for n in SIZES:
+        for name, (loss, share) in LOSSES.items():
+            gaps = _drawn(n, trials, lambda rng, shape, q=share, x=loss: -x * (rng.random(shape) < q), 0.02)
+            yield from _rates(gaps, loss * share, f"{name}: false pass")
+        skewed = _drawn(n, trials, lambda rng, shape: 0.08 - 0.1 * rng.exponential(size=shape), 0.0)
+        yield from _rates(skewed, 0.02, "mean loss 0.02 of exponential losses: false pass")
+        none = _drawn(n, trials, lambda _, shape: np.zeros(shape), 0.1)
+        yield from _rates(none, 0.05, "nothing lost, sd 0.1, margin 0.05: right pass")
+        few = _drawn(n, trials, lambda rng, shape: 0.1 * rng.normal(size=shape) * (rng.random(shape) < 0.1), 0.0)
+        yield from _rates(few, 0.02, "nothing lost, one topic in ten moves by 0.1, margin 0.02: right pass")
+
+
+def false_passes(n: int, loss: float, share: float, trials: int) -> float:
+    """Give how often the randomisation test rules out a loss of the margin that was lost by few topics."""
+    gaps = _drawn(n, trials, lambda rng, shape: -loss * (rng.random(shape) < share), 0.02)
+    return float((_greater(gaps + loss * share, "randomisation") <= 0.05).mean())
+
+
+def _drawn(
+    n: int, trials: int, moved: Callable[[np.random.Generator, tuple[int, int]], np.ndarray], noise: float
+) -> np.ndarray:
+    rng = np.random.default_rng([16, n])
+    return moved(rng, (trials, n)) + noise * rng.normal(size=(trials, n))
+
+
+def _rates(gaps: np.ndarray, margin: float, situation: str) -> Iterator[Measured]:
+    trials, n = gaps.shape
+    safe = _greater(gaps + margin, "randomisation")
+    also = np.fmax(safe, _greater(gaps + margin, "studentised"))
+    found = {"randomisation": safe}
+    for loss in (0.2, 1.0):
+        more = np.column_stack([gaps, np.full(trials, -loss)])
+        found[f"one more that lost {loss:g}"] = _greater(more + margin, "randomisation")
+    found["studentised too"] = also
+    for method, p in found.items():
+        yield Measured(method, situation, n, float((p <= 0.05).mean()), trials)
+    if "false" in situation:
+        shown = [equivalence(np.zeros(n), row, margin).shown for row in gaps]
+        yield Measured("equivalence", situation, n, float(np.mean(shown)), trials)
+
+
+def _greater(gaps: np.ndarray, method: str) -> np.ndarray:
+    """Give the p-values of means above 0."""
+    values = np.vstack([np.zeros(gaps.shape[1]), gaps])
+    pairs = [(0, at + 1) for at in range(len(gaps))]
+    tests = paired_tests(values, pairs, method, alternative="greater", resamples=_RESAMPLES)
+    return np.array([one.p for one in tests])
