@@ -40,7 +40,7 @@ def found(**options: object) -> object:
 def test_the_table_is_that_of_python(run: Callable[..., Ended]) -> None:
     done = run(*FILES, "-m", "RR", "--cost", "ms", "--baseline", "fair")
     assert (done.code, done.out, done.err) == (0, found(cost="ms", baseline="fair").text() + "\n", WARNED)
-    assert done.lines[2].split() == ["good", "1.0000", "[1.000,", "1.000]", "+0.5000", "[+0.500,", "+0.500]",
+    assert done.lines[2].split() == ["good", "1.0000", "[0.650,", "1.000]", "+0.5000", "[+0.500,", "+0.500]",
                                      "30", "(+20)", "+0.025", "yes"]  # fmt: skip
 
 

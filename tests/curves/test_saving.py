@@ -54,7 +54,7 @@ def test_svg_has_the_names_of_runs_and_axes(made: Curves, tmp_path: Path) -> Non
     assert text.startswith("<svg")
     written = re.findall(r"<text[^>]*>([^<]*)</text>", text)
     assert {"up &amp; over", "down", "k", "nDCG@k", "nDCG@k by cutoff k", "1", "9"} <= set(written)
-    assert "mean over 6 topics, with 95% intervals (bootstrap)" in written
+    assert "mean over 6 topics, [95% interval: adjusted t]" in written
     assert not any("e+" in one for one in written)
 
 
@@ -117,7 +117,7 @@ def test_without_altair(made: Curves, monkeypatch: pytest.MonkeyPatch) -> None:
     assert bundle.keys() == {"text/plain", "text/html"}
     assert bundle["text/html"].startswith("<table>")
     assert "up &amp; over" in bundle["text/html"]
-    assert "with 95% intervals" in bundle["text/html"]
+    assert "95% interval" in bundle["text/html"]
 
 
 def test_notebooks_show_a_picture(made: Curves) -> None:

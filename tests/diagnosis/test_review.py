@@ -18,6 +18,7 @@ from judged.data.texts import Texts
 from judged.diagnosis.review.forms import apply_review
 from judged.diagnosis.review.making import KINDS, ReviewList, review
 from judged.errors import InputError, MeasureError
+from judged.evaluation.notes import few_note
 from judged.slicing.slices import slice_topics
 from strategies import BINARY, collections
 
@@ -467,6 +468,7 @@ def test_warnings_are_those_of_evaluate() -> None:
             " the qrels? See 'judged check'"
         ),
         "P@2: 1 of 3 topics have no relevant document: q3",
+        few_note(3),
         "of the first 10 documents many are not judged, and count as not relevant: run 100%",
     )
     tied = review(QRELS, {"q1": {"a": 1.0, "b": 1.0, "x": 0.5}, "q2": {"e": 1.0}, "q3": {"g": 1.0}}, measure="P@1")

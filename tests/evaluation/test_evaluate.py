@@ -15,6 +15,8 @@ from hypothesis import given, settings
 
 import judged
 from judged import InputError, JudgedWarning, MeasureError, evaluate
+from judged.evaluation.notes import few_note
+from judged.stats.attainable import least_p
 from strategies import Qrels, Run, collections
 
 # q1: AP 1, q2: AP 1/2, q3: not in the run, q4: nothing relevant; x: only in the run
@@ -110,7 +112,8 @@ def test_counts_have_no_interval_and_one_topic_has_none() -> None:
     count, mean, topics = scores.estimates()
     assert (count.value, count.ci, topics.aggregate, topics.ci) == (3.0, None, "count", None)
     assert mean.ci is not None
-    assert 0.5 <= mean.ci[0] < mean.ci[1] <= 1.0
+    assert 0.0 <= mean.ci[0] < 0.5
+    assert mean.ci[1] == 1.0
     assert evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, "AP").estimates()[0].ci is None
     assert scores.estimates(ci="none")[1].ci is None
 
@@ -197,7 +200,8 @@ GOOD = {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
             ["grades go up to 101; with gain=exp2 one such document outweighs all others"], id="a huge grade"),
         pytest.param({"q1": {"d1": 1}, "q2": {"d1": 0}, "q3": {"d1": -1}},
             {q: {"d1": 1.0} for q in ("q1", "q2", "q3")}, ["AP"],
-            ["AP: 2 of 3 topics have no relevant document: q2, q3"], id="topics without relevant documents"),
+            ["AP: 2 of 3 topics have no relevant document: q2, q3", few_note(3)],
+            id="topics without relevant documents"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"d1": 1.0}, "z": {"d": 1.0}}, ["AP"],
             ["run: 1 topics are not in the qrels and are left out: z"], id="extra topics"),
         pytest.param({"q1": {"d1": 1}}, {"q1": {"D1": 1.0}}, ["AP"],
@@ -318,3 +322,22 @@ def test_progress_is_told_of_every_byte(tmp_path: Path) -> None:
 
     evaluate({"q1": {"d1": 1}}, runs, "AP", progress=tell)
     assert seen == {run.stem: run.stat().st_size for run in runs}
+
+
+@pytest.mark.parametrize(("topics", "few"), [(1, False), (2, True), (5, True), (6, False)])
+def test_what_few_topics_are_worth_is_said(topics: int, few: bool) -> None:
+    """Five signs have 2^5 arrangements: the two most extreme are 1 in 16 of them, and six are 1 in 32."""
+    qrels = {f"q{at}": {"d": 1} for at in range(topics)}
+    said = notes(qrels, {query: {"d": 1.0} for query in qrels}, ["AP"])
+    assert [text for text in said if text == few_note(topics)] == ([few_note(topics)] if few else [])
+    assert (few_note(topics) != "") == few == (topics > 1 and least_p(topics) > 0.05)
+
+
+def test_topics_at_the_ceiling_leave_room_below() -> None:
+    """Five times 1 does not say that the mean is 1, and no interval without a bound is made of one value."""
+    qrels = {f"q{at}": {"d": 1} for at in range(5)}
+    bounded, free = evaluate(qrels, {query: {"d": 1.0} for query in qrels}, ["nDCG@10", "DCG@10"]).estimates()
+    assert bounded.ci is not None
+    assert bounded.ci[0] < 0.7
+    assert bounded.ci[1] == 1.0
+    assert free.ci is None

@@ -250,7 +250,7 @@ def test_many_runs_are_tested_by_the_first_measure(make: Callable[..., Report], 
     assert [len(one.pairs) for one in report.comparison.measures] == [120, 0, 0]
     board = report.table()
     assert [row[2] for row in board.rows] == [row[2] for row in found.leaderboard().rows]
-    whole = compare(given["qrels"], runs, ["AP"], ci="bootstrap").measures[0]
+    whole = compare(given["qrels"], runs, ["AP"]).measures[0]
     assert {row[1]: row[3].rsplit("]", 1)[0] for row in board.rows} == {
         one.run: f"{one.value:.4f} [{one.ci[0]:.3f}, {one.ci[1]:.3f}" for one in whole.estimates if one.ci
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from judged.agreement.judges import Judges, judges_of
 from judged.agreement.result import JudgeAgreement
 from judged.agreement.systems import Policies, system_effects
 from judged.agreement.two_judges import PairAgreement, TopicAgreement
-from judged.stats.agreement import Agreement, cohen_kappa, confusion, fleiss_kappa, krippendorff_alpha
+from judged.stats.agreement import ENOUGH, Agreement, cohen_kappa, confusion, fleiss_kappa, krippendorff_alpha
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,12 +27,6 @@ _NO_CATEGORIES = (
 )
 
 
-class _Bootstrap(NamedTuple):
-    level: float
-    resamples: int
-    seed: int
-
-
 def agree(
     *qrels: Any,
     runs: Any = (),
@@ -44,8 +38,6 @@ def agree(
     depth: int | None = None,
     precision: Precision = "double",
     level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
 ) -> JudgeAgreement:
     """Compare judges by what they judged in common, and by how they rank systems.
 
@@ -68,8 +60,8 @@ def agree(
         both judged, so that nothing but the grades differs. In both cases on the topics that both have.
     ties, depth, precision
         How runs are ranked, as for `judge`.
-    level, resamples, seed
-        Of the intervals, for which topics are resampled; 0 resamples for none.
+    level
+        Of the intervals, which are over topics.
 
     Returns
     -------
@@ -86,7 +78,7 @@ def agree(
     --------
     >>> one = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"a": 0, "d": 1}}
     >>> other = {"q1": {"a": 2, "b": 1, "c": 1}, "q2": {"a": 0}}
-    >>> found = agree(one, other, resamples=0)
+    >>> found = agree(one, other)
     >>> print(found.table().text())
     judge   other judge  topics  shared   same  kappa  linear  quadratic  alpha (ordinal)
     judge1  judge2            2       4  0.750  0.636   0.714      0.800            0.790
@@ -94,36 +86,39 @@ def agree(
     [[1, 1, 0], [0, 1, 0], [0, 0, 1]]
     """
     judges = judges_of(qrels, rel)
-    bootstrap = _Bootstrap(level, resamples, seed)
     topic = judges.everything.index.topic
-    pairs = tuple(
-        _pair(judges, one, other, scale, bootstrap) for one, other in combinations(range(len(judges.names)), 2)
-    )
-    fleiss = fleiss_kappa(judges.grades, groups=topic, **bootstrap._asdict())
+    pairs = tuple(_pair(judges, one, other, scale, level) for one, other in combinations(range(len(judges.names)), 2))
+    fleiss = fleiss_kappa(judges.grades, groups=topic, level=level)
     everybody = range(len(judges.names))
     if judges.fractional(*everybody):
         fleiss = _undefined(fleiss)
     given = [] if _nothing(runs) else runs
     systems = system_effects(judges, given, measures, Policies(ties, depth, precision), own=own)
+    alpha = krippendorff_alpha(judges.grades, scale, groups=topic, level=level)
     return JudgeAgreement(
         judges=judges.names,
         levels=judges.levels,
         pairs=pairs,
-        alpha=krippendorff_alpha(judges.grades, scale, groups=topic, **bootstrap._asdict()),
+        alpha=alpha,
         fleiss=fleiss,
         systems=systems,
-        notes=tuple(_notes(judges, pairs, runs=bool(systems), own=own)),
+        notes=(*_notes(judges, pairs, runs=bool(systems), own=own), *_few(alpha)),
     )
+
+
+def _few(alpha: Agreement) -> tuple[str, ...]:
+    few = 1 < alpha.groups < ENOUGH
+    return (f"{alpha.groups} topics are few: intervals hold less than they say where grades are rare.",) if few else ()
 
 
 def _nothing(runs: Any) -> bool:
     return runs is None or (isinstance(runs, (list, tuple, dict)) and not runs)
 
 
-def _pair(judges: Judges, one: int, other: int, scale: Scale, bootstrap: _Bootstrap) -> PairAgreement:
+def _pair(judges: Judges, one: int, other: int, scale: Scale, level: float) -> PairAgreement:
     first, second = judges.grades[:, one], judges.grades[:, other]
     both = judges.both(one, other)
-    options: dict[str, Any] = {"groups": judges.everything.index.topic, **bootstrap._asdict()}
+    options: dict[str, Any] = {"groups": judges.everything.index.topic, "level": level}
     kappa = cohen_kappa(first, second, **options)
     fractional = judges.fractional(one, other)
     return PairAgreement(
@@ -147,7 +142,7 @@ def _undefined(found: Agreement) -> Agreement:
     if not found.units:
         return found
     return replace(
-        found, value=math.nan, observed=math.nan, expected=math.nan, interval=None, resamples=None, seed=None,
+        found, value=math.nan, observed=math.nan, expected=math.nan, interval=None,
         note=_NO_CATEGORIES,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from judged.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from judged.agreement.two_judges import PairAgreement, SystemEffect
     from judged.stats.agreement import Agreement
@@ -26,6 +26,12 @@ def pairs_table(pairs: Sequence[PairAgreement]) -> Table:
     header = ("judge", "other judge", "topics", "shared", "same", "kappa", "linear", "quadratic")
     scale = pairs[0].alpha.method.removeprefix("Krippendorff's ")
     return Table((*header, scale), rows, labels=2)
+
+
+def overall_table(coefficients: Sequence[Agreement]) -> Table:
+    """Lay out one row for each coefficient of all judges together."""
+    rows = tuple((one.method, _cell(one), str(one.judges), str(one.groups), str(one.units)) for one in coefficients)
+    return Table(("all judges", "value", "judges", "topics", "documents"), rows)
 
 
 def confusion_table(pair: PairAgreement) -> Table:
@@ -61,15 +67,22 @@ def systems_table(systems: Sequence[SystemEffect]) -> Table:
     return Table(("judge", "other judge", "measure", *numbers), rows, labels=3)
 
 
-def long_table(pairs: Sequence[PairAgreement], systems: Sequence[SystemEffect], *, per_topic: bool) -> Table:
+def long_table(
+    pairs: Sequence[PairAgreement],
+    systems: Sequence[SystemEffect],
+    overall: Mapping[str, Agreement],
+    *,
+    per_topic: bool,
+) -> Table:
     """Lay out one number a row, in full precision: for CSV."""
     rows: list[tuple[str, ...]] = []
+    if len(pairs) > 1:
+        rows += [("", "", "", name, *_limits(one)) for name, one in overall.items()]
     for pair in pairs:
         names = (pair.first, pair.second)
         rows += [(*names, "", "shared", str(pair.shared), "", ""), (*names, "", "same", _full(pair.same), "", "")]
         for name in ("kappa", "linear", "quadratic", "alpha"):
-            found: Agreement = getattr(pair, name)
-            rows.append((*names, "", name, *map(_full, (found.value, *(found.interval or (math.nan,) * 2)))))
+            rows.append((*names, "", name, *_limits(getattr(pair, name))))
         if per_topic:
             for topic in pair.topics:
                 for name in ("same", "distance", "bias"):
@@ -80,6 +93,10 @@ def long_table(pairs: Sequence[PairAgreement], systems: Sequence[SystemEffect], 
         for name, value in numbers.items():
             rows.append((one.first, one.second, "", f"{name} {one.measure}", _full(value), "", ""))
     return Table(("judge", "other_judge", "query_id", "quantity", "value", "ci_low", "ci_high"), tuple(rows), labels=4)
+
+
+def _limits(found: Agreement) -> Iterator[str]:
+    return map(_full, (found.value, *(found.interval or (math.nan, math.nan))))
 
 
 def _cell(found: Agreement) -> str:

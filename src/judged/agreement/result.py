@@ -47,6 +47,10 @@ class JudgeAgreement:
         """Lay out one row for each two judges."""
         return layout.pairs_table(self.pairs)
 
+    def overall_table(self) -> Table:
+        """Lay out the coefficients of all judges together."""
+        return layout.overall_table((self.alpha, self.fleiss))
+
     def confusion_table(self, pair: int = 0) -> Table:
         """Lay out how often each grade of the first judge (rows) met each of the second (columns)."""
         return layout.confusion_table(self.pairs[pair])
@@ -73,6 +77,8 @@ class JudgeAgreement:
 
     def __str__(self) -> str:
         parts = [self.table().text()]
+        if len(self.judges) > 2:
+            parts.append(self.overall_table().text())
         if self.systems:
             parts.append(self.systems_table().text())
         return "\n\n".join([*parts, *self.notes])

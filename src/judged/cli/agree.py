@@ -54,10 +54,6 @@ _MOST_GRADES = 12  # of a confusion table that anyone would read
     help="Order of equal scores.",
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option(
-    "--resamples", type=int, default=2000, show_default=True, help="Resamples of the topics; 0 for no intervals."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
 @click.option("--format", "form", type=click.Choice(_FORMS), default="table", show_default=True, help="Form.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
 @click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
@@ -73,8 +69,6 @@ def command(
     depth: int | None,
     ties: TiePolicy,
     level: float,
-    resamples: int,
-    seed: int,
     form: str,
     out: Path | None,
     qrels_format: str | None,
@@ -101,12 +95,10 @@ def command(
         ties=ties,
         depth=depth,
         level=level,
-        resamples=resamples,
-        seed=seed,
     )
     made = _written(found, form, per_topic=per_topic, fit=out is None)
     if form == "table":
-        made += f"\n\n{_caption(level, resamples, seed)}"
+        made += f"\n\nover what both judged; [{level:.0%} interval: jackknife over topics, adjusted t]"
     output.write(made, out)
     if form != "json":
         output.remarks(found.notes)
@@ -148,8 +140,12 @@ def _written(found: JudgeAgreement, form: str, *, per_topic: bool, fit: bool) ->
     if form == "csv":
         from judged.agreement.layout import long_table
 
-        return long_table(found.pairs, found.systems, per_topic=per_topic).csv()
+        return long_table(
+            found.pairs, found.systems, {"alpha": found.alpha, "fleiss": found.fleiss}, per_topic=per_topic
+        ).csv()
     tables = [found.table()]
+    if len(found.judges) > 2:
+        tables.append(found.overall_table())
     if len(found.pairs) == 1 and len(found.pairs[0].confusion.grades) <= _MOST_GRADES:
         tables.append(found.confusion_table())
     if found.systems:
@@ -163,9 +159,3 @@ def _drawn(table: Table, form: str, width: int | None) -> str:
     if form == "markdown":
         return table.markdown()
     return table.latex() if form == "latex" else table.text(width=width)
-
-
-def _caption(level: float, resamples: int, seed: int) -> str:
-    if not resamples:
-        return "over what both judged; no intervals"
-    return f"over what both judged; [{level:.0%} interval: bootstrap over topics, {resamples} resamples, seed {seed}]"

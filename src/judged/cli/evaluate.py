@@ -75,10 +75,11 @@ _TIES = {
 @click.option("--documents", metavar="FILE", help="Table of documents (lengths, groups, costs) for measures that ask.")
 @click.option(
     "--ci",
-    type=click.Choice(["bootstrap", "t", "none"]),
-    default="bootstrap",
+    type=click.Choice(["adjusted", "t", "bootstrap", "none"]),
+    default="adjusted",
     show_default=True,
-    help="How intervals over topics are made.",
+    help="How intervals over topics are made: Student's t, adjusted for the bounds of a measure and for skewness, or as"
+    " in textbooks; or the bootstrap.",
 )
 @click.option(
     "--level",
@@ -203,6 +204,8 @@ def _rendered(
 
 def caption(scores: Scores, interval: dict[str, Any], where: str | None = None) -> str:
     """Say by which rules the numbers were made: topics, ties, intervals."""
+    from judged.stats import IntervalMethod
+
     chosen = f" where {where}" if where else ""
     over = {
         "qrels": f"the {len(scores.query_ids)} topics of the qrels" if len(scores.query_ids) > 1 else "the one topic",
@@ -213,13 +216,8 @@ def caption(scores: Scores, interval: dict[str, Any], where: str | None = None) 
     rules = "" if scores.policies.dialect == "judged" else f"{scores.policies.dialect}: "
     bits = "; scores compared as 32-bit numbers" if scores.policies.precision == "single" else ""
     cut = "" if scores.policies.depth is None else f"; first {scores.policies.depth} documents"
-    how = {
-        "bootstrap": f"[{interval['level']:.0%} interval: bootstrap, {interval['resamples']} resamples,"
-        f" seed {interval['seed']}]",
-        "t": f"[{interval['level']:.0%} interval: Student's t]",
-        "none": "no intervals",
-    }[interval["ci"]]
-    return f"{rules}over {over}{chosen}; {ties}{bits}{cut}; {how}"
+    words = scores.interval_words(IntervalMethod(*interval.values()))
+    return f"{rules}over {over}{chosen}; {ties}{bits}{cut}; {f'[{words}]' if words else 'no intervals'}"
 
 
 def _topics(path: str) -> Topics:

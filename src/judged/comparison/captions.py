@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from judged.comparison.choices import MANY
 from judged.comparison.marks import BETTER, WORSE, letters
 from judged.comparison.sentences import name_of_correction
+from judged.stats import IntervalMethod
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,12 +41,8 @@ def caption(comparison: ComparedSystems) -> str:
             if choices.baseline is None or any(pair.better is not None for pair in comparison.pairs)
             else "",  # no mark, no legend
         ]
-    interval = {
-        "bootstrap": f"[{choices.level:.0%} interval: bootstrap, 2000 resamples, seed {choices.seed}]",
-        "t": f"[{choices.level:.0%} interval: Student's t]",
-        "none": "",
-    }[comparison.ci]
-    return "; ".join(part for part in (*parts, interval) if part)
+    words = comparison.scores.interval_words(IntervalMethod(comparison.ci, choices.level, seed=choices.seed))
+    return "; ".join(part for part in (*parts, words and f"[{words}]") if part)
 
 
 def pair_caption(comparison: ComparedSystems) -> str:

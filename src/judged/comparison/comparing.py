@@ -39,7 +39,7 @@ def compare(
     seed: int = 0,
     minimum: float = 0.0,
     margin: float | None = None,
-    ci: IntervalName = "bootstrap",
+    ci: IntervalName = "adjusted",
     **policies: Any,
 ) -> Comparison:
     """Compare systems over the same topics: whether they differ, by how much, and what could have been seen.
@@ -71,7 +71,7 @@ def compare(
     margin
         Say whether systems are equivalent: surely closer than this. For ``bayes``, the region of equivalence.
     ci
-        How the intervals of the means are made: ``bootstrap``, ``t`` or ``none``.
+        How intervals of means are made, as `IntervalMethod` says: ``adjusted``, ``t``, ``bootstrap`` or ``none``.
     policies
         Of `evaluate`, where qrels and runs are given: dialect, topics, ties, depth, precision, documents, progress.
 
@@ -101,7 +101,7 @@ def compare(
     return compared(table, choices, ci)
 
 
-def compared(scores: Scores, choices: Choices, ci: IntervalName = "bootstrap") -> Comparison:
+def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") -> Comparison:
     """Compare the systems of a table of scores.
 
     Raises

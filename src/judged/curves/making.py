@@ -38,7 +38,7 @@ def curve(
     measure: Any = "nDCG",
     *,
     cutoffs: int | Iterable[int] | None = None,
-    ci: IntervalName = "bootstrap",
+    ci: IntervalName = "adjusted",
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
@@ -56,7 +56,7 @@ def curve(
         The last cutoff of 1, 2, 3 ..., or all of them. If they are left out: those in the measure's name, where
         nDCG@20 means 1 to 20; else 1 to 100, or to the end of the longest ranking.
     ci, level, resamples, seed
-        How intervals over topics are made: ``bootstrap``, ``t`` or ``none``.
+        How intervals over topics are made: ``adjusted``, ``t``, ``bootstrap`` or ``none``, as `IntervalMethod` says.
     policies
         Other policies of `evaluate`: dialect, topics, ties, depth, precision, documents, progress.
 
@@ -113,7 +113,7 @@ def at_cutoffs(measure: Any = "nDCG", cutoffs: int | Iterable[int] | None = None
 
 
 def curve_of_scores(
-    scores: Any, *, ci: IntervalName = "bootstrap", level: float = 0.95, resamples: int = 2000, seed: int = 0
+    scores: Any, *, ci: IntervalName = "adjusted", level: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> Curves:
     """Draw scores that are there already: those of one measure at several cutoffs.
 
@@ -180,7 +180,7 @@ def precision_recall(
     rel: float = 1,
     levels: Iterable[float] = _TENTHS,
     cutoffs: int | Iterable[int] | None = None,
-    ci: IntervalName = "bootstrap",
+    ci: IntervalName = "adjusted",
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,

@@ -148,8 +148,7 @@ class CurvePoints:
         said = f"{self.scores.measures[0].entry.aggregate} over {count} topics"
         if not intervals or np.isnan(self.low).all():
             return said
-        how = {"bootstrap": "bootstrap", "t": "Student's t"}[self.interval.method]
-        return f"{said}, with {100 * self.interval.level:.6g}% intervals ({how})"
+        return f"{said}, [{self.scores.interval_words(self.interval)}]"
 
     def topic(self, query_id: str) -> Self:
         """Draw one topic alone. Its precision and recall have a point at each relevant document that was found.

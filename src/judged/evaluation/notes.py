@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from judged.judging import Judged, TopicPolicy
     from judged.measures import Measure
 
+TESTABLE = 6
+"""Topics from which a paired randomisation test can reach p = 0.05: the most extreme 2 of 2^n signs."""
 _SHOWN = 5
 _HUGE = 100.0
 _SHARE_DEPTH, _SHARE_GAP = 10, 0.1
@@ -134,8 +136,23 @@ def _upside_down(judged: Judged) -> bool:
 
 def list_notes(lists: Sequence[Judged], chosen: Policies, measures: Sequence[Measure]) -> tuple[str, ...]:
     """Say what about the runs together changes how their numbers are to be read."""
-    notes = (_topic_note(lists, chosen.topics), _tie_note(lists, chosen, measures), _share_note(lists))
+    notes = (
+        _topic_note(lists, chosen.topics),
+        few_note(min(len(one.over(chosen.topics)) for one in lists)),
+        _tie_note(lists, chosen, measures),
+        _share_note(lists),
+    )
     return tuple(note for note in notes if note)
+
+
+def few_note(topics: int) -> str:
+    """Say what a mean over so few topics is worth; empty where two runs can be compared, or there is one topic."""
+    if topics < 2 or topics >= TESTABLE:
+        return ""
+    return (
+        f"{topics} topics say little about others like them: with fewer than {TESTABLE} no difference between runs can"
+        " reach p = 0.05, and intervals rest on the bounds of a measure as much as on its scores"
+    )
 
 
 def sample_notes(sampled: Mapping[str, Sequence[tuple[Measure, Sampled]]], seed: int) -> tuple[str, ...]:

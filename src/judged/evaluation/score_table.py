@@ -105,12 +105,12 @@ class ScoreTable:
         return table
 
     def estimates(
-        self, *, ci: IntervalName = "bootstrap", level: float = 0.95, resamples: int = 2000, seed: int = 0
+        self, *, ci: IntervalName = "adjusted", level: float = 0.95, resamples: int = 2000, seed: int = 0
     ) -> tuple[Estimate, ...]:
         """Give every number with its interval over topics, run by run.
 
-        Intervals are made for means, arithmetic and geometric. All runs and measures share the resamples of
-        topics, so that their intervals move together.
+        Intervals are made for means, arithmetic and geometric, as `IntervalMethod` says; ``adjusted`` knows the bounds
+        that a measure declares.
 
         Raises
         ------
@@ -145,12 +145,20 @@ class ScoreTable:
     def _limits(self, flat: Floats, method: IntervalMethod) -> Floats:
         """Give the interval of each row; that of a geometric mean is made of the scores' logarithms."""
         kinds = np.array([m.entry.aggregate for _ in self.runs for m in self.measures])
+        bounds = np.array([m.properties.bounds for _ in self.runs for m in self.measures])
         limits = np.full((len(flat), 2), np.nan)
-        limits[kinds == "mean"] = mean_intervals(flat[kinds == "mean"], method)
+        mean = kinds == "mean"
+        limits[mean] = mean_intervals(flat[mean], method, bounds[mean])
         if len(geometric := np.flatnonzero(kinds == "geometric mean")):
-            logs = np.stack([logarithms(scores) for scores in flat[geometric]])
-            limits[geometric] = np.exp(mean_intervals(logs, method))
+            logs, ends = (np.stack([logarithms(row) for row in table[geometric]]) for table in (flat, bounds))
+            limits[geometric] = np.exp(mean_intervals(logs, method, ends))
         return limits
+
+    def interval_words(self, method: IntervalMethod) -> str:
+        """Say what the intervals beside the numbers are: for captions; empty where there are none."""
+        free = [str(m) for m in self.measures if m.entry.aggregate == "mean" and np.isnan(m.properties.bounds).any()]
+        known = method.method != "adjusted" or not free
+        return method.words + ("" if known else f", for skewness alone as it has no bounds: {', '.join(free)}")
 
     def value(self, measure: str | Measure, run: str | None = None) -> float:
         """Give the aggregate of one measure; the run may be left out where there is only one.

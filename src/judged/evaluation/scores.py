@@ -37,7 +37,7 @@ class Scores(ScoreTable):
     def to_dict(
         self,
         *,
-        ci: IntervalName = "bootstrap",
+        ci: IntervalName = "adjusted",
         level: float = 0.95,
         resamples: int = 2000,
         seed: int = 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from inspect import Parameter as InspectParameter
@@ -82,6 +83,11 @@ class Properties:
     sees_relevance: bool = True
     missing_matter: bool = True
     against_ideal: bool = False
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The range of the scores as numbers; NaN where there is no bound."""
+        return math.nan if self.low is None else self.low, math.nan if self.high is None else self.high
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from judged.measures import parse
 from judged.reporting import charts
 from judged.reporting.content import Chart, Numbers, Part, Section
 from judged.reporting.material import listed
+from judged.stats import IntervalMethod
 from judged.tables import Table
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def leaderboard(material: Material) -> Section:
     """Write the table of all runs and measures, the chart of the first, and the tests of the pair looked at."""
     comparison = material.comparison
     if comparison is None:
-        table, note = summary_table(material.scores), "intervals: 95%, bootstrap over topics"
+        table, note = summary_table(material.scores), material.scores.interval_words(IntervalMethod())
     else:
         untested = [one.untested for one in comparison.measures if one.untested]
         table, note = comparison.leaderboard(), "; ".join([caption(comparison), *untested])

@@ -103,7 +103,7 @@ def by_document(
     today: Any = None,
     date: str = "date",
     minimum: int = MINIMUM,
-    ci: IntervalName = "bootstrap",
+    ci: IntervalName = "adjusted",
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,

@@ -38,7 +38,7 @@ def by_slice(
     slicing: Slicing,
     *,
     weights: Any = None,
-    ci: IntervalName = "bootstrap",
+    ci: IntervalName = "adjusted",
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,

@@ -127,15 +127,11 @@ def score_caption(found: SliceTable) -> str:
         )
     if found.slicing.small.any():
         parts.append(f"{FEW}: fewer topics than the slice is judged by, not tested")
-    intervals = {
-        "bootstrap": f"[{method.level:.0%} interval: bootstrap, {method.resamples} resamples, seed {method.seed}]",
-        "t": f"[{method.level:.0%} interval: Student's t]",
-        "none": "",
-    }
+    words = found.scores.interval_words(method)
     runs, measures = len(found.scores.runs), len(found.scores.measures)
     shown = (measures if runs == 1 else runs) <= _INTERVALS
     left_out = f"no intervals beside more than {_INTERVALS} columns of numbers: CSV and JSON have them"
-    parts.append(intervals[method.method] if shown or method.method == "none" else left_out)
+    parts.append(words and (f"[{words}]" if shown else left_out))
     return "; ".join(part for part in parts if part)
 
 

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.grade_counts import Rule, beyond_chance, coded, counted, distances, resampled_interval
+from judged.stats.grade_counts import Rule, beyond_chance, coded, counted, distances, left_out
+from judged.stats.interval import adjusted
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
 
 Weights: TypeAlias = Literal["nominal", "linear", "quadratic"]
 Scale: TypeAlias = Literal["nominal", "ordinal", "interval"]
+ENOUGH = 20
+"""Groups from which an interval holds nearly what it says; with fewer, and rare grades, it covers less."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +35,13 @@ class Agreement:
         The mean distance of two grades that one thing was given, and of two grades put together by chance: the
         value is 1 - observed / expected.
     interval : (float, float) or None
-        Percentiles of the bootstrap.
+        Of the jackknife over groups: the adjusted t interval (see `IntervalMethod`) of its pseudo-values, between the
+        bounds -1 and 1.
     level : float
     units, groups, judges : int
-        How many judged things count, in how many groups (topics) that were resampled as a whole, and by how many
-        judges.
+        How many judged things count, in how many groups (topics) that were left out as a whole, and by how many judges.
     left_out : int
         Things that do not count, because too few judges graded them.
-    resamples, seed : int or None
-        Of the bootstrap.
     note : str
         Why there is no value or no interval.
     """
@@ -55,8 +56,6 @@ class Agreement:
     groups: int
     judges: int
     left_out: int
-    resamples: int | None
-    seed: int | None
     note: str = ""
 
     @property
@@ -147,8 +146,6 @@ def cohen_kappa(
     *,
     groups: Ints | None = None,
     level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
 ) -> Agreement:
     """Compare two judges (Cohen 1960; weighted: Cohen 1968).
 
@@ -161,9 +158,9 @@ def cohen_kappa(
         that a grade that nobody gave still counts as a step (other tools count the steps between the grades that
         occur).
     groups : (U,) int64 or None
-        Things of one group (a topic) are resampled together; each by itself for None.
-    level, resamples, seed
-        Of the bootstrap; 0 resamples for no interval.
+        Things of one group (a topic) vary together; each is one by itself for None.
+    level
+        Of the interval.
 
     Returns
     -------
@@ -179,19 +176,17 @@ def cohen_kappa(
     --------
     >>> first = np.repeat([1.0, 1.0, 0.0, 0.0], [20, 5, 10, 15])  # 25 times 1, 25 times 0
     >>> second = np.repeat([1.0, 0.0, 1.0, 0.0], [20, 5, 10, 15])  # the same 35 times of 50
-    >>> round(cohen_kappa(first, second, resamples=0).value, 3)
+    >>> round(cohen_kappa(first, second).value, 3)
     0.4
     """
     if weights not in get_args(Weights):
         raise InputError(f"no weights {weights!r}", fix=f"one of {', '.join(get_args(Weights))}")
     table = _matrix(np.stack([np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)], axis=1))
     name = {"nominal": "Cohen's kappa"}.get(weights, f"{weights} weighted kappa")
-    return _agreement(name, table, _complete(table), groups, Rule(weights, "apart", 0), (level, resamples, seed))
+    return _agreement(name, table, _complete(table), groups, Rule(weights, "apart", 0), level)
 
 
-def fleiss_kappa(
-    grades: Floats, *, groups: Ints | None = None, level: float = 0.95, resamples: int = 2000, seed: int = 0
-) -> Agreement:
+def fleiss_kappa(grades: Floats, *, groups: Ints | None = None, level: float = 0.95) -> Agreement:
     """Compare any number of judges who all judged the same things (Fleiss 1971).
 
     Things that some judge did not grade are left out; `krippendorff_alpha` makes use of them.
@@ -199,18 +194,16 @@ def fleiss_kappa(
     Parameters
     ----------
     grades : (U, J) float64
-    groups, level, resamples, seed
+    groups, level
         As for `cohen_kappa`.
 
     Examples
     --------
-    >>> round(fleiss_kappa(np.array([[1, 1, 1], [0, 0, 1], [0, 0, 0]]), resamples=0).value, 3)
+    >>> round(fleiss_kappa(np.array([[1, 1, 1], [0, 0, 1], [0, 0, 0]])).value, 3)
     0.55
     """
     table = _matrix(grades)
-    return _agreement(
-        "Fleiss' kappa", table, _complete(table), groups, Rule("nominal", "things", 0), (level, resamples, seed)
-    )
+    return _agreement("Fleiss' kappa", table, _complete(table), groups, Rule("nominal", "things", 0), level)
 
 
 def krippendorff_alpha(
@@ -219,8 +212,6 @@ def krippendorff_alpha(
     *,
     groups: Ints | None = None,
     level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
 ) -> Agreement:
     """Compare any number of judges, where not every judge graded everything (Krippendorff 2011).
 
@@ -231,12 +222,12 @@ def krippendorff_alpha(
     scale
         What the distance of two grades is: ``nominal``, equal or not; ``ordinal``, how many grades were given between
         the two; ``interval``, the square of their difference.
-    groups, level, resamples, seed
+    groups, level
         As for `cohen_kappa`.
 
     Examples
     --------
-    >>> round(krippendorff_alpha(np.array([[0, 0], [0, 0], [0, 1], [1, 1]]), "nominal", resamples=0).value, 4)
+    >>> round(krippendorff_alpha(np.array([[0, 0], [0, 0], [0, 1], [1, 1]]), "nominal").value, 4)
     0.5333
     """
     if scale not in get_args(Scale):
@@ -244,14 +235,12 @@ def krippendorff_alpha(
     table = _matrix(grades)
     several = (~np.isnan(table)).sum(axis=1) > 1
     rule = Rule("quadratic" if scale == "interval" else scale, "grades", 1)
-    return _agreement(f"Krippendorff's alpha ({scale})", table, several, groups, rule, (level, resamples, seed))
+    return _agreement(f"Krippendorff's alpha ({scale})", table, several, groups, rule, level)
 
 
-def _agreement(
-    name: str, table: Floats, counts_in: Bools, groups: Ints | None, rule: Rule, bootstrap: tuple[float, int, int]
-) -> Agreement:
-    level, resamples, seed = bootstrap
-    _refuse_bootstrap(level, resamples, seed)
+def _agreement(name: str, table: Floats, counts_in: Bools, groups: Ints | None, rule: Rule, level: float) -> Agreement:
+    if not 0 < level < 1:
+        raise InputError(f"the level {level} is not between 0 and 1", fix="0.95, say")
     codes, size = _groups(groups, len(table), counts_in)
     kept = table[counts_in]
     note, observed, expected = "", math.nan, math.nan
@@ -265,22 +254,25 @@ def _agreement(
         value = float(beyond_chance(met, chance)[0])
         if math.isnan(value):
             note = "all grades are the same, and chance alone explains that"
-        elif resamples:
-            interval, note = resampled_interval(counts, size, rule, level, resamples, seed)
-    drawn = resamples and interval is not None
+        elif size < 2:
+            note = "there is one group, so there is no interval"
+        else:
+            without = left_out(counts, size, rule)
+            note = (
+                ""
+                if size >= ENOUGH
+                else f"{size} groups are few: docs/calibration.md says how far to trust the interval"
+            )
+            if np.isnan(without).any():
+                note = "without one of the groups all grades are the same, so there is no interval"
+            else:
+                low, high = adjusted((value + (size - 1) * (without.mean() - without))[None], (-1, 1), level)[
+                    0
+                ].tolist()
+                interval = (min(low, value), max(high, value))
     return Agreement(
-        name, value, observed, expected, interval, level, len(kept), size, table.shape[1], len(table) - len(kept),
-        resamples if drawn else None, seed if drawn else None, note,
-    )  # fmt: skip
-
-
-def _refuse_bootstrap(level: float, resamples: int, seed: int) -> None:
-    if not 0 < level < 1:
-        raise InputError(f"the level {level} is not between 0 and 1", fix="0.95, say")
-    if resamples != 0 and resamples < 100:
-        raise InputError(f"{resamples} resamples are too few", fix="at least 100, or 0 for no interval")
-    if seed < 0:
-        raise InputError(f"the seed {seed} is below 0", fix="give a whole number from 0")
+        name, value, observed, expected, interval, level, len(kept), size, table.shape[1], len(table) - len(kept), note
+    )
 
 
 def _matrix(grades: Floats) -> Floats:

@@ -10,8 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
 
-_CHUNK = 128  # resamples held at a time
-_LEAST_KEPT = 0.95  # of the resamples must have a value, or there is no interval
+_CHUNK = 128  # groups left out at a time
 
 
 class Rule(NamedTuple):
@@ -122,22 +121,10 @@ def beyond_chance(met: Floats, chance: Floats) -> Floats:
     return 1.0 - np.divide(met, chance, out=np.full(len(met), np.nan), where=chance > 0)
 
 
-def resampled_interval(
-    counts: Counts, groups: int, rule: Rule, level: float, resamples: int, seed: int
-) -> tuple[tuple[float, float] | None, str]:
-    """Resample groups; give the percentiles, or why there are none."""
-    if groups < 2:
-        return None, "one group cannot be resampled, so there is no interval"
-    rng = np.random.default_rng(seed)
-    found: list[Floats] = []
-    for start in range(0, resamples, _CHUNK):
-        size = min(_CHUNK, resamples - start)
-        drawn = rng.integers(groups, size=(size, groups))
-        times = np.stack([np.bincount(draw, minlength=groups) for draw in drawn]).astype(np.float64)
-        found.append(beyond_chance(*distances(times, counts, rule)))
-    values = np.concatenate(found)
-    values = values[~np.isnan(values)]
-    if len(values) < _LEAST_KEPT * resamples:
-        return None, f"in {resamples - len(values)} of {resamples} resamples it is undefined, so there is no interval"
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2]).tolist()
-    return (low, high), ""
+def left_out(counts: Counts, groups: int, rule: Rule) -> Floats:
+    """Give the coefficient without each group in turn: (G,); NaN where the others alone have none."""
+    values = np.empty(groups)
+    for start in range(0, groups, _CHUNK):
+        size = min(_CHUNK, groups - start)
+        values[start : start + size] = beyond_chance(*distances(1.0 - np.eye(size, groups, start), counts, rule))
+    return values

@@ -41,7 +41,6 @@ def needs(
     p: float = 0.9,
     baseline: str | None = None,
     level: float = 0.95,
-    resamples: int = 2000,
     seed: int = 0,
     queries: Any = None,
     **policies: Any,
@@ -68,8 +67,8 @@ def needs(
         How many documents of each ranking are looked at for how alike rankings are, and the persistence of RBO.
     baseline
         The run that others are compared with; None: every pair.
-    level, resamples, seed
-        Of the intervals.
+    level, seed
+        Of the intervals and of the tests.
     queries
         Texts of the wordings: `Topics`, a path, or ``{query_id: text}``.
     policies
@@ -102,7 +101,7 @@ def needs(
     groups = tuple(tuple(table.query_ids[at] for at in group.tolist()) for group in members)
     likeness = _alike(table, groups, runs, {"depth": depth, "p": p}, policies)
     by_need = _by_need(table, names, mean)
-    method = IntervalMethod("bootstrap", level, resamples, seed)
+    method = IntervalMethod(level=level)
     choices = Choices(alpha=round(1 - level, 12), seed=seed, baseline=baseline)
     return Needs(
         scores=table,
@@ -179,7 +178,8 @@ def _summaries(
     mean, worst, best, deviation = parts
     topics = np.concatenate(members)
     code = np.repeat(np.arange(len(members)), [len(group) for group in members])
-    limits = [mean_intervals(part.reshape(-1, len(members)), method) for part in (mean, worst)]
+    bounds = np.array([m.properties.bounds for _ in table.runs for m in table.measures])
+    limits = [mean_intervals(part.reshape(-1, len(members)), method, bounds) for part in (mean, worst)]
     made: list[NeedsSummary] = []
     for at, (run, measure) in enumerate((r, m) for r in table.run_names for m in table.measure_names):
         r, m = divmod(at, len(table.measures))

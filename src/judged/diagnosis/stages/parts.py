@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from judged._types import Bools, Floats
     from judged.diagnosis.changes import Change, Where
     from judged.diagnosis.stages.tracing import Trace
+    from judged.measures import Measure
     from judged.slicing.slices import Slicing
     from judged.stats.discoveries import Discoveries
 
@@ -74,7 +75,7 @@ class Cut:
     @property
     def interval(self) -> IntervalMethod:
         """How intervals are made."""
-        return IntervalMethod("bootstrap", 1 - self.alpha, 2000, self.seed)
+        return IntervalMethod(level=1 - self.alpha)
 
 
 class Mean(NamedTuple):
@@ -115,17 +116,19 @@ class Parts:
     verdicts: dict[str, int]
 
 
-def parts_by_slice(trace: Trace, slicing: Slicing | None, choices: Cut) -> tuple[Parts, ...]:
+def parts_by_slice(trace: Trace, measure: Measure, slicing: Slicing | None, choices: Cut) -> tuple[Parts, ...]:
     """Average the parts over all topics, and over the topics of each slice."""
     verdicts = verdict_names(trace, choices)
-    return tuple(_parts(trace, one, verdicts, choices) for one in everywhere(len(trace.score), slicing))
+    return tuple(_parts(trace, measure, one, verdicts, choices) for one in everywhere(len(trace.score), slicing))
 
 
-def _parts(trace: Trace, where: Where, verdicts: tuple[str, ...], choices: Cut) -> Parts:
+def _parts(trace: Trace, measure: Measure, where: Where, verdicts: tuple[str, ...], choices: Cut) -> Parts:
     rows = np.stack([trace.score, trace.best, trace.recall, *trace.parts])[:, where.mask]
     counted = int(np.count_nonzero(~np.isnan(rows[0])))
     method = IntervalMethod("none") if where.small else choices.interval
-    limits = mean_intervals(rows, method)
+    low, high = measure.properties.bounds
+    bounds = [(low, high), (low, high), (0, 1), *[(0, high - low)] * len(trace.parts)]
+    limits = mean_intervals(rows, method, bounds)
     means = [Mean(_mean(row), float(low), float(high)) for row, (low, high) in zip(rows, limits, strict=True)]
     counts = Counter(np.array(verdicts, dtype=object)[where.mask].tolist())
     return Parts(

@@ -177,7 +177,7 @@ def caption(found: SplitLoss) -> str:
     parts = [
         f"over {topics_text(len(found.query_ids))}",
         f"candidates: first {choices.depth}",
-        f"[{1 - choices.alpha:.0%} interval: bootstrap, 2000 resamples, seed {choices.seed}]",
+        f"[{choices.interval.words}]",
     ]
     if any(one.small for one in found.parts):
         parts.append(f"{SMALL}: too few topics to be judged by")

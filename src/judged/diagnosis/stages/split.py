@@ -63,12 +63,12 @@ class SplitLoss:
     @cached_property
     def parts(self) -> tuple[Parts, ...]:
         """Means and verdicts over all topics, and then over each slice, of the system."""
-        return parts_by_slice(self.trace, self.slicing, self.choices)
+        return parts_by_slice(self.trace, self.measure, self.slicing, self.choices)
 
     @cached_property
     def parts_against(self) -> tuple[Parts, ...]:
         """The same of the system that it is compared with; nothing where there is none."""
-        return () if self.against is None else parts_by_slice(self.against, self.slicing, self.choices)
+        return () if self.against is None else parts_by_slice(self.against, self.measure, self.slicing, self.choices)
 
     @property
     def verdicts(self) -> tuple[str, ...]:

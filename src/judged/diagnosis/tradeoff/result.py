@@ -31,8 +31,8 @@ class Tradeoff(TradeoffTable):
     >>> from judged.diagnosis.tradeoff import tradeoff
     >>> print(tradeoff(scores, {"fast": {"ms": 10}, "slow": {"ms": 35}}).table().text())
     run                      RR                      gain        ms  per ms  front
-    fast  0.5000 [0.500, 0.500]                         -        10       -    yes
-    slow  1.0000 [1.000, 1.000]  +0.5000 [+0.500, +0.500]  35 (+25)   +0.02    yes
+    fast  0.5000 [0.398, 0.602]                         -        10       -    yes
+    slow  1.0000 [0.752, 1.000]  +0.5000 [+0.500, +0.500]  35 (+25)   +0.02    yes
     """
 
     @cached_property

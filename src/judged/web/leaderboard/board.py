@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from judged._types import Bools
     from judged.evaluation import Estimate, Scores
     from judged.measures import Measure
-    from judged.stats import IntervalName
     from judged.web.workspace import Workspace
 
 MEASURES = ("nDCG@10", "AP", "RR@10", "R@100")
@@ -88,11 +87,6 @@ class Board:
         return 0 if self.mask is None else int(self.mask.sum())
 
     @property
-    def ci(self) -> IntervalName:
-        """How the intervals of means are made."""
-        return "t" if self.topics > MANY else "bootstrap"
-
-    @property
     def names(self) -> tuple[str, ...]:
         """The canonical names of the measures."""
         return tuple(map(str, self.measures))
@@ -124,7 +118,6 @@ class Board:
         how: dict[str, Any] = {
             "test": self.test,
             "correction": self.correction,
-            "ci": self.ci,
             "resamples": FEWER if self.topics > MANY else RESAMPLES,
         }
         return self.kept(
@@ -139,7 +132,7 @@ class Board:
         return self.kept(
             "estimates",
             self.measures,
-            make=lambda: self.scores(self.measures).estimates(ci=self.ci, level=LEVEL),
+            make=lambda: self.scores(self.measures).estimates(level=LEVEL),
         )
 
     def raise_problems(self) -> None:

@@ -12,7 +12,6 @@ from judged.curves import Curves, curve_of_scores
 from judged.errors import MissingExtraError
 from judged.reporting import charts
 from judged.web.filters import count, score
-from judged.web.leaderboard.board import MANY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,13 +83,13 @@ def curves_of(board: Board) -> Curves | None:
     if not board.series or board.mask is None:
         return None
     names = _drawn_runs(board)
-    return board.kept("curves", board.series, names, board.ci, make=lambda: _curves(board, names))
+    return board.kept("curves", board.series, names, make=lambda: _curves(board, names))
 
 
 def _curves(board: Board, names: tuple[str, ...]) -> Curves:
     scores = board.workspace.scores(board.series, names)
     mask = board.mask
-    return curve_of_scores(scores if mask is None or mask.all() else scores.over_topics(mask), ci=board.ci)
+    return curve_of_scores(scores if mask is None or mask.all() else scores.over_topics(mask))
 
 
 def curve_of(board: Board) -> Curve | None:
@@ -111,7 +110,7 @@ def curve_drawing(board: Board) -> Drawing | None:
     made = curves_of(board)
     if made is None:
         return None
-    spec = board.kept("curve chart", made.run_names, board.series, board.ci, make=lambda: _untitled(made.chart))
+    spec = board.kept("curve chart", made.run_names, board.series, make=lambda: _untitled(made.chart))
     return Drawing(made.title, _curve_sentence(board, made), spec)
 
 
@@ -132,7 +131,7 @@ def dots(board: Board) -> Drawing | None:
         f" stands first with {score(known[0].value, digits)}, {known[-1].run} last with"
         f" {score(known[-1].value, digits)}. In colour: the baseline {board.baseline}.{cut}"
     )
-    spec = board.kept("dots", lead, board.ci, make=lambda: _untitled(lambda: charts.board(shown, names)))
+    spec = board.kept("dots", lead, make=lambda: _untitled(lambda: charts.board(shown, names)))
     return Drawing(f"{lead} of every run", sentence, spec)
 
 
@@ -166,12 +165,11 @@ def _curve_sentence(board: Board, made: Curves) -> str:
         if len(made.run_names) < total
         else ""
     )
-    how = ", as t intervals are there at once" if board.topics > MANY else ""
     last = made.mean[:, -1]
     known = last == last  # noqa: PLR0124  not NaN
     best = int(last.argmax()) if known.all() else 0
     return (
-        f"{made.name} at {count(len(made.at), 'cutoff')} from 1 to {made.at[-1]:.0f}, {made.basis()}{how}. At k ="
+        f"{made.name} at {count(len(made.at), 'cutoff')} from 1 to {made.at[-1]:.0f}, {made.basis()}. At k ="
         f" {made.at[-1]:.0f}, {made.run_names[best]} is highest with {score(float(last[best]))}.{which}"
     )
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from judged.errors import JudgedError
 from judged.measures import parse
 from judged.slicing.slices import MINIMUM
+from judged.stats import IntervalMethod
 from judged.stats.pairing import topics_text
 from judged.web.filters import count
 from judged.web.leaderboard.board import FEWER, MANY, SHARE
 from judged.web.leaderboard.drawn import Curve, curve_of
-from judged.web.workspace import OF_ALL_TOPICS
+from judged.web.workspace import LEVEL, OF_ALL_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -323,9 +324,9 @@ def _sentence(board: Board, comparison: Comparison | None) -> str:
     if not board.workspace.lists or board.mask is None:
         return ""
     if comparison is None:
-        how = "Student's t" if board.ci == "t" else "bootstrap, 2000 resamples, seed 0"
+        how = board.scores(board.measures).interval_words(IntervalMethod(level=LEVEL))
         why = "one run is open: there is nothing to test it against" if len(board.workspace.lists) == 1 else ""
-        return f"Nothing is tested{': ' + why if why else ''}; 95% intervals over topics: {how}."
+        return f"Nothing is tested{': ' + why if why else ''}; {how}."
     others = len(comparison.scores.runs) - 1
     tested = sum(bool(one.pairs) for one in comparison.measures)
     if not tested:
@@ -344,8 +345,8 @@ def _warnings(board: Board, comparison: Comparison | None) -> tuple[str, ...]:
         made.append(f"{topics_text(board.topics)} are few: a mean of fewer than {MINIMUM} is no finding")
     if board.topics > MANY:
         made.append(
-            f"over more than {MANY:,} topics intervals are Student's t, and so is the test unless another is chosen;"
-            f" a test by resampling draws {FEWER:,} times"
+            f"over more than {MANY:,} topics the test is Student's t unless another is chosen; one by resampling draws"
+            f" {FEWER:,} times"
         )
     scores = board.scores(board.measures)
     if board.topics < len(board.workspace.query_ids) and scores.warnings:

@@ -11,7 +11,6 @@ from judged.evaluation import measures_of
 from judged.slicing import by_slice, compare_slices
 from judged.slicing.slice_scores import ALL
 from judged.web.slices.attributes import (
-    MANY_TOPICS,
     attributes,
     both,
     cut,
@@ -118,8 +117,7 @@ def scored(workspace: Workspace, asked: AskedSlices) -> SlicedScores:
     def make() -> SlicedScores:
         kept, slicing = query_ids_where(workspace, asked.where), _cut(workspace, asked)
         scores = _over(workspace, names, runs, kept)
-        ci: Any = "bootstrap" if len(kept) <= MANY_TOPICS else "t"
-        return by_slice(scores, slicing, ci=ci, level=LEVEL, seed=SEED)
+        return by_slice(scores, slicing, level=LEVEL, seed=SEED)
 
     return workspace.remember(("by slice", runs, names, *_key(asked)), make)
 
@@ -184,13 +182,8 @@ def _alone(slicing: Slicing | None) -> tuple[str, ...]:
 
 def _caption(found: SlicedScores) -> str:
     """Say how intervals and tests were made."""
-    method, drawn = found.method, {one.rest.resamples for one in found.findings}
-    how = (
-        f"bootstrap, {method.resamples} resamples, seed {method.seed}"
-        if method.method == "bootstrap"
-        else "Student's t"
-    )
-    parts = [f"{method.level:.0%} intervals: {how}"]
+    drawn = {one.rest.resamples for one in found.findings}
+    parts = [found.scores.interval_words(found.method)]
     tests = [f"permutation test, {most:,} permutations" for most in drawn if most is not None]
     tests += ["Welch's t-test" + (" where there are many topics" if tests else "")] if None in drawn else []
     if tests:

@@ -1,0 +1,122 @@
+"""Share of samples of n topics whose 95 % interval holds the mean that they were drawn from.
+
+Populations are the scores of real runs by 23 measures, ceilings and sparse ones among them, drawn with replacement:
+those of the built-in sample and, where it is at hand, of the shared test data. *Median*: of all populations. *Worst
+tenth*: the mean of the tenth that is covered least. *Width*: the median over populations of the mean width, as a share
+of that of Student's t, both cut at the bounds.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import judged
+from calibration import Measured
+from judged import sample
+from judged.stats import IntervalMethod, mean_intervals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from judged.stats import IntervalName
+
+SIZES = (2, 3, 5, 10, 25, 50, 100)
+METHODS: tuple[IntervalName, ...] = ("t", "adjusted", "bootstrap")
+BOUNDED = [
+    "nDCG@10",
+    "nDCG",
+    "AP",
+    "P@10",
+    "P@1",
+    "P@5",
+    "RR",
+    "RR@10",
+    "R@10",
+    "R@100",
+    "R@1000",
+    "Success@1",
+    "Success@5",
+    "Success@10",
+    "RBP(p=0.8)",
+    "Rprec",
+    "Bpref",
+    "nDCG(gain=exp2)@10",
+    "infAP",
+    "AP(rel=2)",
+    "RR(rel=2)",
+    "P(rel=2)@10",
+    "Judged@10",
+]
+UNBOUNDED = ["DCG@10", "DCG", "DCG(gain=exp2)@10", "CG@10"]
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+COLLECTIONS = {  # qrels, and which of the runs
+    "dl19_passage/qrels/qrels.dl19-passage.txt": ("dl19_passage/runs", 6),
+    "robust03/qrels/robust03_qrels.txt": ("robust03/runs", 1),
+    "codec/qrels/document_ndcg.qrels": ("codec/runs_d100", 3),
+    "web2012/qrels/qrels.web.151-200.txt": ("web2012/runs", 3),
+    "cisi/qrels/cisi.qrels": ("cisi/runs", 8),
+    "cacm/qrels/cacm.qrels": ("cacm/runs", 8),
+    "cranfield/qrels/cranfield.graded.qrels": ("cranfield/runs", 8),
+}
+
+
+def populations(measures: list[str], *, shared: bool) -> list[np.ndarray]:
+    """Score real runs: an array of scores for each run and measure, without those that are all the same."""
+    collections = [(sample.qrels(), sample.runs())]
+    if shared:
+        collections += [
+            (judged.Qrels.read(SHARED / qrels), sorted((SHARED / runs).glob("*.gz"))[::step])
+            for qrels, (runs, step) in COLLECTIONS.items()
+            if (SHARED / qrels).is_file()
+        ]
+    made: list[np.ndarray] = []
+    for qrels, runs in collections:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scores = judged.evaluate(qrels, runs, measures)
+        made += [row[~np.isnan(row)] for row in scores.values.reshape(-1, len(scores.query_ids))]
+    return [row for row in made if len(row) > 1 and row.min() < row.max()]
+
+
+def covered(
+    drawn_from: list[np.ndarray], method: IntervalName, n: int, trials: int, bounds: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Give for each population the share of samples whose interval holds its mean, and the mean width."""
+    rng = np.random.default_rng(n)
+    shares, widths = np.empty(len(drawn_from)), np.empty(len(drawn_from))
+    for at, scores in enumerate(drawn_from):
+        samples = scores[rng.integers(len(scores), size=(trials, n))]
+        limits = mean_intervals(samples, IntervalMethod(method), bounds)
+        same = samples.mean(axis=1)[:, None]
+        limits = np.where(np.isnan(limits), same, limits)  # no interval: as good as one without a width
+        truth, rounding = scores.mean(), 1e-12 * np.abs(scores).max()
+        shares[at] = np.mean((limits[:, 0] <= truth + rounding) & (truth - rounding <= limits[:, 1]))
+        cut = np.clip(limits, *bounds) if not np.isnan(bounds).any() else limits
+        widths[at] = np.mean(cut[:, 1] - cut[:, 0])
+    return shares, widths
+
+
+def summary(shares: np.ndarray) -> tuple[float, float]:
+    """Give the median over populations, and the mean of the worst tenth."""
+    return float(np.median(shares)), float(np.sort(shares)[: max(len(shares) // 10, 1)].mean())
+
+
+def measure(trials: int) -> Iterator[Measured]:
+    """Measure coverage and width, method by method."""
+    kinds = {"0 to 1": (BOUNDED, (0.0, 1.0)), "without a bound": (UNBOUNDED, (0.0, np.nan))}
+    for kind, (names, bounds) in kinds.items():
+        drawn_from = populations(names, shared=True)
+        student: dict[int, np.ndarray] = {}
+        for method in METHODS:
+            for n in SIZES:
+                shares, widths = covered(drawn_from, method, n, trials, bounds)
+                if method == "t":
+                    student[n] = widths
+                median, worst = summary(shares)
+                yield Measured(method, f"scores {kind}, median", n, median, trials)
+                yield Measured(method, f"scores {kind}, worst tenth", n, worst, trials)
+                yield Measured(method, f"scores {kind}, width", n, float(np.median(widths / student[n])), trials)
