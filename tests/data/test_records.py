@@ -11,6 +11,8 @@ from pyarrow import parquet
 
 from judged import InputError
 from judged.data.records import read_records
+from judged.diagnosis.review import apply_review
+from judged.diagnosis.tradeoff.costs import Costs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,3 +62,14 @@ def test_what_is_no_table_is_said(tmp_path: Path, content: bytes, said: str) -> 
     (tmp_path / "t.txt").write_bytes(content)
     with pytest.raises(InputError, match=said):
         list(read_records(tmp_path / "t.txt"))
+
+
+def test_a_column_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    """The last one of them would count, and a grade be lost."""
+    (tmp_path / "a.tsv").write_text("query_id\tdoc_id\tnew_grade\tnew_grade\nq\td\t3\t\n")
+    with pytest.raises(InputError, match=r"a\.tsv:1: two columns are called 'new_grade'"):
+        list(read_records(tmp_path / "a.tsv"))
+    table = pa.table([["q"], [3], [None]], names=["run", "ms", "ms"])
+    for given in (apply_review, Costs.of):
+        with pytest.raises(InputError, match="two columns are called 'ms'"):
+            given({"q": {"d": 1}}, table) if given is apply_review else given(table)

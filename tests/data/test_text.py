@@ -253,9 +253,11 @@ def test_split_fields_of_a_comma_line() -> None:
     assert split_fields(b"1, 710, 5.6573\r\n", ",", strict=True) == [b"1", b"710", b"5.6573"]
 
 
-@pytest.mark.parametrize("text", ["nan", "", "1,5", "0x1", "1_0", " 1", "\uff11", "1e", "infinite"])
+@pytest.mark.parametrize(
+    "text", ["nan", "", "1,5", "0x1", "1_0", "1e999", "-1e400", "1e-999", "\uff11", "1e", "infinite"]
+)
 def test_what_is_no_number(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a number"):
+    with pytest.raises(ValueError, match=r"is not a number|is too (large|small) for a number"):
         value("score", text)
 
 

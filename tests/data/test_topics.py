@@ -90,6 +90,46 @@ def test_trec_lines_and_ends_that_close_nothing(tmp_path: Path) -> None:
     assert [topics.text(one) for one in ("1", "2")] == ["x", "y"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "when is x < 5 true",
+        "List<String> in java",
+        "what does a <b>bold</b> tag do",
+        "is 1 < 2 > 0",
+        "a <br/> b",
+        "Map<K, V> or <T extends Object>",
+    ],
+)
+def test_a_less_than_sign_in_a_trec_topic_is_text(text: str, tmp_path: Path) -> None:
+    """The text ended at the sign, and what followed became an attribute."""
+    path = tmp_path / "topics"
+    for form in ("<top>\n<num> Number: 7\n<title> {}\n<desc> Description:\nAny < {} .\n</top>\n",
+                 "<top><num>7</num><title>{}</title><desc>Any < {} .</desc></top>"):  # fmt: skip
+        path.write_text(form.format(text, text))
+        assert Topics.read(path).table.to_pylist() == [
+            {"query_id": "7", "text": text, "description": f"Any < {text} ."}
+        ]
+
+
+def test_tags_of_ones_own_begin_a_line_or_follow_the_end_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "topics"
+    path.write_text('<top>\n<num>7</num> <kind>law</kind>\n<title lang="en">x\n<area> tax\n<desc> a\n<desc> b\n</top>')
+    (row,) = Topics.read(path).table.to_pylist()
+    assert row == {"query_id": "7", "kind": "law", "text": "x", "area": "tax", "description": "a\nb"}
+
+
+def test_topics_of_xml_are_read_whatever_the_case_of_their_tag(tmp_path: Path) -> None:
+    path = tmp_path / "topics"
+    path.write_text(
+        "<topics><topic number='1'><title>x</title></topic><Topic number='2'><Title>y</Title></Topic>"
+        "<TOP><num>3</num><title>z</title><text>w</text></TOP></topics>"
+    )
+    topics = Topics.read(path)
+    assert [topics.text(one) for one in ("1", "2", "3")] == ["x", "y", "w"]
+    assert topics.table["title"].to_pylist() == [None, None, "z"]
+
+
 def test_xml(tmp_path: Path) -> None:
     path = tmp_path / "topics"
     path.write_text(XML)
@@ -142,6 +182,10 @@ def test_it_is_an_arrow_stream() -> None:
         ("<topics><topic></topics>", 1, "broken XML"),
         ('<!DOCTYPE a [<!ENTITY b "c">]><a/>', None, "entities"),
         ("<topics/>", None, "no topics"),
+        ("<top><num>1<num>2<title>x</top>", 1, "the numbers 1 and 2"),
+        ("qid\ttext\tText\n1\tx\ty\n", 1, "two columns have one name"),
+        ("qid,text,text\n1,x,y\n", 1, "two columns have one name"),
+        ('[{"id": "1", "text": "x", "Text": "y"}]', None, "two fields have one name"),
         (b"1\tone\n2\t\xff\n", 2, "not UTF-8"),
         ("1\tone\n".encode("utf-16"), None, "UTF-16"),
     ],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from judged.cli import inputs, output
+from judged.decimals import read_number
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -122,11 +122,9 @@ def _levels(texts: tuple[str, ...]) -> float | Mapping[str, float] | None:
     for text in texts:
         name, _, number = text.rpartition("=")
         try:
-            named[name] = float(number)
+            named[name] = read_number(number)
         except ValueError:
             raise InputError(f"{number!r} is not a grade", fix="write --rel N or --rel NAME=N") from None
-        if math.isnan(named[name]):
-            raise InputError(f"{number!r} is not a grade", fix="write --rel N or --rel NAME=N")
     if "" in named and len(texts) > 1:
         raise InputError("--rel N is for all judges, and another --rel stands beside it", fix="name a judge in each")
     return named.get("", named)

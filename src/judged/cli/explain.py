@@ -119,6 +119,7 @@ def _read(
 
 def _typed(grades: str, missing: str, depth: int | None, others: dict[str, str | None]) -> Judged:
     """Judge a ranking that was typed as grades."""
+    from judged.decimals import read_number
     from judged.errors import InputError
     from judged.judging import judge_list
     from judged.judging.variants import cut
@@ -129,7 +130,7 @@ def _typed(grades: str, missing: str, depth: int | None, others: dict[str, str |
     found: list[list[float | None]] = []
     for text in (grades, missing):
         try:
-            found.append([None if grade == "-" else float(grade) for grade in text.replace(",", " ").split()])
+            found.append([None if grade == "-" else read_number(grade) for grade in text.replace(",", " ").split()])
         except ValueError:
             raise InputError(f"{text!r} is no list of grades", fix="write numbers, and - for no judgment") from None
     judged = judge_list(found[0], missing=[grade for grade in found[1] if grade is not None])

@@ -7,14 +7,17 @@ import gc
 import importlib
 import os
 import sys
+import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 import judged
+from judged.cli import output
 from judged.cli.ending import CODES, STOPPED, ended
 from judged.cli.streams import guard
+from judged.errors import JudgedWarning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +80,15 @@ class _Commands(click.Group):
 @click.version_option(judged.__version__, message="%(version)s", help="Print the version.")
 def app() -> None:
     """Evaluate search, recommendation and RAG retrieval: right numbers, with intervals and warnings."""
+    other = warnings.showwarning
+
+    def show(message: Any, category: Any, *place: Any) -> None:
+        if issubclass(category, JudgedWarning):
+            output.remarks([str(message)])
+        else:
+            other(message, category, *place)
+
+    warnings.showwarning = show
 
 
 def main() -> None:

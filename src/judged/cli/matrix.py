@@ -102,12 +102,13 @@ def command(
 
 
 def _cuts(text: str | None) -> tuple[float, float] | None:
+    from judged.decimals import read_number
     from judged.errors import InputError
 
     if text is None:
         return None
     try:
-        x, y = (float(part) for part in text.split(","))
+        x, y = (read_number(part) for part in text.split(","))
     except ValueError:
         raise InputError(f"{text!r} are no cuts", fix="write two numbers, such as --cuts 0.8,0.4") from None
     return x, y

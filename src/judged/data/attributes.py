@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.compute import pc
-from judged.data.fact_files import id_place, read_facts, typed_column
+from judged.data.fact_files import id_place, read_facts, typed_column, under_id
 from judged.data.ids import id_column, id_text
 from judged.data.rows import table_of
 from judged.data.topic_records import plain_name
@@ -75,7 +75,7 @@ class Attributes:
             If the file cannot be read so.
         """
         where = files.STDIN if str(path) == "-" else str(path)
-        return cls(_typed(read_facts(path), where), where)
+        return cls(_renamed(read_facts(path), where), where)
 
     @classmethod
     def of(cls, data: Any) -> Self:
@@ -94,7 +94,9 @@ class Attributes:
             return cls(_typed(data.table.drop_columns(["text"]), data.where), data.where)
         if isinstance(data, Mapping):
             known = cast("Mapping[Any, Any]", data)
-            rows = [{"query_id": id_text(query, "query id"), **_record(one)} for query, one in known.items()]
+            rows = [
+                under_id("query_id", id_text(query, "query id"), _record(one), "<dict>") for query, one in known.items()
+            ]
             return cls(_typed(_table(rows), "<dict>"), "<dict>")
         if hasattr(data, "__arrow_c_stream__") or isinstance(data, (pa.Table, pa.RecordBatch)):
             return cls(_typed(table_of(data), "<table>"))
@@ -191,21 +193,29 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 
 def _typed(table: Table, where: str) -> Table:
     """Name the column of ids, and give every other one of the three types."""
+    table = _renamed(table, where)
+    try:
+        made = {
+            name: id_column(column, name) if name == "query_id" else typed_column(column, name)
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        }
+    except InputError as error:
+        raise InputError(error.problem, fix=error.fix, path=where) from None
+    return pa.table(made)
+
+
+def _renamed(table: Table, where: str) -> Table:
+    """Name the column of ids, and write the other names plainly."""
     names = [plain_name(name) for name in table.column_names]
     of_id = id_place(names, "query_id")
     if of_id is None:
         found = ", ".join(table.column_names)[:80]
         raise InputError(f"no query_id among its columns {found}", fix="name a column query_id", path=where)
-    made: dict[str, Any] = {}
-    for at, (name, column) in enumerate(zip(names, table.columns, strict=True)):
-        key = "query_id" if at == of_id else name
-        if key in made:
-            raise InputError(f"two columns are called {key}", fix="name each once", path=where)
-        try:
-            made[key] = id_column(column, "query_id") if at == of_id else typed_column(column, name)
-        except InputError as error:
-            raise InputError(error.problem, fix=error.fix, path=where) from None
-    return pa.table(made)
+    names[of_id] = "query_id"
+    if len(set(names)) < len(names):
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise InputError(f"two columns are called {twice}", fix="name each once", path=where)
+    return table.rename_columns(names)
 
 
 def _nothing(table: Table, rows: int) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _SPACE, _TAB, _NEWLINE = 32, 9, 10
 _LOOK = 1 << 17
+_LARGE = re.compile(rb"[0-9.][eE]\+?0*[1-9][0-9]{2}|[0-9]{300}")
+_SMALL = re.compile(rb"[0-9.][eE]-0*[1-9][0-9]{2}|[0-9]{300}")
 
 
 def is_utf8(block: bytes) -> bool:
@@ -79,7 +82,7 @@ def arrow_parse(block: bytes, layout: Layout, wanted: list[str]) -> Batch | None
             for name, column in columns_of(batch).items()
         }
         batch = pa.record_batch(trimmed)
-    return _with_whole_ranks(batch) if _plausible(batch, wanted) else None
+    return _with_whole_ranks(batch) if _plausible(batch, wanted) and not _out_of_range(block, batch) else None
 
 
 @cache
@@ -106,6 +109,15 @@ def _plausible(batch: Batch, wanted: list[str]) -> bool:
         elif name == "doc_id" and pc.min(pc.binary_length(column)).as_py() == 0:
             return False
     return True
+
+
+def _out_of_range(block: bytes, batch: Batch) -> bool:
+    """Whether a number may stand in the block that Arrow made infinite, or 0, because no double holds it."""
+    numbers = [column.to_numpy() for column in batch.columns if pa.types.is_floating(column.type)]
+    return any(
+        (np.isinf(column).any() and _LARGE.search(block)) or (not column.all() and _SMALL.search(block))
+        for column in numbers
+    )
 
 
 def _whole(numbers: Floats) -> bool:

@@ -21,6 +21,12 @@ _ALIASES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 _CANONICAL = {alias: name for name, aliases in _ALIASES.items() for alias in (name, *aliases)}
+_USED = {
+    "qrels": {"query_id", "doc_id", "relevance", "iteration"},
+    "run": {"query_id", "doc_id", "score", "rank", "run_id"},
+}
+ONCE = "leave one of them out, or give it another name"
+_GIVES_WAY = frozenset({"query", "docid"})
 _NEEDED = {"qrels": {"query_id", "doc_id", "relevance"}, "run": {"query_id", "doc_id"}}
 
 
@@ -33,11 +39,42 @@ def canonical(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     ('query_id', 'doc_id', 'relevance')
     >>> canonical(["qid", "Docno", "sim", "comment"], "run")
     ('query_id', 'doc_id', 'score', '')
+
+    ``query`` is its text beside another column of ids, and ``docid`` a number inside of an index beside ``docno``:
+    PyTerrier writes both.
+
+    >>> canonical(["qid", "docid", "docno", "rank", "score", "query"], "run")
+    ('query_id', '', 'doc_id', 'rank', 'score', '')
     """
-    found = tuple(_CANONICAL.get(name.strip().lower().replace("-", "_").replace(" ", "_"), "") for name in names)
+    plain = [name.strip().lower().replace("-", "_").replace(" ", "_") for name in names]
+    found = [_CANONICAL.get(name, "") for name in plain]
     if kind == "qrels" and "relevance" not in found:
-        found = tuple("relevance" if name == "score" else name for name in found)
-    return tuple(name if name not in found[:at] else "" for at, name in enumerate(found))
+        found = ["relevance" if name == "score" else name for name in found]
+    for at, name in enumerate(found):
+        same = [plain[other] for other, column in enumerate(found) if column == name]
+        if name and len(same) > 1 and plain[at] in _GIVES_WAY and set(same) != {plain[at]}:
+            found[at] = ""
+    return tuple(found)
+
+
+def clash(names: Iterable[str], given: Iterable[str], kind: Kind) -> str:
+    """Say which two columns mean the same, as neither may be dropped in silence; ``""`` where none do.
+
+    >>> clash(["doc_id", "relevance", "relevance"], ["doc_id", "relevance", "label"], "qrels")
+    "the columns 'relevance' and 'label' both mean the relevance"
+    """
+    first: dict[str, str] = {}
+    for name, column in zip(names, given, strict=True):
+        if name in first:
+            same = first[name] == column
+            return (
+                f"two columns are called {column!r}"
+                if same
+                else (f"the columns {first[name]!r} and {column!r} both mean the {name}")
+            )
+        if name in _USED[kind]:
+            first[name] = column
+    return ""
 
 
 def missing(found: Iterable[str], kind: Kind) -> set[str]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.columns import canonical
+from judged.data.columns import ONCE, canonical, clash
 from judged.data.compute import pc
-from judged.data.fact_files import read_facts
+from judged.data.fact_files import read_facts, under_id
 from judged.data.ids import id_column, id_text
+from judged.data.objects import dict_table
 from judged.data.rows import table_of
 from judged.errors import InputError
 
@@ -85,7 +86,10 @@ class Documents:
             return cls.read(data)
         if isinstance(data, Mapping):
             facts = cast("Mapping[Any, Any]", data)
-            rows = [{"doc_id": id_text(doc, "document id"), **_known(doc, known)} for doc, known in facts.items()]
+            rows = [
+                under_id("doc_id", id_text(doc, "document id"), _known(doc, known), "<dict>")
+                for doc, known in facts.items()
+            ]
             return cls(_named(_table_of(rows)), "<dict>")
         if hasattr(data, "__arrow_c_stream__") or isinstance(data, (pa.Table, pa.RecordBatch)):
             return cls(_named(table_of(data)))
@@ -130,7 +134,7 @@ def _known(doc: Any, known: Any) -> Mapping[str, Any]:
 
 def _table_of(rows: list[Any]) -> Table:
     try:
-        return pa.Table.from_pylist(rows)
+        return dict_table(rows)
     except (pa.ArrowException, TypeError, UnicodeEncodeError) as error:
         raise InputError(
             f"facts about documents cannot be read ({error})", fix="give one kind of value a column", path="<documents>"
@@ -139,6 +143,8 @@ def _table_of(rows: list[Any]) -> Table:
 
 def _named(table: Table) -> Table:
     ours = canonical(table.column_names, "qrels")
+    if problem := clash([name if name == "doc_id" else "" for name in ours], table.column_names, "qrels"):
+        raise InputError(problem, fix=ONCE, path="<documents>")
     names = ["doc_id" if to == "doc_id" else name for name, to in zip(table.column_names, ours, strict=True)]
     table = table.rename_columns(names)
     if "doc_id" not in names:

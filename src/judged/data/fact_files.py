@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+import warnings
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,7 +18,8 @@ from judged.data.compute import pc
 from judged.data.ids import id_column, id_text
 from judged.data.json_rows import json_lines, load
 from judged.data.topic_records import plain_name, refuse_wide
-from judged.errors import InputError
+from judged.decimals import meant_as_number, read_number
+from judged.errors import InputError, JudgedWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -106,6 +109,20 @@ def typed_facts(table: Table, id_name: str, where: str) -> Table:
     return pa.table(made)
 
 
+def under_id(id_name: str, name: str, known: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Give what stands under an id as a record with it.
+
+    Raises
+    ------
+    InputError
+        If there is another id in it.
+    """
+    if str(known.get(id_name, name)) != name:
+        problem = f"{_OF[id_name]} {name} has the {id_name} {known[id_name]!r:.40} in it"
+        raise InputError(problem, fix="leave one of the two out", path=where)
+    return {id_name: name, **{key: value for key, value in known.items() if key != id_name}}
+
+
 def id_place(names: Iterable[str], id_name: str) -> int | None:
     """Find the column of ids by its usual names, the plainest first; None where there is none.
 
@@ -117,7 +134,7 @@ def id_place(names: Iterable[str], id_name: str) -> int | None:
 
 
 def typed_column(column: Any, name: str) -> Any:
-    """Give a column as string, float64 or bool; empty text, NaN and infinity become null.
+    """Give a column as string, float64 or bool; empty text and NaN become null.
 
     Text becomes numbers where every value is one, and true or false where every value is one of these words.
     ``007`` is a code and no number; dates are text.
@@ -128,7 +145,12 @@ def typed_column(column: Any, name: str) -> Any:
     Raises
     ------
     InputError
-        If its values are nested or bytes.
+        If its values are nested, bytes or infinite.
+
+    Warns
+    -----
+    JudgedWarning
+        If it stays text, and most of its values are numbers, or would be in another notation (``1,5``).
     """
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -137,23 +159,54 @@ def typed_column(column: Any, name: str) -> Any:
         return column
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         numbers = column.cast(pa.float64(), safe=False)
+        if pc.any(pc.is_inf(numbers)).as_py():
+            raise InputError(f"the column {name} holds an infinite number", fix="write finite numbers, or none")
         return pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, pa.float64()))
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise InputError(f"the column {name} holds {kind}", fix="give one text, number or true/false a row")
     texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    return _guessed(pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts))
+    return _guessed(pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts), name)
 
 
-def _guessed(texts: Any) -> Any:
+def _guessed(texts: Any, name: str) -> Any:
     if texts.null_count == len(texts):
         return texts
     lower = pc.utf8_lower(texts)
     if pc.all(pc.is_in(lower.drop_null(), value_set=pa.array(["true", "false"]))).as_py():
         return pc.equal(lower, "true")
-    if not pc.all(pc.match_substring_regex(texts, _NUMBER)).as_py():
-        return texts
-    numbers = texts.cast(pa.float64())
-    return numbers if pc.all(pc.is_finite(numbers)).as_py() else texts
+    if pc.all(pc.match_substring_regex(texts, _NUMBER)).as_py():
+        try:
+            return pa.array([None if text is None else read_number(text) for text in texts.to_pylist()], pa.float64())
+        except ValueError:  # one that no double holds
+            pass
+    _warn_of_numbers(texts, name)
+    return texts
+
+
+def _warn_of_numbers(texts: Any, name: str) -> None:
+    """Say that a column stays text although most of it looks like numbers; codes such as 007 are meant as text."""
+    counted = Counter(texts.drop_null().to_pylist())
+    if any(text.isdigit() and text[0] == "0" and text != "0" for text in counted):
+        return
+    known = sum(counted.values())
+    numbers = {text: times for text, times in counted.items() if meant_as_number(text)}
+    odd = [text for text in counted if text not in numbers or not _is_number(text)]
+    if 2 * sum(numbers.values()) > known:
+        rows = sum(counted[text] for text in odd)
+        warnings.warn(
+            f"the column {name} is read as text: {rows} of {known} values are no numbers, such as {odd[0]!r:.40};"
+            " for numbers write 1.5, and leave cells empty where there is none",
+            JudgedWarning,
+            stacklevel=2,
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        read_number(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _read(file: Path, where: str, id_name: str) -> _Facts:
@@ -197,7 +250,7 @@ def _json(data: Any, where: str, id_name: str) -> Iterator[tuple[int | None, dic
         for name, known in cast("dict[str, Any]", data).items():
             if not isinstance(known, dict):
                 raise InputError(f"{json.dumps(known)[:40]} tells nothing of {of} {name}", fix=shape, path=where)
-            yield None, {id_name: name, **{key: value for key, value in known.items() if key != id_name}}
+            yield None, under_id(id_name, name, cast("dict[str, Any]", known), where)
         return
     if not isinstance(data, list):
         raise InputError(f"this JSON holds no facts by {of}", fix=shape, path=where)

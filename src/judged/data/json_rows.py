@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.columns import canonical, missing
+from judged.data.columns import ONCE, canonical, clash, missing
 from judged.data.ids import id_text
 from judged.data.objects import with_scores
+from judged.decimals import read_number
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ def load(path: Path, where: str) -> Any:
     """
     with files.opened(path) as file:
         data = file.read()
-    return _parsed(data.removeprefix(files.BOM), _Place(where))
+    return parse_json(data.removeprefix(files.BOM), where)
 
 
 def json_lines(path: Path, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -100,16 +102,23 @@ def json_lines(path: Path, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
         for raw in block.split(b"\n")[: -1 if block.endswith(b"\n") else None]:
             number += 1
             if raw.strip():
-                place = _Place(where, number)
-                record = _parsed(raw, place)
+                record = parse_json(raw, where, number)
                 if not isinstance(record, dict):
-                    raise place.error("this line is no JSON object", 'write {"query_id": ...}')
+                    raise _Place(where, number).error("this line is no JSON object", 'write {"query_id": ...}')
                 yield number, cast("dict[str, Any]", record)
 
 
-def _parsed(data: bytes, place: _Place) -> Any:
+def parse_json(data: bytes, where: str, line: int | None = None) -> Any:
+    """Parse JSON, refusing keys that stand twice in an object and numbers that no double holds.
+
+    Raises
+    ------
+    InputError
+        With the line of the first error in it.
+    """
+    place = _Place(where, line)
     try:
-        found = json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_constant)
+        found = json.loads(data.decode(), object_pairs_hook=unique_keys, parse_float=_float, parse_constant=_constant)
         if _SURROGATE.search(data):
             json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -134,13 +143,30 @@ class _ValueError(ValueError):
     """A value or key that JSON allows and we do not."""
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of JSON, as a hook of its parser.
+
+    Raises
+    ------
+    ValueError
+        If a key stands twice in it.
+    """
     made = dict(pairs)
     if len(made) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for at, key in enumerate(keys) if key in keys[:at])
         raise _ValueError(f"the key {twice!r} stands twice in one object")
     return made
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if number == 0 or math.isinf(number):
+        try:
+            return read_number(text)
+        except ValueError as error:
+            raise _ValueError(f"the number {text[:40]} {error}") from None
+    return number
 
 
 def _constant(name: str) -> float:
@@ -193,7 +219,10 @@ def _table(made: dict[str, list[Any]], where: str) -> Table:
 
 def _columns_of(keys: tuple[str, ...], kind: Kind, before: dict[str, str], place: _Place) -> dict[str, str]:
     """Find our columns among a record's keys; they must be those of the records before."""
-    names = {ours: key for key, ours in zip(keys, canonical(keys, kind), strict=True) if ours}
+    ours = canonical(keys, kind)
+    if problem := clash(ours, keys, kind):
+        raise place.error(problem, ONCE)
+    names = {name: key for key, name in zip(keys, ours, strict=True) if name}
     fix = f"give every record the fields query_id, doc_id, {_VALUE[kind]}"
     if lacking := missing(names, kind):
         raise place.error(f"no {' or '.join(sorted(lacking))} among the fields {', '.join(keys)[:80]}", fix)

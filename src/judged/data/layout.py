@@ -6,6 +6,7 @@ import csv
 import re
 from dataclasses import dataclass
 
+from judged.decimals import read_number
 from judged.errors import JudgedError
 
 NUMBERS = frozenset({"score", "relevance", "rank"})
@@ -14,7 +15,6 @@ NUMBERS = frozenset({"score", "relevance", "rank"})
 WHOLE_TO = 2.0**53
 """Beyond it not every whole number is a double."""
 
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 _HEADER = re.compile(rb"(?:[ \t\v\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*([^\r\n]*)(?:\r\n|\r|\n)?")
 
 
@@ -150,7 +150,7 @@ def split_fields(raw: bytes, delimiter: str, *, strict: bool) -> list[bytes]:
 
 
 def value(name: str, text: str) -> str | float | int:
-    """Read one field: ids stay text, numbers must be numbers (no hex, no NaN, no decimal comma).
+    """Read one field: ids stay text, numbers must be numbers (no hex, no NaN, no decimal comma, none out of range).
 
     >>> value("score", "1e-05"), value("doc_id", "007"), value("rank", "3")
     (1e-05, '007', 3)
@@ -162,10 +162,11 @@ def value(name: str, text: str) -> str | float | int:
     """
     if name not in NUMBERS:
         return text
-    if not _NUMBER.fullmatch(text):
+    try:
+        number = read_number(text)
+    except ValueError as error:
         code = "nan-score" if text.lower().lstrip("+-") == "nan" else f"bad-{name}"
-        raise LineError(code, f"the {name} {text!r} is not a number")
-    number = float(text)
+        raise LineError(code, f"the {name} {text[:80]!r} {error}") from None
     if name != "rank":
         return number
     if not (abs(number) <= WHOLE_TO and number.is_integer()):

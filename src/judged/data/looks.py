@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from judged.decimals import read_number
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -146,7 +148,7 @@ def _is_whole(text: str) -> bool:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        read_number(text)
     except ValueError:
         return False
     return True

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged.data.columns import canonical, missing
+from judged.data.columns import ONCE, canonical, clash, missing
 from judged.data.compute import pc
 from judged.data.ids import id_array, id_text
+from judged.data.layout import NUMBERS
 from judged.data.rows import MappingRows, Rows, TableRows, score_array, table_of, typed_table
 from judged.errors import InputError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from judged._types import Table
     from judged.data.columns import Kind
 
+_LARGEST = 1 << 1023
 _VALUE = {"qrels": "relevance", "run": "score"}
 _EMPTY = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float64())])
 
@@ -57,6 +59,8 @@ def named_table(table: Table, kind: Kind, where: str) -> Table:
             fix=f"rename the columns to query_id, doc_id, {_VALUE[kind]}",
             path=where,
         )
+    if problem := clash(names, table.column_names, kind):
+        raise InputError(problem, fix=ONCE, path=where)
     refuse_unnamed(names, tuple(table.column_names), kind, where)
     used = [at for at, name in enumerate(names) if name]
     try:
@@ -123,12 +127,12 @@ def _mapping_rows(data: Mapping[Any, Any], kind: Kind) -> Rows:
 def _refuse_odd_grades(data: Mapping[Any, Any]) -> None:
     for topic, docs in data.items():
         for doc, grade in docs.items():
-            if not isinstance(grade, (int, float, np.number)):
-                raise InputError(
-                    f"the grade {grade!r:.60} of topic {topic}, document {doc} is not a number",
-                    fix="grades are int or float",
-                    path="<dict>",
-                )
+            whole = isinstance(grade, int)
+            if isinstance(grade, (float, np.number)) or (whole and abs(grade) < _LARGEST):
+                continue
+            why = "is too large for a double" if whole else "is not a number"
+            problem = f"the grade {grade!r:.60} of topic {topic}, document {doc} {why}"
+            raise InputError(problem, fix="grades are int or float", path="<dict>")
 
 
 def is_ids(data: Any) -> bool:
@@ -143,12 +147,7 @@ def _listed_rows(data: list[Any], kind: Kind) -> Rows:
     if data and hasattr(data[0], "query_id"):
         return TableRows(_record_table(data, kind), "<records>")
     if data and all(isinstance(one, Mapping) for one in data):
-        try:
-            table = pa.Table.from_pylist(data)
-        except UnicodeEncodeError as error:
-            problem = f"{error.object!r} holds half of a character"
-            raise InputError(problem, fix="decode the ids with the right encoding", path="<records>") from None
-        return TableRows(named_table(table, kind, "<records>"), "<records>")
+        return TableRows(named_table(dict_table(data), kind, "<records>"), "<records>")
     lists = [data] if is_ids(data) else data  # the ids of one topic, or of several
     if not all(is_ids(topic) for topic in lists):
         raise InputError(
@@ -158,6 +157,22 @@ def _listed_rows(data: list[Any], kind: Kind) -> Rows:
             path="<list>",
         )
     return _ranked_rows({str(at): topic for at, topic in enumerate(lists)}, kind, "<list>")
+
+
+def dict_table(records: list[Mapping[str, Any]]) -> Table:
+    """Lay dicts out as columns, which come from all of them.
+
+    Raises
+    ------
+    InputError
+        If a text holds half of a character.
+    """
+    names = dict.fromkeys(name for record in records for name in record)
+    try:
+        return pa.table({str(name): pa.array([record.get(name) for record in records]) for name in names})
+    except UnicodeEncodeError as error:
+        problem = f"{error.object!r} holds half of a character"
+        raise InputError(problem, fix="decode the ids with the right encoding", path="<records>") from None
 
 
 def _ranked_rows(topics: Mapping[str, Collection[Any]], kind: Kind, where: str) -> Rows:
@@ -179,11 +194,11 @@ def _ranked_rows(topics: Mapping[str, Collection[Any]], kind: Kind, where: str) 
 
 def _record_table(records: list[Any], kind: Kind) -> Table:
     columns: dict[str, Any] = {}
-    for name in ("query_id", "doc_id", "iteration", "run_id"):
-        if hasattr(records[0], name):
-            ids = [id_text(getattr(record, name), name) for record in records]
-            columns[name] = id_array(ids, name)
-    value = _VALUE[kind]
-    if hasattr(records[0], value):
-        columns[value] = pa.array(score_array([getattr(record, value) for record in records]))
+    for name in ("query_id", "doc_id", "iteration", "run_id", "rank", _VALUE[kind]):
+        if any(hasattr(record, name) for record in records):
+            values = [getattr(record, name, None) for record in records]
+            if name in NUMBERS:
+                columns[name] = pa.array(score_array(values, name))
+            else:
+                columns[name] = id_array([id_text(value, name) for value in values], name)
     return named_table(pa.table(columns), kind, "<records>")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from judged._types import Table
+
     Record = tuple[int | None, dict[str, Any]]
 
 
@@ -47,9 +49,9 @@ def read_records(path: str | Path, *, key: str = "") -> Iterator[Record]:
     first = head.split(b"\n", 1)[0].rstrip()
     try:
         if head.startswith(b"PAR1"):
-            yield from ((None, row) for row in parquet_table(file, where).to_pylist())
+            yield from ((None, row) for row in unique_columns(parquet_table(file, where), where).to_pylist())
         elif head.startswith(b"ARROW1"):
-            yield from ((None, row) for row in arrow_table(file, where).to_pylist())
+            yield from ((None, row) for row in unique_columns(arrow_table(file, where), where).to_pylist())
         elif head.startswith(b"{") and first.endswith(b"}") and (b"\n{" in head or _names_jsonl(where)):
             yield from ((line, dict(record)) for line, record in json_lines(file, where))
         elif head.startswith((b"{", b"[")):
@@ -59,6 +61,21 @@ def read_records(path: str | Path, *, key: str = "") -> Iterator[Record]:
     except (pa.ArrowException, OSError, csv.Error) as error:
         problem = f"no table can be read from it ({error})"
         raise InputError(problem, fix="give CSV, TSV, JSON, JSONL, Parquet or Arrow", path=where) from None
+
+
+def unique_columns(table: Table, where: str) -> Table:
+    """Give a table as it is, unless two of its columns have one name, of which records would keep the last.
+
+    Raises
+    ------
+    InputError
+        If they have.
+    """
+    names = table.column_names
+    if len(set(names)) < len(names):
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise InputError(f"two columns are called {twice!r}", fix="name each once", path=where)
+    return table
 
 
 def _names_jsonl(where: str) -> bool:
@@ -79,6 +96,9 @@ def _json(data: Any, where: str, key: str) -> Iterator[Record]:
         if not isinstance(record, dict):
             problem = f"{place}: {json.dumps(record)[:40]} is no record"
             raise InputError(problem, fix='write {"name": ...}', path=where)
+        if doubled := name.keys() & cast("dict[str, Any]", record).keys():
+            problem = f"{place}: it has a field {min(doubled)!r} beside the name that it stands under"
+            raise InputError(problem, fix="leave the field out", path=where)
         yield None, {**name, **cast("dict[str, Any]", record)}
 
 
@@ -93,6 +113,8 @@ def _delimited(file: Path, where: str) -> Iterator[Record]:
     first = text.split("\n", 1)[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max("\t,;", key=first.count))
     header = [name.strip() for name in next(reader, [])]
+    if twice := next((name for at, name in enumerate(header) if name and name in header[:at]), ""):
+        raise InputError(f"two columns are called {twice!r}", fix="name each once", path=where, line=1)
     for row in reader:
         if not any(cell.strip() for cell in row):
             continue

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from judged.data.compute import pc
 from judged.data.ids import id_array, id_column, id_text
+from judged.data.layout import WHOLE_TO
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -132,8 +133,8 @@ class MappingRows:
         return None
 
 
-def score_array(scores: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Make float64 of Python numbers, refusing text.
+def score_array(scores: Any, what: str = "score") -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Make float64 of Python numbers, refusing text, and whole numbers that no double holds.
 
     Raises
     ------
@@ -142,12 +143,19 @@ def score_array(scores: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     """
     try:
         array = np.asarray(scores)
-        if array.dtype.kind not in "fiub":
-            raise TypeError(array.dtype)
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        bad = next((score for score in scores if not isinstance(score, (int, float, np.number))), None)
-        raise InputError(f"the score {bad!r} is not a number", fix="scores are int or float") from None
+        if array.dtype.kind in "fiub":
+            return array.astype(np.float64)
+    except (TypeError, ValueError):  # sequences among them
+        pass
+    numbers = list(scores)
+    for at, score in enumerate(numbers):
+        if not isinstance(score, (int, float, np.number)):
+            raise InputError(f"the {what} {score!r:.60} is not a number", fix=f"{what}s are int or float")
+        try:
+            numbers[at] = float(score)
+        except (OverflowError, TypeError):
+            raise InputError(f"the {what} {score!r:.60} is no number that a double holds", fix="give another") from None
+    return np.array(numbers, dtype=np.float64)
 
 
 def table_of(data: Any) -> Table:
@@ -172,8 +180,18 @@ def typed_table(data: Any, names: tuple[str, ...], where: str) -> Table:
         elif name in {"relevance", "score"}:
             made[name] = _number_column(column, name, where)
         elif name == "rank":
-            made[name] = column.cast(pa.int64())
+            made[name] = _rank_column(column, where)
     return pa.table(made)
+
+
+def _rank_column(column: Any, where: str) -> Any:
+    numbers = _number_column(column, "rank", where).to_numpy()
+    with np.errstate(invalid="ignore"):
+        odd = np.flatnonzero(~((numbers == np.rint(numbers)) & (np.abs(numbers) <= WHOLE_TO)))
+    if len(odd):
+        problem = f"row {odd[0]} has the rank {numbers[odd[0]]:g}"
+        raise InputError(problem, fix="ranks are whole numbers: 1, 2, 3...", path=where)
+    return pa.array(numbers.astype(np.int64))
 
 
 def _number_column(column: Any, name: str, where: str) -> Any:

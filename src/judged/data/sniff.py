@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.data import files
-from judged.data.columns import canonical, missing
+from judged.data.columns import ONCE, canonical, clash, missing
 from judged.data.layout import Layout, is_data, split_fields, value
 from judged.data.looks import (
     looks_like_qrels,
@@ -198,10 +198,13 @@ def _layout_named(sample: _Sample, format: str) -> Layout:
 def _header(sample: _Sample, delimiter: str) -> Layout | None:
     """Read the first line as a header; None if it does not name queries and documents."""
     strict = delimiter != " "
-    names = canonical(sample.first(delimiter, strict=strict), sample.kind)
+    given = tuple(sample.first(delimiter, strict=strict))
+    names = canonical(given, sample.kind)
     if not {"query_id", "doc_id"} <= set(names):
         return None
-    refuse_unnamed(names, tuple(sample.first(delimiter, strict=strict)), sample.kind, sample.where)
+    if problem := clash(names, given, sample.kind):
+        raise sample.error(problem, ONCE)
+    refuse_unnamed(names, given, sample.kind, sample.where)
     used = max(at for at, name in enumerate(names, 1) if name)
     return Layout(names[:used], delimiter, strict=strict, header=True, fields=len(names))
 

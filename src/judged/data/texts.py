@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from judged.data import files
 from judged.data.arrow_files import arrow_table, parquet_batches
 from judged.data.compute import pc
 from judged.data.ids import id_text
-from judged.data.json_rows import load
+from judged.data.json_rows import load, parse_json
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -192,14 +191,7 @@ def _jsonl(file: Path, where: str, wanted: frozenset[str] | None) -> Iterator[tu
             number += 1
             if not line.strip() or (ids is not None and not _may_be(line, ids)):
                 continue
-            yield _record(_parsed(line, where, number), where, number)
-
-
-def _parsed(line: bytes, where: str, number: int) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"broken JSON ({error})", fix="correct it", path=where, line=number) from None
+            yield _record(parse_json(line, where, number), where, number)
 
 
 def _may_be(line: bytes, ids: set[bytes]) -> bool:

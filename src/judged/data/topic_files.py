@@ -10,15 +10,16 @@ from xml.etree import ElementTree as ET
 
 from judged.data import files
 from judged.data.json_rows import json_lines, load
-from judged.data.topic_records import TopicRecords, named, record_of
+from judged.data.topic_records import TopicRecords, named, plain_name, record_of
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _NUMBERED = re.compile(r"\s*([^\s:,]+)(?:\s*[:,]\s*|\s+)(\S.*)")
 _TOP = re.compile(r"</?top>", re.IGNORECASE)
-_TAG = re.compile(r"<(\w+)>([^<]*)")
+_TAG = re.compile(r"<(/?)(\w+)(?:\s[^<>]*)?>")
+_FIELDS = frozenset({"num", "dom", "title", "desc", "smry", "narr", "con", "fac", "def", "query", "question"})
 _LABELS = re.compile(r"\s*(Number|Topic|Title|Description|Narrative)\s*:\s*", re.IGNORECASE)
 _TREC_NAMES = {"num": "query_id", "title": "text", "desc": "description", "narr": "narrative"}
 _ENTITIES = re.compile(r"<!ENTITY", re.IGNORECASE)
@@ -80,7 +81,7 @@ def _format_of(text: str, where: str) -> str:
 
 def _header(fields: list[str]) -> bool:
     try:
-        named(dict.fromkeys(fields, "x"))
+        named(dict.fromkeys(map(plain_name, fields), "x"))
     except InputError:
         return False
     return True
@@ -111,6 +112,9 @@ def _table(rows: Iterator[tuple[int, list[str]]], where: str, records: TopicReco
     for at, (number, row) in enumerate(rows):
         if at == 0 and _header(row):
             names = row
+            if len({*map(plain_name, row)}) < len(row):
+                problem = f"two columns have one name among {', '.join(row)[:80]}"
+                raise InputError(problem, fix="name each once", path=where, line=number)
             continue
         if len(row) != len(names):
             raise InputError(
@@ -180,13 +184,46 @@ def _trec(text: str, where: str, records: TopicRecords) -> None:
     line, counted = 1, 0
     for start, end in _tops(text, where):
         line, counted = line + text.count("\n", counted, start.start()), start.start()
-        record: dict[str, str] = {}
-        for tag, content in cast("list[tuple[str, str]]", _TAG.findall(text, start.end(), end.start())):
-            name = _TREC_NAMES.get(tag.lower(), tag.lower())
-            if name not in record:
-                label = _LABELS.match(content)
-                record[name] = " ".join(content[label.end() if label else 0 :].split())
-        records.add(record, line)
+        fields: list[tuple[str, str]] = []
+        for tag, content in _fields(text[start.end() : end.start()]):
+            label = _LABELS.match(content)
+            fields.append((tag, " ".join(content[label.end() if label else 0 :].split())))
+        _add(records, where, line, _merged(fields, where, line))
+
+
+def _fields(text: str) -> Iterator[tuple[str, str]]:
+    """Cut a topic into its fields; a ``<`` in a sentence, or ``List<String>``, belongs to the text.
+
+    A tag begins a field where it is a usual one, the first of its line, or follows a closing tag.
+    """
+    opened, begin, closed = "", 0, 0
+    for mark in _TAG.finditer(text):
+        name, before = mark[2].lower(), text[closed : mark.start()]
+        if mark[1]:
+            closed = mark.end()
+        elif name in _FIELDS or not before.rpartition("\n")[2].strip():
+            if opened:
+                yield opened, _inside(text[begin : mark.start()], opened)
+            opened, begin = name, mark.end()
+    if opened:
+        yield opened, _inside(text[begin:], opened)
+
+
+def _inside(text: str, tag: str) -> str:
+    return re.sub(rf"</{tag}\s*>", " ", text, flags=re.IGNORECASE)
+
+
+def _merged(fields: Iterable[tuple[str, str]], where: str, line: int | None) -> dict[str, str]:
+    """Make a record of fields, of which some may stand twice; none is dropped."""
+    found: dict[str, list[str]] = {}
+    for name, content in fields:
+        found.setdefault(name, []).append(content)
+    for name in ("num", "number"):
+        if len(texts := found.get(name, [])) > 1:
+            problem = f"a topic has the numbers {' and '.join(texts)[:60]}"
+            raise InputError(problem, fix="close each topic", path=where, line=line)
+    ours = {name: _TREC_NAMES.get(name, name) for name in found}
+    return {name if ours[name] in found else ours[name]: "\n".join(texts) for name, texts in found.items()}
 
 
 def _xml(text: str, where: str, records: TopicRecords) -> None:
@@ -198,12 +235,11 @@ def _xml(text: str, where: str, records: TopicRecords) -> None:
     except ET.ParseError as error:
         line = error.position[0]
         raise InputError(f"broken XML ({error})", fix="correct it", path=where, line=line) from None
-    for topic in [*root.iter("topic"), *root.iter("top")]:
-        record = {str(name): content for name, content in topic.attrib.items()}
-        for child in topic:
-            name, content = str(child.tag), " ".join("".join(child.itertext()).split())
-            record[name] = f"{record[name]}\n{content}" if name in record else content
-        records.add({_TREC_NAMES.get(name, name): content for name, content in record.items()}, None)
+    for topic in root.iter():
+        if str(topic.tag).lower() in {"topic", "top"}:
+            fields = [(str(name).lower(), content) for name, content in topic.attrib.items()]
+            fields += [(str(child.tag).lower(), " ".join("".join(child.itertext()).split())) for child in topic]
+            _add(records, where, None, _merged(fields, where, None))
 
 
 _READERS: dict[str, Callable[[str, str, TopicRecords], None]] = {

@@ -85,6 +85,8 @@ def named(record: Mapping[str, Any]) -> dict[str, str]:
         If there is no id or no text among them.
     """
     keys = {plain_name(key): key for key in record}
+    if len(keys) < len(record):
+        raise InputError(f"two fields have one name among {', '.join(record)[:80]}", fix="name each once")
     of_id = next((name for name in _ID if name in keys), None)
     of_text = next((name for name in _TEXT if name in keys and name != of_id), None)
     if of_id is None or of_text is None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from judged.data.records import read_records
+from judged.decimals import read_number
 from judged.errors import InputError
 from judged.gating.config import nearest
 
@@ -44,9 +46,9 @@ def numbers_by_run(path: Path, column: str) -> dict[str, list[float]]:
 
 def _number(value: Any, column: str, path: str, line: int | None) -> float:
     try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = float("nan")
-    if isinstance(value, bool) or number - number != 0:
-        raise InputError(f"{column} is {value!r}, which is no number", fix="give a number", path=path, line=line)
+        number = read_number(value)
+    except ValueError as error:
+        raise InputError(f"{column}: {value!r:.60} {error}", fix="give a number", path=path, line=line) from None
+    if math.isinf(number):
+        raise InputError(f"{column} is {value!r}", fix="give a finite number", path=path, line=line)
     return number

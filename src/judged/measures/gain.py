@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from judged.decimals import read_number
 from judged.errors import MeasureError
 from judged.measures.parameters import Parameter, one_of, real, spell
 
@@ -28,7 +29,7 @@ def _gain(given: Any) -> Gain:
     if any(isinstance(pair, str) for pair in pairs):  # a word, or a list of numbers
         raise ValueError("linear, exp2, or a table of gains such as {1:1,2:3}")
     try:
-        table = {float(grade): float(gain) for grade, gain in pairs}
+        table = {read_number(grade): read_number(gain) for grade, gain in pairs}
     except (TypeError, ValueError):
         table = {}
     if not table or not all(map(math.isfinite, (*table, *table.values()))):

@@ -11,6 +11,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from judged.decimals import read_number
 from judged.errors import MeasureError
 from judged.measures.base import Entry, Measure
 from judged.measures.registry import REGISTRY
@@ -187,7 +188,7 @@ def _value(written: str, text: str) -> Any:
 def float_or_text(written: str) -> Any:
     """Read a number where there is one, so that 1 and 1.0 are the same key."""
     try:
-        return float(written)
+        return read_number(written)
     except ValueError:
         return written.strip()
 

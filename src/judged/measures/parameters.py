@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from judged.decimals import read_number
 from judged.errors import MeasureError
 
 K = TypeVar("K", float, str)
@@ -165,11 +166,9 @@ def undefined_value(given: Any) -> float:
 
 
 def _number(given: Any) -> float:
-    if isinstance(given, bool):
-        raise ValueError("a number")
     try:
-        return float(given)
-    except (TypeError, ValueError, OverflowError):
+        return read_number(given)
+    except ValueError:
         raise ValueError("a number") from None
 
 

@@ -45,12 +45,19 @@ def _highest(given: Any) -> float | str:
         raise ValueError("a number above 0, or topic") from None
 
 
+def _persistence(given: Any) -> float:
+    number = real(0, 1)(given)
+    if number == 1:
+        raise ValueError("a number from 0, below 1: a user who never stops gains nothing from any one document")
+    return number
+
+
 P = Parameter(
     "The probability that a user who has seen a document goes on to the next.",
     None,
-    real(0, 1),
+    _persistence,
     required=True,
-    values="number from 0 to 1, such as 0.8",
+    values="number from 0, below 1, such as 0.8",
 )
 WORTH = Parameter(
     "What a document is worth: binary is 1 if it is relevant; graded is its grade, and a table gives the gain of each"

@@ -10,6 +10,7 @@ import numpy as np
 
 from judged.data.attributes import Attributes
 from judged.data.ids import id_text
+from judged.decimals import read_number
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -106,8 +107,8 @@ def _counts(traffic: Any, known: Attributes | None) -> dict[str, float]:
     counts = dict[str, float]()
     for query, count in cast("Mapping[Any, Any]", traffic).items():
         try:
-            counts[id_text(query, "query id")] = float(count)
-        except (TypeError, ValueError, OverflowError):
+            counts[id_text(query, "query id")] = read_number(count)
+        except ValueError:
             raise InputError(f"the traffic of topic {query} is {count!r:.40}", fix="give a number") from None
     return counts
 

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from judged.data import Qrels
 from judged.data.ids import id_text
-from judged.data.records import read_records
+from judged.data.records import read_records, unique_columns
 from judged.data.rows import table_of
 from judged.data.texts import shortened
+from judged.decimals import read_number
 from judged.diagnosis.review.layout import sentences
 from judged.diagnosis.review.rates import ReviewRates
 from judged.errors import InputError
@@ -190,11 +191,11 @@ def _filled(reviewed: Any, where: str) -> dict[tuple[str, str], _Filled]:
 
 def _grade(text: Any, where: str, line: int | None) -> float:
     try:
-        value = float(text)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"the new grade {text!r} is no number", fix="write 0, 1, 2...", path=where, line=line)
+        value = read_number(text)
+    except ValueError as error:
+        raise InputError(f"the new grade {text!r:.60} {error}", fix="write 0, 1, 2...", path=where, line=line) from None
+    if math.isinf(value):
+        raise InputError(f"the new grade {text!r} is infinite", fix="write 0, 1, 2...", path=where, line=line)
     return value
 
 
@@ -207,7 +208,7 @@ def _rows(reviewed: Any, where: str) -> Iterator[tuple[int | None, Mapping[str, 
     if isinstance(reviewed, (str, Path)):
         yield from read_records(reviewed)
     elif hasattr(reviewed, "__arrow_c_stream__"):
-        yield from enumerate(table_of(reviewed).to_pylist(), 1)
+        yield from enumerate(unique_columns(table_of(reviewed), where).to_pylist(), 1)
     elif isinstance(reviewed, Iterable) and not isinstance(reviewed, (bytes, Mapping)):
         for at, row in enumerate(cast("Iterable[Any]", reviewed), 1):
             if not isinstance(row, Mapping):
@@ -223,7 +224,7 @@ def _refuse_other(one: _Filled, row: int, index: QrelsIndex, where: str) -> None
         return
     now = None if row < 0 else float(index.grade[row])
     try:
-        then = float(one.relevance) if one.relevance else None
+        then = read_number(one.relevance) if one.relevance else None
     except ValueError:
         then = math.nan
     if now != then:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from judged.data.ids import id_text
-from judged.data.records import read_records
+from judged.data.records import read_records, unique_columns
 from judged.data.rows import table_of
+from judged.decimals import meant_as_number, read_number
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,15 +74,17 @@ def _made(rows: Iterable[tuple[str, Mapping[str, Any]]], where: str) -> Costs:
     for run, costs in rows:
         if run in given:
             raise InputError(f"run {run} stands in it twice", fix="keep one row a run", path=where)
-        given[run] = {str(name).strip(): value for name, value in costs.items() if not _empty(value)}
+        given[run] = {name: value for name, value in _named(costs, where).items() if not _empty(value)}
     names = list(dict.fromkeys(name for costs in given.values() for name in costs))
     columns = {name: {run: costs[name] for run, costs in given.items() if name in costs} for name in names}
     numbers = {name: {run: _number(value) for run, value in column.items()} for name, column in columns.items()}
-    costly = [name for name in names if any(value is not None for value in numbers[name].values())]
-    for name in costly:
+    costly = [name for name in names if any(isinstance(value, float) for value in numbers[name].values())]
+    for name in names:
         for run, value in numbers[name].items():
-            if value is None or math.isinf(value):
-                problem = f"the {name} of run {run} is {columns[name][run]!r}"
+            almost = isinstance(value, str) and meant_as_number(str(columns[name][run]))
+            if almost or (name in costly and (isinstance(value, str) or math.isinf(value))):
+                told = value if isinstance(value, str) else "is not finite"
+                problem = f"the {name} of run {run}, {columns[name][run]!r}, {told}"
                 raise InputError(problem, fix="write a finite number, or nothing where it is not known", path=where)
     if not costly:
         raise InputError("no cost in it", fix=_FIX, path=where)
@@ -96,14 +99,20 @@ def _empty(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool):
-        return None
+def _named(costs: Mapping[Any, Any], where: str) -> dict[str, Any]:
+    """Give costs by their names as text, of which each stands once."""
+    named = {str(name).strip(): value for name, value in costs.items()}
+    if len(named) < len(costs):
+        raise InputError(f"a name stands twice among {', '.join(map(str, costs))}", fix="name each once", path=where)
+    return named
+
+
+def _number(value: Any) -> float | str:
+    """Give a number, or why it is none."""
     try:
-        found = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return None if math.isnan(found) else found
+        return read_number(value)
+    except ValueError as error:
+        return str(error)
 
 
 def _rows(data: Any, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -112,7 +121,7 @@ def _rows(data: Any, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     elif isinstance(data, Mapping):
         yield from _by_run(cast("Mapping[Any, Any]", data), where)
     elif hasattr(data, "__arrow_c_stream__") or isinstance(data, pa.Table):
-        yield from _records(table_of(data).to_pylist(), where)
+        yield from _records(unique_columns(table_of(data), where).to_pylist(), where)
     elif isinstance(data, Iterable):
         yield from _records(cast("Iterable[Any]", data), where)
     else:
@@ -130,7 +139,7 @@ def _records(rows: Iterable[Any], where: str) -> Iterator[tuple[str, Mapping[str
     for row in rows:
         if not isinstance(row, Mapping):
             raise InputError(f"{row!r:.40} is no row of costs", fix=_FIX, path=where)
-        named = {str(name).strip(): value for name, value in cast("Mapping[Any, Any]", row).items()}
+        named = _named(cast("Mapping[Any, Any]", row), where)
         column = next((name for usual in _RUN for name in named if name.lower() == usual), None)
         if column is None:
             raise InputError(f"no column run among {', '.join(named)[:80]}", fix=_FIX, path=where)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.data.json_rows import unique_keys
 from judged.errors import InputError
 from judged.judging import judge
 from judged.web.evaluator.typed import MOST, Item, distinct, read_grade, read_name
@@ -280,12 +281,12 @@ def _read_json(text: str) -> Read:
 def _loaded(text: str) -> Any:
     """Read JSON, or one object a line."""
     try:
-        return json.loads(text, parse_constant=_refused)
+        return json.loads(text, object_pairs_hook=unique_keys, parse_constant=_refused)
     except json.JSONDecodeError:
         lines = [line for line in text.splitlines() if line.strip()]
         if text[0] != "{" or len(lines) < 2 or not lines[0].rstrip().endswith("}"):
             raise
-        return [json.loads(line, parse_constant=_refused) for line in lines]
+        return [json.loads(line, object_pairs_hook=unique_keys, parse_constant=_refused) for line in lines]
 
 
 def _refused(constant: str) -> Any:

@@ -1,0 +1,52 @@
+"""Numbers as text: read without a guess."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
+_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
+_MEANT = re.compile(r"\s*[+-]?[\d,_]*\.?[\d,_]*([eE][+-]?\d+)?\s*", re.ASCII)
+
+
+def read_number(given: Any) -> float:
+    """Read a number: digits with a point and an exponent, ``inf``, or a number of Python.
+
+    >>> read_number("1e-05"), read_number(" 7 "), read_number(2)
+    (1e-05, 7.0, 2.0)
+
+    Raises
+    ------
+    ValueError
+        If it is none (no underscores, decimal commas, hexadecimal or NaN), or none that a double holds: too large, or
+        so small that it would become 0. The message is the end of a sentence about it.
+    """
+    text = given.strip() if isinstance(given, str) else ""
+    if text and _INFINITE.fullmatch(text):
+        return float(text)
+    if isinstance(given, (str, bytes, bool)) and not _NUMBER.fullmatch(text):
+        raise ValueError("is not a number" + (": write a point, not a comma" if _COMMA.fullmatch(text) else ""))
+    try:
+        number = float(text or given)
+    except OverflowError:
+        raise ValueError("is too large for a number") from None
+    except (TypeError, ValueError):
+        raise ValueError("is not a number") from None
+    if number != number:  # noqa: PLR0124 - NaN
+        raise ValueError("is not a number")
+    if text and abs(number) == float("inf"):
+        raise ValueError("is too large for a number")
+    if text and number == 0 and re.search("[1-9]", re.split("[eE]", text)[0]):
+        raise ValueError("is too small for a number: it would become 0")
+    return number
+
+
+def meant_as_number(text: str) -> bool:
+    """Whether a text is a number in another notation, or one that no double holds.
+
+    >>> [meant_as_number(text) for text in ("1,5", "1_000", "1e999", "1.2.3", "2024-05-31", "fast")]
+    [True, True, True, False, False, False]
+    """
+    return bool(_MEANT.fullmatch(text)) and any(map(str.isdigit, text))
