@@ -384,8 +384,7 @@ def test_one_run_is_not_tested() -> None:
     found = asked(client, measures="RR", curve="R")
     assert found["baseline"] is None
     assert found["sentence"] == (
-        "Nothing is tested: one run is open: there is nothing to test it against; 95% intervals over topics:"
-        " bootstrap, 2000 resamples, seed 0."
+        "Nothing is tested: one run is open: there is nothing to test it against; 95% interval: adjusted t."
     )
     (row,) = found["rows"]
     assert (row["baseline"], row["cells"][0]["value"], row["cells"][0]["against"]) == (False, 0.75, None)
@@ -419,13 +418,14 @@ def test_over_many_topics_it_takes_the_t_test() -> None:
     runs = {name: {topic: lists[random.integers(3)] for topic in topics} for name in ("one", "two")}
     client = client_of(open_workspace(qrels, runs, attributes={topic: {"at": at} for at, topic in enumerate(topics)}))
     found = asked(client, measures="RR", curve="R")
-    expected = judged.compare(qrels, runs, "RR", baseline="one", test="t", ci="t")
+    expected = judged.compare(qrels, runs, "RR", baseline="one", test="t")
     assert (found["test"], found["sentence"]) == ("t", f"1 test against one by RR: {expected.caption}.")
     assert "paired t-test" in found["sentence"]
-    assert "[95% interval: Student's t]" in found["sentence"]
+    assert "[95% interval: adjusted t]" in found["sentence"]
     assert rows_of(found)["two"]["RR"]["against"]["p"] == expected.pair("one", "two").found.p
-    assert found["warnings"][0].startswith("over more than 2,000 topics intervals are Student's t, and so is the test")
-    assert "(Student's t), as t intervals are there at once" in found["curve"]["sentence"]
+    assert found["warnings"][0].startswith(
+        "over more than 2,000 topics the test is Student's t unless another is chosen"
+    )
     chosen = asked(client, measures="RR", test="randomisation")
     assert "paired randomisation test, 2000 resamples, seed 0" in chosen["sentence"]
     fewer = asked(client, measures="RR", where="at < 2000")
@@ -465,7 +465,9 @@ def test_the_curve_is_that_of_the_engine(client: TestClient, sample: Workspace) 
         assert by_run[run]["mean"] == expected.mean[at].tolist()
         assert by_run[run]["low"] == expected.low[at].tolist()
         assert by_run[run]["high"] == expected.high[at].tolist()
-    assert found["sentence"].startswith("nDCG@k at 11 cutoffs from 1 to 50, mean over 48 topics, with 95% intervals")
+    assert found["sentence"].startswith(
+        "nDCG@k at 11 cutoffs from 1 to 50, mean over 48 topics, [95% interval: adjusted t]."
+    )
     top = max(by_run, key=lambda run: by_run[run]["mean"][-1])
     assert f"At k = 50, {top} is highest with {by_run[top]['mean'][-1]:.4f}." in found["sentence"]
     over = asked(client, curve="P", where="query_class == 'how-to'")["curve"]

@@ -55,20 +55,20 @@ def weighted_means(values: ArrayLike, weights: ArrayLike, method: IntervalMethod
     weights
         (T,): from 0. NaN, and 0: the topic does not count.
     method
-        How intervals are made; the bootstrap if left out. ``bootstrap``: topics are resampled with their weights,
+        How intervals are made; Student's t if left out. ``bootstrap``: topics are resampled with their weights,
         bias-corrected and accelerated, the acceleration by leaving out one topic at a time. ``t``: linearised
         (the delta method), with Student's t for one less than the effective number of topics, rounded up: a few
-        topics that carry most of the weight are what the interval rests on.
+        topics that carry most of the weight are what the interval rests on. ``adjusted`` is for plain means.
 
     Returns
     -------
     WeightedMeans
-        A row with fewer than two topics has no interval; one whose values are all the same has that value twice.
+        A row with fewer than two topics has no interval, nor has one whose values are all the same.
 
     Raises
     ------
     InputError
-        If a weight is negative or infinite, or the shapes do not fit.
+        If a weight is negative or infinite, the shapes do not fit, or the method is for plain means alone.
 
     Notes
     -----
@@ -81,7 +81,7 @@ def weighted_means(values: ArrayLike, weights: ArrayLike, method: IntervalMethod
     >>> found.values.round(3).tolist(), found.limits.round(3).tolist(), round(float(found.effective[0]), 2)
     ([0.6], [[-0.386, 1.586]], 2.67)
     """
-    method = method or IntervalMethod()
+    method = method or IntervalMethod("t")
     scores, shares = _checked(values, weights)
     counted = ~np.isnan(scores) & (shares > 0)
     table = np.where(counted, shares, 0.0)
@@ -94,8 +94,9 @@ def weighted_means(values: ArrayLike, weights: ArrayLike, method: IntervalMethod
     lowest, highest = np.where(counted, scores, np.inf).min(axis=1), np.where(counted, scores, -np.inf).max(axis=1)
     level = (n > 1) & (lowest == highest)
     means[level] = lowest[level]  # the quotient may differ from it in the last bit
-    limits[level] = lowest[level, None]
     rows = np.flatnonzero((n > 1) & ~level)
+    if method.method == "adjusted":
+        raise InputError("weighted means have no adjusted interval", fix="take t or bootstrap")
     if method.method == "t":
         apart = table[rows] * (filled[rows] - means[rows, None])
         limits[rows] = _linearised(means[rows], apart, totals[rows], effective[rows], n[rows], method.level)
@@ -219,7 +220,7 @@ def _satterthwaite(mean: float, squares: Floats, counts: Floats, level: float) -
     """Give the limits of a mean of independent means whose squared errors and numbers of topics these are."""
     total = float(squares.sum())
     if not total > 0:
-        return mean, mean
+        return math.nan, math.nan
     freedom = max(math.floor(total**2 / float((squares**2 / (counts - 1)).sum()) + 1e-9), 1)
     half = student_quantile((1 + level) / 2, freedom) * math.sqrt(total) / len(squares)
     return mean - half, mean + half
