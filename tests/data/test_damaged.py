@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,6 +14,7 @@ from judged.data.arrow_files import arrow_table
 from judged.data.attributes import Attributes
 from judged.data.records import read_records
 from judged.data.topics import Topics
+from judged.diagnosis.tradeoff.costs import Costs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,3 +116,30 @@ def test_half_a_character_in_json_is_refused(tmp_path: Path) -> None:
             Attributes.read(written(tmp_path / name, text.encode()))
     whole = written(tmp_path / "b.jsonl", rb'{"query_id": "q", "text": "\ud83d\ude00"}')
     assert Topics.read(whole).text("q") == "\U0001f600"
+
+
+@pytest.mark.parametrize("read", [Qrels.read, Run.read, check_qrels, Topics.read, Attributes.read])
+@pytest.mark.parametrize(
+    "line", [b"\t" * 100_000, b"a" + b"\t" * 100_000 + b"b", b"query_id,doc_id,score" + b"," * 100_000]
+)
+def test_a_line_of_many_fields_is_soon_refused(tmp_path: Path, read: Callable[[Path], object], line: bytes) -> None:
+    path = written(tmp_path / "a.txt", line + b"\nq1 0 d1 1\n")
+    before = time.process_time()
+    with contextlib.suppress(InputError):
+        read(path)
+    assert time.process_time() - before < 2
+
+
+def test_a_line_without_an_end_is_refused_before_it_is_read_to_its_end(tmp_path: Path) -> None:
+    """In memory it would take eighty times its size."""
+    path = written(tmp_path / "a.txt", b"q1 0 d1 1\n" * 9 + b"word " * 2_000_000)
+    with pytest.raises(InputError, match=r"a\.txt:10: a line of more than 2,097,152 bytes"):
+        Qrels.read(path)
+    returns = written(tmp_path / "b.txt", b"".join(b"q%d 0 d1 1\r" % at for at in range(300_000)))  # no such line
+    assert Qrels.read(returns).table.num_rows == 300_000
+
+
+def test_costs_of_many_names_are_soon_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", b'{"bm25": {' + b",".join(b'"c%d": 1' % at for at in range(20_000)) + b"}}")
+    with pytest.raises(InputError, match=r"a\.json: there are more than 500 columns"):
+        Costs.of(path)

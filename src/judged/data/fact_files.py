@@ -77,9 +77,9 @@ def read_facts(path: str | Path, id_name: str = "query_id") -> Table:
         found = _read(file, where, id_name)
         refuse_wide(found.table.num_columns, where)
         made = typed_facts(found.table, id_name, where)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # what Arrow makes of broken files
+        _refuse_bad_ids(made[id_name], found, id_name)
+    except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:  # what comes of broken files
         raise _unreadable(where, id_name, str(error)) from None
-    _refuse_bad_ids(made[id_name], found, id_name)
     return made
 
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 BLOCK = 2 << 20
 """Bytes read at a time: enough for the parser to work in bulk, few enough to keep memory small."""
 
+LONGEST = 1 << 26
+"""Bytes of the longest line that is read: a document on a line of JSON may be long."""
+
 STDIN = "<stdin>"
 BOM = b"\xef\xbb\xbf"
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2", b"\xfd7zXZ": "xz"}
@@ -97,24 +100,55 @@ def _decompressed(raw: Any, packed: str) -> Any:
     return raw
 
 
-def blocks(path: str | Path, digest: Digest | None = None, size: int = BLOCK) -> Iterator[bytes]:
+def blocks(
+    path: str | Path,
+    digest: Digest | None = None,
+    size: int = BLOCK,
+    *,
+    longest: int = LONGEST,
+    returns: bool = False,
+) -> Iterator[bytes]:
     """Yield a file's bytes in blocks of about ``size``, each ending where a line ends.
 
-    A byte order mark is left out. The last line may lack its newline.
+    A byte order mark is left out. The last line may lack its newline. With ``returns`` lines may also end with a
+    carriage return, as on very old machines.
+
+    Raises
+    ------
+    InputError
+        As `opened`; and if a line has many more bytes than ``longest``, before it is read to its end.
     """
     with opened(path, digest) as file:
-        rest, first = b"", True
+        rest, first, before = b"", True, 0
         while chunk := file.read(size):
             if first:
                 chunk, first = chunk.removeprefix(BOM), False
             end = chunk.rfind(b"\n") + 1
+            if returns and not end:
+                end = chunk.rfind(b"\r", 0, -1) + 1  # not the last byte: a newline may follow
             if end:
+                before += len(rest) + end
                 yield b"".join((rest, memoryview(chunk)[:end]))
                 rest = chunk[end:]
             else:
                 rest += chunk
+            if len(rest) > longest:
+                raise _too_long(path, longest, before)
         if rest:
             yield rest
+
+
+def _too_long(path: str | Path, longest: int, before: int) -> InputError:
+    """Name the line that begins after so many bytes."""
+    line = 1
+    with opened(path) as file:
+        while before > 0 and (chunk := file.read(min(before, BLOCK))):
+            line += chunk.count(b"\n")
+            before -= len(chunk)
+    problem = f"a line of more than {longest:,} bytes"
+    return InputError(
+        problem, fix="check that this is the right file, and that its lines end", path=str(path), line=line
+    )
 
 
 def head(path: str | Path, size: int = 1 << 16) -> bytes:

@@ -38,6 +38,7 @@ FORMATS = ("trec", "tsv", "csv", "msmarco", "beir", "json", "jsonl", "parquet", 
 """The names that `format` can have."""
 
 _SAMPLE = 200  # lines looked at
+_WIDEST = 1000  # fields of a line
 _HEADS = (1 << 16, 1 << 24)  # bytes read; the second when the first hold nothing but comments
 _TREC_RUN = ("query_id", "", "doc_id", "rank", "score", "run_id")
 _RANKED = ("query_id", "doc_id", "rank")
@@ -83,8 +84,9 @@ class _Sample:
         return rows
 
     def first(self, delimiter: str, *, strict: bool) -> list[str]:
-        """Cut the first line; nothing if it cannot be cut."""
-        return next(iter(replace(self, lines=self.lines[:1]).split(delimiter, strict=strict)), [])
+        """Cut the first line; nothing if it cannot be cut, or has more fields than any header."""
+        fields = next(iter(replace(self, lines=self.lines[:1]).split(delimiter, strict=strict)), [])
+        return fields if len(fields) <= _WIDEST else []
 
     def error(self, problem: str, fix: str) -> InputError:
         return InputError(problem, fix=fix, path=self.where, line=self.lines[0][0])
@@ -258,6 +260,8 @@ def _common_width(rows: Sequence[Sequence[str]]) -> int:
 
 def _of_width(sample: _Sample, rows: list[list[str]], delimiter: str, *, strict: bool) -> Layout:
     width = _common_width(rows)
+    if width > _WIDEST:
+        raise _no_layout(sample, width)
     known = min(width, 6)
     choices = () if (strict, known) == (True, 5) else _LAYOUTS.get((sample.kind, known), ())
     names = _best(rows, choices)

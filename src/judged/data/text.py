@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from judged._types import Batch
     from judged.data.rows import Digest, Part
 
+_LONGEST = files.BLOCK  # bytes of a line: ids, numbers, and perhaps a text beside them
 _BLANKS = re.compile(rb"[ \t\v\f]+")
 _IGNORED = re.compile(  # leading, trailing, comments; a run of blanks is looked at once, from its first
     rb"^[ \t\v\f]*(#[^\n]*)?|[ \t\v\f](?<![ \t\v\f]{2})[ \t\v\f]*$", re.MULTILINE
@@ -62,7 +63,7 @@ class TextRows:
     def parts(self, columns: tuple[str, ...], digest: Digest | None = None) -> Iterator[Part]:
         """Give each block as a part; parsing happens when the part is called."""
         skip = self.layout.header
-        for block in files.blocks(self.path, digest, self.block):
+        for block in files.blocks(self.path, digest, self.block, longest=_LONGEST, returns=True):
             body, ended = without_header(block) if skip else (block, True)
             skip = not ended
             if body:
@@ -118,7 +119,7 @@ class TextRows:
     def numbered(self) -> Iterator[tuple[int, bytes]]:
         """Give every line but the header and empty ones, undecoded, with its 1-based number."""
         number, header = 0, self.layout.header
-        for block in files.blocks(self.path):
+        for block in files.blocks(self.path, longest=_LONGEST, returns=True):
             for raw in block.splitlines():
                 number += 1
                 if header and is_data(raw):

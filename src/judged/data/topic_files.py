@@ -16,6 +16,7 @@ from judged.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+_LONGEST = 1 << 20  # characters of a line
 _NUMBERED = re.compile(r"\s*([^\s:,]+)(?:\s*[:,]\s*|\s+)(\S.*)")
 _TOP = re.compile(r"</?top>", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)(\w+)(?:\s[^<>]*)?>")
@@ -48,8 +49,17 @@ def read_topic_records(path: Path, where: str, format: str | None = None) -> Top
     if found in {"json", "jsonl"}:
         (_jsonl if found == "jsonl" else _json)(path, where, records)
     else:
+        _refuse_long(text, where)
         _READERS[found](text, where, records)
     return records
+
+
+def _refuse_long(text: str, where: str) -> None:
+    """Refuse a line that is no topic, before it is looked at field by field."""
+    long = next((number for number, line in enumerate(text.split("\n"), 1) if len(line) > _LONGEST), None)
+    if long is not None:
+        problem = f"a line of more than {_LONGEST:,} characters"
+        raise InputError(problem, fix="check that this is the right file", path=where, line=long)
 
 
 def _text(path: Path, where: str) -> str:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from judged.data.ids import id_text
 from judged.data.records import read_records, unique_columns
 from judged.data.rows import table_of
+from judged.data.topic_records import refuse_wide
 from judged.decimals import meant_as_number, read_number
 from judged.errors import InputError
 
@@ -76,6 +77,7 @@ def _made(rows: Iterable[tuple[str, Mapping[str, Any]]], where: str) -> Costs:
             raise InputError(f"run {run} stands in it twice", fix="keep one row a run", path=where)
         given[run] = {name: value for name, value in _named(costs, where).items() if not _empty(value)}
     names = list(dict.fromkeys(name for costs in given.values() for name in costs))
+    refuse_wide(len(names), where)
     columns = {name: {run: costs[name] for run, costs in given.items() if name in costs} for name in names}
     numbers = {name: {run: _number(value) for run, value in column.items()} for name, column in columns.items()}
     costly = [name for name in names if any(isinstance(value, float) for value in numbers[name].values())]
