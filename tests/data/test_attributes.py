@@ -167,7 +167,7 @@ def test_typed_arrays_keep_their_meaning() -> None:
         ("a.json", '[{"qid": "1", "x": {"y": 1}}]', 'a.json: record 1: x holds {"y": 1}'),
         ("a.json", '"text"', "a.json: this JSON holds no facts by topic"),
         ("a.json", "[]", "a.json: nothing in it"),
-        ("a.json", '[{"qid": "1", "x": "\\ud800"}]', "a.json: a text of x holds half a character"),
+        ("a.json", '[{"qid": "1", "x": "\\ud800"}]', "a.json: a text in it holds half a character"),
         ("a.json", '[{"qid": "1", "x": 1' + "0" * 400 + "}]", "a.json: a number of x is too large"),
         ("a.parquet", "no parquet", "a.parquet: the Parquet data is damaged"),
         ("a.arrow", "no arrow", "a.arrow: the Arrow data is damaged"),

@@ -44,8 +44,8 @@ def agree(
     Parameters
     ----------
     qrels
-        Two or more, one a judge: each a `Qrels` or anything that `Qrels.of` takes. Where a pair has several labels
-        (subtopics), the highest counts.
+        Two or more, one a judge: each a `Qrels` or anything that `Qrels.of` takes; or ``{judge: qrels}``. Where a
+        pair has several labels (subtopics), the highest counts.
     runs, measures
         Systems, as `evaluate` takes them, and the measures by which they are ranked. Without runs only grades are
         compared.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
 
-from judged.data import Qrels
+from judged.data import Qrels, is_ids
+from judged.data.ids import id_text
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,6 +59,16 @@ class Judges:
         return tuple(np.unique(grades[~np.isnan(grades)]).tolist())
 
 
+def _is_named(given: Any) -> bool:
+    """Whether something is ``{name: judgments}`` and not ``{query_id: {doc_id: grade}}``."""
+    if not isinstance(given, Mapping) or not given:
+        return False
+    first = next(iter(cast("Mapping[Any, Any]", given).values()))
+    if isinstance(first, Mapping):
+        return isinstance(next(iter(cast("Mapping[Any, Any]", first).values()), None), (Mapping, list, set, frozenset))
+    return not is_ids(first)
+
+
 def judges_of(given: Sequence[Any], rel: float | Mapping[str, float] | None) -> Judges:
     """Put judgments side by side.
 
@@ -73,9 +84,12 @@ def judges_of(given: Sequence[Any], rel: float | Mapping[str, float] | None) -> 
     InputError
         If there are fewer than two, one cannot be read, or ``rel`` names a judge that does not exist.
     """
-    if len(given) < 2:
-        raise InputError(f"{len(given)} judges cannot be compared", fix="give the judgments of at least two")
-    several = [Qrels.of(one, name=f"judge{at}") for at, one in enumerate(given, 1)]
+    if len(given) == 1 and _is_named(given[0]):
+        several = [replace(Qrels.of(one), name=id_text(name, "name")) for name, one in given[0].items()]
+    else:
+        several = [Qrels.of(one, name=f"judge{at}") for at, one in enumerate(given, 1)]
+    if len(several) < 2:
+        raise InputError(f"{len(several)} judges cannot be compared", fix="give the judgments of at least two")
     names = _distinct(several)
     levels = _levels(names, rel)
     everything = _union(several)

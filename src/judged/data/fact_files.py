@@ -15,7 +15,7 @@ import pyarrow as pa
 from judged.data import files
 from judged.data.arrow_files import arrow_table, parquet_table
 from judged.data.compute import pc
-from judged.data.ids import id_column, id_text
+from judged.data.ids import decoded, id_column, id_text
 from judged.data.json_rows import json_lines, load
 from judged.data.topic_records import plain_name, refuse_wide
 from judged.decimals import meant_as_number, read_number
@@ -152,9 +152,8 @@ def typed_column(column: Any, name: str) -> Any:
     JudgedWarning
         If it stays text, and most of its values are numbers, or would be in another notation (``1,5``).
     """
+    column = decoded(column)
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
     if pa.types.is_boolean(kind):
         return column
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):

@@ -52,8 +52,11 @@ class _Digested(io.RawIOBase):
 
 def compression(path: str | Path) -> str:
     """Name the compression of a file by its first bytes; ``""`` for none."""
-    with Path(path).open("rb") as file:
-        head = file.read(6)
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(6)
+    except ValueError:  # a zero byte in it, or half a character
+        raise InputError("no file can be called so", fix="check the path", path=ascii(str(path))) from None
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
 
 

@@ -65,9 +65,8 @@ def id_array(ids: list[str], what: str) -> Strings:
 
 def id_column(column: Any, what: str) -> Any:
     """Give a column of identifiers as Arrow strings; whole numbers are written in decimal."""
+    column = decoded(column)
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
     if not any(fits(kind) for fits in _ID_TYPES):
         raise InputError(
             f"the column {what} holds {kind}, and ids are text or whole numbers",
@@ -77,6 +76,39 @@ def id_column(column: Any, what: str) -> Any:
         row = pc.index(pc.is_null(column), value=True).as_py()
         raise InputError(f"row {row} has no {what}", fix="remove the row or fill in the id")
     return column if pa.types.is_string(kind) else column.cast(pa.string())
+
+
+def decoded(column: Any) -> Any:
+    """Give a column of categories (Categorical, Enum, dictionary) as the values that they stand for."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    kind = column.type.value_type
+    kind = pa.string() if pa.types.is_string_view(kind) or pa.types.is_large_string(kind) else kind
+    return pa.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in chunks], kind)
+
+
+def column_of(values: Any, name: str) -> Any:
+    """Give Python values as an Arrow array; texts and whole numbers among each other are ids, and become text.
+
+    Raises
+    ------
+    InputError
+        If they are of kinds that do not go together.
+    """
+    try:
+        return pa.array(values)
+    except UnicodeEncodeError as error:
+        problem = f"{error.object!r} holds half of a character"
+        raise InputError(problem, fix="decode the ids with the right encoding") from None
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        pass
+    try:
+        return id_array([id_text(value, name) for value in values], name)
+    except InputError:
+        kinds = ", ".join(sorted({type(value).__name__ for value in values})[:5])
+        problem = f"the column {name} cannot be read: it holds {kinds}"
+        raise InputError(problem, fix="write ids as text, numbers as float") from None
 
 
 def hash_ids(ids: Strings) -> Hashes:

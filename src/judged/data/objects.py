@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from judged.data.columns import ONCE, canonical, clash, missing
 from judged.data.compute import pc
-from judged.data.ids import id_array, id_text
+from judged.data.ids import column_of, id_array, id_text
 from judged.data.layout import NUMBERS
 from judged.data.rows import MappingRows, Rows, TableRows, score_array, table_of, typed_table
 from judged.errors import InputError
@@ -39,7 +39,7 @@ def rows_of_object(data: Any, kind: Kind) -> Rows:
     if isinstance(data, Mapping):
         return _mapping_rows(data, kind)  # type: ignore[reportUnknownArgumentType]
     if hasattr(data, "__arrow_c_stream__"):
-        table = table_of(data)
+        table = table_of(data, lambda names: canonical(names, kind))
         return TableRows(named_table(table, kind, "<table>"))
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         return _listed_rows(list(data), kind)  # type: ignore[reportUnknownArgumentType]
@@ -165,14 +165,13 @@ def dict_table(records: list[Mapping[str, Any]]) -> Table:
     Raises
     ------
     InputError
-        If a text holds half of a character.
+        If a column mixes kinds of values, or a text holds half of a character.
     """
     names = dict.fromkeys(name for record in records for name in record)
     try:
-        return pa.table({str(name): pa.array([record.get(name) for record in records]) for name in names})
-    except UnicodeEncodeError as error:
-        problem = f"{error.object!r} holds half of a character"
-        raise InputError(problem, fix="decode the ids with the right encoding", path="<records>") from None
+        return pa.table({str(name): column_of([record.get(name) for record in records], str(name)) for name in names})
+    except InputError as error:
+        raise InputError(error.problem, fix=error.fix, path="<records>") from None
 
 
 def _ranked_rows(topics: Mapping[str, Collection[Any]], kind: Kind, where: str) -> Rows:

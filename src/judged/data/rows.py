@@ -6,7 +6,7 @@ call them in several threads; parsing happens there. Every source can be read ag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.data.ids import id_array, id_column, id_text
+from judged.data.ids import column_of, decoded, id_array, id_column, id_text
 from judged.data.layout import WHOLE_TO
 from judged.errors import InputError
 
@@ -158,11 +158,40 @@ def score_array(scores: Any, what: str = "score") -> np.ndarray[Any, np.dtype[np
     return np.array(numbers, dtype=np.float64)
 
 
-def table_of(data: Any) -> Table:
-    """Take any object with the Arrow C stream interface as a table, without importing its library."""
+def table_of(data: Any, used: Callable[[list[str]], Iterable[Any]] | None = None) -> Table:
+    """Take any object with the Arrow C stream interface as a table, without importing its library.
+
+    Parameters
+    ----------
+    data
+        The object.
+    used
+        Says of each column's name whether it is used: others may hold what Arrow cannot. None: all are.
+
+    Raises
+    ------
+    InputError
+        If it is no table, names a column twice, or a column that is used mixes kinds of values.
+    """
     if isinstance(data, (pa.Table, pa.RecordBatch)):
         return data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
-    return pa.RecordBatchReader.from_stream(data).read_all()
+    try:
+        return pa.RecordBatchReader.from_stream(data).read_all()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # what the library, or Arrow, cannot hand on
+        return _by_column(data, used)
+
+
+def _by_column(data: Any, used: Callable[[list[str]], Iterable[Any]] | None) -> Table:
+    if getattr(data, "columns", None) is None:
+        problem = f"a {type(data).__name__} is no table"
+        raise InputError(problem, fix="give a data frame with named columns: query_id, doc_id...")
+    names = [str(name) for name in data.columns]
+    if len(set(names)) < len(names):
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise InputError(f"two columns are called {twice!r}", fix="name each once", path="<table>")
+    wanted = names if used is None else used(names)
+    columns = {name: data[key] for name, key, kept in zip(names, data.columns, wanted, strict=True) if kept}
+    return pa.table({name: column_of(list(column), name) for name, column in columns.items()})
 
 
 def typed_table(data: Any, names: tuple[str, ...], where: str) -> Table:
@@ -195,6 +224,7 @@ def _rank_column(column: Any, where: str) -> Any:
 
 
 def _number_column(column: Any, name: str, where: str) -> Any:
+    column = decoded(column)
     kind = column.type
     if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
             or pa.types.is_decimal(kind)):  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from judged.errors import InputError
 from judged.evaluation import dialect_inputs
 from judged.evaluation.facts import Policies
-from judged.measures import Measure, parse_many
+from judged.measures import Measure, listed, parse_many
 from judged.peers import names
 
 if TYPE_CHECKING:
@@ -79,9 +79,8 @@ class Dialect:
         >>> DIALECTS["gdeval"].measures("ndcg@20"), DIALECTS["msmarco"].measures("MRR @10")
         ((nDCG(gain=exp2,undefined=skip)@20,), (RR@10,))
         """
-        several = [names] if isinstance(names, (str, Measure, type)) else list(names)
         found: list[Measure] = []
-        for one in several:
+        for one in listed(names):
             known = self.read(one, grades) if isinstance(one, str) else None
             found.extend(parse_many(one) if known is None else known)
         return tuple(dict.fromkeys(found))

@@ -11,7 +11,7 @@ from typing import Any
 from judged.data import Run, is_ids, rows_of_object, split_runs
 from judged.data.sources import source_name
 from judged.errors import InputError
-from judged.measures import Measure, parse_many
+from judged.measures import Measure, listed, parse_many
 
 DEFAULT_MEASURES = ("nDCG@10", "AP", "RR@10", "P@10", "R@100", "Judged@10")
 _LEVEL = re.compile(r"\brel=|-l[0-9]")
@@ -44,8 +44,7 @@ def runs_of(data: Any) -> list[Run]:
 
 def measures_of(data: Any) -> tuple[Measure, ...]:
     """Take measures or names, one or several, series expanded; each counts once."""
-    several = [data] if isinstance(data, (str, Measure, type)) else list(data)
-    found = [measure for one in several for measure in parse_many(one)]
+    found = [measure for one in listed(data) for measure in parse_many(one)]
     if not found:
         raise InputError("no measure is given", fix=f"give names such as {', '.join(DEFAULT_MEASURES[:3])}")
     return tuple(dict.fromkeys(found))
@@ -108,5 +107,4 @@ def chosen_levels(data: Any, read: Callable[[Any], Iterable[Measure]] = measures
     >>> chosen_levels(["AP(rel=1)", "P@5", "mrr@5-l2"]) == {AP(), RR(rel=2) @ 5}
     True
     """
-    several: Iterable[Any] = [data] if isinstance(data, (str, Measure, type)) else data
-    return frozenset(found for one in several if _LEVEL.search(str(one)) for found in read(one))
+    return frozenset(found for one in listed(data) if _LEVEL.search(str(one)) for found in read(one))

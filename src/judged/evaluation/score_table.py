@@ -243,6 +243,10 @@ class ScoreTable:
         except ImportError:
             raise MissingExtraError("polars", "polars") from None
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand the long table to any library that reads Arrow."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
     def _position(self, run: str | None) -> int:
         if run is None and len(self.runs) == 1:
             return 0

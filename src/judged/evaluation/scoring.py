@@ -18,7 +18,7 @@ from judged.evaluation.notes import dialect_notes, list_notes, qrels_notes, samp
 from judged.evaluation.provenance import qrels_facts, refuse_foreign, run_facts, versions
 from judged.evaluation.scores import Scores
 from judged.judging import Judged, Precision, TopicPolicy, judge
-from judged.measures import Measure
+from judged.measures import Measure, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,7 +106,7 @@ def evaluate(
     rules = dialect_of(dialect)
     if measures is DEFAULT_MEASURES and rules.defaults:
         measures = rules.defaults
-    measures = measures if isinstance(measures, (str, Measure, type)) else list(measures)
+    measures = listed(measures)
     chosen = rules.policies(topics, ties, depth, precision)
     given = Qrels.of(qrels)
     judgments = rules.prepare_qrels(given)

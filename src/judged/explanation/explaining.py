@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any, overload
 
 import numpy as np
 
 from judged.errors import InputError
 from judged.explanation.explanation import Explanation
 from judged.explanation.sheets import bare, sheets
+from judged.judging import Judged, judge
 from judged.judging.working import Step, Working
 from judged.measures import Measure, parse
 
-if TYPE_CHECKING:
-    from judged.judging import Judged
 
-
-def explain(judged: Judged, topic: str | None, measure: str | Measure) -> Explanation:
+@overload
+def explain(judged: Judged, topic: str | None, measure: str | Measure, /) -> Explanation: ...
+@overload
+def explain(qrels: Any, run: Any, measure: str | Measure, /, *, topic: str | None = None) -> Explanation: ...
+def explain(given: Any, chosen: Any, measure: str | Measure, /, *, topic: str | None = None) -> Explanation:
     """Show how a measure comes to its score for one topic.
 
     The measure itself writes down its intermediate numbers while it computes: what is shown is what was computed,
@@ -25,12 +27,13 @@ def explain(judged: Judged, topic: str | None, measure: str | Measure) -> Explan
 
     Parameters
     ----------
-    judged
-        What `judge` or `judge_list` gave.
-    topic
-        The query id; None where there is only one topic.
+    given, chosen
+        What `judge` or `judge_list` gave, and the query id, None where there is only one topic; or qrels and a run,
+        as `evaluate` takes them.
     measure
         A measure or its name.
+    topic
+        The query id where qrels and a run are given.
 
     Returns
     -------
@@ -72,6 +75,7 @@ def explain(judged: Judged, topic: str | None, measure: str | Measure) -> Explan
     IdealDCG(gain=exp2)@5 = sum of gain / discount = 9.3928
     nDCG(gain=exp2)@5 = DCG / IdealDCG = 8.9307 / 9.3928 = 0.9508
     """
+    judged, topic = (given, chosen) if isinstance(given, Judged) else (judge(given, chosen), topic)
     if topic is None and len(judged) != 1:
         some = ", ".join(judged.query_ids[:5])
         raise InputError(f"there are {len(judged)} topics", fix=f"name one of {some}, and so on")

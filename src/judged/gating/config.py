@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -339,7 +340,7 @@ def _number(
     fine = (
         isinstance(value, (int, float))
         and not isinstance(value, bool)
-        and math.isfinite(value)
+        and abs(value) <= sys.float_info.max  # a whole number may be larger than any double
         and (low < value if above else low <= value)
         and (value <= high if closed else value < high)
     )

@@ -12,6 +12,7 @@ from judged.errors import InputError
 TopicPolicy: TypeAlias = Literal["qrels", "run", "both"]
 TiePolicy: TypeAlias = Literal["docid", "docid-rising", "stable", "rank"]
 Precision: TypeAlias = Literal["double", "single"]
+_DEEPEST = 2**62
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Ranking:
         if self.precision not in get_args(Precision):
             raise InputError(f"no precision {self.precision!r}", fix=f"one of {', '.join(get_args(Precision))}")
         whole = isinstance(self.depth, (int, np.integer)) and not isinstance(self.depth, bool)
+        if self.depth is not None and whole and self.depth > _DEEPEST:
+            raise InputError("the depth is more than any ranking has", fix="give None for all")
         if self.depth is not None and not (whole and self.depth >= 1):
             raise InputError(
                 f"the depth {self.depth} makes no sense", fix="give a whole number from 1, or None for all"

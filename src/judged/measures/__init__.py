@@ -5,7 +5,7 @@ The classes themselves stand in their own modules and are imported at their firs
 
 from judged.measures.aggregates import Aggregate, aggregate, logarithms
 from judged.measures.base import Entry, Measure, Properties, param
-from judged.measures.grammar import find, parse, parse_many
+from judged.measures.grammar import find, listed, parse, parse_many
 from judged.measures.parameters import Parameter, spell
 from judged.measures.registry import REGISTRY, measure
 
@@ -18,6 +18,7 @@ __all__ = [
     "Properties",
     "aggregate",
     "find",
+    "listed",
     "logarithms",
     "measure",
     "param",

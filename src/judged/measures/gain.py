@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from judged.judging import Judged
 
 _MOST_EXP2 = 1000.0  # a double ends at 2^1024, and sums of gains must fit too
+_LARGEST = 2.0**1000  # the same for gains of a table
 
 Gain: TypeAlias = str | tuple[tuple[float, float], ...]
 
@@ -80,10 +81,12 @@ def gains(grades: Floats, gain: Gain) -> Floats:
             f"gain=exp2 cannot express the grade {linear.max():g}: 2^{linear.max():g} is too large."
             " Fix: use gain=linear, or a table of gains"
         )
-    if isinstance(gain, str):
-        return linear if gain == "linear" else np.exp2(linear) - 1.0
-    for grade, worth in gain:
+    if gain == "exp2":
+        return np.exp2(linear) - 1.0
+    for grade, worth in () if gain == "linear" else gain:
         linear = np.where(grades == grade, worth, linear)
+    if (largest := np.abs(linear).max(initial=0.0)) > _LARGEST:
+        raise MeasureError(f"the gain {largest:g} is too large: a sum of several is infinite. Fix: give smaller gains")
     return linear
 
 

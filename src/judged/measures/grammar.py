@@ -77,6 +77,25 @@ def parse_many(text: object) -> tuple[Measure, ...]:
     return tuple(entry.cls(**{**values, "cutoff": cutoff}) for cutoff in _series(cutoffs, text))
 
 
+def listed(given: Any) -> list[Any]:
+    """Take one measure or name, or several, as a list.
+
+    >>> listed("AP"), listed(("AP", "RR"))
+    (['AP'], ['AP', 'RR'])
+
+    Raises
+    ------
+    MeasureError
+        If it is neither.
+    """
+    if isinstance(given, (str, Measure, type)):
+        return [given]
+    try:
+        return list(given)
+    except TypeError:
+        raise MeasureError(f"{given!r:.80} is no measure. Fix: give a name such as 'nDCG@10', or several") from None
+
+
 def find(name: str) -> tuple[Entry, Mapping[str, Any]]:
     """Find a measure by its name or an alias, whatever the case, with the parameters that an alias stands for.
 

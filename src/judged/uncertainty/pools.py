@@ -13,7 +13,7 @@ from judged.data import Qrels, Run
 from judged.errors import InputError, MeasureError
 from judged.judging import judge
 from judged.judging.grading import withdrawn
-from judged.measures import Measure, aggregate, parse_many
+from judged.measures import Measure, aggregate, listed, parse_many
 from judged.tables import Table
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def leave_one_out(
 
 
 def _measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:
-    several = [measures] if isinstance(measures, (str, Measure)) else measures
+    several = listed(measures)
     found = tuple(dict.fromkeys(one for text in several for one in parse_many(text)))
     if not found:
         raise InputError("no measure is given", fix="give names such as AP, nDCG@10")
