@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from calibration import slices
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
@@ -32,7 +33,7 @@ def dealt(values: np.ndarray, first: tuple[int, ...]) -> list[np.ndarray]:
     return [values[mask], values[~mask]]
 
 
-def test_the_p_value_is_that_of_all_arrangements() -> None:
+def test_the_p_value_is_that_of_all_arrangements_or_of_welchs_f() -> None:
     """56 ways to deal 8 topics out to groups of 3 and 5; 20,000 of them drawn miss their share by 1% at most."""
     values = np.array(VALUES)
     overall = values.var(ddof=1)
@@ -41,7 +42,12 @@ def test_the_p_value_is_that_of_all_arrangements() -> None:
     exact = np.mean([way >= observed - 1e-12 for way in ways])
     found = heterogeneity(VALUES, [4, 4, 4, 9, 9, 9, 9, 9], resamples=20_000)
     assert found.statistic == pytest.approx(observed, rel=1e-12)
-    assert found.p == pytest.approx(exact, abs=3.3 * math.sqrt(exact * (1 - exact) / 20_000))
+    parts = dealt(values, (0, 1, 2))
+    weights = np.array([len(part) / part.var(ddof=1) for part in parts])
+    loose = sum((1 - weights / weights.sum()) ** 2 / (np.array([3, 5]) - 1))
+    by_f = scipy_stats.f.sf(observed, 1, 1 / loose)  # Welch (1951) for two groups
+    assert by_f > exact
+    assert found.p == pytest.approx(by_f, rel=1e-9)
     assert (found.groups, found.n) == ((4, 9), (3, 5))
     assert found.means == pytest.approx([-0.1 / 3, 0.22])
 
@@ -102,6 +108,12 @@ def test_it_errs_seldom_where_groups_vary_alike_or_not(
         assert share >= most - 3.3 * math.sqrt(most * (1 - most) / 500)
 
 
+def test_a_small_group_that_varies_much_is_seldom_taken_for_different() -> None:
+    """Groups of 5, 20 and 40 topics, of which the smallest varies ten times as much: permutations alone err in 17 %."""
+    share = slices.heterogeneous(5, "normal", (10, 1, 1), 300)
+    assert share <= 0.07 + 3.3 * math.sqrt(0.07 * 0.93 / 300)
+
+
 def test_a_planted_difference_is_found() -> None:
     rng, groups = np.random.default_rng(9), np.repeat([0, 1, 2], 30)
     found = [heterogeneity(rng.normal(0, 0.2, 90) + 0.2 * (groups == 1), groups, resamples=999).p for _ in range(50)]
@@ -113,7 +125,11 @@ def test_one_group_against_the_rest_by_hand() -> None:
     assert (found.difference, found.n, found.n_rest) == (4.0, 2, 3)
     overall = np.var([1, 2, 3, 5, 7], ddof=1)
     assert found.statistic == pytest.approx(4 / math.sqrt((2 + overall) / 4 + (2 + overall) / 9))
-    assert found.p == pytest.approx(1 / 10, abs=0.03)  # of the 10 ways to choose 2 no other is as extreme
+    by_t = 2 * scipy_stats.t.sf(
+        found.statistic, (1 + 1 / 3) ** 2 / (1**2 / 1 + (1 / 3) ** 2 / 2)
+    )  # Satterthwaite's freedom: errors 2/2 and 1/3
+    assert by_t > 1 / 10  # of the 10 ways to choose 2 no other is as extreme
+    assert found.p == pytest.approx(by_t)
 
 
 def test_the_interval_is_welchs_with_whole_degrees_of_freedom() -> None:

@@ -21,6 +21,7 @@ from judged.slicing.slices import slicing_given
 from judged.stats.correction import adjust
 from judged.stats.heterogeneity import against_rest, heterogeneity
 from judged.stats.pairing import topics_text
+from judged.stats.skewness import allowing_for_skew
 from judged.stats.weighted import groups_of
 
 if TYPE_CHECKING:
@@ -99,6 +100,13 @@ def compare_slices(
 
     Notes
     -----
+    On a slice, the p-value of ``randomisation``, ``t`` and ``ratio`` is the larger of the test's own and that of the
+    studentised bootstrap, and the interval the wider one: of few topics that lie far to one side, one test alone claims
+    a difference where there is none two to three times as often as it should. Five slices of 12 topics with
+    exponential differences and true means of 0 have some finding in 8 % of samples, and of 24 topics in 6 % (16 and
+    14 % with the randomisation test alone). Losses so rare that a slice has none of them deceive any test: see
+    docs/calibration.md.
+
     A difference on one slice and none on another is no sign that they differ: that is a test of its own
     (`SliceComparison.between`). It permutes which topic is in which slice, for slices that do not overlap and are not
     small.
@@ -208,6 +216,8 @@ def _tested(
                 for at in places
             ]
             tests, _ = differences(rows, pairs, choices, geometric=geometric)
+            gaps = np.stack([asked[at].gaps[mask] for at in places])
+            tests = allowing_for_skew(gaps, tests, resamples=choices.resamples, seed=choices.seed)
             found |= {(place, g): test for place, test in zip(places, tests, strict=True)}
     return found
 

@@ -252,7 +252,11 @@ def _tested(found: ComparedSlices, pairs: Sequence[Pair]) -> str:
     drawn = [pair for pair in every if pair.found.resamples and not pair.found.exact]
     exact = any(pair.found.resamples and pair.found.exact for pair in every)
     some = ", or all arrangements where there are fewer" if drawn and exact else ""
-    return tested(found.choices, drawn or every) + some
+    named = tested(found.choices, drawn or every) + some
+    skewed = any(pair.found.method in {"randomisation", "t", "ratio"} for pair in pairs)
+    return (
+        f"{named}; on slices with the studentised bootstrap, the larger p and the wider interval" if skewed else named
+    )
 
 
 def _against(found: ComparedSlices, measure: str) -> str:

@@ -2,7 +2,9 @@
 
 Which topic is in which group is permuted. The statistics divide by the groups' own variances, as Welch's do: with
 the plain F statistic, small groups that vary more than large ones would be found to differ though their means are
-the same (nominal 0.05: 0.29 in a simulation with standard deviations 3, 2, 1, 1 and 10, 20, 40, 80 topics).
+the same (nominal 0.05: 0.29 in a simulation with standard deviations 3, 2, 1, 1 and 10, 20, 40, 80 topics). As
+permutations take the groups to vary alike, and Welch's distributions take their means to be normal, the larger of the
+two p-values counts: each holds where the other may fail.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class Heterogeneity:
         Welch's: squared distances of the groups' means from their common mean, each over its squared error, by
         group less one. NaN where there is no test.
     p : float
-        Of a statistic at least as large, were the groups drawn by lot.
+        Of a statistic at least as large, were the groups drawn by lot, or by Welch's F, whichever is larger.
     groups : tuple of int
         The groups, rising.
     n : tuple of int
@@ -95,7 +97,8 @@ class AgainstRest:
     interval : (float, float) or None
         Welch's, of this one difference.
     statistic, p : float
-        Welch's t, and the share of permutations with one at least as far from 0; NaN where there is no test.
+        Welch's t, and the share of permutations with one at least as far from 0, or the p of Welch's distribution if
+        that is larger; NaN where there is no test.
     n, n_rest : int
     resamples : int or None
         How many permutations were drawn; None: p is Welch's t, as both sides are large.
@@ -130,8 +133,8 @@ def heterogeneity(
     groups
         (T,) whole numbers; a negative one: the topic is in no group, and is left out. Groups do not overlap.
     resamples, seed
-        Of the permutations: p is (b + 1) / (B + 1). Fewer are drawn for many thousand topics, and none where all
-        groups have more than 200: p is then that of Welch's F.
+        Of the permutations, of which p is (b + 1) / (B + 1). Fewer are drawn for many thousand topics, and none where
+        all groups have more than 200: p is then that of Welch's F.
 
     Returns
     -------
@@ -145,9 +148,12 @@ def heterogeneity(
 
     Notes
     -----
-    The test is exact where topics of all groups vary alike, and holds its level closely where they do not. The variance
-    of each group is pooled with that of all topics as if one more topic had it, so that a small group whose numbers
-    happen to be the same is not taken for one that is known exactly.
+    The test holds its level where topics of all groups vary alike, whatever their distribution, and where they vary
+    differently and their means are nearly normal. Where small groups are both skewed and vary far more than large ones
+    it does not: 11 % in place of 5 for groups of 10, 40 and 80 topics with exponential numbers, of which the smallest
+    varies ten times as much (docs/calibration.md). The variance of each group is pooled with that of all topics as if
+    one more topic had it, so that a small group whose numbers happen to be the same is not taken for one that is known
+    exactly.
 
     Examples
     --------
@@ -178,7 +184,8 @@ def heterogeneity(
         drawn = min(resamples, max(_PERMUTED // len(values), _LEAST))
         least = observed - ROUNDING * max(observed, 1.0)
         blocks = _permuted(labels, drawn, seed)
-        p = (sum(int((_welch(block, apart, sizes) >= least).sum()) for block in blocks) + 1) / (drawn + 1)
+        reached = sum(int((_welch(block, apart, sizes) >= least).sum()) for block in blocks)
+        p = max((reached + 1) / (drawn + 1), _chance_of_f(observed, labels, apart, sizes))
     return Heterogeneity(observed, p, *_listed(kinds, sizes, means), between, drawn, seed)
 
 
@@ -196,8 +203,8 @@ def against_rest(
     level
         Of the intervals.
     resamples, seed
-        Of the permutations, which all groups share: p is (b + 1) / (B + 1). For groups that have more than 200
-        topics and leave as many, p is that of Welch's t.
+        Of the permutations, which all groups share, and of which p is (b + 1) / (B + 1). For groups that have more than
+        200 topics and leave as many, p is that of Welch's t.
 
     Returns
     -------
@@ -232,8 +239,8 @@ def against_rest(
     permuted = tested & (smaller <= _LARGE)
     p = np.full(len(masks), np.nan)
     p[permuted] = _chances(np.abs(observed[permuted]), smaller[permuted], apart, resamples, seed)
-    for at in np.flatnonzero(tested & ~permuted).tolist():
-        p[at] = _chance_of_t(float(observed[at]), _freedom(numbers[masks[at]], numbers[~masks[at]]))
+    for at in np.flatnonzero(tested).tolist():
+        p[at] = np.fmax(p[at], _chance_of_t(float(observed[at]), _freedom(numbers[masks[at]], numbers[~masks[at]])))
     drawn = [resamples if few else None for few in permuted.tolist()]
     return tuple(
         _against(numbers, mask, float(t), float(chance), level, times, seed)
