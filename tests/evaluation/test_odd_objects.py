@@ -109,3 +109,10 @@ def test_judges_may_be_named_in_a_dict() -> None:
 def test_a_text_that_is_no_path_is_refused(read: Callable[[str], object], path: str) -> None:
     with pytest.raises(JudgedError, match="no file can be called so"):
         read(path)
+
+
+@pytest.mark.parametrize("number", [10**400, 10**5000], ids=["400 digits", "5000 digits"])
+def test_a_whole_number_beyond_every_double_is_refused(number: int) -> None:
+    for give in (lambda: Qrels.of({"q": {"d": number}}), lambda: evaluate(QRELS, {"q1": {"d1": number}})):
+        with pytest.raises(InputError, match=r"of topic q1?, document d"):
+            give()

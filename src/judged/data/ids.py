@@ -17,6 +17,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: spreads clo
 _FOLD = np.uint64(29)
 _LOW_BYTES = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
 _SLICE = 1 << 13
+_SHOWN = 60  # characters of a value in a message
 _ID_TYPES = (
     pa.types.is_string,
     pa.types.is_large_string,
@@ -46,6 +47,19 @@ def id_text(value: Any, what: str, *, path: str = "", line: int | None = None) -
             raise InputError(f"the {what} is a number of too many digits", fix="write it as text") from None
     problem = f"the {what} {value!r:.80} is a {type(value).__name__}"
     raise InputError(problem, fix="ids are text or whole numbers", path=path, line=line)
+
+
+def shown(value: Any) -> str:
+    """Write any value for a message: cut short, and without the digits that Python refuses to write.
+
+    >>> shown("a" * 99)[-5:], shown(10**5000)
+    ('aa...', 'a number of thousands of digits')
+    """
+    try:
+        text = repr(value)
+    except ValueError:
+        return "a number of thousands of digits"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def id_array(ids: list[str], what: str) -> Strings:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from judged.data.columns import ONCE, canonical, clash, missing
 from judged.data.compute import pc
-from judged.data.ids import column_of, id_array, id_text
+from judged.data.ids import column_of, id_array, id_text, shown
 from judged.data.layout import NUMBERS
 from judged.data.rows import MappingRows, Rows, TableRows, score_array, table_of, typed_table
 from judged.errors import InputError
@@ -131,7 +131,7 @@ def _refuse_odd_grades(data: Mapping[Any, Any]) -> None:
             if isinstance(grade, (float, np.number)) or (whole and abs(grade) < _LARGEST):
                 continue
             why = "is too large for a double" if whole else "is not a number"
-            problem = f"the grade {grade!r:.60} of topic {topic}, document {doc} {why}"
+            problem = f"the grade {shown(grade)} of topic {topic}, document {doc} {why}"
             raise InputError(problem, fix="grades are int or float", path="<dict>")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
-from judged.data.ids import column_of, decoded, id_array, id_column, id_text
+from judged.data.ids import column_of, decoded, id_array, id_column, id_text, shown
 from judged.data.layout import WHOLE_TO
 from judged.errors import InputError
 
@@ -150,11 +150,13 @@ def score_array(scores: Any, what: str = "score") -> np.ndarray[Any, np.dtype[np
     numbers = list(scores)
     for at, score in enumerate(numbers):
         if not isinstance(score, (int, float, np.number)):
-            raise InputError(f"the {what} {score!r:.60} is not a number", fix=f"{what}s are int or float")
+            raise InputError(f"the {what} {shown(score)} is not a number", fix=f"{what}s are int or float")
         try:
             numbers[at] = float(score)
         except (OverflowError, TypeError):
-            raise InputError(f"the {what} {score!r:.60} is no number that a double holds", fix="give another") from None
+            raise InputError(
+                f"the {what} {shown(score)} is no number that a double holds", fix="give another"
+            ) from None
     return np.array(numbers, dtype=np.float64)
 
 

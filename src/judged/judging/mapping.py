@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from judged.data import id_text
+from judged.data.ids import shown
 from judged.errors import InputError
 from judged.judging.found import Found, nothing
 from judged.judging.ranking import DuplicateDocumentError, as_compared
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from judged.judging.policies import Ranking
 
 _Topics: TypeAlias = "dict[str, Mapping[Any, Any]]"
-
-_SHOWN = 60  # characters of a bad score
 
 
 def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]], ranking: Ranking) -> Found:
@@ -138,9 +137,8 @@ def _bad_score(topics: _Topics) -> InputError:
             except (struct.error, TypeError, ValueError, OverflowError):
                 good = False
             if not good:
-                shown = repr(score) if len(repr(score)) <= _SHOWN else f"{repr(score)[:_SHOWN]}..."
                 return InputError(
-                    f"the score {shown} of topic {name}, document {doc} is not a number",
+                    f"the score {shown(score)} of topic {name}, document {doc} is not a number",
                     fix="scores are int or float, not NaN",
                     path="<dict>",
                 )
