@@ -24,6 +24,17 @@ check: $(VENV)/.checked  ## Lint, types, layers, and whether the documentation i
 	$(BIN)/lint-imports
 	$(BIN)/python tools/docs.py --check
 
+lowest: $(VENV)-lowest/.installed  ## Try every command with the lowest versions of all dependencies
+	PYTHONPATH=src $(VENV)-lowest/bin/python -m pytest -q -p no:cacheprovider -k "not full and not closed" \
+	  tests/cli/test_every_command.py tests/web/test_home.py tests/evaluation/test_inputs.py tests/slicing/test_derived.py
+
+wheel:  ## Build the wheel, and run it where there is no source tree
+	rm -rf $(VENV)-wheel build/wheel
+	$(PYTHON) -m venv $(VENV)-wheel
+	$(VENV)-wheel/bin/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	$(VENV)-wheel/bin/python -m pip install --quiet "$$(echo build/wheel/judged-*.whl)[web]"
+	$(VENV)-wheel/bin/python tools/try_wheel.py $(VENV)-wheel/bin
+
 fix: $(VENV)/.checked  ## Let the linter mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -36,12 +47,18 @@ bench: $(VENV)/.benched  ## Compare with other tools (some minutes) and write do
 	$(BIN)/python bench/compare.py
 
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) .pytest_cache .hypothesis .ruff_cache bench/data
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-wheel build .pytest_cache .hypothesis .ruff_cache bench/data
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)-lowest/.installed: pyproject.toml tools/lowest.py
+	$(PYTHON) -m venv --clear $(VENV)-lowest
+	$(VENV)-lowest/bin/python tools/lowest.py > $(VENV)-lowest/requirements.txt
+	$(VENV)-lowest/bin/python -m pip install --quiet -r $(VENV)-lowest/requirements.txt pytest hypothesis httpx
 	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed
