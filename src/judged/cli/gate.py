@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, output
+from judged.cli.bounds import bounded
 from judged.errors import InputError, JudgedWarning
 
 if TYPE_CHECKING:
@@ -198,3 +199,6 @@ def init(
     output.remarks(str(one.message) for one in said if issubclass(one.category, JudgedWarning))
     if str(out) != "-":
         click.echo(f"wrote {out}; next: judged gate {qrels} {baseline} CANDIDATE --config {out}")
+
+
+bounded(init)  # it stands beside the commands that are named

@@ -15,6 +15,7 @@ import click
 
 import judged
 from judged.cli import output
+from judged.cli.bounds import bounded
 from judged.cli.ending import CODES, STOPPED, ended
 from judged.cli.streams import guard
 from judged.errors import JudgedWarning
@@ -59,7 +60,9 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one."""
         del ctx
-        return importlib.import_module(f"judged.cli.{cmd_name}").command if cmd_name in self.NAMES else None
+        if cmd_name in self.NAMES and cmd_name not in self.commands:
+            self.add_command(bounded(importlib.import_module(f"judged.cli.{cmd_name}").command), cmd_name)
+        return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by what they are for."""
