@@ -1,7 +1,8 @@
-"""Numbers as text: read without a guess."""
+"""Numbers as text: read without a guess, and written so that none seems to be what it is not."""
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -9,6 +10,27 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _MEANT = re.compile(r"\s*[+-]?[\d,_]*\.?[\d,_]*([eE][+-]?\d+)?\s*", re.ASCII)
+
+_NOISE = 1e-12
+"""Nearer to 1 than this is 1: sums of doubles are that far off."""
+
+
+def decimal(value: float, digits: int = 4, sign: str = "") -> str:
+    """Write a number with so many decimals, and with more where it would seem to be a 0, 1 or -1 that it is not.
+
+    >>> [decimal(value) for value in (0.42338, 0.99999, 0.00001, 1.0, 0.0, math.nan)]
+    ['0.4234', '0.99999', '1.0e-05', '1.0000', '0.0000', '-']
+    >>> decimal(-0.9999996, 3), decimal(0.0312, 3, "+"), decimal(1.000001, 2)
+    ('-0.9999996', '+0.031', '1.000001')
+    """
+    if math.isnan(value):
+        return "-"
+    if value and abs(value) < 0.5 * 10.0**-digits:
+        return f"{value:{sign}.1e}"
+    off = abs(abs(value) - 1)
+    if _NOISE < off < 0.5 * 10.0**-digits:
+        digits = max(digits + 1, math.ceil(-math.log10(off) - 1e-9))
+    return f"{value:{sign}.{digits}f}"
 
 
 def read_number(given: Any) -> float:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from comparison_made import scores
 from judged import compare
 from judged.comparison.layout import pair_table
-from judged.comparison.marks import fixed, letters, together
+from judged.comparison.marks import letters, together
+from judged.decimals import decimal
 from judged.tables import Cell, Table
 
 RANKS = {
@@ -228,7 +229,7 @@ def test_a_mark_names_each_system_once(case: tuple[int, set[int]]) -> None:
 
 
 def test_small_numbers_do_not_look_like_none() -> None:
-    assert [fixed(value, 3) for value in (0.0005, 0.00049, -0.00001, 0.0, 1.0)] == [
+    assert [decimal(value, 3) for value in (0.0005, 0.00049, -0.00001, 0.0, 1.0)] == [
         "0.001", "4.9e-04", "-1.0e-05", "0.000", "1.000",
     ]  # fmt: skip
 

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judged import Documents, InputError, MissingExtraError, Topics, judge
+from judged import Documents, InputError, MissingExtraError, Qrels, Topics, judge
 from judged.data.attributes import Attributes
 from judged.slicing.ages import day_of
 from judged.slicing.bands import AGE, FIRST_RELEVANT, LENGTH, RELEVANT
 from judged.slicing.derived import derive
+from judged.slicing.known import known_topics
 from judged.slicing.languages import _model, languages_of
 from judged.slicing.slices import slice_topics
 from judged.slicing.traffic import frequency_bands
@@ -373,3 +374,14 @@ def test_what_could_be_derived_is_pointed_to() -> None:
         slice_topics({"q": {"kind": "law"}}, "relevant_band")
     with pytest.raises(InputError, match=r"no attribute 'odd'\. Fix: one of kind"):
         slice_topics({"q": {"kind": "law"}}, "odd")
+
+
+def test_values_are_counted_over_the_topics_of_the_qrels_and_not_the_whole_table() -> None:
+    """A table of many queries, of which few are judged, seemed to have too many values for slices."""
+    table = {f"q{at}": {"intent": f"intent {at}"} for at in range(400)}
+    qrels = Qrels.of({"q1": {"a": 1}, "q2": {"a": 1}, "q9": {"a": 0}, "other": {"a": 1}})
+    known = known_topics(qrels, attributes=table)
+    assert sorted(known.query_ids) == ["other", "q1", "q2", "q9"]
+    names = slice_topics(known, "intent").names
+    assert names == ("intent=intent 1", "intent=intent 2", "intent=intent 9", "intent missing")
+    assert len(slice_topics(table, "intent", query_ids=["q1", "q2"])) == 2

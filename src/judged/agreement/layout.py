@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from judged.decimals import decimal
 from judged.tables import Table
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ def pairs_table(pairs: Sequence[PairAgreement]) -> Table:
     """Lay out one row for each two judges."""
     rows = tuple(
         (
-            pair.first, pair.second, str(len(pair.topics)), str(pair.shared), _plain(pair.same, 3),
-            _cell(pair.kappa), _plain(pair.linear.value, 3), _plain(pair.quadratic.value, 3), _cell(pair.alpha),
+            pair.first, pair.second, str(len(pair.topics)), str(pair.shared), decimal(pair.same, 3),
+            _cell(pair.kappa), decimal(pair.linear.value, 3), decimal(pair.quadratic.value, 3), _cell(pair.alpha),
         )
         for pair in pairs
     )  # fmt: skip
@@ -47,7 +48,7 @@ def topic_table(pair: PairAgreement) -> Table:
     """Lay out one row a topic, the least agreement first."""
     ordered = sorted(pair.topics, key=lambda topic: (topic.same, topic.query_id))
     rows = tuple(
-        (one.query_id, str(one.shared), _plain(one.same, 3), _plain(one.distance, 3), f"{one.bias:+.3f}")
+        (one.query_id, str(one.shared), decimal(one.same, 3), decimal(one.distance, 3), decimal(one.bias, 3, "+"))
         for one in ordered
     )
     return Table(("query_id", "shared", "same", "distance", "bias"), rows)
@@ -57,9 +58,9 @@ def systems_table(systems: Sequence[SystemEffect]) -> Table:
     """Lay out one row for each two judges and measure."""
     rows = tuple(
         (
-            one.first, one.second, one.measure, str(one.topics), str(len(one.runs)), _plain(one.tau.value, 3),
-            _plain(one.tau_ap.value, 3), _plain(one.spearman.value, 3), str(one.tau.discordant),
-            _plain(one.largest_change, 4),
+            one.first, one.second, one.measure, str(one.topics), str(len(one.runs)), decimal(one.tau.value, 3),
+            decimal(one.tau_ap.value, 3), decimal(one.spearman.value, 3), str(one.tau.discordant),
+            decimal(one.largest_change),
         )
         for one in systems
     )  # fmt: skip
@@ -100,13 +101,11 @@ def _limits(found: Agreement) -> Iterator[str]:
 
 
 def _cell(found: Agreement) -> str:
-    text = _plain(found.value, 3)
-    return text if found.interval is None else f"{text} [{found.interval[0]:.3f}, {found.interval[1]:.3f}]"
+    text = decimal(found.value, 3)
+    return (
+        text if found.interval is None else f"{text} [{decimal(found.interval[0], 3)}, {decimal(found.interval[1], 3)}]"
+    )
 
 
 def _full(value: float) -> str:
     return "" if math.isnan(value) else repr(value)
-
-
-def _plain(value: float, digits: int) -> str:
-    return "-" if math.isnan(value) else f"{value:.{digits}f}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.data import Qrels, Run
+from judged.decimals import decimal
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate
 from judged.judging.align import align
@@ -87,8 +88,9 @@ class Reproduction:
         """Say in plain words what was found."""
         return (
             f"{self.again} and {self.original} share {_mean(self.overlap):.0%} of their first {self.depth} documents"
-            f" over {len(self.query_ids)} topics; RBO (p = {self.p:g}) is {_mean(self.rbo):.3f}, tau of the union"
-            f" {_mean(self.tau):.3f}. A large p-value does not show that the scores are the same."
+            f" over {len(self.query_ids)} topics; RBO (p = {self.p:g}) is {decimal(_mean(self.rbo), 3)}, tau of the"
+            f" union"
+            f" {decimal(_mean(self.tau), 3)}. A large p-value does not show that the scores are the same."
         )
 
     def table(self) -> Table:
@@ -223,4 +225,4 @@ def _number(value: Any) -> Any:
 
 
 def _plain(value: float | None) -> str:
-    return "-" if value is None or math.isnan(value) else f"{value:.4f}"
+    return "-" if value is None or math.isnan(value) else decimal(value)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.decimals import decimal
+
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.stats.agreement import Agreement, Confusion
@@ -141,8 +143,9 @@ class SystemEffect:
             return head + self.tau.sentence
         pairs = self.tau.concordant + self.tau.discordant + self.tau.tied
         return (
-            f"{head}{self.tau.discordant} of {pairs} pairs of systems change places (tau {self.tau.value:.3f}, tau_AP"
-            f" {self.tau_ap.value:.3f}); a score moves by up to {self.largest_change:.3f}."
+            f"{head}{self.tau.discordant} of {pairs} pairs of systems change places (tau"
+            f" {decimal(self.tau.value, 3)}, tau_AP"
+            f" {decimal(self.tau_ap.value, 3)}); a score moves by up to {decimal(self.largest_change, 3)}."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -92,6 +92,14 @@ _TIES = {
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap, and of samples of tied orders."
 )
+@click.option(
+    "--digits",
+    type=click.IntRange(1, 17),
+    default=4,
+    show_default=True,
+    help="Decimals of the numbers in a table; more where a number would seem to be a 0 or 1 that it is not. CSV, JSON"
+    " and Parquet have all of them.",
+)
 @click.option("--queries", metavar="FILE", help="Topics with their text, shown with --per-topic, and attributes.")
 @click.option("--attributes", metavar="FILE", help="What is known of topics: CSV, TSV, JSON, JSONL or Parquet.")
 @click.option(
@@ -118,6 +126,7 @@ def command(
     level: float,
     resamples: int,
     seed: int,
+    digits: int,
     queries: str | None,
     attributes: str | None,
     where: str | None,
@@ -164,7 +173,13 @@ def command(
         scores.save(out)
         output.remarks(scores.warnings)
         return
-    shown: dict[str, Any] = {"per_topic": per_topic, "queries": named, "to_file": out is not None, "where": where}
+    shown: dict[str, Any] = {
+        "per_topic": per_topic,
+        "queries": named,
+        "digits": digits,
+        "to_file": out is not None,
+        "where": where,
+    }
     output.write(_rendered(scores, chosen, interval, **shown), out)
     if chosen != "json":
         output.remarks(scores.warnings)
@@ -177,6 +192,7 @@ def _rendered(
     *,
     per_topic: bool,
     queries: dict[str, str] | None,
+    digits: int,
     to_file: bool,
     where: str | None,
 ) -> str:
@@ -190,7 +206,10 @@ def _rendered(
         return json.dumps(made | asked, indent=2, ensure_ascii=False)
     if form == "csv":
         return long_table(scores, scores.estimates(**interval), per_topic=per_topic).csv()
-    table = topic_table(scores, queries) if per_topic else summary_table(scores, scores.estimates(**interval))
+    if per_topic:
+        table = topic_table(scores, queries, digits)
+    else:
+        table = summary_table(scores, scores.estimates(**interval), digits)
     if form == "markdown":
         return traced(table.markdown(), form, where)
     if form == "latex":

@@ -14,6 +14,7 @@ from judged.comparison.forms import latex_float, wrapped
 from judged.comparison.layout import cell_of, mark_of
 from judged.comparison.marks import letters
 from judged.comparison.pair import SHOWN
+from judged.decimals import decimal
 from judged.errors import InputError
 from judged.evaluation.given import chosen_measures, scores_of
 from judged.tables import Cell, Table
@@ -118,7 +119,7 @@ class Collections:
         means = [self.mean(system, measure) for system in order]
         known = [mean for mean in means if not math.isnan(mean)]
         best = next(iter(self.comparisons.values())).measure(measure).best_of(known)
-        return ["-" if math.isnan(mean) else Cell(f"{mean:.4f}", best=round(mean, SHOWN) in best) for mean in means]
+        return ["-" if math.isnan(mean) else Cell(decimal(mean), best=round(mean, SHOWN) in best) for mean in means]
 
     @property
     def caption(self) -> str:

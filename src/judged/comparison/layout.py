@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from judged.comparison.marks import BETTER, TIMES, WORSE, fixed, letters, together
-from judged.evaluation.table import plain
+from judged.comparison.marks import BETTER, TIMES, WORSE, letters, together
+from judged.decimals import decimal
 from judged.stats.results import beside, p_text
 from judged.tables import Cell, Table
 
@@ -51,8 +51,8 @@ def cell_of(one: Estimate, mark: str = "", *, best: bool = False, interval: bool
     """Write one aggregate with its interval and its mark."""
     if one.aggregate in {"sum", "count"} and not math.isnan(one.value):
         return Cell(f"{one.value:.0f}")
-    rest = "" if one.ci is None or not interval else f"[{one.ci[0]:.3f}, {one.ci[1]:.3f}]"
-    return Cell(plain(one.value), rest=rest, mark=mark, best=best)
+    rest = "" if one.ci is None or not interval else f"[{decimal(one.ci[0], 3)}, {decimal(one.ci[1], 3)}]"
+    return Cell(decimal(one.value), rest=rest, mark=mark, best=best)
 
 
 def mark_of(
@@ -89,8 +89,8 @@ def _matrix_cell(one: MeasureComparison, row: str, column: str, side: int) -> Ce
     if side > 0:
         return Cell(_short_p(pair), mark=mark)
     if pair.is_ratio:
-        return Cell(f"{TIMES}{math.exp(pair.found.difference * (1 if straight else -1)):.3f}", mark=mark)
-    return Cell(fixed(pair.found.difference * (1 if straight else -1), 3, "+"), mark=mark)
+        return Cell(f"{TIMES}{decimal(math.exp(pair.found.difference * (1 if straight else -1)), 3)}", mark=mark)
+    return Cell(decimal(pair.found.difference * (1 if straight else -1), 3, "+"), mark=mark)
 
 
 def pair_table(comparison: ComparedSystems, pairs: Sequence[Pair]) -> Table:
@@ -107,7 +107,7 @@ def pair_table(comparison: ComparedSystems, pairs: Sequence[Pair]) -> Table:
             p_cell(pair),
             "-" if math.isnan(pair.effects.dz) else f"{pair.effects.dz:+.2f}",
             f"{pair.wins.wins}-{pair.wins.ties}-{pair.wins.losses}",
-            fixed(pair.detectable, 3),
+            decimal(pair.detectable, 3),
         )
         for pair in pairs
     )
@@ -115,9 +115,9 @@ def pair_table(comparison: ComparedSystems, pairs: Sequence[Pair]) -> Table:
 
 
 def _difference_cell(pair: Pair) -> Cell:
-    text = f"{TIMES}{pair.shown_difference:.3f}" if pair.is_ratio else fixed(pair.shown_difference, 4, "+")
+    text = f"{TIMES}{decimal(pair.shown_difference, 3)}" if pair.is_ratio else decimal(pair.shown_difference, 4, "+")
     limits = pair.shown_interval
-    rest = "" if limits is None else f"[{fixed(limits[0], 3)}, {fixed(limits[1], 3)}]"
+    rest = "" if limits is None else f"[{decimal(limits[0], 3)}, {decimal(limits[1], 3)}]"
     return Cell(text, rest=rest, mark=_SIGNIFICANT if pair.significant else "")
 
 

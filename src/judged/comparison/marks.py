@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,18 +11,6 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _RANGE = 4  # as many in a row are written as a range
 
 BETTER, WORSE, TIMES = "†", "‡", "\N{MULTIPLICATION SIGN}"
-
-
-def fixed(value: float, digits: int, sign: str = "") -> str:
-    """Write a number with so many decimals, or with two digits where these would show nothing of it.
-
-    >>> fixed(0.0213, 3), fixed(-0.00012, 3), fixed(0.0, 3), fixed(math.nan, 3), fixed(0.5, 2, "+")
-    ('0.021', '-1.2e-04', '0.000', '-', '+0.50')
-    """
-    if math.isnan(value):
-        return "-"
-    kind = "e" if value and abs(value) < 0.5 * 10.0**-digits else "f"
-    return f"{value:{sign}.{1 if kind == 'e' else digits}{kind}}"
 
 
 def letters(count: int) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.decimals import decimal
 from judged.errors import InputError
 from judged.stats.rankings import Correlation, kendall_tau, tau_ap
 from judged.tables import Table
@@ -65,7 +66,13 @@ class Orders:
     def table(self) -> Table:
         """Lay out a row a pair of measures."""
         rows = tuple(
-            (one.first, one.second, f"{one.tau.value:.3f}", f"{one.tau_ap.value:.3f}", str(one.tau.discordant))
+            (
+                one.first,
+                one.second,
+                decimal(one.tau.value, 3),
+                decimal(one.tau_ap.value, 3),
+                str(one.tau.discordant),
+            )
             for one in self.pairs
         )
         return Table(("measure", "other", "tau", "tau_AP", "pairs that change places"), rows, labels=2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from judged.comparison.marks import fixed
+from judged.decimals import decimal
 from judged.stats.pairing import topics_text
 from judged.stats.results import p_text
 
@@ -49,7 +49,7 @@ def _verdict(pair: TestedPair) -> str:
         return f"{pair.better} is better than {other} in {pair.measure}: {what}."
     missed = ""
     if not math.isnan(pair.detectable):
-        missed = f": a difference below {fixed(pair.detectable, 3)} would often be missed"
+        missed = f": a difference below {decimal(pair.detectable, 3)} would often be missed"
     if pair.significant:
         return (
             f"{pair.second} and {pair.first} differ in {pair.measure}, but the mean does not point to the same: {what}."
@@ -73,15 +73,15 @@ def _belief(pair: TestedPair) -> str:
 
 def _size(pair: TestedPair) -> str:
     size = (
-        f"{pair.second} / {pair.first} {pair.shown_difference:.3f}"
+        f"{pair.second} / {pair.first} {decimal(pair.shown_difference, 3)}"
         if pair.is_ratio
-        else (f"{pair.second} - {pair.first} {fixed(pair.shown_difference, 4, '+')}")
+        else (f"{pair.second} - {pair.first} {decimal(pair.shown_difference, 4, '+')}")
     )
     limits = pair.shown_interval
     return (
         size
         if limits is None
-        else f"{size} ({pair.found.level:.0%} interval {fixed(limits[0], 3)} to {fixed(limits[1], 3)})"
+        else f"{size} ({pair.found.level:.0%} interval {decimal(limits[0], 3)} to {decimal(limits[1], 3)})"
     )
 
 
@@ -117,4 +117,4 @@ def topics_sentence(pair: TestedPair) -> str:
 
 
 def _listed(topics: Sequence[TopicDifference]) -> str:
-    return ", ".join(f"{one.query_id} {fixed(abs(one.difference), 3)}" for one in topics)
+    return ", ".join(f"{one.query_id} {decimal(abs(one.difference), 3)}" for one in topics)

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from judged.charting.scale import round_of
+from judged.decimals import decimal
 from judged.evaluation.document import document as document_of
 from judged.evaluation.document import number
-from judged.evaluation.table import plain
 from judged.tables import Table
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def text_table(curves: CurvePoints) -> Table:
         cells = [
             cell
             for r in range(len(curves.run_names))
-            for cell in ([plain(float(curves.x[r, at]))] if raw else []) + [_cell(curves, r, at)]
+            for cell in ([decimal(float(curves.x[r, at]))] if raw else []) + [_cell(curves, r, at)]
         ]
         rows.append((f"{curves.at[at]:.12g}", *cells))
     return Table((first, *header), tuple(rows))
@@ -40,7 +40,7 @@ def text_table(curves: CurvePoints) -> Table:
 
 def _cell(curves: CurvePoints, run: int, at: int) -> str:
     mean, low, high = (float(column[run, at]) for column in (curves.mean, curves.low, curves.high))
-    return plain(mean) if np.isnan(low) else f"{plain(mean)} [{low:.3f}, {high:.3f}]"
+    return decimal(mean) if np.isnan(low) else f"{decimal(mean)} [{decimal(low, 3)}, {decimal(high, 3)}]"
 
 
 def long_table(curves: CurvePoints, *, per_topic: bool = False) -> _types.Table:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.charting.scale import Scale, by_cutoff, even, round_of
-from judged.evaluation.table import plain
+from judged.decimals import decimal
 from judged.tables import Table
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _legend_of(curves: CurvePoints, shown: list[int], head: str) -> list[str]:
 
 def _number(curves: CurvePoints, run: int, at: int) -> str:
     mean, low, high = (float(column[run, at]) for column in (curves.mean, curves.low, curves.high))
-    return plain(mean) if np.isnan(low) else f"{plain(mean)} [{low:.3f}, {high:.3f}]"
+    return decimal(mean) if np.isnan(low) else f"{decimal(mean)} [{decimal(low, 3)}, {decimal(high, 3)}]"
 
 
 def _numbers(scale: Scale) -> list[str]:

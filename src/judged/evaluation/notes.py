@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.data.compute import distinct
+from judged.decimals import decimal
 from judged.measures import aggregate
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def _tie_effect(lists: Sequence[Judged], measures: Sequence[Measure]) -> str:
         for measure in quick:
             ends = tie_range(one, measure)
             low, high = (aggregate(measure.entry.aggregate, part[~np.isnan(part)]) for part in (ends.low, ends.high))
-            found.append((high - low, f"{measure} of {one.run.name} between {low:.3f} and {high:.3f}"))
+            found.append((high - low, f"{measure} of {one.run.name} between {decimal(low, 3)} and {decimal(high, 3)}"))
     width, most = max(found)
     if width < _SEEN:
         return "; their order moves no number by as much as 0.001"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from judged.decimals import decimal
 from judged.tables import Table
 
 if TYPE_CHECKING:
@@ -17,15 +18,15 @@ if TYPE_CHECKING:
 _TEXT_WIDTH = 40
 
 
-def summary_table(scores: ScoreTable, estimates: Sequence[Estimate] | None = None) -> Table:
+def summary_table(scores: ScoreTable, estimates: Sequence[Estimate] | None = None, digits: int = 4) -> Table:
     """Lay out one row a run, one column a measure: the number and its interval."""
-    cells = [_cell(one) for one in (scores.estimates() if estimates is None else estimates)]
+    cells = [_cell(one, digits) for one in (scores.estimates() if estimates is None else estimates)]
     size = len(scores.measures)
     rows = tuple((run, *cells[at * size : (at + 1) * size]) for at, run in enumerate(scores.run_names))
     return Table(("run", *scores.measure_names), rows)
 
 
-def topic_table(scores: ScoreTable, queries: Mapping[str, str] | None = None) -> Table:
+def topic_table(scores: ScoreTable, queries: Mapping[str, str] | None = None, digits: int = 4) -> Table:
     """Lay out one row a topic and run, one column a measure."""
     by_topic = scores.per_topic()
     several, texts = len(scores.runs) > 1, queries is not None
@@ -36,7 +37,7 @@ def topic_table(scores: ScoreTable, queries: Mapping[str, str] | None = None) ->
             if scores.counted[r, at]:
                 labels = [topic] + [_short((queries or {}).get(topic, ""))] * texts + [run] * several
                 numbers = [
-                    "  ".join([plain(by_topic[run][name][topic]), *_topic_reaches(scores, r, m, at)])
+                    "  ".join([decimal(by_topic[run][name][topic], digits), *_topic_reaches(scores, r, m, at)])
                     for m, name in enumerate(scores.measure_names)
                 ]
                 rows.append((*labels, *numbers))
@@ -76,19 +77,13 @@ def _reach_cells(one: Estimate, reason: str) -> tuple[str, str, str]:
     return ("", "", "") if reach is None else (_full(reach.low), _full(reach.high), reach.kind)
 
 
-def plain(value: float) -> str:
-    """Write one number for people: four decimals, whole numbers of counts as they are.
-
-    >>> plain(0.42338), plain(48.0), plain(math.nan)
-    ('0.4234', '48.0000', '-')
-    """
-    return "-" if math.isnan(value) else f"{value:.4f}"
-
-
-def _cell(one: Estimate) -> str:
+def _cell(one: Estimate, digits: int) -> str:
     if one.aggregate in {"sum", "count"} and not math.isnan(one.value):
         return f"{one.value:.0f}"
-    text = plain(one.value) if one.ci is None else f"{plain(one.value)} [{one.ci[0]:.3f}, {one.ci[1]:.3f}]"
+    text = decimal(one.value, digits)
+    if one.ci is not None:
+        low, high = (decimal(end, max(digits - 1, 1)) for end in one.ci)
+        text = f"{text} [{low}, {high}]"
     return "  ".join([text, *map(_reach, one.reaches)])
 
 
@@ -100,7 +95,7 @@ def _reach(one: Reach) -> str:
 def _span(reason: str, kind: Exactness, low: float, high: float) -> str:
     """Write how far a number could move; bounds that may be too wide, or too narrow, are marked."""
     mark = {"exact": "", "outer": " at most", "sampled": " at least"}[kind]
-    return f"{reason}{mark} {low:.3f}-{high:.3f}"
+    return f"{reason}{mark} {decimal(low, 3)}-{decimal(high, 3)}"
 
 
 def _full(value: float | str) -> str:

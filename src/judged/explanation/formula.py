@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from judged.judging.working import Part
 
+from judged.decimals import decimal
+
 _NAME = re.compile(r"[^\W\d]\w*")
 _DECIMALS, _SMALL, _LARGE = 4, 1e-3, 1e6
 
@@ -26,7 +28,7 @@ def number(value: float) -> str:
     if math.isfinite(value) and value == int(value) and abs(value) < _LARGE:
         return str(int(value))
     if not math.isfinite(value) or _SMALL <= abs(value) < _LARGE:
-        return f"{value:.{_DECIMALS}f}"
+        return decimal(value, _DECIMALS) if math.isfinite(value) else str(value)
     return f"{value:.{_DECIMALS}g}"
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.data import Qrels
+from judged.decimals import decimal
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate, runs_of
 from judged.gating.config import ALL, MINIMUM
@@ -301,11 +302,11 @@ def _check(one: _Seen, family: int, relative: float | None, *, strict: bool) -> 
         return "\n".join([*head, f"margin_relative = {share:g}", _comment(_unknown(one))])
     told = rounded_up(minimum_detectable(one.sd, one.n, 2 * ALPHA, POWER))
     if strict and relative is None:
-        of_mean = f", {told / abs(one.mean):.0%} of the baseline's mean {one.mean:.4f}" if one.mean else ""
+        of_mean = f", {told / abs(one.mean):.0%} of the baseline's mean {decimal(one.mean)}" if one.mean else ""
         about = f"The least round number that these topics can tell{of_mean}. {_told(one, told, family)}"
         return "\n".join([*head, f"margin = {digits(told)}", _comment(f"{about} {_rests(one)}")])
     part = share * abs(one.mean)
-    about = f"{100 * share:g}% of the baseline's mean {one.mean:.4f} is {digits(part)}. {_told(one, part, family)}"
+    about = f"{100 * share:g}% of the baseline's mean {decimal(one.mean)} is {digits(part)}. {_told(one, part, family)}"
     other = (
         f"To have most checks decided, as strict = true asks for: margin = {digits(told)}. {_told(one, told, family)}"
     )
@@ -328,7 +329,7 @@ def _rests(one: _Seen) -> str:
         if one.assumed
         else "measured on the other runs"
     )
-    return f"(Standard deviation of the differences by topic: {one.sd:.3f}, {how}.)"
+    return f"(Standard deviation of the differences by topic: {decimal(one.sd, 3)}, {how}.)"
 
 
 def _chance(one: _Seen, margin: float) -> float:
@@ -345,7 +346,7 @@ def _chance(one: _Seen, margin: float) -> float:
 
 def _unknown(one: _Seen) -> str:
     why = "geometric means are compared by ratios" if one.ratio else "the scores do not vary, or are too few"
-    return f"A share of the baseline's {one.mean:.4f}: {why}, so that no margin follows from these topics."
+    return f"A share of the baseline's {decimal(one.mean)}: {why}, so that no margin follows from these topics."
 
 
 def _guardrails(scores: Scores, share: float) -> str:

@@ -7,6 +7,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
+from judged.decimals import decimal
 from judged.gating.wording import caption, number, sentence_of, sentences, signed, size
 from judged.tables import Cell, Table
 
@@ -29,7 +30,7 @@ def check_table(result: Decision) -> Table:
 def _row(one: CheckFinding) -> tuple[str, ...]:
     rest = "" if one.interval is None else f"[{signed(one, one.interval[0], 3)}, {signed(one, one.interval[1], 3)}]"
     lower = " (lower is better)" if one.lower_is_better else ""
-    means = ("-" if math.isnan(value) else f"{value:.4f}" for value in (one.baseline, one.candidate))
+    means = ("-" if math.isnan(value) else decimal(value) for value in (one.baseline, one.candidate))
     return (
         one.status,
         one.measure + lower,

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.comparison.marks import fixed
+from judged.decimals import decimal
 from judged.diagnosis.words import counted
-from judged.evaluation.table import plain
 from judged.reporting import charts
 from judged.reporting.content import Chart, Numbers, Section
 from judged.reporting.material import worst_topics
@@ -86,7 +85,7 @@ def _ends(order: Positions) -> Positions:
 
 
 def _named(material: Material, at: int, gains: Floats) -> str:
-    return f"topic {material.scores.query_ids[at]}, {fixed(float(gains[at]), 3, '+')}"
+    return f"topic {material.scores.query_ids[at]}, {decimal(float(gains[at]), 3, '+')}"
 
 
 def _rows(material: Material, shown: Sequence[int], gains: Floats) -> list[tuple[str, str, float, float, float]]:
@@ -110,9 +109,9 @@ def _table(material: Material, shown: Sequence[int], gains: Floats) -> Table:
         (
             ids[at],
             *((material.query(ids[at]),) if texts else ()),
-            plain(float(first[at])),
-            plain(float(second[at])),
-            fixed(float(gains[at]), 4, "+"),
+            decimal(float(first[at])),
+            decimal(float(second[at])),
+            decimal(float(gains[at]), 4, "+"),
         )
         for at in shown
     )
@@ -135,14 +134,14 @@ def lowest(material: Material) -> Section | None:
         row = [
             query_id,
             *([material.query(query_id)] if texts else []),
-            plain(float(material.of(material.candidate)[at])),
+            decimal(float(material.of(material.candidate)[at])),
         ]
-        row += [plain(float(material.of(material.reference)[at]))] if material.reference else []
+        row += [decimal(float(material.of(material.reference)[at]))] if material.reference else []
         if several:
             column = scores.values[:, 0, at]
             known = column[np.isfinite(column)]
             best = known.max() if material.better > 0 else known.min()
-            row += [plain(float(np.median(known))), plain(float(best))]
+            row += [decimal(float(np.median(known))), decimal(float(best))]
         rows.append(tuple(row))
     said = (
         f"The {counted(len(order), 'topic')} with the worst {material.lead} of {material.candidate}."

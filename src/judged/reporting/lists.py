@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from judged.decimals import decimal
 from judged.diagnosis.diff.making import diff
 from judged.diagnosis.words import counted
 from judged.reporting.content import Item, Ranking, Section, SideBySide
@@ -116,7 +117,7 @@ def _side_by_side(
 def _ranking(one: TopicDiff, which: Literal[0, 1], name: str, level: float, *, other: bool) -> Ranking:
     pair = one.scores[0]
     score = pair.second if which else pair.first
-    said = f"{pair.measure} {score:.4f}" if score == score else ""  # noqa: PLR0124  NaN is not equal to itself
+    said = f"{pair.measure} {decimal(score)}" if score == score else ""  # noqa: PLR0124  NaN is not equal to itself
     rows = one.side(which)
     if not rows:
         said = f"{said}; nothing was returned" if said else "Nothing was returned"
@@ -145,5 +146,6 @@ def _change(row: DiffRow, which: int, there: int | None) -> str:
     else:
         place = f"from {there}" if which else f"to {there}"
     worth: Any = row.changes[0] if row.changes else None
-    shown = (which == 1 or row.second_rank is None) and worth is not None and abs(worth) >= 0.00005
-    return f"{place}, {worth:+.4f}" if shown else place
+    if worth is None or abs(worth) < 0.00005 or (which == 0 and row.second_rank is not None):
+        return place
+    return f"{place}, {decimal(worth, 4, '+')}"

@@ -10,7 +10,7 @@ from judged.comparison.captions import caption
 from judged.curves import curve
 from judged.diagnosis.words import counted
 from judged.errors import JudgedError, JudgedWarning
-from judged.evaluation.table import plain, summary_table
+from judged.evaluation.table import decimal, summary_table
 from judged.measures import parse
 from judged.reporting import charts
 from judged.reporting.content import Chart, Numbers, Part, Section
@@ -76,7 +76,8 @@ def _board(material: Material) -> Chart:
     known = [one for one in best if one.value == one.value]
     cut = f" The best {_BOARD} of {len(best)} are drawn." if len(best) > len(shown) else ""
     ends = (
-        f"{known[0].run} stands first with {plain(known[0].value)}, {known[-1].run} last with {plain(known[-1].value)}."
+        f"{known[0].run} stands first with {decimal(known[0].value)}, {known[-1].run} last with"
+        f" {decimal(known[-1].value)}."
         if known
         else ""
     )
@@ -94,7 +95,7 @@ def _board(material: Material) -> Chart:
 
 def _estimates_table(estimates: list[Estimate]) -> Table:
     rows = tuple(
-        (one.run, plain(one.value), *((plain(end) for end in one.ci) if one.ci else ("-", "-")), str(one.topics))
+        (one.run, decimal(one.value), *((decimal(end) for end in one.ci) if one.ci else ("-", "-")), str(one.topics))
         for one in estimates
     )
     return Table(("run", "value", "low", "high", "topics"), rows)
@@ -148,7 +149,7 @@ def _curve(material: Material, names: list[str], measure: str) -> Curves | None:
 def _chart(made: Curves, name: str) -> Chart:
     last = made.mean[:, -1]
     best = int(last.argmax()) if (last == last).any() else 0  # noqa: PLR0124
-    ends = f"At k = {made.at[-1]:.0f}, {made.run_names[best]} is highest with {plain(float(last[best]))}."
+    ends = f"At k = {made.at[-1]:.0f}, {made.run_names[best]} is highest with {decimal(float(last[best]))}."
     return Chart(
         name,
         made.title,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from judged.decimals import decimal
 from judged.reporting.content import Chart, Numbers, Part, Section
 from judged.reporting.material import Found, listed
 from judged.slicing.by_slice import by_slice
@@ -113,7 +114,8 @@ def _ends(shown: SlicedScores, material: Material) -> str:
     if len(known) < 2:
         return ""
     low, high = known[0], known[-1]
-    return f" Of {run}, {low.slice} is lowest with {_value(low):.4f}, and {high.slice} highest with {_value(high):.4f}."
+    least, most = decimal(_value(low)), decimal(_value(high))
+    return f" Of {run}, {low.slice} is lowest with {least}, and {high.slice} highest with {most}."
 
 
 def _value(one: SliceEstimate) -> float:

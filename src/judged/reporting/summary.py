@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.comparison.marks import fixed
+from judged.decimals import decimal
 from judged.diagnosis.words import counted
-from judged.evaluation.table import plain
 from judged.reporting.content import Section
 from judged.reporting.material import listed
 
@@ -62,8 +61,8 @@ def _best(material: Material) -> str:
 
 
 def _value(one: Estimate, *, named: bool = True) -> str:
-    shown = f"{one.value:.0f}" if one.aggregate in {"sum", "count"} else plain(one.value)
-    interval = "" if one.ci is None else f" (95% interval {one.ci[0]:.3f} to {one.ci[1]:.3f})"
+    shown = f"{one.value:.0f}" if one.aggregate in {"sum", "count"} else decimal(one.value)
+    interval = "" if one.ci is None else f" (95% interval {decimal(one.ci[0], 3)} to {decimal(one.ci[1], 3)})"
     return f"{one.measure} {shown}{interval}" if named else f"{shown}{interval}"
 
 
@@ -144,7 +143,7 @@ def _detectable(material: Material) -> str:
     of = f", with {found.family} comparisons allowed for" if found.family > 1 else ""
     return (
         f"What {counted(pair.found.n, 'topic')} can show: a true difference in {pair.measure} of"
-        f" {fixed(pair.detectable, 3)} between {_two(pair)} would be found four times out of five{of};"
+        f" {decimal(pair.detectable, 3)} between {_two(pair)} would be found four times out of five{of};"
         " a smaller one would often be missed."
     )
 
@@ -159,7 +158,7 @@ def _largest(material: Material) -> str:
     parts: list[str] = []
     if material.reference is not None and (gains < 0).any():
         places = [at for at in np.argsort(gains, kind="stable").tolist() if gains[at] < 0]
-        named = [f"{material.scores.query_ids[at]} ({fixed(float(gains[at]), 3, '+')})" for at in places[:3]]
+        named = [f"{material.scores.query_ids[at]} ({decimal(float(gains[at]), 3, '+')})" for at in places[:3]]
         known = int(np.isfinite(gains).sum())
         won = int((gains > 0).sum())
         parts.append(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from judged.decimals import decimal
 from judged.diagnosis.matrix.making import performance_matrix
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
 from judged.diagnosis.stages.making import stages
@@ -52,7 +53,7 @@ def matrix(material: Material, slicing: Slicing | None) -> Found:
     counts = ", ".join(f"{count} {name}" for name, count in found.counts(run).items())
     said = (
         f"One dot a topic of {run}: {found.x} across, {found.y} upwards. The lines are the means of {found.baseline}:"
-        f" {found.cuts[0]:.3f} and {found.cuts[1]:.3f}. Topics: {counts}."
+        f" {decimal(found.cuts[0], 3)} and {decimal(found.cuts[1], 3)}. Topics: {counts}."
     )
     chart = Chart("matrix", f"{run} by {found.x} and {found.y}", said, found.table(), partial(found.chart, run))
     rows = found.topics_table(run)

@@ -6,8 +6,8 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from judged.decimals import decimal
 from judged.evaluation.document import number
-from judged.evaluation.table import plain
 from judged.tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def _cell(one: GroupEstimate) -> Cell:
     estimate = one.estimate
     if estimate.aggregate in {"sum", "count"} and not math.isnan(estimate.value):
         return Cell(f"{estimate.value:.0f}")
-    rest = "" if estimate.ci is None else f"[{estimate.ci[0]:.3f}, {estimate.ci[1]:.3f}]"
-    return Cell(plain(estimate.value), rest=rest, mark=_SMALL if one.small else "")
+    rest = "" if estimate.ci is None else f"[{decimal(estimate.ci[0], 3)}, {decimal(estimate.ci[1], 3)}]"
+    return Cell(decimal(estimate.value), rest=rest, mark=_SMALL if one.small else "")
 
 
 def sentences(found: DocumentScores) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ def sentences(found: DocumentScores) -> tuple[str, ...]:
             least = min(groups, key=lambda one: one.estimate.value)
             made.append(
                 f"{run} has its lowest {least.estimate.measure} where {found.by} is {least.group}:"
-                f" {plain(least.estimate.value)} over {least.topics} topics and {least.relevant} relevant documents."
+                f" {decimal(least.estimate.value)} over {least.topics} topics and {least.relevant} relevant documents."
             )
     made.append(
         "Compare runs within a row. Rows have different topics, and documents of other groups count as not relevant,"

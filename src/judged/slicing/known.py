@@ -89,7 +89,7 @@ def known_topics(
 
 
 def _of_these(known: Attributes, topics: Attributes) -> Attributes:
-    """Refuse a table of other topics: every attribute would be missing."""
+    """Give what is known of these topics, and refuse a table of others only: every attribute would be missing."""
     if not set(known.query_ids) & set(topics.query_ids):
         theirs = repr(known.query_ids[0]) if len(known) else "none"
         raise InputError(
@@ -97,4 +97,4 @@ def _of_these(known: Attributes, topics: Attributes) -> Attributes:
             fix="check that both use the same query ids",
             path=known.where,
         )
-    return known
+    return known.over(topics.query_ids)

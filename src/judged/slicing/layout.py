@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from judged.comparison.captions import tested
 from judged.comparison.forms import wrapped
 from judged.comparison.layout import p_cell
-from judged.comparison.marks import BETTER, TIMES, WORSE, fixed
+from judged.comparison.marks import BETTER, TIMES, WORSE
 from judged.comparison.sentences import name_of_correction
-from judged.evaluation.table import plain
+from judged.decimals import decimal
 from judged.slicing.sentences import sentences_of_comparison, sentences_of_scores
 from judged.slicing.slice_scores import ALL, TOPIC_MEAN
 from judged.tables import Cell, Table
@@ -73,7 +73,7 @@ def _average_rows(
         cells: list[str] = []
         for run, measure, _ in columns:
             one = by.get((name, run, measure))
-            cells.append("-" if one is None else Cell(plain(one.value), rest=_limits(one.ci, show=_shown(columns))))
+            cells.append("-" if one is None else Cell(decimal(one.value), rest=_limits(one.ci, show=_shown(columns))))
         first = by.get((name, columns[0][0], columns[0][1]))
         made.append((name, "" if first is None else str(first.topics), *gap, *cells))
     return made
@@ -90,11 +90,11 @@ def _mark(better: bool | None) -> str:
 def _cell(one: Estimate, mark: str, *, interval: bool) -> Cell:
     if one.aggregate in {"sum", "count"} and not math.isnan(one.value):
         return Cell(f"{one.value:.0f}")
-    return Cell(plain(one.value), rest=_limits(one.ci, show=interval), mark=mark)
+    return Cell(decimal(one.value), rest=_limits(one.ci, show=interval), mark=mark)
 
 
 def _limits(ci: tuple[float, float] | None, *, show: bool = True) -> str:
-    return "" if ci is None or not show else f"[{fixed(ci[0], 3)}, {fixed(ci[1], 3)}]"
+    return "" if ci is None or not show else f"[{decimal(ci[0], 3)}, {decimal(ci[1], 3)}]"
 
 
 def average_table(found: SliceTable) -> Table:
@@ -104,7 +104,7 @@ def average_table(found: SliceTable) -> Table:
     rows: list[tuple[str, ...]] = []
     for name, run in dict.fromkeys((one.name, one.run) for one in found.averages):
         ones = [by.get((name, run, measure)) for measure in found.scores.measure_names]
-        cells = ["-" if one is None else Cell(plain(one.value), rest=_limits(one.ci)) for one in ones]
+        cells = ["-" if one is None else Cell(decimal(one.value), rest=_limits(one.ci)) for one in ones]
         rows.append((name, *([run] if several else []), *cells))
     labels = ("average", *(["run"] if several else []))
     return Table((*labels, *found.scores.measure_names), tuple(rows), labels=len(labels))
@@ -199,12 +199,12 @@ def _pair_row(name: str, pair: Pair) -> tuple[str, ...]:
         ),
         p_cell(pair),
         f"{pair.wins.wins}-{pair.wins.ties}-{pair.wins.losses}",
-        fixed(pair.detectable, 3),
+        decimal(pair.detectable, 3),
     )
 
 
 def _size(difference: float, *, ratio: bool) -> str:
-    return f"{TIMES}{difference:.3f}" if ratio and not math.isnan(difference) else fixed(difference, 4, "+")
+    return f"{TIMES}{decimal(difference, 3)}" if ratio and not math.isnan(difference) else decimal(difference, 4, "+")
 
 
 def direction(second: str, first: str, *, ratio: bool = False) -> str:

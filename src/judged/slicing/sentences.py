@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from judged.comparison.marks import TIMES, fixed
+from judged.comparison.marks import TIMES
 from judged.comparison.sentences import name_of_correction
+from judged.decimals import decimal
 from judged.slicing.slice_scores import MEAN_OF_SLICES, TOPIC_MEAN
 from judged.stats.pairing import topics_text
 from judged.stats.results import p_text
@@ -80,13 +81,14 @@ def _standing(one: SliceFinding, word: str, end: str, found: SliceTable) -> str:
     which = f", the {end} slice," if end and extreme else ""
     kinds = {str(measure): measure.entry.aggregate for measure in found.scores.measures}
     gap, low, high = (
-        f"{TIMES}{math.exp(value):.3f}" if kinds[one.measure] == "geometric mean" else fixed(value, 3, "+")
+        f"{TIMES}{decimal(math.exp(value), 3)}" if kinds[one.measure] == "geometric mean" else decimal(value, 3, "+")
         for value in (one.rest.difference, *(one.rest.interval or (math.nan, math.nan)))
     )
     limits = f"{found.method.level:.0%} interval {low} to {high}"
     after = f" after Holm over {found.tests} tests" if found.tests > 1 else ""
     return (
-        f"{one.run}: `{one.slice}`{which} is {word} than the other topics in {one.measure}: {fixed(one.value, 3)} over"
+        f"{one.run}: `{one.slice}`{which} is {word} than the other topics in {one.measure}: {decimal(one.value, 3)}"
+        f" over"
         f" {topics_text(one.rest.n)}, {gap} against the other {one.rest.n_rest}"
         f" ({limits}), p {p_text(one.adjusted, 1 - found.method.level)}{after}."
     )
@@ -99,10 +101,10 @@ def _averages(found: SliceTable) -> Iterator[str]:
     first = found.averages[0]
     mine = [one for one in found.averages if (one.run, one.measure) == (first.run, first.measure)]
     ways = [one for one in mine if not math.isnan(one.value)]  # a slice may lack scores
-    if len({f"{one.value:.4f}" for one in ways}) > 1:
+    if len({decimal(one.value) for one in ways}) > 1:
         large = int((~found.slicing.small).sum())
         several = {MEAN_OF_SLICES: f"mean of the {large} slices that have enough topics"}
-        shown = ", ".join(f"{several.get(one.name, one.name)} {one.value:.4f}" for one in ways)
+        shown = ", ".join(f"{several.get(one.name, one.name)} {decimal(one.value)}" for one in ways)
         others = "" if len(found.scores.runs) * len(found.scores.measures) == 1 else f" ({first.run}, {first.measure})"
         yield f"Each average answers another question{others}: {shown}."
     if not found.slicing.disjoint:
@@ -188,9 +190,9 @@ def _won(row: SlicePair) -> str:
     pair = row.pair
     if pair is None:
         return f"`{row.slice}`"
-    side = f"{TIMES}{row.difference:.3f}" if pair.is_ratio else fixed(row.difference, 3, "+")
+    side = f"{TIMES}{decimal(row.difference, 3)}" if pair.is_ratio else decimal(row.difference, 3, "+")
     if pair.found.posterior is not None:
-        sure = f"probability {max(pair.found.posterior.higher, pair.found.posterior.lower):.3f}"
+        sure = f"probability {decimal(max(pair.found.posterior.higher, pair.found.posterior.lower), 3)}"
     else:
         sure = f"p {p_text(pair.found.decisive_p, pair.alpha)}"
     return f"`{row.slice}` ({side}, {topics_text(row.n)}, {sure})"
@@ -215,7 +217,7 @@ def _unshown(rows: Sequence[SlicePair]) -> Iterator[str]:
     seen = [row.pair.detectable for row in rest if row.pair is not None and not math.isnan(row.pair.detectable)]
     missed = ""
     if seen:
-        sizes = fixed(min(seen), 3) if len(seen) == 1 else f"{fixed(min(seen), 3)} to {fixed(max(seen), 3)}"
+        sizes = decimal(min(seen), 3) if len(seen) == 1 else f"{decimal(min(seen), 3)} to {decimal(max(seen), 3)}"
         missed = f" There, differences below {sizes} would often be missed."
     what = f"{rows[0].measure} between {rows[0].second} and {rows[0].first}"
     yield f"No difference in {what} is shown on {_some([f'`{row.slice}`' for row in rest])}.{missed}"
@@ -230,8 +232,8 @@ def _varying(one: BetweenSlices) -> str:
     top, least = max(range(len(means)), key=means.__getitem__), min(range(len(means)), key=means.__getitem__)
     return (
         f"The difference between {one.second} and {one.first} in {one.measure} varies between slices (p"
-        f" {p_text(one.adjusted, one.alpha)}): from {fixed(means[least], 3, '+')} on `{one.slices[least]}` to"
-        f" {fixed(means[top], 3, '+')} on `{one.slices[top]}`."
+        f" {p_text(one.adjusted, one.alpha)}): from {decimal(means[least], 3, '+')} on `{one.slices[least]}` to"
+        f" {decimal(means[top], 3, '+')} on `{one.slices[top]}`."
     )
 
 

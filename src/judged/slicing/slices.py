@@ -307,7 +307,7 @@ def _by_value(known: Attributes, name: str, minimum: int) -> list[Slice]:
     elif len(distinct) > _MANY:
         raise InputError(
             f"{name} has {len(distinct)} different values: too many for slices",
-            fix="write slices that name several of them: kind in ('a', 'b')",
+            fix="write slices that name several of them: kind in ('a', 'b'); or give query_ids=",
         )
     else:
         made = [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from judged.decimals import decimal
 from judged.errors import InputError
 from judged.stats.grade_counts import Rule, beyond_chance, coded, counted, distances, left_out
 from judged.stats.interval import adjusted
@@ -65,7 +66,7 @@ class Agreement:
             return f"{self.method} is undefined: {self.note}."
         within = ""
         if self.interval is not None:
-            within = f", {self.level:.0%} interval {self.interval[0]:.3f} to {self.interval[1]:.3f}"
+            within = f", {self.level:.0%} interval {decimal(self.interval[0], 3)} to {decimal(self.interval[1], 3)}"
         if self.interval is not None and self.interval[0] <= 0 <= self.interval[1]:
             share = "agreement beyond chance is not shown"
         elif self.value < 0:
@@ -73,7 +74,7 @@ class Agreement:
         else:
             share = f"the judges avoid {self.value:.0%} of the disagreement that chance would bring"
         note = f" ({self.note})" if self.note else ""
-        return f"{self.method} is {self.value:.3f}{within}, over {self.units} things judged: {share}{note}."
+        return f"{self.method} is {decimal(self.value, 3)}{within}, over {self.units} things judged: {share}{note}."
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, ready for JSON."""

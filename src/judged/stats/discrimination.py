@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.decimals import decimal
 from judged.errors import InputError
 from judged.stats.pairing import check_share, paired_differences, plain, score_matrix, spread
 
@@ -57,7 +58,7 @@ class Discrimination:
         if math.isnan(self.share):
             return "No two systems could be tested."
         tested = sum(not math.isnan(p) for p in self.p_values)
-        enough = f"; for every pair, a difference of {self.required:.3f} would" if self.required > 0 else ""
+        enough = f"; for every pair, a difference of {decimal(self.required, 3)} would" if self.required > 0 else ""
         return (
             f"{self.share:.1%} of the pairs of systems ({self.significant} of {tested}) differ significantly "
             f"(alpha {self.alpha:g}, {self.method}){enough}."

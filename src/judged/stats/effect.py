@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.decimals import decimal
 from judged.errors import InputError
 from judged.stats.equivalence import Equivalence, equivalence, non_inferiority
 from judged.stats.pairing import ROUNDING, paired_differences, plain, score_matrix, spread, topics_text
@@ -241,4 +242,4 @@ def wins(first: ArrayLike, second: ArrayLike, minimum: float = 0.0) -> Wins:
 
 
 def _apart(difference: float) -> str:
-    return "the same" if difference == 0 else f"{abs(difference):.4f} {'higher' if difference > 0 else 'lower'}"
+    return "the same" if difference == 0 else f"{decimal(abs(difference))} {'higher' if difference > 0 else 'lower'}"

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from judged.decimals import decimal
 from judged.errors import InputError
 from judged.stats.pairing import ROUNDING, check_share, paired_differences, plain, spread, topics_text
 from judged.stats.rare import share_bound, unseen_loss
@@ -71,7 +72,7 @@ class Equivalence:
             return f"It cannot be tested whether {claim}: {self.note}."
         low, high = self.interval
         numbers = (
-            f"p {p_text(self.p, 1 - self.level)}; {self.interval_level:.0%} interval {low:.4f} to {high:.4f},"
+            f"p {p_text(self.p, 1 - self.level)}; {self.interval_level:.0%} interval {decimal(low)} to {decimal(high)},"
             f" {topics_text(self.n)}"
         )
         note = f" Note: {self.note}." if self.note else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from judged.decimals import decimal
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ class Correlation:
         pairs = self.concordant + self.discordant + self.tied
         ties = f", {self.tied} are tied in one ranking or both" if self.tied else ""
         return (
-            f"{self.method} is {self.value:.3f} over {self.n} ranked things: of {pairs} pairs {self.discordant} stand"
+            f"{self.method} is {decimal(self.value, 3)} over {self.n} ranked things: of {pairs} pairs"
+            f" {self.discordant} stand"
             f" the other way round{ties}."
         )
 

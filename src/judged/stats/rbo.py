@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from judged.decimals import decimal
 from judged.errors import InputError
 from judged.stats.rankings import kendall_tau
 
@@ -60,9 +61,9 @@ class Overlap:
         if math.isnan(self.value):
             return "RBO is undefined: a ranking is empty."
         return (
-            f"RBO (p = {self.p:g}) is {self.value:.3f}: {self.shared} documents are shared by rankings of"
-            f" {self.lengths[0]} and {self.lengths[1]}; whatever stands below, it is between {self.low:.3f} and"
-            f" {self.high:.3f}."
+            f"RBO (p = {self.p:g}) is {decimal(self.value, 3)}: {self.shared} documents are shared by rankings of"
+            f" {self.lengths[0]} and {self.lengths[1]}; whatever stands below, it is between {decimal(self.low, 3)} and"
+            f" {decimal(self.high, 3)}."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.decimals import decimal
 from judged.stats.pairing import ROUNDING, check_share, complete_topics, plain, score_matrix, topics_text
 
 if TYPE_CHECKING:
@@ -247,8 +248,8 @@ def _shrout_fleiss(
 
 
 def _with_interval(one: Coefficient) -> str:
-    ends = "" if one.interval is None else f" [{one.interval[0]:.3f}, {one.interval[1]:.3f}]"
-    return f"{one.value:.3f}{ends}"
+    ends = "" if one.interval is None else f" [{decimal(one.interval[0], 3)}, {decimal(one.interval[1], 3)}]"
+    return f"{decimal(one.value, 3)}{ends}"
 
 
 def _many(topics: float) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.decimals import decimal
 from judged.errors import InputError
 from judged.stats.pairing import ROUNDING, complete_topics, plain, score_matrix, topics_text
 
@@ -94,8 +95,8 @@ class Stability:
         )
         return (
             f"Two separate sets of {topics_text(self.size)} order two systems the other way round in "
-            f"{self.swap_rate:.1%} of the cases; {reliable}; tau between the orders is {self.tau:.3f} "
-            f"({self.tau_interval[0]:.3f} to {self.tau_interval[1]:.3f})."
+            f"{self.swap_rate:.1%} of the cases; {reliable}; tau between the orders is {decimal(self.tau, 3)} "
+            f"({decimal(self.tau_interval[0], 3)} to {decimal(self.tau_interval[1], 3)})."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.data import Qrels, Run
+from judged.decimals import decimal
 from judged.errors import InputError, MeasureError
 from judged.judging import judge
 from judged.judging.grading import withdrawn
@@ -277,6 +278,6 @@ def _notes(rows: Sequence[LeftOut], outside: int, judgments: int, share: float, 
 
 
 def _cells(row: LeftOut) -> tuple[str, ...]:
-    numbers = (f"{value:.4f}" for value in (row.old, row.new, row.difference))
+    numbers = (decimal(value) for value in (row.old, row.new, row.difference))
     places = ("-" if place is None else str(place) for place in (row.old_place, row.new_place))
     return (*numbers, str(row.lost), str(row.relevant_lost), *places)

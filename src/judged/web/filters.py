@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from judged.decimals import decimal
 from judged.stats.results import beside
 from judged.web.plain import plain
 
@@ -21,23 +22,23 @@ _UNSAFE = {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026", "\u2028": r"\u2028", 
 def score(value: float | None, digits: int = 4) -> str:
     """Write a score; a dash where there is none, a true minus, and no sign before zero.
 
-    >>> score(0.41236), score(-0.5), score(-0.00001), score(float("nan")), score(None)
-    ('0.4124', '−0.5000', '0.0000', '–', '–')
+    >>> score(0.41236), score(-0.5), score(0.99999), score(-0.00001), score(float("nan")), score(None)
+    ('0.4124', '−0.5000', '0.99999', '−1.0e-05', '–', '–')
     """
     if value is None or not math.isfinite(value):
         return "–"
-    text = f"{abs(value):.{digits}f}"
-    return f"−{text}" if value < 0 and float(text) != 0 else text
+    text = decimal(abs(value), digits)
+    return f"−{text}" if value < 0 else text
 
 
 def signed(value: float | None, digits: int = 4) -> str:
     """Write a difference with its sign, as `score` does otherwise.
 
     >>> signed(0.0312), signed(-0.0312), signed(0.00001), signed(None)
-    ('+0.0312', '−0.0312', '0.0000', '–')
+    ('+0.0312', '−0.0312', '+1.0e-05', '–')
     """
     text = score(value, digits)
-    return f"+{text}" if value is not None and value > 0 and text.strip("0.–") else text
+    return f"+{text}" if value is not None and 0 < value < math.inf else text
 
 
 def interval(ends: tuple[float, float] | None, digits: int = 3) -> str:

@@ -9,6 +9,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from judged.decimals import decimal
 from judged.diagnosis.diff.sentences import sentences, topic_sentence
 from judged.tables import Table
 
@@ -90,7 +91,8 @@ def _score_line(one: TopicRows, at: int) -> str:
     pair, (first, second) = one.scores[at], one.runs
     if math.isnan(pair.difference):
         return f"{pair.measure}: no score"
-    return f"{pair.measure}: {first} {pair.first:.4f}, {second} {pair.second:.4f} ({pair.difference:+.4f})"
+    change = decimal(pair.difference, 4, "+")
+    return f"{pair.measure}: {first} {decimal(pair.first)}, {second} {decimal(pair.second)} ({change})"
 
 
 def _columns(one: TopicRows, style: _Style, width: int) -> list[str]:
@@ -143,7 +145,7 @@ def topics_table(found: DiffTable) -> Table:
             one.query_id,
             *((_short(one.query, 40),) if queries else ()),
             *(_number(value) for value in (one.scores[0].first, one.scores[0].second)),
-            "-" if math.isnan(one.scores[0].difference) else f"{one.scores[0].difference:+.4f}",
+            "-" if math.isnan(one.scores[0].difference) else decimal(one.scores[0].difference, 4, "+"),
             "/".join(str(one.counts[way]) for way in ("up", "down", "new", "gone")),
         )
         for one in found.topics
@@ -207,11 +209,11 @@ def _wrapped(sentence: str, width: int) -> str:
 
 
 def _number(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.4f}"
+    return "-" if math.isnan(value) else decimal(value)
 
 
 def _signed(value: float | None) -> str:
-    return "-" if value is None else f"{value:+.4f}" if value else "0"
+    return "-" if value is None else decimal(value, 4, "+") if value else "0"
 
 
 def _short(text: str, most: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from judged.decimals import decimal
 from judged.stats.pairing import topics_text
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def _over_all(found: DiffTable, one: MeanPair) -> str:
     return (
         f"{one.measure}: {second} is better than {first} on {one.better} of {topics_text(n)}, worse on {one.worse},"
         f" the same on {one.same}; {one.aggregate} {_number(one.first)} to {_number(one.second)}"
-        f" ({one.second - one.first:+.4f})."
+        f" ({decimal(one.second - one.first, 4, '+')})."
     )
 
 
@@ -49,10 +50,10 @@ def topic_sentence(one: TopicRows) -> str:
     if math.isnan(pair.difference):
         return f"The topic has no score by {pair.measure}. {_moves(one)}"
     if not pair.side:
-        head = f"Both have the same {pair.measure}, {pair.first:.4f}."
+        head = f"Both have the same {pair.measure}, {decimal(pair.first)}."
         return f"{head} {_moves(one)}".strip()
     verb = "gains" if pair.difference > 0 else "loses"
-    head = f"{second} {verb} {abs(pair.difference):.4f} in {pair.measure}"
+    head = f"{second} {verb} {decimal(abs(pair.difference))} in {pair.measure}"
     return f"{head}{_why(one)}. {_moves(one)}".strip()
 
 
@@ -65,7 +66,7 @@ def _why(one: TopicRows) -> str:
     against = [pair for pair in ordered if pair[0] * sign < 0][:_AGAINST]
     parts = ["; ".join(_named(change, row) for change, row in part) for part in (along, against) if part]
     if one.below and one.below[0]:
-        parts.append(f"documents below rank {one.depth}, {one.below[0]:+.4f}")
+        parts.append(f"documents below rank {one.depth}, {decimal(one.below[0], 4, '+')}")
     return f": {'; '.join(parts)}" if parts else ""
 
 
@@ -75,7 +76,7 @@ def _named(change: float, row: DiffRow) -> str:
         "gone": f"gone from {row.first_rank}",
         "same": f"at {row.second_rank}",
     }.get(row.moved, f"{row.first_rank} to {row.second_rank}")
-    return f"{row.doc_id} (grade {row.shown_grade}) {ranks}, {change:+.4f}"
+    return f"{row.doc_id} (grade {row.shown_grade}) {ranks}, {decimal(change, 4, '+')}"
 
 
 def _moves(one: TopicRows) -> str:
@@ -92,4 +93,4 @@ def _moves(one: TopicRows) -> str:
 
 
 def _number(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.4f}"
+    return "-" if math.isnan(value) else decimal(value)

@@ -6,7 +6,7 @@ import math
 import textwrap
 from typing import TYPE_CHECKING
 
-from judged.comparison.marks import fixed
+from judged.decimals import decimal
 from judged.diagnosis.disagreement.sides import SIGNS
 from judged.stats.pairing import topics_text
 from judged.tables import Table
@@ -51,7 +51,7 @@ def _mean(found: TwoSides, one: MeanSide) -> str:
     if one.side == 0:
         return f"{one.measure} prefers neither {first} nor {second}"
     winner, loser = (second, first) if one.side > 0 else (first, second)
-    return f"{one.measure} prefers {winner} to {loser} by {fixed(abs(one.difference), 4)}{many}"
+    return f"{one.measure} prefers {winner} to {loser} by {decimal(abs(one.difference))}{many}"
 
 
 def _verdict(found: TwoSides) -> str:
@@ -113,8 +113,8 @@ def causes_table(found: TwoSides) -> Table:
         (
             one.query_id,
             *((_short(one.query),) if queries else ()),
-            *(f"{gap:+.4f}" for gap in one.differences),
-            f"{one.pull:.3f}",
+            *(decimal(gap, 4, "+") for gap in one.differences),
+            decimal(one.pull, 3),
         )
         for one in found.causes
     )
@@ -133,7 +133,7 @@ def slice_table(found: TwoSides) -> Table:
 def _slice_cells(found: TwoSides, one: SliceDisagreement) -> tuple[str, str, str]:
     if one.means is None:
         return "-", "-", "-"
-    gaps = [fixed(side.difference, 4, "+") for side in one.means]
+    gaps = [decimal(side.difference, 4, "+") for side in one.means]
     if one.small:
         return gaps[0], gaps[1], "too few topics"
     named = {1: found.systems[1], -1: found.systems[0], 0: "neither"}
@@ -210,7 +210,7 @@ def _wrapped(sentence: str, width: int | None) -> str:
 
 
 def _number(value: float, digits: int) -> str:
-    return "-" if math.isnan(value) else f"{value:.{digits}f}"
+    return decimal(value, digits)
 
 
 def _short(query: str) -> str:

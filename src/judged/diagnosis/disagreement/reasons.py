@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.decimals import decimal
 from judged.diagnosis.disagreement.sight import Case, Eye, JudgedList
 
 if TYPE_CHECKING:
@@ -268,11 +269,12 @@ def _order(case: Case) -> Reason | None:
         if eye.side in {0, weighed, other.side} or eye.better(worth[at]) != eye.side or case.only_first(eye):
             continue
         winner, _ = case.named(eye.side)
-        sees = f"gives {worth[1 - at]:+.3f}" if case.ordered(other) else "does not see it"
+        sees = f"gives {decimal(worth[1 - at], 3, '+')}" if case.ordered(other) else "does not see it"
         ranks = "another rank" if len(moved) == 1 else "other ranks"
         text = (
             f"{_documents(len(moved), 'relevant')} that both have {_in_first(case.depth)} {_stand(len(moved))} at"
-            f" {ranks} in {case.lists[1].name}: {eye.name} gives {worth[at]:+.3f} for it, {other.name} {sees}"
+            f" {ranks} in {case.lists[1].name}: {eye.name} gives {decimal(worth[at], 3, '+')} for it, {other.name}"
+            f" {sees}"
         )
         return Reason("order within the first k", eye.name, winner.name, tuple(moved), text)
     return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.comparison.marks import fixed
+from judged.decimals import decimal
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, HEALTHY, OPEN, QUADRANTS, RANKING
 from judged.diagnosis.stages.layout import SMALL, change_cells, change_size
 from judged.errors import InputError
@@ -68,7 +68,7 @@ def summary_table(found: TwoMeasures) -> Table:
         mine = [point.quadrant for point in found.points if point.run == whole.run and not point.every]
         cells: list[str] = []
         for at, axis in enumerate((whole.x, whole.y)):
-            cells.append(Cell(fixed(axis.value, 4), mark=_SIGN.get(axis.side, "")))
+            cells.append(Cell(decimal(axis.value), mark=_SIGN.get(axis.side, "")))
             change = changes[whole.run][at] if whole.run in changes else None
             cells.append("" if change is None else _change_cell(change))
         counts = (str(mine.count(name)) for name in slices)
@@ -77,12 +77,12 @@ def summary_table(found: TwoMeasures) -> Table:
 
 
 def _change_cell(one: Change) -> Cell:
-    return Cell(fixed(one.found.difference, 4, "+"), mark="*" if one.significant else "")
+    return Cell(decimal(one.found.difference, 4, "+"), mark="*" if one.significant else "")
 
 
 def _axis_cell(axis: Axis) -> Cell:
-    rest = "" if math.isnan(axis.low) else f"[{axis.low:.3f}, {axis.high:.3f}]"
-    return Cell(fixed(axis.value, 4), rest=rest, mark=_SIGN.get(axis.side, ""))
+    rest = "" if math.isnan(axis.low) else f"[{decimal(axis.low, 3)}, {decimal(axis.high, 3)}]"
+    return Cell(decimal(axis.value), rest=rest, mark=_SIGN.get(axis.side, ""))
 
 
 def changes_table(found: TwoMeasures) -> Table:
@@ -127,7 +127,7 @@ def topics_table(found: TwoMeasures, run: str | None) -> Table:
                 continue
             label = (name,) if several else ()
             changes = _topic_changes(found, name, values - before, at) if compared else ()
-            cells = (fixed(float(values[0, at]), 4), fixed(float(values[1, at]), 4))
+            cells = (decimal(float(values[0, at])), decimal(float(values[1, at])))
             rows.append((*label, found.scores.query_ids[at], classes[at], *cells, *changes))
     return Table(header, tuple(rows), labels=3 if several else 2)
 
@@ -135,5 +135,5 @@ def topics_table(found: TwoMeasures, run: str | None) -> Table:
 def _topic_changes(found: TwoMeasures, run: str, changes: Any, at: int) -> tuple[str, str]:
     lost = list(found.lost.get(run, {}).values())
     stars = ["*" if one.mask[at] else "" for one in lost] or ["", ""]
-    x, y = (fixed(float(changes[axis, at]), 4, "+") + stars[axis] for axis in (0, 1))
+    x, y = (decimal(float(changes[axis, at]), 4, "+") + stars[axis] for axis in (0, 1))
     return x, y

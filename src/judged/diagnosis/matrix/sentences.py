@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from judged.comparison.marks import fixed
+from judged.decimals import decimal
 from judged.diagnosis.matrix.layout import by_run, share_text
 from judged.diagnosis.matrix.points import APART, COVERAGE, NONE, OPEN, RANKING
 from judged.diagnosis.matrix.two_measures import FEW_RUNS
@@ -104,12 +104,14 @@ def _of_point(found: TwoMeasures, point: Point) -> str:
 
 
 def _of_axis(found: TwoMeasures, name: str, axis: Axis, cut: float) -> str:
-    ci = "" if math.isnan(axis.low) else f" [{axis.low:.3f}, {axis.high:.3f}]"
+    ci = "" if math.isnan(axis.low) else f" [{decimal(axis.low, 3)}, {decimal(axis.high, 3)}]"
     whose = "" if found.given_cuts else "the baseline's "
     where = (
-        f"not told apart from {whose}{fixed(cut, 3)}" if axis.side == APART else f"{axis.side} {whose}{fixed(cut, 3)}"
+        f"not told apart from {whose}{decimal(cut, 3)}"
+        if axis.side == APART
+        else f"{axis.side} {whose}{decimal(cut, 3)}"
     )
-    return f"{name} {fixed(axis.value, 3)}{ci} {where}"
+    return f"{name} {decimal(axis.value, 3)}{ci} {where}"
 
 
 def _of_change(found: TwoMeasures, run: str, x: Change, y: Change) -> list[str]:
@@ -134,10 +136,14 @@ def _of_change(found: TwoMeasures, run: str, x: Change, y: Change) -> list[str]:
 
 
 def _change(one: Change) -> str:
-    ci = "" if one.found.interval is None else f" [{one.found.interval[0]:+.3f}, {one.found.interval[1]:+.3f}]"
+    ci = (
+        ""
+        if one.found.interval is None
+        else f" [{decimal(one.found.interval[0], 3, '+')}, {decimal(one.found.interval[1], 3, '+')}]"
+    )
     told = "" if one.significant else ", not told apart from 0"
     p = p_text(one.found.decisive_p, 1 - one.found.level)
-    return f"{one.part} {fixed(one.found.difference, 4, '+')}{ci} (p {p}{told})"
+    return f"{one.part} {decimal(one.found.difference, 4, '+')}{ci} (p {p}{told})"
 
 
 def caption(found: TwoMeasures) -> str:
@@ -145,7 +151,7 @@ def caption(found: TwoMeasures) -> str:
     choices = found.choices
     x, y = found.cuts
     whose = "cuts as given" if found.given_cuts else f"cuts: the means of {found.baseline} over all topics"
-    parts = [f"{whose}, {found.x} {fixed(x, 4)} and {found.y} {fixed(y, 4)}, taken as they are"]
+    parts = [f"{whose}, {found.x} {decimal(x)} and {found.y} {decimal(y)}, taken as they are"]
     runs = sum(point.every and point.quadrant != NONE for point in found.points)
     first = found.points[0].run
     slices = sum(point.quadrant != NONE for point in found.points if point.run == first and not point.every)
@@ -174,7 +180,7 @@ def summary_caption(found: TwoMeasures) -> str:
     whose = "cuts as given" if found.given_cuts else f"cuts: the means of {found.baseline} over all topics"
     parts = [
         f"{len(found.scores.runs)} runs in short, without intervals (in full: --per-run, or per_run=True)",
-        f"{whose}, {found.x} {fixed(x, 4)} and {found.y} {fixed(y, 4)}",
+        f"{whose}, {found.x} {decimal(x)} and {found.y} {decimal(y)}",
         "- wholly below the cut, + wholly above it, ? not told apart from it",
         f"changes: {changes_caption(found)}",
     ]

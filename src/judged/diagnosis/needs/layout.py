@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.comparison.marks import fixed
+from judged.decimals import decimal
 from judged.diagnosis.words import counted
 from judged.stats.results import p_text
 from judged.tables import Table
@@ -79,8 +79,8 @@ def _of_pair(pair: Pair) -> str:
     if test.n < 2:
         return f"{pair.second} and {pair.first} have {counted(test.n, 'need')} in common: nothing can be concluded."
     limits = pair.shown_interval
-    ci = "" if limits is None else f" [{fixed(limits[0], 3)}, {fixed(limits[1], 3)}]"
-    gap = f"{pair.second} - {pair.first} {fixed(pair.shown_difference, 4, '+')}{ci} over {test.n} needs"
+    ci = "" if limits is None else f" [{decimal(limits[0], 3)}, {decimal(limits[1], 3)}]"
+    gap = f"{pair.second} - {pair.first} {decimal(pair.shown_difference, 4, '+')}{ci} over {test.n} needs"
     after = f" after {test.correction}" if test.correction not in {"", "none"} else ""
     how = f"p {p_text(test.decisive_p, pair.alpha)}{after}"
     if pair.better is not None:
@@ -217,11 +217,11 @@ def _wrapped(sentence: str, width: int | None) -> str:
 
 
 def _number(value: float, digits: int = 3) -> str:
-    return "-" if math.isnan(value) else f"{value:.{digits}f}"
+    return decimal(value, digits)
 
 
 def _with_ci(value: float, limits: tuple[float, float] | None, digits: int = 3) -> str:
-    ci = "" if limits is None else f" [{limits[0]:.{digits}f}, {limits[1]:.{digits}f}]"
+    ci = "" if limits is None else f" [{decimal(limits[0], digits)}, {decimal(limits[1], digits)}]"
     return _number(value, digits) + ci
 
 

@@ -7,6 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from judged.data.texts import Text, Texts, shortened
+from judged.decimals import decimal
 from judged.diagnosis.review.rates import rates_sentences, rates_table, short_rates_table
 from judged.tables import Table
 
@@ -58,7 +59,7 @@ def _row(listed: ReviewTable, one: ReviewItem, *, sliced: bool) -> tuple[str, ..
 
 
 def _change(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:+.4f}"
+    return "-" if math.isnan(value) else decimal(value, 4, "+")
 
 
 def sentences(listed: ReviewTable) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.comparison.marks import fixed
+from judged.decimals import decimal
 from judged.diagnosis.stages.parts import BADLY_RANKED, NOTHING, SCORE, VERDICTS
 from judged.slicing.layout import direction
 from judged.stats.results import p_text
@@ -36,8 +36,8 @@ def parts_table(found: SplitLoss) -> Table:
             parts[at].slice,
             *((name,) if several else ()),
             f"{parts[at].topics} {SMALL}" if parts[at].small else str(parts[at].topics),
-            fixed(parts[at].score.value, 4),
-            fixed(parts[at].recall.value, 4),
+            decimal(parts[at].score.value),
+            decimal(parts[at].recall.value),
             *(mean_cell(one) for one in parts[at].losses),
         )
         for at in range(len(found.parts))
@@ -73,8 +73,8 @@ def _recall_head(found: SplitLoss) -> str:
 
 def mean_cell(one: Mean) -> Cell:
     """Write a mean with its interval."""
-    rest = "" if math.isnan(one.low) else f"[{one.low:.3f}, {one.high:.3f}]"
-    return Cell(fixed(one.value, 4), rest=rest)
+    rest = "" if math.isnan(one.low) else f"[{decimal(one.low, 3)}, {decimal(one.high, 3)}]"
+    return Cell(decimal(one.value), rest=rest)
 
 
 def changes_table(found: SplitLoss) -> Table:
@@ -94,9 +94,13 @@ def change_size(one: Change) -> str:
 def change_cells(one: Change) -> tuple[str, str]:
     """Write a change with its interval, and its corrected p-value, starred where it is significant."""
     found = one.found
-    rest = "" if found.interval is None else f"[{found.interval[0]:+.3f}, {found.interval[1]:+.3f}]"
+    rest = (
+        ""
+        if found.interval is None
+        else f"[{decimal(found.interval[0], 3, '+')}, {decimal(found.interval[1], 3, '+')}]"
+    )
     p = "-" if math.isnan(found.decisive_p) else p_text(found.decisive_p, 1 - found.level).removeprefix("= ")
-    return Cell(fixed(found.difference, 4, "+"), rest=rest), Cell(p, mark=_SIGNIFICANT if one.significant else "")
+    return Cell(decimal(found.difference, 4, "+"), rest=rest), Cell(p, mark=_SIGNIFICANT if one.significant else "")
 
 
 def topics_table(found: SplitLoss, limit: int | None) -> Table:
@@ -112,11 +116,11 @@ def topics_table(found: SplitLoss, limit: int | None) -> Table:
         (
             found.query_ids[at],
             _in_short(verdicts[at]),
-            fixed(float(trace.score[at]), 4),
-            fixed(float(trace.best[at]), 4),
-            fixed(float(trace.recall[at]), 4),
+            decimal(float(trace.score[at])),
+            decimal(float(trace.best[at])),
+            decimal(float(trace.recall[at])),
             f"{trace.found[at]}/{trace.relevant[at]}",
-            *(fixed(float(part[at]), 4) for part in trace.parts if alone),
+            *(decimal(float(part[at])) for part in trace.parts if alone),
             f"{trace.judged[at]:.0%}",
             *_topic_changes(found, at, float(change[at])),
         )
@@ -128,9 +132,9 @@ def topics_table(found: SplitLoss, limit: int | None) -> Table:
 def _topic_changes(found: SplitLoss, at: int, change: float) -> tuple[str, ...]:
     if found.against is None:
         return ()
-    cells = [fixed(change, 4, "+") + _star(found, "score", at)]
+    cells = [decimal(change, 4, "+") + _star(found, "score", at)]
     for name, mine, other in zip(found.names, found.trace.parts, found.against.parts, strict=True):
-        cells.append(fixed(float(other[at] - mine[at]), 4, "+") + _star(found, name, at))
+        cells.append(decimal(float(other[at] - mine[at]), 4, "+") + _star(found, name, at))
     return tuple(cells)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.comparison.marks import fixed
+from judged.decimals import decimal
 from judged.diagnosis.stages.layout import SMALL
 from judged.diagnosis.stages.parts import NOTHING, SCORE, verdict_names
 from judged.stats.pairing import topics_text
@@ -49,16 +49,16 @@ def _of_system(found: SplitLoss, name: str, whole: Parts) -> list[str]:
         )
     said += [
         (
-            f"{name} scores {fixed(whole.score.value, 4)} in {measure}, where {fixed(whole.best.value, 4)} could be"
+            f"{name} scores {decimal(whole.score.value)} in {measure}, where {decimal(whole.best.value)} could be"
             f" attained: {_mean(candidates)} is lost because relevant documents are not among its first {depth}"
             f" candidates, {_mean(ranking)} because the candidates are not in their best order."
         )
     ]
     if ranking.value > 0 and foreign < _FOREIGN:
-        reached = fixed(whole.score.value + ranking.value, 4)
+        reached = decimal(whole.score.value + ranking.value)
         said.append(
             f"The best order of these candidates would score {reached}: no reranker of the first {depth} of"
-            f" {found.trace.candidates} can gain more than {fixed(ranking.value, 4)}."
+            f" {found.trace.candidates} can gain more than {decimal(ranking.value)}."
         )
     counts = [f"{verdict} {count}" for verdict, count in whole.verdicts.items() if count]
     said.append(
@@ -75,19 +75,19 @@ def topic_sentences(found: SplitLoss, query_id: str) -> list[str]:
     for name, trace, _ in found.systems:
         verdict = verdict_names(trace, found.choices)[at]
         parts = " and ".join(
-            f"{fixed(float(part[at]), 4)} by {what}" for what, part in zip(found.names, trace.parts, strict=True)
+            f"{decimal(float(part[at]))} by {what}" for what, part in zip(found.names, trace.parts, strict=True)
         )
         said.append(
-            f"{name}: {verdict}: {found.measure} {fixed(float(trace.score[at]), 4)} of"
-            f" {fixed(float(trace.best[at]), 4)}, lost {parts}; relevant documents among the first"
+            f"{name}: {verdict}: {found.measure} {decimal(float(trace.score[at]))} of"
+            f" {decimal(float(trace.best[at]))}, lost {parts}; relevant documents among the first"
             f" {found.choices.depth}: {trace.found[at]} of {trace.relevant[at]}."
         )
     return said
 
 
 def _mean(one: Mean) -> str:
-    ci = "" if math.isnan(one.low) else f" [{one.low:.3f}, {one.high:.3f}]"
-    return f"{fixed(one.value, 4)}{ci}"
+    ci = "" if math.isnan(one.low) else f" [{decimal(one.low, 3)}, {decimal(one.high, 3)}]"
+    return f"{decimal(one.value)}{ci}"
 
 
 def _of_change(found: SplitLoss) -> list[str]:
@@ -148,7 +148,7 @@ def _whole_change(whole: Sequence[Change], names: Sequence[str], found: SplitLos
         return "There are too few topics to test what changed."
     if not any(one.found.difference for one in whole):
         return f"{names[0]} and {names[1]} score the same in {found.measure}, and lose it in the same parts."
-    size = fixed(abs(score.found.difference), 4)
+    size = decimal(abs(score.found.difference))
     way = "lower" if score.found.difference < 0 else "higher"
     head = f"{names[0]} scores {size} {way} than {names[1]} in {found.measure} ({_p(score)})"
     told = [
@@ -160,7 +160,9 @@ def _whole_change(whole: Sequence[Change], names: Sequence[str], found: SplitLos
 
 def _change(one: Change) -> str:
     ci = one.found.interval
-    return fixed(one.found.difference, 4, "+") + ("" if ci is None else f" [{ci[0]:+.3f}, {ci[1]:+.3f}]")
+    return decimal(one.found.difference, 4, "+") + (
+        "" if ci is None else f" [{decimal(ci[0], 3, '+')}, {decimal(ci[1], 3, '+')}]"
+    )
 
 
 def _word(one: Change) -> str:

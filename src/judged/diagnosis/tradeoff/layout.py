@@ -7,6 +7,7 @@ import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from judged.decimals import decimal
 from judged.evaluation.document import number
 from judged.stats.pairing import plain
 from judged.tables import Cell, Table
@@ -27,8 +28,8 @@ def table(found: TradeoffTable) -> Table:
 
 
 def _row(found: TradeoffTable, one: TradeoffRow) -> tuple[str, ...]:
-    cells: list[str] = [one.run, _interval(f"{one.value:.4f}", one.interval)]
-    cells.append("-" if one.gain is None else _interval(f"{one.gain:+.4f}", one.gain_interval, sign="+"))
+    cells: list[str] = [one.run, _interval(decimal(one.value), one.interval)]
+    cells.append("-" if one.gain is None else _interval(decimal(one.gain, 4, "+"), one.gain_interval, sign="+"))
     for name in found.costs:
         change, ratio = one.cost_change[name], one.per_unit[name]
         cells.append(Cell(_amount(one.costs[name]), rest="" if change is None else f"({_amount(change, '+')})"))
@@ -148,14 +149,19 @@ def _missing(found: TradeoffTable) -> list[str]:
 def _paid(one: TradeoffRow, found: TradeoffTable) -> str:
     """Say what a run on the front gains over the baseline, and for how much."""
     gain = one.gain or 0.0
-    limits = "" if one.gain_interval is None else f" ({one.gain_interval[0]:+.3f} to {one.gain_interval[1]:+.3f})"
+    limits = (
+        ""
+        if one.gain_interval is None
+        else f" ({decimal(one.gain_interval[0], 3, '+')} to {decimal(one.gain_interval[1], 3, '+')})"
+    )
     parts: list[str] = []
     for name in found.costs:
         change, ratio = one.cost_change[name], one.per_unit[name]
         if change is not None:
             each = "" if ratio is None else f" ({_exchange(name, ratio, change, found)})"
             parts.append(f"{name} {change:+.6g}{each}")
-    return f"{one.run} against {found.baseline}: {found.measure} {gain:+.4f}{limits}; {'; '.join(parts) or 'no costs'}."
+    costs = "; ".join(parts) or "no costs"
+    return f"{one.run} against {found.baseline}: {found.measure} {decimal(gain, 4, '+')}{limits}; {costs}."
 
 
 def _exchange(name: str, ratio: float, change: float, found: TradeoffTable) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.comparison.marks import fixed
+from judged.decimals import decimal
 from judged.errors import MissingExtraError
 from judged.web.comparing import charts
 
@@ -60,7 +60,9 @@ def _profile(workspace: Workspace, two: Two, order: np.ndarray[Any, Any]) -> Fig
         for at, place in enumerate(places.tolist())
     ]
     cut = "" if bars == n else f" Of {n:,} topics, sorted, every {n / bars:.0f}th is drawn, and the first and last."
-    named = [f"topic {two.query_ids[at]} ({fixed(float(two.differences[at]), 3, '+')})" for at in (order[0], order[-1])]
+    named = [
+        f"topic {two.query_ids[at]} ({decimal(float(two.differences[at]), 3, '+')})" for at in (order[0], order[-1])
+    ]
     ends = "from " + " to ".join(named) if n > 1 else named[0]
     said = (
         f"{two.second} minus {two.first} on each topic, {ends}. Blue: {two.second} is {two.words[0]};"

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import judged
 from judged.data import Qrels, Run
 from judged.data.write import write_qrels, write_run
+from judged.decimals import decimal
 from judged.errors import InputError
 from judged.measures.parameters import spell
 from judged.tables import Table
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 _TO_ENCODE = re.compile(r"[\s%\x00-\x1f\x7f]")
-_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _grade(grade: float | None) -> str:
 
 
 def _score(value: float | None) -> str:
-    return "-" if value is None else f"{value:.{_DIGITS}f}"
+    return "-" if value is None else decimal(value)
 
 
 def _text(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from judged.decimals import decimal
 from judged.diagnosis.stages import stages
 from judged.diagnosis.stages.sentences import topic_sentences
 from judged.errors import JudgedError
@@ -159,5 +160,5 @@ def _reach(one: Judged, reason: str, score: float | None, found: Range, still: s
     elif low == high == score:
         said = still
     else:
-        said = f"Between {low:.4f} and {high:.4f}, {by}; {_HOW[kind]}."
+        said = f"Between {decimal(low)} and {decimal(high)}, {by}; {_HOW[kind]}."
     return Reach(one.run.name, reason, score, low, high, kind, said)

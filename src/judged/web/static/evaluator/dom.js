@@ -36,14 +36,22 @@ export const mark = (element, name, value) => {
 
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 
+/** Write a number with so many decimals, and with more where it would seem to be a 0 or 1 that it is not. */
+const decimal = (value, digits) => {
+  const size = Math.abs(value), least = 0.5 * 10 ** -digits, off = Math.abs(size - 1);
+  if (size > 0 && size < least) return value.toExponential(1).replace(/([+-])(\d)$/, "$10$2");
+  const more = off > 1e-12 && off < least ? Math.max(digits + 1, Math.ceil(-Math.log10(off) - 1e-9)) : digits;
+  return value.toFixed(more);
+};
+
 /** Write a score; a dash where there is none. */
-export const score = (value, digits = 4) => (isNumber(value) ? value.toFixed(digits) : "–");
+export const score = (value, digits = 4) => (isNumber(value) ? decimal(value, digits) : "–");
 
 /** Write a difference with its sign, and no sign before zero. */
 export const signed = (value, digits = 4) => {
   if (!isNumber(value)) return "–";
-  const text = Math.abs(value).toFixed(digits);
-  return Number(text) === 0 ? text : `${value > 0 ? "+" : "−"}${text}`;
+  const text = decimal(Math.abs(value), digits);
+  return value === 0 ? text : `${value > 0 ? "+" : "−"}${text}`;
 };
 
 /** Write any number as short as it is: whole ones without decimals. */
