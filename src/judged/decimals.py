@@ -9,7 +9,7 @@ from typing import Any
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
-_MEANT = re.compile(r"\s*[+-]?[\d,_]*\.?[\d,_]*([eE][+-]?\d+)?\s*", re.ASCII)
+_MEANT = re.compile(r"\s*[+-]?[\d,_]*(\.[\d,_]*)?([eE][+-]?\d+)?\s*", re.ASCII)
 
 _NOISE = 1e-12
 """Nearer to 1 than this is 1: sums of doubles are that far off."""
@@ -45,7 +45,7 @@ def read_number(given: Any) -> float:
         If it is none (no underscores, decimal commas, hexadecimal or NaN), or none that a double holds: too large, or
         so small that it would become 0. The message is the end of a sentence about it.
     """
-    text = given.strip() if isinstance(given, str) else ""
+    text = given.strip(" \t\v\f\r\n") if isinstance(given, str) else ""  # no other blank parts fields
     if text and _INFINITE.fullmatch(text):
         return float(text)
     if isinstance(given, (str, bytes, bool)) and not _NUMBER.fullmatch(text):

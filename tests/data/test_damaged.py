@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from judged import InputError, Qrels, Run, Texts, check_qrels
+from judged import InputError, JudgedWarning, Qrels, Run, Texts, check_qrels
 from judged.data.arrow_files import arrow_table
 from judged.data.attributes import Attributes
 from judged.data.records import read_records
@@ -143,3 +143,19 @@ def test_costs_of_many_names_are_soon_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "a.json", b'{"bm25": {' + b",".join(b'"c%d": 1' % at for at in range(20_000)) + b"}}")
     with pytest.raises(InputError, match=r"a\.json: there are more than 500 columns"):
         Costs.of(path)
+
+
+def test_a_number_with_a_line_separator_in_it_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.run", "q1 Q0 d1 1 3. t\nq1 Q0 d2 2 2.\u2028 t\n".encode())
+    with pytest.raises(InputError, match=r"a\.run:2: the score"):
+        Run.read(path)
+
+
+def test_a_column_of_odd_numbers_is_soon_text(tmp_path: Path) -> None:
+    """Digits without end took time by their square; numbers with zeros before them ended in an IndexError."""
+    path = written(tmp_path / "a.csv", b"query_id,x\nq1," + b"9" * 100_000 + b"a\nq2,3\n")
+    before = time.process_time()
+    assert Attributes.read(path).column("x").type == "string"
+    assert time.process_time() - before < 2
+    with pytest.warns(JudgedWarning, match="x is read as text: 1 of 2 values are no numbers, such as '01.5'"):
+        Attributes.read(written(tmp_path / "b.csv", b"query_id,x\nq1,01.5\nq2,2.5\n"))

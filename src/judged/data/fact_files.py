@@ -189,7 +189,7 @@ def _warn_of_numbers(texts: Any, name: str) -> None:
         return
     known = sum(counted.values())
     numbers = {text: times for text, times in counted.items() if meant_as_number(text)}
-    odd = [text for text in counted if text not in numbers or not _is_number(text)]
+    odd = [text for text in counted if not (re.match(_NUMBER, text) and _is_number(text))]
     if 2 * sum(numbers.values()) > known:
         rows = sum(counted[text] for text in odd)
         warnings.warn(
