@@ -157,8 +157,9 @@ class ScoreTable:
     def interval_words(self, method: IntervalMethod) -> str:
         """Say what the intervals beside the numbers are: for captions; empty where there are none."""
         free = [str(m) for m in self.measures if m.entry.aggregate == "mean" and np.isnan(m.properties.bounds).any()]
-        known = method.method != "adjusted" or not free
-        return method.words + ("" if known else f", for skewness alone as it has no bounds: {', '.join(free)}")
+        if method.method != "adjusted" or not free:
+            return method.words
+        return f"{method.words} ({', '.join(free)}: for skewness alone, as there are no bounds)"
 
     def value(self, measure: str | Measure, run: str | None = None) -> float:
         """Give the aggregate of one measure; the run may be left out where there is only one.
