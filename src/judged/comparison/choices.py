@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from judged.errors import InputError
+from judged.stats.pairing import check_resampling
 
 Family: TypeAlias = Literal["measure", "all"]
 
@@ -85,10 +86,7 @@ class Choices:
         _one_of("family", self.family, get_args(Family))
         if not 0 < self.alpha < 0.5:
             raise InputError(f"alpha {self.alpha} is not between 0 and 0.5", fix="0.05, say")
-        if self.resamples < 100:
-            raise InputError(f"{self.resamples} resamples are too few", fix="at least 100")
-        if self.seed < 0:
-            raise InputError(f"the seed {self.seed} is below 0", fix="give a whole number from 0")
+        check_resampling(self.resamples, self.seed)
         if not (math.isfinite(self.minimum) and self.minimum >= 0):
             raise InputError(f"the minimum difference {self.minimum} makes no sense", fix="give a number from 0")
         if self.margin is not None and not (math.isfinite(self.margin) and self.margin > 0):

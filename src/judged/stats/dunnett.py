@@ -13,8 +13,8 @@ from judged.stats.anova import anova_of
 from judged.stats.blocked_results import AgainstBaseline
 from judged.stats.complete import NO_RESIDUAL, complete, in_errors, significance
 from judged.stats.extremes import baseline_critical, baseline_tail
-from judged.stats.pairing import check_share
-from judged.stats.permuting import check_resampling, null_distribution
+from judged.stats.pairing import check_resampling, check_share
+from judged.stats.permuting import null_distribution
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

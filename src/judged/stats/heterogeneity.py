@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.pairing import ROUNDING, plain
+from judged.stats.pairing import ROUNDING, check_resampling, plain
 from judged.stats.results import p_text
 from judged.stats.student import student_quantile
 
@@ -257,10 +257,7 @@ def _numbers(values: ArrayLike, groups: ArrayLike, resamples: int, seed: int) ->
         )
     if np.isinf(numbers).any():
         raise InputError("a number is infinite", fix="give finite numbers, NaN where a topic has none")
-    if resamples < 100:
-        raise InputError(f"{resamples} resamples are too few", fix="at least 100")
-    if seed < 0:
-        raise InputError(f"the seed {seed} is below 0", fix="give a whole number from 0")
+    check_resampling(resamples, seed)
     return numbers, codes
 
 

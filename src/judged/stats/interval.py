@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from judged.errors import InputError
+from judged.stats.pairing import check_resampling
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:
@@ -60,10 +61,7 @@ class IntervalMethod:
             raise InputError(f"no interval method {self.method!r}", fix=f"one of {', '.join(get_args(IntervalName))}")
         if not 0 < self.level < 1:
             raise InputError(f"the confidence level {self.level} is not between 0 and 1", fix="0.95, say")
-        if self.seed < 0:
-            raise InputError(f"the seed {self.seed} is below 0", fix="give a whole number from 0")
-        if self.resamples < 100:
-            raise InputError(f"{self.resamples} resamples are too few", fix="at least 100")
+        check_resampling(self.resamples, self.seed)
 
     @property
     def words(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from judged.errors import InputError
-from judged.stats.pairing import ROUNDING
+from judged.stats.pairing import ROUNDING, check_resampling
 from judged.stats.results import Alternative
 
 if TYPE_CHECKING:
@@ -31,10 +31,7 @@ class Options:
         least = 0.0 if self.alternative == "two-sided" else 0.5
         if not least < self.level < 1:
             raise InputError(f"the level {self.level} is not between {least:g} and 1", fix="0.95, say")
-        if self.resamples < 100:
-            raise InputError(f"{self.resamples} resamples are too few", fix="at least 100")
-        if self.seed < 0:
-            raise InputError(f"the seed {self.seed} is below 0", fix="give a whole number from 0")
+        check_resampling(self.resamples, self.seed)
         if not 0 <= self.rope < math.inf:
             raise InputError(f"the region of practical equivalence {self.rope} is no width", fix="0.01, say")
         if not 0 < self.floor < math.inf:

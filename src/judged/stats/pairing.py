@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-12  # of the larger number: scores are sums of fractions, and what is equal may differ in the last bits
 
+MOST_RESAMPLES = 1_000_000
+"""More would take hours, and change no digit that is printed."""
+
 
 def paired_differences(first: ArrayLike, second: ArrayLike) -> tuple[Floats, int]:
     """Subtract the first from the second, over the topics that have a score for both.
@@ -102,6 +105,16 @@ def check_share(name: str, value: float, low: float = 0.0, high: float = 1.0) ->
     """
     if not low < value < high:
         raise InputError(f"the {name} {value} is not between {low:g} and {high:g}", fix=f"give a {name} between them")
+
+
+def check_resampling(resamples: int, seed: int) -> None:
+    """Raise InputError for a number of resamples or a seed that makes no sense."""
+    if resamples < 100:
+        raise InputError(f"{resamples} resamples are too few", fix="at least 100")
+    if resamples > MOST_RESAMPLES:
+        raise InputError(f"{resamples:,} resamples would never end", fix=f"at most {MOST_RESAMPLES:,}")
+    if seed < 0:
+        raise InputError(f"the seed {seed} is below 0", fix="give a whole number from 0")
 
 
 def plain(value: Any) -> Any:

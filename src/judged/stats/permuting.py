@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from judged.errors import InputError
+from judged.stats.pairing import check_resampling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -104,20 +104,6 @@ def null_distribution(
     with ThreadPoolExecutor(_THREADS) as pool:
         values = pool.map(lambda start: block(start, min(start + size, count)), starts)
         return NullDistribution(np.sort(np.concatenate(list(values))) / scores.shape[1], exact)
-
-
-MOST_RESAMPLES = 1_000_000
-"""More would take hours, and change no digit that is printed."""
-
-
-def check_resampling(resamples: int, seed: int) -> None:
-    """Raise InputError for a number of resamples or a seed that makes no sense."""
-    if resamples < 100:
-        raise InputError(f"{resamples} resamples are too few", fix="at least 100")
-    if resamples > MOST_RESAMPLES:
-        raise InputError(f"{resamples:,} resamples would never end", fix=f"at most {MOST_RESAMPLES:,}")
-    if seed < 0:
-        raise InputError(f"the seed {seed} is below 0", fix="give a whole number from 0")
 
 
 def _orders(systems: int) -> Ints:
