@@ -72,7 +72,7 @@ def dunnett(values: ArrayLike, baseline: int = 0, *, level: float = 0.95) -> Aga
         critical = error * baseline_critical(others, df, significance(level))
         margin = np.where(np.arange(others + 1) == baseline, 0.0, critical)
         intervals = (differences - margin, differences + margin)
-        note = NO_RESIDUAL if error == 0.0 and differences.any() else ""
+        note = NO_RESIDUAL if error == 0.0 and differences.any() else blocks.uneven
     low, high = intervals or (None, None)
     return AgainstBaseline(
         "dunnett",
@@ -156,7 +156,7 @@ def randomised_dunnett(
         resamples=drawn,
         exact=exact,
         seed=None if exact or drawn is None else seed,
-        note=blocks.note,
+        note=blocks.note or blocks.uneven,
     )
 
 

@@ -46,7 +46,8 @@ def tukey_hsd(values: ArrayLike, *, level: float = 0.95) -> AllPairs:
 
     Notes
     -----
-    Assumes residuals that are normal and equally wide for all systems. With two systems it is the paired t-test.
+    Assumes residuals that are normal and equally wide for all systems; where one system is clearly more restless than
+    the others, the note says so. With two systems it is the paired t-test.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def tukey_hsd(values: ArrayLike, *, level: float = 0.95) -> AllPairs:
         critical = error * studentised_range_critical(systems, df, significance(level))
         margin = critical * (1.0 - np.eye(systems))
         intervals = (differences - margin, differences + margin)
-        note = NO_RESIDUAL if error == 0.0 and differences.any() else ""
+        note = NO_RESIDUAL if error == 0.0 and differences.any() else blocks.uneven
     low, high = intervals or (None, None)
     return AllPairs(
         "tukey", blocks.means, differences, p, statistic, low, high, critical, level, n, blocks.left_out, note=note
@@ -107,9 +108,9 @@ def randomised_tukey(values: ArrayLike, *, level: float = 0.95, resamples: int =
 
     Notes
     -----
-    Nothing is assumed of the distribution of scores. The error rate of the family is exact where all systems are
-    alike. Where some differ, their differences are in the permuted scores too and widen what luck can do: the test is
-    then stricter than Tukey's HSD, the more so the more systems differ.
+    Of the distribution of scores nothing is assumed but that it is the same for all systems. The error rate of the
+    family is exact where all systems are alike. Where some differ, their differences are in the permuted scores too and
+    widen what luck can do: the test is then stricter than Tukey's HSD, the more so the more systems differ.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def randomised_tukey(values: ArrayLike, *, level: float = 0.95, resamples: int =
         resamples=drawn,
         exact=exact,
         seed=None if exact or drawn is None else seed,
-        note=blocks.note,
+        note=blocks.note or blocks.uneven,
     )
 
 

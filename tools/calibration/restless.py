@@ -1,0 +1,66 @@
+"""In how many families of comparisons a test finds any difference, at 5 %, where all systems are alike: 5 % is right.
+
+The residuals of one system spread 1, 2 or 3 times as widely as those of the others; for Dunnett's test it is the
+baseline, or not. `noted` is how often the result of Tukey's and Dunnett's test says that differences vary unevenly.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration import Measured
+from judged.stats.blocked import dunnett, nemenyi, randomised_dunnett, randomised_tukey, tukey_hsd
+from judged.stats.complete import UNEVEN, complete
+from judged.stats.correction import adjust
+from judged.stats.paired import paired_tests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SIZES = (10, 25, 50)
+SYSTEMS = (3, 5, 8)
+SPREADS = (1, 2, 3)
+RESAMPLES = 199
+
+
+def _holm(scores: Any, baseline: int | None) -> float:
+    others = range(1, len(scores))
+    pairs = list(combinations(range(len(scores)), 2)) if baseline is None else [(0, other) for other in others]
+    found = paired_tests(scores, pairs, resamples=999)
+    return float(adjust([one.p for one in found]).min())
+
+
+TESTS: dict[str, Callable[[Any], float]] = {
+    "tukey": lambda scores: tukey_hsd(scores).p.min(),
+    "randomised-tukey": lambda scores: randomised_tukey(scores, resamples=RESAMPLES).p.min(),
+    "nemenyi": lambda scores: nemenyi(scores).p.min(),
+    "randomisation, Holm": lambda scores: _holm(scores, None),
+    "dunnett": lambda scores: dunnett(scores, 1).p.min(),
+    "dunnett, restless baseline": lambda scores: dunnett(scores, 0).p.min(),
+    "randomised-dunnett, restless baseline": lambda scores: randomised_dunnett(scores, 0, resamples=RESAMPLES).p.min(),
+    "noted": lambda scores: 0.0 if complete(scores).unevenness > UNEVEN else 1.0,
+}
+
+
+def rate(test: str, systems: int, spread: float, n: int, trials: int) -> float:
+    """Give the share of families in which the test finds something."""
+    rng = np.random.default_rng(n)
+    widths = np.array([spread, *[1.0] * (systems - 1)])[:, None]
+    found = 0
+    for _ in range(trials):
+        scores = rng.normal(0, 1, n) + rng.normal(0, 0.3, (systems, n)) * widths
+        found += TESTS[test](scores) <= 0.05 + 1e-12
+    return found / trials
+
+
+def measure(trials: int) -> Iterator[Measured]:
+    """Give the rate of each test for each number of systems and spread."""
+    for systems in SYSTEMS:
+        for spread in SPREADS:
+            for test in TESTS:
+                for n in SIZES:
+                    situation = f"{systems} systems, one x {spread}"
+                    yield Measured(test, situation, n, rate(test, systems, spread, n, trials), trials)
