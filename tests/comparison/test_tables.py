@@ -56,20 +56,21 @@ c  old    0.006 *   0.006 *
 above the diagonal row minus column, below it p; significant ones are marked *
 
 run    against                difference  adjusted p     dz  won-tied-lost  detectable
-a_b    50%|x    +0.2417 [0.062, 0.417] *       0.016  +1.05          7-3-0       0.282
-a_b    old      +0.5554 [0.378, 0.739] *      0.0059  +2.36         10-0-0       0.288
-50%|x  old      +0.3138 [0.208, 0.433] *      0.0059  +1.95         10-0-0       0.197
-significant differences are marked *; each 95% interval is for one difference alone; detectable: a
-true difference of this size is found four times out of five
+a_b    50%|x    +0.2417 [0.021, 0.500] *       0.016  +1.05          7-3-0       0.272
+a_b    old      +0.5554 [0.308, 0.789] *      0.0059  +2.36         10-0-0       0.290
+50%|x  old      +0.3138 [0.188, 0.483] *      0.0059  +1.95         10-0-0       0.243
+significant differences are marked *; 98.3% intervals: all 3 together hold the true differences in
+95% of samples; detectable: a true difference of this size is found at least four times out of five
+at alpha = 0.05 / 3, as the correction has it
 
-a_b is better than 50%|x in RR: a_b - 50%|x +0.2417 (95% interval 0.062 to 0.417) over 10 topics, p
-= 0.016 after Holm. Effect dz +1.05; a_b is higher on 7 topics, equal on 3, lower on 0. Topics most
-for a_b: q00 0.500, q01 0.500, q05 0.500.
-a_b is better than old in RR: a_b - old +0.5554 (95% interval 0.378 to 0.739) over 10 topics, p =
+a_b is better than 50%|x in RR: a_b - 50%|x +0.2417 (98.3% interval 0.021 to 0.500) over 10 topics,
+p = 0.016 after Holm. Effect dz +1.05; a_b is higher on 7 topics, equal on 3, lower on 0. Topics
+most for a_b: q00 0.500, q01 0.500, q05 0.500.
+a_b is better than old in RR: a_b - old +0.5554 (98.3% interval 0.308 to 0.789) over 10 topics, p =
 0.0059 after Holm. Effect dz +2.36; a_b is higher on 10 topics, equal on 0, lower on 0. Topics most
 for a_b: q08 0.857, q05 0.800, q00 0.750.
-50%|x is better than old in RR: 50%|x - old +0.3138 (95% interval 0.208 to 0.433) over 10 topics, p
-= 0.0059 after Holm. Effect dz +1.95; 50%|x is higher on 10 topics, equal on 0, lower on 0. Topics
+50%|x is better than old in RR: 50%|x - old +0.3138 (98.3% interval 0.188 to 0.483) over 10 topics,
+p = 0.0059 after Holm. Effect dz +1.95; 50%|x is higher on 10 topics, equal on 0, lower on 0. Topics
 most for 50%|x: q06 0.667, q09 0.500, q08 0.357."""
     )
 
@@ -100,7 +101,7 @@ c & old & 0.2279 \\
     pairs = found.latex(pairs=True).split("\n\n")
     assert len(pairs) == 3
     assert r"b & 50\%|x & 0.016$^{*}$ &  & +0.314$^{*}$ \\" in pairs[1]
-    assert r"a\_b & 50\%|x & +0.2417$^{*}$ [0.062, 0.417] & 0.016 & +1.05 & 7-3-0 & 0.282 \\" in pairs[2]
+    assert r"a\_b & 50\%|x & +0.2417$^{*}$ [0.021, 0.500] & 0.016 & +1.05 & 7-3-0 & 0.272 \\" in pairs[2]
     assert all(rf"\caption{{RR: {note}" in pairs[at] for at, note in ((1, "above"), (2, "significant differences")))
     assert all(pair.count(CAPTION) == 1 for pair in pairs)
 

@@ -43,10 +43,11 @@ def test_each_slice_has_the_test_of_its_topics() -> None:
     tests = []
     for row in found.rows[:3]:
         mask = found.slicing.mask(row.slice)
-        alone = paired_test(runs["old"][mask], runs["new"][mask], resamples=100_000)
+        assert row.pair is not None
+        alone = paired_test(runs["old"][mask], runs["new"][mask], resamples=100_000, level=row.pair.found.level)
         gaps = (runs["new"] - runs["old"])[mask]
         (alone,) = allowing_for_skew(gaps[None, :], [alone])
-        assert row.pair is not None
+        assert row.pair.agrees
         assert (row.pair.found.p, row.pair.found.interval) == (alone.p, alone.interval)
         assert (row.n, row.difference, row.pair.wins.wins) == (mask.sum(), alone.difference, row.pair.wins.wins)
         rest = against_rest(runs["new"] - runs["old"], [mask])[0]

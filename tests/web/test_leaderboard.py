@@ -143,7 +143,8 @@ def test_it_is_what_compare_says(client: TestClient, sample: Workspace, options:
             assert against["p"] == pair.found.decisive_p
             assert against["interval"] == (None if pair.shown_interval is None else list(pair.shown_interval))
             assert against["significant"] == pair.significant
-            better = {run: "better", baseline: "worse", None: ""}[pair.better]
+            words = ("ahead", "behind") if options.get("test") == "wilcoxon" else ("better", "worse")
+            better = {run: words[0], baseline: words[1], None: ""}[pair.better]
             assert against["verdict"] == better or (against["verdict"] == "unlike" and pair.significant)
             assert against["sentence"] == pair.sentence
     assert comparison.caption in found["sentence"]

@@ -79,7 +79,7 @@ _CORRECTIONS = ("holm", "bonferroni", "hochberg", "bh", "by", "none")
     type=float,
     default=0.05,
     show_default=True,
-    help="Up to here p is significant; intervals have 1 - alpha.",
+    help="Up to here p is significant; intervals go with it.",
 )
 @click.option("--resamples", type=int, default=100_000, show_default=True, help="Resamples of the test.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")

@@ -51,7 +51,7 @@ class Choices:
     family
         What is corrected together: the pairs of one ``measure``, or the pairs of ``all`` measures.
     alpha
-        A p-value up to here counts as significant. Intervals have the level 1 - alpha.
+        A p-value up to here counts as significant. Intervals leave out 0 where the corrected p is.
     resamples, seed
         Of tests by resampling.
     minimum

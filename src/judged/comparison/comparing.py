@@ -12,12 +12,12 @@ from judged.comparison.choices import AGAINST_BASELINE, Choices, Family
 from judged.comparison.comparison import Comparison
 from judged.comparison.notes import notes
 from judged.comparison.pair import MeasureComparison, order_of
-from judged.comparison.testing import differences, pair_of
+from judged.comparison.testing import Tested, differences, pair_of
 from judged.errors import InputError
 from judged.evaluation.given import scores_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from judged.evaluation import Scores
     from judged.measures import Measure
@@ -63,7 +63,8 @@ def compare(
     family
         What is corrected together: the pairs of each ``measure``, or the pairs of ``all`` measures.
     alpha
-        A p-value up to here is significant. Intervals of differences have the level 1 - alpha.
+        A p-value up to here is significant. Intervals of differences have the level 1 - alpha, corrected as p is:
+        they leave out 0 just where a difference is significant.
     resamples, seed
         Of tests by resampling; the intervals of the means have 2000 resamples of the same seed.
     minimum
@@ -121,24 +122,28 @@ def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") ->
         () if reason else _pairs(names, choices.baseline, order_of(one, found))
         for one, reason, found in zip(scores.measures, reasons, by_measure, strict=True)
     ]
-    tested: list[tuple[tuple[Difference, ...], str]] = [
-        differences(scores.values[:, at], which, choices, geometric=one.entry.aggregate == "geometric mean")
-        if which
-        else ((), "")
-        for at, (one, which) in enumerate(zip(scores.measures, pairs, strict=True))
+
+    def test(at: int, which: Sequence[tuple[int, int]], level: float) -> Tested:
+        geometric = scores.measures[at].entry.aggregate == "geometric mean"
+        return differences(scores.values[:, at], which, choices, geometric=geometric, level=level)
+
+    sizes = [len(which) for which in pairs]
+    expected = [sum(sizes) if choices.family == "all" else size for size in sizes]
+    tested = [
+        test(at, which, 1 - choices.alpha_of_one(expected[at])) if which else Tested() for at, which in enumerate(pairs)
     ]
-    corrected, sizes = _corrected([found for found, _ in tested], choices, len(names))
+    corrected, sizes = _corrected([one.found for one in tested], pairs, choices, test, len(names))
     made = tuple(
         MeasureComparison(
             measure=one,
             estimates=by_measure[at],
             pairs=tuple(
-                pair_of(scores, at, which, found, choices, sizes[at])
+                pair_of(scores, at, which, found, choices, sizes[at], tested[at].critical)
                 for which, found in zip(pairs[at], corrected[at], strict=True)
             ),
             family=sizes[at],
             untested=reasons[at],
-            overall=tested[at][1],
+            overall=tested[at].overall,
         )
         for at, one in enumerate(scores.measures)
     )
@@ -166,26 +171,33 @@ def _untested(measure: Measure, choices: Choices) -> str:
 
 
 def _corrected(
-    found: list[tuple[Difference, ...]], choices: Choices, systems: int
-) -> tuple[list[tuple[Difference, ...]], list[int]]:
-    """Adjust the p-values of each family, and give the size of the family that each measure belongs to."""
+    found: list[tuple[Difference, ...]],
+    pairs: Sequence[Sequence[tuple[int, int]]],
+    choices: Choices,
+    test: Callable[[int, Sequence[tuple[int, int]], float], Tested],
+    systems: int,
+) -> tuple[list[list[Difference]], list[int]]:
+    """Correct each family, p-values and intervals, and give the size of the family that each measure belongs to."""
     sizes = [sum(not np.isnan(one.p) for one in part) for part in found]
     if choices.many:  # what compares every pair allows for every pair, also where those of a baseline are shown
         whole = 0 if choices.test in AGAINST_BASELINE else comb(systems, 2)
-        return found, [max(size, whole) if size else 0 for size in sizes]
-    from judged.stats.correction import adjust
+        return [list(part) for part in found], [max(size, whole) if size else 0 for size in sizes]
+    from judged.stats.correction import corrected_family
 
-    if choices.family == "all":
-        flat = adjust([one.p for part in found for one in part], choices.correction)
-        ends = np.cumsum([len(part) for part in found])[:-1]
-        adjusted = np.split(flat, ends)
-        sizes = [sum(sizes)] * len(found)
-    else:
-        adjusted = [adjust([one.p for one in part], choices.correction) for part in found]
-    made = [
-        tuple(
-            one.corrected(float(p), choices.correction if size > 1 else "none") for one, p in zip(part, ps, strict=True)
-        )
-        for part, ps, size in zip(found, adjusted, sizes, strict=True)
-    ]
-    return made, sizes
+    every = range(len(found))
+    made: list[list[Difference]] = [[] for _ in every]
+    for part in [every] if choices.family == "all" else [[at] for at in every]:
+        keys = [(at, place) for at in part for place in range(len(found[at]))]
+
+        def again(places: list[int], level: float, keys: list[tuple[int, int]] = keys) -> list[Difference]:
+            chosen = [keys[place] for place in places]
+            return [
+                one
+                for at in dict.fromkeys(at for at, _ in chosen)
+                for one in test(at, [pairs[at][place] for of, place in chosen if of == at], level).found
+            ]
+
+        family = [found[at][place] for at, place in keys]
+        for (at, _), one in zip(keys, corrected_family(family, choices.correction, choices.alpha, again), strict=True):
+            made[at].append(one)
+    return made, [sum(sizes)] * len(found) if choices.family == "all" else sizes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from judged.comparison.captions import caption, pair_caption
+from judged.comparison.captions import caption, detectable, intervals, pair_caption
 from judged.comparison.layout import leaderboard, matrix, pair_table
 from judged.comparison.marks import BETTER, TIMES, WORSE
 from judged.comparison.sentences import topics_sentence
@@ -46,7 +46,9 @@ def _measure_blocks(
     if everyone and systems > 2 and (every or systems <= _MOST_SYSTEMS):
         blocks.append(f"{matrix(comparison, one).text(width=width)}\n{_matrix_note(comparison)}")
     if systems > 2:
-        blocks.append(f"{pair_table(comparison, shown).text(width=width)}\n{wrapped(_pair_note(comparison), width)}")
+        blocks.append(
+            f"{pair_table(comparison, shown).text(width=width)}\n{wrapped(_pair_note(comparison, one), width)}"
+        )
         if len(shown) < len(ordered):
             blocks[-1] += f"\n... {len(ordered) - len(shown)} more pairs (--pairs)"
     sentences = len(ordered) if every or len(ordered) <= _MOST_SENTENCES else 1
@@ -107,16 +109,10 @@ def _matrix_note(comparison: ComparedSystems) -> str:
     return f"above the diagonal row minus column, below it {below}; significant ones are marked *"
 
 
-def _pair_note(comparison: ComparedSystems) -> str:
+def _pair_note(comparison: ComparedSystems, one: MeasureComparison) -> str:
     """Say what stands in a table of pairs."""
-    choices, pairs = comparison.choices, comparison.pairs
-    alone = f"each {choices.level:.0%} interval is for one difference alone; "
-    if choices.many or len(pairs) < 2 or all(pair.shown_interval is None for pair in pairs):
-        alone = ""
-    return (
-        f"significant differences are marked *; {alone}detectable: a true difference of this size is found four times"
-        " out of five"
-    )
+    notes = (intervals(one.pairs, comparison.choices, one.family), detectable(one.pairs))
+    return "; ".join(["significant differences are marked *", *(note for note in notes if note)])
 
 
 def _measures(comparison: ComparedSystems) -> str:
@@ -130,7 +126,7 @@ def _with_pairs(comparison: ComparedSystems, *, pairs: bool) -> Sequence[Measure
 
 def _tables(comparison: ComparedSystems, one: MeasureComparison) -> list[tuple[Table, str]]:
     """Give the tables of one measure, each with what it must say."""
-    made = [(pair_table(comparison, by_rank(comparison, one)), _pair_note(comparison))]
+    made = [(pair_table(comparison, by_rank(comparison, one)), _pair_note(comparison, one))]
     if comparison.choices.baseline is None and len(comparison.scores.runs) > 2:
         made.insert(0, (matrix(comparison, one), _matrix_note(comparison)))
     return made

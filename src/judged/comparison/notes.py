@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 _ROUNDING = 1e-12
+_ENDLESS = 1 << 62  # resamples: what is asked is what the topics allow
+_FEW = 4  # topics, of which no arrangement of signs is rare
 
 
 def notes(scores: Scores, compared: Sequence[MeasureComparison], choices: Choices) -> tuple[str, ...]:
@@ -29,7 +31,7 @@ def notes(scores: Scores, compared: Sequence[MeasureComparison], choices: Choice
         *(one.untested for one in compared if one.untested),
         _left_out(tested),
         _identical(tested),
-        _too_few_topics(tested, choices),
+        _too_few_topics(tested, choices) or _few_topics(tested),
         _too_few_resamples(tested, choices),
         *_of_pairs(tested),
     ]
@@ -78,16 +80,29 @@ def _too_few_topics(tested: Sequence[MeasureComparison], choices: Choices) -> st
         return ""
     pairs = sum(len(one.pairs) for one in tested)
     some = "" if len(short) == pairs else f"{len(short)} of {pairs} pairs: "
-    found, family = max(short, key=lambda one: (one[0].n, one[1]))
+    found, family = max(short, key=lambda one: (one[0].differing, one[0].n, one[1]))
     return some + least_p_text(found, family, choices, together=not some)
+
+
+def _few_topics(tested: Sequence[MeasureComparison]) -> str:
+    """Say what a p-value of very few topics rests on, where it is not bounded by their number."""
+    few = [pair.found for one in tested for pair in one.pairs if 1 < pair.found.n <= _FEW]
+    if not few:
+        return ""
+    n = max(found.n for found in few)
+    return (
+        f"with {topics_text(n)} chance alone gives all of them the same sign with p = {least_p(n):.2g}: a smaller p"
+        " rests on the assumption that differences are normal, which so few cannot show"
+    )
 
 
 def short_of_topics(pair: Pair, family: int, choices: Choices) -> bool:
     """Tell whether a pair has so few topics that its difference cannot pass the strictest step of its family."""
     found = pair.found
-    drawn = bool(found.resamples) and not found.exact  # then it is for want of resamples, if at all
-    alpha = choices.alpha_of_one(family)
-    return found.n > 0 and not drawn and out_of_reach(alpha, found.n, found.method, resamples=choices.resamples)
+    moved = found.n > 0 and not (found.n > 1 and found.differing == 0)  # that no topic differs is said of the pair
+    return moved and out_of_reach(
+        choices.alpha_of_one(family), found.n, found.method, resamples=_ENDLESS, differing=found.differing
+    )
 
 
 def least_p_text(found: Difference, family: int, choices: Choices, *, together: bool = False) -> str:
@@ -102,14 +117,15 @@ def least_p_text(found: Difference, family: int, choices: Choices, *, together: 
     together
         Whether all of the family are: then none can make way for the next, as Holm lets it.
     """
-    least = least_p(found.n, found.method, resamples=choices.resamples)
+    least = least_p(found.n, found.method, resamples=_ENDLESS, differing=found.differing)
     after = unless = ""
     if least <= choices.alpha * (1 + _ROUNDING):  # it is the correction that asks for more
         after = f", nor below {min(least * family, 1.0):.2g} after {choices.correction} for {family} comparisons"
         never = choices.correction == "bonferroni" or (together and choices.correction == "holm")
         unless = "" if never else ", unless others are"
+    some = f"a difference on {found.differing} of " if found.differing < found.n else ""
     return (
-        f"with {topics_text(found.n)} p cannot be below {least:.2g}{after}: no difference can be significant at"
+        f"with {some}{topics_text(found.n)} p cannot be below {least:.2g}{after}: no difference can be significant at"
         f" {choices.alpha:g}{unless}"
     )
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from judged.comparison.claims import claim_of, level_text, of_means, shown
 from judged.decimals import decimal
 from judged.stats.pairing import topics_text
-from judged.stats.results import p_text
+from judged.stats.results import TEST_NAMES, p_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,22 +43,34 @@ def sentence(pair: TestedPair) -> str:
 
 
 def _verdict(pair: TestedPair) -> str:
-    found = pair.found
-    what = f"{_size(pair)} over {found.n} topics, {_p(pair)}"
+    test = pair.found.method
+    if not of_means(test):
+        return _of_topics(pair)
+    what = f"{_size(pair)} over {pair.found.n} topics, {_p(pair)}"
     if pair.better is not None:
-        other = pair.first if pair.better == pair.second else pair.second
-        return f"{pair.better} is better than {other} in {pair.measure}: {what}."
+        return f"{shown(test, pair.better, pair.other(pair.better), pair.measure)}: {what}."
     missed = ""
     if not math.isnan(pair.detectable):
-        missed = f": a difference below {decimal(pair.detectable, 3)} would often be missed"
-    if pair.significant:
-        return (
-            f"{pair.second} and {pair.first} differ in {pair.measure}, but the mean does not point to the same: {what}."
-        )
-    return (
-        f"No difference between {pair.second} and {pair.first} is shown in {pair.measure}: {what}."
-        f" That does not make them equal{missed}."
-    )
+        many = f" with {pair.sharing} comparisons to allow for" if pair.sharing > 1 else ""
+        missed = f": a difference below {decimal(pair.detectable, 3)} would often be missed{many}"
+    return f"{_open(pair)}: {what}. That does not make them equal{missed}."
+
+
+def _of_topics(pair: TestedPair) -> str:
+    """Say what a test of signs or ranks shows, and that this is not the mean."""
+    name = TEST_NAMES.get(pair.found.method, pair.found.method)
+    test = _p(pair) if pair.found.correction == pair.found.method else f"{_p(pair)} ({name})"
+    mean = f"{_size(pair)} over {pair.found.n} topics"
+    if not pair.significant or pair.favoured is None:
+        return f"{_open(pair)}: {test}. The test does not speak of the mean: {mean}."
+    claim = shown(pair.found.method, pair.favoured, pair.other(pair.favoured), pair.measure)
+    turned = ", which points the other way" if pair.better is None and pair.found.difference else ""
+    return f"{claim}: {test}. The test does not speak of the mean: {mean}{turned}."
+
+
+def _open(pair: TestedPair) -> str:
+    claim = claim_of(pair.found.method).open
+    return claim.format(winner=pair.second, loser=pair.first, measure=pair.measure)
 
 
 def _belief(pair: TestedPair) -> str:
@@ -78,11 +91,11 @@ def _size(pair: TestedPair) -> str:
         else (f"{pair.second} - {pair.first} {decimal(pair.shown_difference, 4, '+')}")
     )
     limits = pair.shown_interval
-    return (
-        size
-        if limits is None
-        else f"{size} ({pair.found.level:.0%} interval {decimal(limits[0], 3)} to {decimal(limits[1], 3)})"
-    )
+    if limits is None:
+        return size
+    apart = "" if pair.agrees else ", made in another way than p, which decides"
+    level = level_text(pair.found.level)
+    return f"{size} ({level} interval {decimal(limits[0], 3)} to {decimal(limits[1], 3)}{apart})"
 
 
 def _p(pair: TestedPair) -> str:
@@ -90,7 +103,7 @@ def _p(pair: TestedPair) -> str:
     if found.adjusted is None or found.correction == "none":
         return f"p {p_text(found.p, pair.alpha)}"
     if found.correction == found.method:  # the test of many systems allows for them itself
-        return f"p {p_text(found.adjusted, pair.alpha)} ({found.method})"
+        return f"p {p_text(found.adjusted, pair.alpha)} ({TEST_NAMES.get(found.method, found.method)})"
     return f"p {p_text(found.adjusted, pair.alpha)} after {name_of_correction(found.correction)}"
 
 

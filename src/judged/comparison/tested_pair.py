@@ -37,7 +37,8 @@ class TestedPair:
         How large the difference is against the spread of the topics, and on how many topics which one is ahead.
         Effects of a geometric mean are those of the logarithms.
     detectable
-        The mean difference that such topics would have shown four times out of five; NaN where it is not known.
+        The mean difference that the test would find four times out of five; NaN where it is not known, or the test does
+        not speak of means.
     equivalence
         Whether the two are surely closer than the margin, where one was given.
     gains, losses
@@ -49,6 +50,8 @@ class TestedPair:
         A p-value up to here is significant.
     lower_is_better
         Whether the smaller number is the better one.
+    sharing
+        How many comparisons alpha was shared among for `detectable`.
     """
 
     measure: str
@@ -64,6 +67,7 @@ class TestedPair:
     side: int
     alpha: float
     lower_is_better: bool = False
+    sharing: int = 1
 
     @property
     def significant(self) -> bool:
@@ -91,8 +95,25 @@ class TestedPair:
         return (math.exp(low), math.exp(high)) if self.is_ratio else (low, high)
 
     @property
-    def better(self) -> str | None:
-        """The system that is significantly better; None where neither is, or test and mean disagree which."""
-        if not self.significant or self.side * self.found.difference <= 0:
+    def agrees(self) -> bool:
+        """Whether the interval, if there is one, leaves out 0 just where the difference is significant."""
+        if self.shown_interval is None or self.found.interval is None:
+            return True
+        low, high = self.found.interval
+        return self.significant == (low > 0 or high < 0)
+
+    @property
+    def favoured(self) -> str | None:
+        """The system for which a significant test speaks; tests of signs and ranks do not speak of the mean."""
+        if not self.significant or not self.side:
             return None
-        return self.second if (self.found.difference > 0) != self.lower_is_better else self.first
+        return self.second if (self.side > 0) != self.lower_is_better else self.first
+
+    @property
+    def better(self) -> str | None:
+        """The system that is favoured, where the mean points to it too; else None."""
+        return self.favoured if self.side * self.found.difference > 0 else None
+
+    def other(self, system: str) -> str:
+        """Give the system that is not this one."""
+        return self.first if system == self.second else self.second

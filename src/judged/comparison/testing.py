@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from judged.comparison.pair import Pair
 from judged.comparison.tested_pair import TopicDifference
 from judged.measures import logarithms
 from judged.stats.attainable import out_of_reach
+from judged.stats.detecting import detectable
 from judged.stats.pairing import complete_topics, paired_differences, spread
 from judged.stats.results import Difference
 
@@ -24,13 +24,36 @@ if TYPE_CHECKING:
     from judged.evaluation import Scores
 
 _SHOWN_TOPICS = 3
-_POWER = 0.8
+_NOT_OF_MEANS = ("sign", "wilcoxon", "nemenyi", "ratio")
+
+
+class Tested(NamedTuple):
+    """Pairs of systems, tested and not yet corrected.
+
+    Parameters
+    ----------
+    found
+        In the order of the pairs.
+    overall
+        What a test of all systems at once says first.
+    critical
+        The mean difference from which such a test finds any pair; NaN where it does not go by one.
+    """
+
+    found: tuple[Difference, ...] = ()
+    overall: str = ""
+    critical: float = math.nan
 
 
 def differences(
-    values: Floats, pairs: Sequence[tuple[int, int]], choices: Choices, *, geometric: bool
-) -> tuple[tuple[Difference, ...], str]:
-    """Test pairs of systems, and give what a test of all of them says first.
+    values: Floats,
+    pairs: Sequence[tuple[int, int]],
+    choices: Choices,
+    *,
+    geometric: bool,
+    level: float | None = None,
+) -> Tested:
+    """Test pairs of systems.
 
     Parameters
     ----------
@@ -42,23 +65,20 @@ def differences(
         How.
     geometric
         Whether the systems are compared by their geometric means: then the test is that of ratios.
-
-    Returns
-    -------
-    tuple of Difference, and a sentence or nothing
-        Not yet corrected, unless the test itself allows for many comparisons.
+    level
+        Of the intervals of a test of two systems; that of the choices, if left out.
     """
     if choices.many:
         return _of_many(values, pairs, choices)
     from judged.stats.paired import paired_tests
 
-    how: dict[str, Any] = {"level": choices.level, "resamples": choices.resamples, "seed": choices.seed}
+    how: dict[str, Any] = {"level": level or choices.level, "resamples": choices.resamples, "seed": choices.seed}
     if choices.margin is not None:
         how["rope"] = choices.margin
-    return paired_tests(values, pairs, "ratio" if geometric else choices.test, **how), ""
+    return Tested(paired_tests(values, pairs, "ratio" if geometric else choices.test, **how))
 
 
-def _of_many(values: Floats, pairs: Sequence[tuple[int, int]], choices: Choices) -> tuple[tuple[Difference, ...], str]:
+def _of_many(values: Floats, pairs: Sequence[tuple[int, int]], choices: Choices) -> Tested:
     """Ask a test of all systems at once, and take the pairs out of its matrices."""
     from judged.stats import blocked
 
@@ -74,7 +94,7 @@ def _of_many(values: Floats, pairs: Sequence[tuple[int, int]], choices: Choices)
     tables = calls[choices.test]()
     at = [(second,) for _, second in pairs] if choices.test in AGAINST_BASELINE else list(pairs)
     made = tuple(_from_tables(tables, values, pair, place, choices) for pair, place in zip(pairs, at, strict=True))
-    return made, tables.sentence
+    return Tested(made, tables.sentence, math.nan if choices.test in _NOT_OF_MEANS else tables.critical)
 
 
 def _from_tables(
@@ -96,8 +116,10 @@ def _from_tables(
         p=p,
         interval=None if math.isnan(low) or math.isnan(high) else (low, high),
         level=choices.level,
+        alpha=choices.alpha,
         effect=difference / deviation if deviation > 0 else math.nan,
         n=found.n,
+        differing=int(np.count_nonzero(gaps)),
         left_out=found.left_out,
         resamples=found.resamples,
         exact=found.exact,
@@ -109,7 +131,15 @@ def _from_tables(
     )
 
 
-def pair_of(scores: Scores, at: int, which: tuple[int, int], found: Difference, choices: Choices, family: int) -> Pair:
+def pair_of(
+    scores: Scores,
+    at: int,
+    which: tuple[int, int],
+    found: Difference,
+    choices: Choices,
+    family: int,
+    critical: float = math.nan,
+) -> Pair:
     """Put together all that is known of two systems.
 
     Parameters
@@ -126,6 +156,8 @@ def pair_of(scores: Scores, at: int, which: tuple[int, int], found: Difference, 
         How wins, equivalence and significance are decided.
     family
         How many comparisons share alpha.
+    critical
+        The mean difference from which a test of all systems finds any pair.
     """
     from judged.stats.effect import effect_sizes, equivalence, wins
 
@@ -142,26 +174,15 @@ def pair_of(scores: Scores, at: int, which: tuple[int, int], found: Difference, 
         found=found,
         effects=effect_sizes(*pair, reference=scale if len(scale) > 2 else None),
         wins=wins(first, second, choices.minimum),
-        detectable=math.nan if geometric else _detectable(first, second, found, choices, family),
+        detectable=_detectable(first, second, found, choices, family, critical),
         equivalence=equivalence(first, second, choices.margin or 0.0, level=choices.level) if tost else None,
         gains=_extremes(scores.query_ids, first, second, 1),
         losses=_extremes(scores.query_ids, first, second, -1),
-        side=_side(found, first, second),
+        side=int(np.sign(found.statistic)) if found.method == "nemenyi" else found.side,
         alpha=choices.alpha,
         lower_is_better=measure.properties.higher_is_better is False,
+        sharing=round(choices.alpha / choices.alpha_of_one(family)),
     )
-
-
-def _side(found: Difference, first: Floats, second: Floats) -> int:
-    """Tell which system the test sees higher: by what it looks at, which for signs and ranks is not the mean."""
-    gaps, _ = paired_differences(first, second)
-    moved = np.count_nonzero(gaps)
-    seen = {
-        "sign": found.statistic - moved / 2,  # wins
-        "wilcoxon": found.statistic - moved * (moved + 1) / 4,  # ranks of the wins
-        "nemenyi": found.statistic,
-    }.get(found.method, found.difference)
-    return 0 if math.isnan(seen) else int(np.sign(seen))
 
 
 def _counted(values: Floats, choices: Choices) -> Floats:
@@ -169,24 +190,18 @@ def _counted(values: Floats, choices: Choices) -> Floats:
     return np.where(np.isnan(values).any(axis=0), np.nan, values) if choices.many else values
 
 
-def _detectable(first: Floats, second: Floats, found: Difference, choices: Choices, family: int) -> float:
+def _detectable(
+    first: Floats, second: Floats, found: Difference, choices: Choices, family: int, critical: float
+) -> float:
     """Give the mean difference that would be found four times out of five.
 
-    NaN where no topics vary, or where there are so few that none could be found.
+    NaN where the test does not speak of means, no topics vary, or there are so few that none could be found.
     """
     gaps, _ = paired_differences(first, second)
-    deviation, alpha = spread(gaps), choices.alpha_of_one(family)
-    if not deviation > 0 or out_of_reach(alpha, len(gaps), found.method, resamples=choices.resamples):
+    alpha = choices.alpha_of_one(family)
+    if found.method in _NOT_OF_MEANS or out_of_reach(alpha, len(gaps), found.method, resamples=choices.resamples):
         return math.nan
-    return deviation * _detectable_deviations(len(gaps), alpha)
-
-
-@lru_cache(maxsize=256)
-def _detectable_deviations(n: int, alpha: float) -> float:
-    """Give the same in standard deviations of the differences: it takes a search, and many pairs share it."""
-    from judged.stats.planning import minimum_detectable
-
-    return minimum_detectable(1.0, n, alpha, _POWER)
+    return detectable(gaps, alpha, flips=found.method == "randomisation", critical=critical, seed=choices.seed)
 
 
 def _extremes(query_ids: Sequence[str], first: Floats, second: Floats, side: int) -> tuple[TopicDifference, ...]:

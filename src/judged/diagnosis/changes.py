@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from judged.stats.correction import adjust
+from judged.stats.correction import corrected_family
 from judged.stats.paired import paired_tests
 
 if TYPE_CHECKING:
@@ -101,7 +101,12 @@ def compared(
         for quantity in quantities:
             rows += [np.where(one.mask, values, np.nan) for values in (quantity.first, quantity.second)]
     pairs = [(at, at + 1) for at in range(0, len(rows), 2)]
-    found = iter(paired_tests(np.stack(rows), pairs, level=1 - alpha, resamples=resamples, seed=seed))
+    table = np.stack(rows)
+
+    def test(places: Sequence[int], level: float) -> tuple[Difference, ...]:
+        return paired_tests(table, [pairs[at] for at in places], level=level, resamples=resamples, seed=seed)
+
+    found = iter(test(range(len(pairs)), 1 - alpha))
     made: list[Change] = []
     families: dict[tuple[bool, str], list[int]] = {}
     for one in where:
@@ -112,8 +117,11 @@ def compared(
                 difference = replace(difference, p=math.nan, interval=None, note="too few topics to be tested")
             made.append(Change(quantity.system, one.name, quantity.part, difference, one.small, one.every))
     for places in families.values():
-        adjusted = adjust([made[at].found.p for at in places], "holm").tolist()
-        tested = sum(not math.isnan(p) for p in adjusted)
-        for at, p in zip(places, adjusted, strict=True):
-            made[at] = replace(made[at], found=made[at].found.corrected(p, "holm" if tested > 1 else "none"))
+
+        def again(some: list[int], level: float, places: list[int] = places) -> tuple[Difference, ...]:
+            return test([places[at] for at in some], level)
+
+        family = corrected_family([made[at].found for at in places], "holm", alpha, again)
+        for at, one in zip(places, family, strict=True):
+            made[at] = replace(made[at], found=one)
     return tuple(made)

@@ -6,7 +6,7 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from judged.comparison.captions import caption
+from judged.comparison.captions import caption, detectable, intervals
 from judged.curves import curve
 from judged.diagnosis.words import counted
 from judged.errors import JudgedError, JudgedWarning
@@ -60,9 +60,9 @@ def _pairs_of(material: Material, title: str) -> Numbers:
     comparison = material.comparison
     if comparison is None:
         return Numbers(title, Table((), ()))
-    note = (
-        "difference with its own interval; detectable: a true difference of this size is found four times out of five"
-    )
+    lead = comparison.measures[0]
+    notes = (intervals(lead.pairs, comparison.choices, lead.family), detectable(lead.pairs))
+    note = "; ".join(["significant differences are marked *", *(one for one in notes if one)])
     return Numbers(f"{title}: {material.lead}", comparison.pair_table(), note, folded=True)
 
 

@@ -18,14 +18,14 @@ from judged.evaluation.given import scores_of
 from judged.measures import logarithms
 from judged.slicing.compared import BetweenSlices, SliceComparison, SlicePair
 from judged.slicing.slices import slicing_given
-from judged.stats.correction import adjust
+from judged.stats.correction import adjust, corrected_family
 from judged.stats.heterogeneity import against_rest, heterogeneity
 from judged.stats.pairing import topics_text
 from judged.stats.skewness import allowing_for_skew
 from judged.stats.weighted import groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from judged._types import Floats
     from judged.comparison import Comparison, Pair
@@ -79,7 +79,7 @@ def compare_slices(
     family
         What is corrected together: ``all`` slices, pairs and measures, or those of each ``measure``.
     alpha
-        A p-value up to here is significant. Intervals have the level 1 - alpha.
+        A p-value up to here is significant. Intervals have the level 1 - alpha, corrected as p is.
     resamples, seed
         Of tests by resampling. Whether differences vary between slices is tested by as many permutations, at most
         10,000.
@@ -181,10 +181,18 @@ def _rows(
     scores: Scores, asked: list[_Asked], slicing: Slicing, order: list[int], choices: Choices
 ) -> tuple[list[SlicePair], dict[str, int]]:
     """Test every slice that is large enough, and correct all p-values of a family together."""
+    expected = len(asked) * int((~slicing.small).sum())
     found: dict[tuple[int, int], Difference] = {}
     for g in order:
-        found |= _tested(scores, asked, slicing, g, choices)
-    corrected, sizes = _corrected(found, asked, choices)
+        found |= _tested(scores, asked, slicing, g, choices, 1 - choices.alpha_of_one(expected))
+
+    def again(keys: list[tuple[int, int]], level: float) -> list[Difference]:
+        made: dict[tuple[int, int], Difference] = {}
+        for g in {g for _, g in keys}:
+            made |= _tested(scores, asked, slicing, g, choices, level, {place for place, at in keys if at == g})
+        return [made[key] for key in keys]
+
+    corrected, sizes = _corrected(found, asked, choices, again)
     parts = {g: scores.over_topics(slicing.members[g]) for g in {g for _, g in found}}
     made: list[SlicePair] = []
     for place, one in enumerate(asked):
@@ -198,9 +206,15 @@ def _rows(
 
 
 def _tested(
-    scores: Scores, asked: list[_Asked], slicing: Slicing, g: int, choices: Choices
+    scores: Scores,
+    asked: list[_Asked],
+    slicing: Slicing,
+    g: int,
+    choices: Choices,
+    level: float,
+    wanted: set[int] | None = None,
 ) -> dict[tuple[int, int], Difference]:
-    """Test every measure and pair on one slice that has enough topics; they share their resamples."""
+    """Test every measure and pair, or the wanted ones, on one slice with enough topics; they share their resamples."""
     mask, measures = slicing.members[g], len(scores.measures)
     rows = scores.values[:, :, mask].reshape(len(scores.runs) * measures, int(mask.sum()))
     found: dict[tuple[int, int], Difference] = {}
@@ -208,14 +222,16 @@ def _tested(
         places = [
             place
             for place, one in enumerate(asked)
-            if one.geometric == geometric and np.count_nonzero(~np.isnan(one.gaps[mask])) >= slicing.slices[g].minimum
+            if one.geometric == geometric
+            and (wanted is None or place in wanted)
+            and np.count_nonzero(~np.isnan(one.gaps[mask])) >= slicing.slices[g].minimum
         ]
         if places:
             pairs = [
                 (asked[at].which[0] * measures + asked[at].at, asked[at].which[1] * measures + asked[at].at)
                 for at in places
             ]
-            tests, _ = differences(rows, pairs, choices, geometric=geometric)
+            tests = differences(rows, pairs, choices, geometric=geometric, level=level).found
             gaps = np.stack([asked[at].gaps[mask] for at in places])
             tests = allowing_for_skew(gaps, tests, resamples=choices.resamples, seed=choices.seed)
             found |= {(place, g): test for place, test in zip(places, tests, strict=True)}
@@ -230,21 +246,25 @@ def _rests(one: _Asked, slicing: Slicing, tested: list[int], choices: Choices) -
 
 
 def _corrected(
-    found: dict[tuple[int, int], Difference], asked: list[_Asked], choices: Choices
+    found: dict[tuple[int, int], Difference],
+    asked: list[_Asked],
+    choices: Choices,
+    again: Callable[[list[tuple[int, int]], float], list[Difference]],
 ) -> tuple[dict[tuple[int, int], Difference], dict[int, int]]:
-    """Adjust p-values over slices, pairs and measures, or over slices and pairs of each measure."""
+    """Correct over slices, pairs and measures, or over slices and pairs of each measure: p-values and intervals."""
     measures = sorted({one.at for one in asked})
     parts = [measures] if choices.family == "all" else [[at] for at in measures]
     made: dict[tuple[int, int], Difference] = {}
     sizes: dict[int, int] = {}
     for part in parts:
         keys = [key for key in found if asked[key[0]].at in part]
-        size = sum(not math.isnan(found[key].p) for key in keys)
-        sizes |= dict.fromkeys(part, size)
-        how = choices.correction if size > 1 else "none"
-        adjusted = adjust([found[key].p for key in keys], choices.correction)
-        for key, p in zip(keys, adjusted.tolist(), strict=True):
-            made[key] = found[key].corrected(p, how)
+        sizes |= dict.fromkeys(part, sum(not math.isnan(found[key].p) for key in keys))
+
+        def anew(places: list[int], level: float, keys: list[tuple[int, int]] = keys) -> list[Difference]:
+            return again([keys[place] for place in places], level)
+
+        corrected = corrected_family([found[key] for key in keys], choices.correction, choices.alpha, anew)
+        made |= dict(zip(keys, corrected, strict=True))
     return made, sizes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from judged.comparison.captions import tested
+from judged.comparison.captions import detectable, intervals, tested
 from judged.comparison.forms import wrapped
 from judged.comparison.layout import p_cell
 from judged.comparison.marks import BETTER, TIMES, WORSE
@@ -240,7 +240,9 @@ def comparison_caption(found: ComparedSlices) -> str:
         corrected,
         f"{ALL}: the comparison without slices, corrected by itself",
         f"alpha = {choices.alpha:g}",
-        f"{_SIGNIFICANT} significant; detectable: a true difference of this size is found four times out of five",
+        f"{_SIGNIFICANT} significant",
+        intervals(pairs, choices, sizes[-1]),
+        detectable(pairs),
         few if any(row.small for row in found.rows) else "",
     ]
     return "; ".join(part for part in parts if part)

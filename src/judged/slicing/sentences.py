@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from judged.comparison.claims import of_means, shown
 from judged.comparison.marks import TIMES
 from judged.comparison.sentences import name_of_correction
 from judged.decimals import decimal
@@ -177,10 +178,9 @@ def _better(rows: Sequence[SlicePair], found: ComparedSlices) -> Iterator[str]:
         won = [row for row in rows if row.better == winner]
         if won:
             size = found.families[rows[0].measure]
-            yield (
-                f"{winner} is better than {loser} in {rows[0].measure} on"
-                f" {_some([_won(row) for row in won], ' and ')}{_after(found, size)}."
-            )
+            test = found.choices.test
+            claim = f"{shown(test, winner, loser, rows[0].measure)}{'' if of_means(test) else ','} on"
+            yield f"{claim} {_some([_won(row) for row in won], ' and ')}{_after(found, size)}."
     torn = [f"`{row.slice}`" for row in rows if row.pair is not None and row.pair.significant and row.better is None]
     if torn:
         yield f"On {_some(torn)} the test sees a difference in {rows[0].measure} that the means do not point to."

@@ -21,10 +21,10 @@ _LEVEL = 1e-12  # of the largest square: a resample that draws one value only ha
 
 
 def percentile(differences: Floats, rounding: Floats, options: Options) -> list[Found]:
-    """Test by the shift method, interval by percentiles (Efron and Tibshirani 1993, 16.4 and 13.3).
+    """Test by the shift method (Efron and Tibshirani 1993, 16.4); the interval inverts it.
 
     p is the share, (b + 1) / (B + 1), of resamples of the differences shifted to a mean of 0 whose mean is at
-    least as far from 0 as the one seen. As percentiles are not shifted, an interval may disagree with p.
+    least as far from 0 as the one seen. The interval holds the means that this would not reject.
 
     Parameters
     ----------
@@ -37,16 +37,13 @@ def percentile(differences: Floats, rounding: Floats, options: Options) -> list[
     """
 
     def found(means: Floats, row: Floats, slack: float) -> Found:
-        mean = float(row.mean())
-        far = mean if options.alternative == "greater" else -mean if options.alternative == "less" else abs(mean)
-        reached = 0
-        if options.alternative != "less":
-            reached += int(np.count_nonzero(means >= mean + far - slack))
-        if options.alternative != "greater":
-            reached += int(np.count_nonzero(means <= mean - far + slack))
-        tail = (1 - options.two_sided_level) / 2
-        low, high = np.quantile(means, [tail, 1 - tail], overwrite_input=True).tolist()
-        p = (min(reached, len(means)) + 1) / (len(means) + 1)
+        mean, two_sided = float(row.mean()), options.alternative == "two-sided"
+        side = -1 if options.alternative == "less" else 1
+        moved = np.abs(means - mean) if two_sided else side * (means - mean)
+        far = abs(mean) if two_sided else side * mean
+        p = (int(np.count_nonzero(moved >= far - slack)) + 1) / (len(means) + 1)
+        most = -least(-moved, share(options.alpha, len(means) + 1))  # a mean further off than this is rejected
+        low, high = (0.0 if abs(limit) <= slack else limit for limit in (mean - most, mean + most))
         return _resampled(mean, p, options.interval(low, high), options)
 
     return _by_means(found, differences, rounding, options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,12 +10,14 @@ import numpy as np
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike
 
     from judged._types import Floats
+    from judged.stats.results import Difference
 
+_ROUNDING = 1e-12
 CORRECTIONS = {
     "none": "the p-values as they are",
     "bonferroni": "times the number of comparisons: holds the chance of any false finding (family-wise error)",
@@ -64,6 +67,81 @@ def adjust(p_values: ArrayLike, method: str = "holm") -> Floats:
     adjusted[order] = np.minimum(_RULES[method](counted[order]), 1.0) if len(order) else counted
     given[made] = np.maximum(adjusted, counted)  # a product may round below its factor
     return given
+
+
+def interval_alphas(p_values: ArrayLike, method: str, alpha: float) -> Floats:
+    """Give 1 - level for an interval of each comparison that excludes 0 just where its corrected p is at most alpha.
+
+    For Bonferroni, Holm and Hochberg it is alpha / N, so that together the N intervals hold all true values with
+    probability 1 - alpha; but for what only a later step finds significant, it is that of the last step that was
+    taken. For ``bh`` and ``by`` it is the share of alpha that the R significant ones had: then at most alpha of the
+    intervals of significant comparisons are expected to miss (Benjamini and Yekutieli 2005).
+
+    Parameters
+    ----------
+    p_values, method
+        As for `adjust`.
+    alpha
+        A corrected p-value up to here is significant.
+
+    Returns
+    -------
+    (N,) float64
+        In the order given; NaN for a comparison that was not made.
+
+    Examples
+    --------
+    >>> interval_alphas([0.01, 0.02, 0.3], "holm", 0.05).round(4).tolist()  # the second is found at 0.05 / 2
+    [0.0167, 0.025, 0.0167]
+    >>> interval_alphas([0.01, 0.02, 0.3], "bh", 0.06).tolist()
+    [0.04, 0.04, 0.04]
+    """
+    adjusted = adjust(p_values, method)
+    made = int(np.count_nonzero(~np.isnan(adjusted)))
+    found = adjusted <= alpha * (1 + _ROUNDING)
+    rejected = int(np.count_nonzero(found))
+    share = max(rejected, 1) if method in {"bh", "by"} else 1
+    harmonic = float((1.0 / np.arange(1, made + 1)).sum()) if method == "by" else 1.0
+    base = alpha if method == "none" or not made else alpha * share / (made * harmonic)
+    later = found & (np.asarray(p_values) > base * (1 + _ROUNDING))
+    alphas = np.where(later, alpha / max(made - rejected + 1, 1), base)
+    return np.where(np.isnan(adjusted), np.nan, alphas)
+
+
+def corrected_family(
+    found: Sequence[Difference],
+    method: str,
+    alpha: float,
+    again: Callable[[list[int], float], Sequence[Difference]],
+) -> list[Difference]:
+    """Correct the p-values of a family, and give each difference the interval that goes with its corrected p.
+
+    Parameters
+    ----------
+    found
+        The family, tested at whatever level.
+    method, alpha
+        The correction; a corrected p-value up to alpha is significant.
+    again
+        Tests those at some places of ``found`` at another level.
+
+    Returns
+    -------
+    In the order given. One comparison is not corrected.
+    """
+    p_values = [one.p for one in found]
+    adjusted = adjust(p_values, method).tolist()
+    alphas = interval_alphas(p_values, method, alpha)
+    name = method if np.count_nonzero(~np.isnan(alphas)) > 1 else "none"
+    made = [one.corrected(p, name, alpha) for one, p in zip(found, adjusted, strict=True)]
+    off = [
+        at for at, one in enumerate(found) if one.interval is not None and abs(1 - one.level - alphas[at]) > _ROUNDING
+    ]
+    for wanted in sorted({float(alphas[at]) for at in off}):
+        places = [at for at in off if alphas[at] == wanted]
+        for at, one in zip(places, again(places, 1 - wanted), strict=True):
+            made[at] = replace(made[at], level=one.level, interval=one.interval)
+    return made
 
 
 def _bonferroni(rising: Floats) -> Floats:

@@ -99,7 +99,7 @@ def discriminative_power(
 
     Examples
     --------
-    >>> scores = [[0.1, 0.2, 0.1, 0.3, 0.2, 0.1], [0.2, 0.4, 0.5, 0.6, 0.3, 0.2], [0.1, 0.5, 0.4, 0.6, 0.4, 0.1]]
+    >>> scores = [[0.1, 0.2, 0.1, 0.3, 0.2, 0.1], [0.2, 0.4, 0.5, 0.6, 0.3, 0.2], [0.3, 0.5, 0.4, 0.7, 0.4, 0.0]]
     >>> found = discriminative_power(scores, method="t")
     >>> found.pairs, found.significant, round(found.largest_missed, 4)
     (((1, 2), (0, 2), (0, 1)), 2, 0.0167)
@@ -112,6 +112,7 @@ def discriminative_power(
 
         found = paired_tests(scores, pairs, method, level=1 - alpha, resamples=resamples, seed=seed)
         p = np.array([one.p for one in found])
+        method = ", ".join(dict.fromkeys(one.method for one in found))  # where topics tie, it may not be what was asked
     else:
         matrix = np.asarray(p_values, dtype=np.float64)
         if matrix.shape != (len(scores), len(scores)):

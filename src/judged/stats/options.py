@@ -40,7 +40,7 @@ class Options:
     @property
     def alpha(self) -> float:
         """The largest p-value that counts as significant."""
-        return 1 - self.level
+        return round(1 - self.level, 15)
 
     @property
     def two_sided_level(self) -> float:

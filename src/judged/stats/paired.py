@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judged.errors import InputError
 from judged.stats import bootstrap, classical
+from judged.stats.attainable import LEAST_DIFFERING, believed
 from judged.stats.options import Found, Options
-from judged.stats.pairing import ROUNDING
+from judged.stats.pairing import ROUNDING, topics_text
 from judged.stats.randomisation import randomisation
-from judged.stats.results import Difference, Posterior
+from judged.stats.results import TEST_NAMES, Difference, Posterior
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +29,7 @@ METHODS = {
     "t": "Student's paired t-test",
     "wilcoxon": "Wilcoxon's signed-rank test: zero differences dropped; exact up to 100 topics, with ties too",
     "sign": "the sign test: wins against losses, ties dropped",
-    "bootstrap": "topics resampled: shifted to a mean of 0 for p, percentiles for the interval",
+    "bootstrap": "topics resampled, and shifted to a mean of 0; interval by inverting it",
     "bca": "topics resampled: bias-corrected and accelerated interval, p by inverting it",
     "studentised": "topics resampled: interval and p from the bootstrapped t statistic",
     "ratio": "randomisation test of the ratio of geometric means, as for GMAP",
@@ -45,7 +47,6 @@ _TESTS: dict[str, Callable[[Floats, Floats, Options], list[Found]]] = {
     "ratio": randomisation,
     "bayes": classical.bayes,
 }
-_NEED_VARIANCE = {"t", "bootstrap", "bca", "studentised", "bayes"}
 _WITHOUT_INTERVAL = {"wilcoxon", "sign"}
 _LEAST = 1e-150  # smaller differences have no square
 _MOST = 1e100
@@ -86,9 +87,10 @@ def paired_test(
     -------
     Difference
         Second minus first. Without a topic, or with one, p is NaN. If no topic has a difference, p is 1 and the
-        interval 0 to 0. If all have the same one, which is not 0, p is NaN for the methods that judge a mean by how
-        differences vary (all but randomisation, ratio, Wilcoxon and sign). Differences of at most 1e-12 times the
-        largest score are rounding and count as 0.
+        interval 0 to 0. Where so few topics differ that the method would not hold its error rate
+        (`judged.stats.attainable.believed`), or all have the same difference and it judges by how they vary, the
+        randomisation test takes its place, and the result says so; ``bayes`` then has no answer. Differences of at
+        most 1e-12 times the largest score are rounding and count as 0.
 
     Raises
     ------
@@ -197,7 +199,10 @@ def _over(
     if n < 2:
         means = (second - first).sum(axis=1) if n else np.full(len(rows), np.nan)
         unknown = Found(math.nan, math.nan, note=f"{n} {'topic' if n == 1 else 'topics'}: no test is possible")
-        return [_difference(name, mean, math.nan, n, left_out, unknown, options) for mean in means.tolist()]
+        return [
+            _difference(name, mean, math.nan, n, int(mean != 0) * n, left_out, unknown, options)
+            for mean in means.tolist()
+        ]
     largest = np.maximum(np.abs(first), np.abs(second))
     differences = _snapped(second - first, np.maximum(ROUNDING * largest.max(axis=1), _LEAST))
     means = differences.mean(axis=1)
@@ -205,20 +210,41 @@ def _over(
     deviations = np.where(level, 1.0, differences.std(axis=1, ddof=1))
     effects = np.where(level, np.nan, means / deviations)
     answers: list[Found] = [_level(float(row[0]), name, options) for row in differences]
-    tested = np.any(differences != 0, axis=1) & ~(level & (name in _NEED_VARIANCE))
-    if tested.any():
-        rounding = ROUNDING * (largest.sum(axis=1) + np.abs(differences).sum(axis=1))
-        found = _TESTS[name](differences[tested], rounding[tested], options)
-        for place, answer in zip(np.flatnonzero(tested).tolist(), found, strict=True):
-            answers[place] = answer
+    differing = np.count_nonzero(differences, axis=1)
+    replaced = [_replaced(name, n, *row) for row in zip(differing.tolist(), level.tolist(), strict=True)]
+    methods = ["randomisation" if why else name for why in replaced]
+    rounding = ROUNDING * (largest.sum(axis=1) + np.abs(differences).sum(axis=1))
+    for method in dict.fromkeys(methods):
+        alike = np.array([other == method for other in methods])
+        tested = np.flatnonzero(alike & (differing > 0) & ~(level & (method == "bayes")))
+        if len(tested):
+            found = _TESTS[method](differences[tested], rounding[tested], options)
+            for row, answer in zip(tested.tolist(), found, strict=True):
+                answers[row] = replace(answer, note=replaced[row] or answer.note)
     return [
-        _difference(name, mean, effect, n, left_out, answer, options)
-        for mean, effect, answer in zip(means.tolist(), effects.tolist(), answers, strict=True)
+        _difference(method, mean, effect, n, moved, left_out, answer, options)
+        for method, mean, effect, moved, answer in zip(
+            methods, means.tolist(), effects.tolist(), differing.tolist(), answers, strict=True
+        )
     ]
 
 
+def _replaced(name: str, n: int, differing: int, level: bool) -> str:
+    """Say why the randomisation test stands in place of the one that was asked for; nothing, where that is believed."""
+    instead = "this is the randomisation test in its place"
+    if not differing or name not in LEAST_DIFFERING:
+        return ""
+    if level:
+        return f"all topics have the same difference, by which the {TEST_NAMES[name]} cannot judge: {instead}"
+    if believed(name, n, differing):
+        return ""
+    some = f"{differing} of {n} topics have a difference" if differing < n else f"there are {topics_text(n)}"
+    few = f"with fewer than {LEAST_DIFFERING[name]} that differ the {TEST_NAMES[name]} finds differences too often"
+    return f"{some}, and {few}: {instead}"
+
+
 def _level(value: float, name: str, options: Options) -> Found:
-    """Answer where all topics have the same difference and the method has no use for it."""
+    """Answer where no topic has a difference, or all have the same one and beliefs are asked for."""
     if value:
         return Found(math.nan, math.nan, note=f"all topics have the same difference: {name} needs some variation")
     posterior = Posterior(0.5, 0.5, 0.0, 1.0, 0.0, options.rope) if name == "bayes" else None
@@ -233,7 +259,7 @@ def _level(value: float, name: str, options: Options) -> Found:
 
 
 def _difference(
-    name: str, mean: float, effect: float, n: int, left_out: int, found: Found, options: Options
+    name: str, mean: float, effect: float, n: int, differing: int, left_out: int, found: Found, options: Options
 ) -> Difference:
     ratio = name == "ratio" and found.resamples is not None
     return Difference(
@@ -243,8 +269,10 @@ def _difference(
         p=found.p,
         interval=found.interval,
         level=options.level,
+        alpha=options.alpha,
         effect=effect,
         n=n,
+        differing=differing,
         left_out=left_out,
         resamples=found.resamples,
         exact=found.exact,

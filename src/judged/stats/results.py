@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 
+_ROUNDING = 1e-12
 _LEAST_P = 1e-300  # below this a p-value is no number to be quoted: floats end soon after
-_TESTS = {
+TEST_NAMES = {
     "randomisation": "randomisation test",
     "t": "t-test",
     "wilcoxon": "Wilcoxon test",
@@ -22,6 +23,15 @@ _TESTS = {
     "studentised": "studentised bootstrap test",
     "ratio": "randomisation test of the ratio",
     "bayes": "Bayesian comparison",
+    "tukey": "Tukey's HSD",
+    "randomised-tukey": "randomised Tukey HSD",
+    "nemenyi": "Nemenyi's test",
+    "dunnett": "Dunnett's test",
+    "randomised-dunnett": "randomised test of the largest difference",
+}
+_NOT_OF_MEANS = {
+    "sign": "It says on which topics a system is ahead, and nothing of the mean",
+    "wilcoxon": "It says that the differences are not symmetric about 0, and nothing of the mean",
 }
 
 
@@ -56,7 +66,8 @@ class Difference:
     Parameters
     ----------
     method
-        A name in `judged.stats.paired.METHODS`.
+        A name in `judged.stats.paired.METHODS`: the test that was done, which where few topics differ may be another
+        than the one that was asked for.
     difference
         Mean of the differences; for ``ratio`` the logarithm of the ratio of the geometric means. NaN without a topic.
     statistic
@@ -67,11 +78,13 @@ class Difference:
     interval
         For `difference`; a one-sided test has an infinite limit. None where the method gives none.
     level
-        Of the interval; the test asks whether ``p <= 1 - level``.
+        Of the interval.
+    alpha
+        A deciding p-value up to here is significant.
     effect
         Cohen's dz: mean of the differences over their standard deviation. NaN if that is 0, or for one topic.
-    n, left_out
-        Topics that were compared; topics that lack a score for one of the two.
+    n, differing, left_out
+        Topics that were compared; those of them with a difference; topics that lack a score for one of the two.
     resamples
         How many were drawn, or all there are where `exact`; None for a method that draws none.
     exact
@@ -101,8 +114,10 @@ class Difference:
     p: float
     interval: tuple[float, float] | None
     level: float
+    alpha: float
     effect: float
     n: int
+    differing: int
     left_out: int
     resamples: int | None
     exact: bool
@@ -120,20 +135,27 @@ class Difference:
 
     @property
     def significant(self) -> bool:
-        """Whether the deciding p-value is at most ``1 - level``; never for NaN."""
-        return self.decisive_p <= (1 - self.level) * (1 + 1e-12)
+        """Whether the deciding p-value is at most alpha; never for NaN."""
+        return self.decisive_p <= self.alpha * (1 + _ROUNDING)
+
+    @property
+    def side(self) -> int:
+        """1 where the test sees the second system higher, -1 where lower: in the mean, the wins, or the ranks."""
+        middle = {"sign": self.differing / 2, "wilcoxon": self.differing * (self.differing + 1) / 4}
+        seen = self.statistic - middle[self.method] if self.method in middle else self.difference
+        return int(seen > 0) - int(seen < 0)
 
     @property
     def sentence(self) -> str:
         """What may be concluded, and what not, in plain words."""
         return _sentence(self)
 
-    def corrected(self, adjusted: float, correction: str) -> Difference:
-        """Give the same difference with a p-value adjusted for the other comparisons made.
+    def corrected(self, adjusted: float, correction: str, alpha: float | None = None) -> Difference:
+        """Give the same difference with a p-value adjusted for the other comparisons made, to be held against alpha.
 
-        The interval is not adjusted: it covers one difference at a time.
+        The interval stays what it is: `judged.stats.correction.corrected_family` gives one that fits.
         """
-        return replace(self, adjusted=adjusted, correction=correction)
+        return replace(self, adjusted=adjusted, correction=correction, alpha=self.alpha if alpha is None else alpha)
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain values for JSON: NaN and infinite limits become None."""
@@ -189,12 +211,13 @@ def _sentence(found: Difference) -> str:
 
 def _tested(found: Difference) -> str:
     over = f"Over {found.n} topics {_seen(found)}{_interval(found)}"
-    alpha = 1 - found.level
+    alpha = found.alpha
     p = f"p {p_text(found.p, alpha)}, {_test(found)}"
     if found.adjusted is not None and found.correction not in {"", "none", found.method}:
         p += f"; p {p_text(found.adjusted, alpha)} with the correction {found.correction}"
     if found.significant:
-        return f"{over}. Chance alone would seldom give as much ({p}): significant at {alpha:g}."
+        said = "" if found.method not in _NOT_OF_MEANS else f" {_NOT_OF_MEANS[found.method]}."
+        return f"{over}. Chance alone would seldom give as much ({p}): significant at {alpha:g}.{said}"
     claim = {
         "two-sided": "the two cannot be told apart with these",
         "greater": "that it is higher cannot be shown with these",
@@ -215,10 +238,22 @@ def _belief(found: Difference) -> str:
 
 
 def _test(found: Difference) -> str:
-    return _TESTS.get(found.method, f"{found.method} test")
+    return TEST_NAMES.get(found.method, f"{found.method} test")
 
 
 def _seen(found: Difference) -> str:
+    """Say what the test looked at, which for signs and ranks is not the mean, and which system is higher."""
+    mean = _mean(found)
+    if math.isnan(found.p) or found.method not in _NOT_OF_MEANS:
+        return mean
+    if found.method == "sign":
+        lower = found.differing - found.statistic
+        return f"the second system scores higher on {found.statistic:g}, and lower on {lower:g}; {mean}"
+    leaning = {1: "lean to the second system", -1: "lean to the first system", 0: "lean to neither"}[found.side]
+    return f"the signed ranks of the differences {leaning}; {mean}"
+
+
+def _mean(found: Difference) -> str:
     """Say which system is higher, and by how much."""
     average = "" if found.n == 1 or (math.isnan(found.p) and found.posterior is None) else " on average"
     if found.method == "ratio":

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from judged._types import Bools, Floats, Ints
+    from judged.stats.results import Difference
 
 __all__ = [
     "Coefficient",
@@ -39,7 +40,7 @@ class LeaveOneTopicOut:
     Attributes
     ----------
     method : str
-        The test, as in `judged.stats.paired.METHODS`.
+        The test that was done with all topics, as in `judged.stats.paired.METHODS`.
     alpha : float
     difference, p : float
         Of all topics: the mean of second minus first.
@@ -150,20 +151,21 @@ def leave_one_topic_out(
     topics = np.flatnonzero(~(np.isnan(a) | np.isnan(b)))
     a, b, n = a[topics], b[topics], len(topics)
 
-    def p_of(kept: Ints | Bools) -> float:
-        return paired_test(a[kept], b[kept], method, level=1 - alpha, resamples=resamples, seed=seed).p
+    def test(kept: Ints | Bools) -> Difference:
+        return paired_test(a[kept], b[kept], method, level=1 - alpha, resamples=resamples, seed=seed)
 
     others = ~np.eye(n, dtype=np.bool_)
     mean = float(differences.mean()) if n else math.nan
     without = [float(differences[kept].mean()) if n > 1 else math.nan for kept in others]
-    p = p_of(np.arange(n)) if n else math.nan
-    p_without = [p_of(kept) if n > 1 else math.nan for kept in others]
+    whole = test(np.arange(n))
+    p = whole.p
+    p_without = [test(kept).p if n > 1 else math.nan for kept in others]
     sign = _sign(mean, differences)
     rests = [at for at, other in enumerate(without) if n > 1 and sign and _sign(other, differences) != sign]
     changes = [at for at, other in enumerate(p_without) if n > 1 and (other <= alpha) != (p <= alpha)]
     error = math.sqrt((n - 1) / n * float(((np.array(without) - mean) ** 2).sum())) if n > 1 else math.nan
     return LeaveOneTopicOut(
-        method=method,
+        method=whole.method,
         alpha=alpha,
         difference=mean,
         p=p,

@@ -195,5 +195,5 @@ def changes_caption(found: TwoMeasures) -> str:
     return (
         f"each run minus {found.baseline}; paired randomisation test, {choices.resamples} resamples, seed"
         f" {choices.seed}; p by Holm: over runs and axes for all topics, over runs, slices and axes below;"
-        f" intervals are not corrected; * p up to {1 - choices.level:.2g}"
+        f" intervals are as wide as the correction asks; * p up to {1 - choices.level:.2g}"
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.comparison.claims import shown
 from judged.decimals import decimal
 from judged.diagnosis.words import counted
 from judged.stats.results import p_text
@@ -84,8 +85,7 @@ def _of_pair(pair: Pair) -> str:
     after = f" after {test.correction}" if test.correction not in {"", "none"} else ""
     how = f"p {p_text(test.decisive_p, pair.alpha)}{after}"
     if pair.better is not None:
-        other = pair.first if pair.better == pair.second else pair.second
-        return f"{pair.better} is better than {other} in {pair.measure}: {gap}, {how}."
+        return f"{shown(test.method, pair.better, pair.other(pair.better), pair.measure)}: {gap}, {how}."
     return f"No difference between {pair.second} and {pair.first} is shown in {pair.measure}: {gap}, {how}."
 
 

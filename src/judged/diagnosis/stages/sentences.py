@@ -193,5 +193,5 @@ def changes_caption(found: SplitLoss) -> str:
     return (
         f"{first} minus {second}, parts add up to the change of {found.measure}; paired randomisation test,"
         f" {choices.resamples} resamples, seed {choices.seed}; p by Holm: over the parts for all topics, over slices"
-        f" and parts below; intervals are not corrected; * p up to {choices.alpha:g}"
+        f" and parts below; intervals are as wide as the correction asks; * p up to {choices.alpha:g}"
     )

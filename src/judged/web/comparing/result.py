@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from judged.comparison.captions import pair_caption
+from judged.comparison.captions import intervals, pair_caption
+from judged.comparison.claims import level_text
 from judged.web.comparing.by_slice import BySlice, attributes, by_slice
 from judged.web.comparing.deciding import Deciding, deciding
 from judged.web.comparing.topics import TopicTable, topic_table
@@ -31,7 +32,9 @@ class MeasureRow:
     difference : float
         Second minus first; for geometric means second / first.
     interval : tuple of float or None
-        Of the difference.
+        Of the difference, as wide as the correction asks.
+    level : str
+        Of the interval.
     p, p_alone : float
         Corrected for all measures of the table, and not corrected.
     dz : float
@@ -56,6 +59,7 @@ class MeasureRow:
     second: float
     difference: float
     interval: tuple[float, float] | None
+    level: str
     p: float
     p_alone: float
     dz: float
@@ -84,6 +88,8 @@ class Compared:
         By all measures that are tested together.
     caption : str
         By which test, with which correction.
+    intervals : str
+        What the intervals of the measures hold together; empty for one measure.
     ahead, behind : str
         How the second run is called where it wins and loses: better and worse, or higher and lower for a measure
         that has no good side.
@@ -106,6 +112,7 @@ class Compared:
     verdict: MeasureRow
     measures: tuple[MeasureRow, ...]
     caption: str
+    intervals: str
     ahead: str
     behind: str
     deciding: Deciding
@@ -135,6 +142,7 @@ def compared(workspace: Workspace, asked: Asked) -> Compared:
         verdict=next(row for row in rows if row.measure == name),
         measures=rows,
         caption=pair_caption(two.comparison) if two.comparison.pairs else two.comparison.caption,
+        intervals=intervals(two.comparison.pairs, two.comparison.choices, two.compared.family),
         ahead=two.words[0],
         behind=two.words[1],
         deciding=deciding(workspace, two),
@@ -161,6 +169,7 @@ def _row(one: MeasureComparison, two: Two) -> MeasureRow:
         second=means[two.second],
         difference=none if pair is None else pair.shown_difference,
         interval=None if pair is None else pair.shown_interval,
+        level=level_text(two.comparison.choices.level if pair is None else pair.found.level),
         p=none if pair is None else pair.found.decisive_p,
         p_alone=none if pair is None else pair.found.p,
         dz=none if pair is None else pair.effects.dz,

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from judged.comparison.claims import of_means
 from judged.errors import JudgedError
 from judged.measures import parse
 from judged.slicing.slices import MINIMUM
@@ -72,13 +73,14 @@ class Against:
     is_ratio : bool
         Which of the two.
     interval : tuple of two float, or None
-        For this difference alone.
+        As wide as the correction asks: it leaves out 0 where the difference is significant.
     p : float
         Corrected, where there is a correction; for the test ``bayes`` the probability that the run is higher.
     significant : bool
     verdict : str
-        ``better`` or ``worse``, ``higher`` or ``lower`` where neither end is better, ``unlike`` where test and mean
-        point to different sides; empty where the difference is not significant.
+        ``better`` or ``worse``, ``higher`` or ``lower`` where neither end is better, ``ahead`` or ``behind`` where the
+        test does not speak of means, ``unlike`` where test and mean point to different sides; empty where the
+        difference is not significant.
     topics : int
         How many both have.
     sentence : str
@@ -289,7 +291,8 @@ def _verdict(one: MeasureComparison, pair: Pair) -> str:
         return "unlike"
     if one.measure.properties.higher_is_better is None:
         return "higher" if pair.found.difference > 0 else "lower"
-    return "better" if pair.better == pair.second else "worse"
+    words = ("better", "worse") if of_means(pair.found.method) else ("ahead", "behind")
+    return words[pair.better != pair.second]
 
 
 def _ordered(rows: list[Row], board: Board) -> list[Row]:

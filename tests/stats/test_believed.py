@@ -1,0 +1,75 @@
+"""Tests that resample topics are believed where enough topics differ; elsewhere signs are flipped, and it is said."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from calibration import paired
+
+from judged.stats.attainable import LEAST_DIFFERING, believed, least_p
+from judged.stats.paired import paired_test
+
+BOOTSTRAPS = ("bootstrap", "bca", "studentised")
+TRIALS = 300
+
+
+def _within(rate: float, over: float = 0.0) -> bool:
+    return rate <= 0.05 + over + 3.3 * math.sqrt(0.05 * 0.95 / TRIALS)
+
+
+@pytest.mark.parametrize("situation", [name for name in paired.SITUATIONS if name != "skewed"])
+@pytest.mark.parametrize("n", [3, 6, 10, 25])
+def test_what_is_offered_holds_its_level(situation: str, n: int) -> None:
+    """Below 40 topics with a difference resampling rejects true nulls in up to half of all samples."""
+    assert all(_within(rate) for rate in paired.rates(situation, n, TRIALS).offered.values())
+
+
+@pytest.mark.parametrize(("situation", "n"), [("normal", 50), ("85 % ties", 200), ("50 % ties", 100), ("RR", 60)])
+def test_where_it_is_believed_it_holds_its_level_nearly(situation: str, n: int) -> None:
+    found = paired.rates(situation, n, TRIALS, BOOTSTRAPS)
+    assert all(_within(rate, 0.025) for rate in found.offered.values())
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "bca"])
+def test_two_topics_are_no_proof(method: str) -> None:
+    found = paired_test([0.1, 0.2], [0.2, 0.35], method)
+    assert (found.method, found.p, found.significant) == ("randomisation", 0.5, False)
+    assert "2 topics" in found.note
+    assert str(LEAST_DIFFERING[method]) in found.note
+
+
+@pytest.mark.parametrize("method", [*BOOTSTRAPS, "t"])
+def test_two_topics_among_many_ties_are_no_proof(method: str) -> None:
+    second = np.zeros(5000)
+    second[:2] = 0.5
+    found = paired_test(np.zeros(5000), second, method, resamples=2000)
+    assert found.method == "randomisation"
+    assert found.p > 0.4
+    assert (found.n, found.differing) == (5000, 2)
+    assert "2 of 5000 topics" in found.note
+
+
+def test_the_least_p_is_attained_with_ties_too() -> None:
+    for n, differing in ((12, 3), (12, 6), (8, 8), (12, 9)):
+        second = np.where(np.arange(n) < differing, 0.5, 0.0)
+        for method in ("randomisation", "sign", "wilcoxon", *BOOTSTRAPS, "t"):
+            for alternative in ("two-sided", "greater"):
+                found = paired_test(np.zeros(n), second, method, alternative=alternative)
+                least = least_p(n, method, alternative, differing=differing)
+                assert found.p == pytest.approx(least) or (method, differing) == ("t", n), (method, n, differing)
+
+
+def test_t_is_not_believed_where_few_of_many_topics_have_one_difference() -> None:
+    """Four differences of the same size and sign among ties: t says 0.04, and one coin in eight does as much."""
+    assert not believed("t", 48, 4)
+    assert believed("t", 4, 4)
+    assert paired_test(np.zeros(48), [0.5] * 4 + [0.0] * 44, "t").p == pytest.approx(0.125, abs=0.01)
+
+
+def test_tests_of_signs_and_ranks_find_what_is_no_difference_of_means() -> None:
+    """Skewed differences of mean 0: signs and ranks find them, and are right to; tests of means do not."""
+    found = paired.rates("skewed", 100, TRIALS, ("sign", "wilcoxon", "t", "randomisation")).offered
+    assert min(found["sign"], found["wilcoxon"]) > 0.3
+    assert max(found["t"], found["randomisation"]) < 0.12
