@@ -15,9 +15,12 @@ import numpy as np
 from calibration import Measured
 from judged.stats.equivalence import equivalence
 from judged.stats.paired import paired_tests
+from judged.stats.skewness import allowing_for_skew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+    from judged.stats.results import Difference
 
 SIZES = (10, 12, 18, 24, 25, 48, 50, 100)
 LOSSES = {"4 % lose 0.8": (0.8, 0.04), "6 % lose 0.5": (0.5, 0.06), "10 % lose 0.2": (0.2, 0.1)}
@@ -41,7 +44,7 @@ def measure(trials: int) -> Iterator[Measured]:
 def false_passes(n: int, loss: float, share: float, trials: int) -> float:
     """Give how often the randomisation test rules out a loss of the margin that was lost by few topics."""
     gaps = _drawn(n, trials, lambda rng, shape: -loss * (rng.random(shape) < share), 0.02)
-    return float((_greater(gaps + loss * share, "randomisation") <= 0.05).mean())
+    return _passed(_greater(gaps + loss * share))
 
 
 def _drawn(
@@ -53,23 +56,25 @@ def _drawn(
 
 def _rates(gaps: np.ndarray, margin: float, situation: str) -> Iterator[Measured]:
     trials, n = gaps.shape
-    safe = _greater(gaps + margin, "randomisation")
-    also = np.fmax(safe, _greater(gaps + margin, "studentised"))
-    found = {"randomisation": safe}
+    tests = _greater(gaps + margin)
+    found = {"randomisation": tests}
     for loss in (0.2, 1.0):
         more = np.column_stack([gaps, np.full(trials, -loss)])
-        found[f"one more that lost {loss:g}"] = _greater(more + margin, "randomisation")
-    found["studentised too"] = also
-    for method, p in found.items():
-        yield Measured(method, situation, n, float((p <= 0.05).mean()), trials)
+        found[f"one more that lost {loss:g}"] = _greater(more + margin)
+    found["studentised too"] = allowing_for_skew(gaps + margin, tests, resamples=_RESAMPLES)
+    for method, some in found.items():
+        yield Measured(method, situation, n, _passed(some), trials)
     if "false" in situation:
         shown = [equivalence(np.zeros(n), row, margin).shown for row in gaps]
         yield Measured("equivalence", situation, n, float(np.mean(shown)), trials)
 
 
-def _greater(gaps: np.ndarray, method: str) -> np.ndarray:
-    """Give the p-values of means above 0."""
+def _passed(tests: Sequence[Difference]) -> float:
+    return float(np.mean([one.p <= 0.05 for one in tests]))
+
+
+def _greater(gaps: np.ndarray) -> tuple[Difference, ...]:
+    """Test whether means are above 0."""
     values = np.vstack([np.zeros(gaps.shape[1]), gaps])
     pairs = [(0, at + 1) for at in range(len(gaps))]
-    tests = paired_tests(values, pairs, method, alternative="greater", resamples=_RESAMPLES)
-    return np.array([one.p for one in tests])
+    return paired_tests(values, pairs, alternative="greater", level=0.95, resamples=_RESAMPLES)
