@@ -277,3 +277,9 @@ def test_an_average_that_does_not_exist_is_not_told() -> None:
     told = next(one for one in found.sentences if one.startswith("Each average"))
     assert "nan" not in told
     assert "mean of the" not in told
+
+
+def test_slices_of_very_few_topics_come_with_what_their_means_are_worth() -> None:
+    groups = ["many"] * 12 + ["pair"] * 2 + ["four"] * 4
+    found = by_slice(scores_of({"run": np.linspace(0.1, 0.9, 18)}), slicing_of(groups))
+    assert [one for one in found.warnings if one.startswith("group=four, group=pair: 4 topics say little")]
