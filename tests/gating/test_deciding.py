@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from gating.made import decided, pair
+from judged.stats.detecting import detectable
 from judged.stats.planning import minimum_detectable
 
 LOST = [0.0] * 8 + [-0.5] * 2
@@ -41,7 +42,7 @@ def test_students_p_values_and_interval() -> None:
     expected = stats.ttest_1samp(gaps, 0).confidence_interval(0.9)
     assert found.interval == pytest.approx((expected.low, expected.high))
     assert found.level == pytest.approx(0.9)
-    once = 0.01 + minimum_detectable(gaps.std(ddof=1), 30, 0.1)
+    once = 0.01 + detectable(gaps, 0.1)
     assert found.detectable == pytest.approx(once)
 
 

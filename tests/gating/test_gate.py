@@ -66,11 +66,11 @@ def test_statuses_and_exit_codes() -> None:
 def test_the_inconclusive_sentence_says_what_is_open_and_what_would_have_been_seen() -> None:
     import numpy as np
 
-    from judged import minimum_detectable
+    from judged.stats.detecting import detectable
 
     gaps = [0.0, -0.5] * 12
     (check,) = found(ranks(odd=2), Check("RR", margin=0.26), test="t").checks
-    seen = 0.26 + minimum_detectable(float(np.std(gaps, ddof=1)), 24, 0.1)
+    seen = 0.26 + detectable(np.array(gaps), 0.1)
     assert check.detectable == pytest.approx(seen)
     assert (
         f"a loss of up to {check.largest_loss:.4f} cannot be ruled out, and the margin is 0.26; the candidate is worse"

@@ -13,9 +13,9 @@ from judged.gating.result import CheckResult
 from judged.measures import aggregate, logarithms
 from judged.stats.attainable import least_p
 from judged.stats.correction import adjust
+from judged.stats.detecting import detectable
 from judged.stats.paired import paired_test
 from judged.stats.pairing import paired_differences, spread, topics_text
-from judged.stats.planning import minimum_detectable
 from judged.stats.rare import unseen_loss
 
 if TYPE_CHECKING:
@@ -202,24 +202,22 @@ def _decided(found: CheckResult, paired: Paired, adjusted: float, config: GateCo
     if status == "pass" and identical:
         note = f"both runs have the same score on {topics_text(found.n)} of the slice"
     within = found.least_p * family <= alpha
-    detectable = _detectable(paired, gaps, config, family) if within else math.nan
+    noticed = _detectable(paired, gaps, config, family) if within else math.nan
     return replace(
-        found, adjusted=adjusted, status=status, note=note, detectable=detectable, family=family, identical=identical
+        found, adjusted=adjusted, status=status, note=note, detectable=noticed, family=family, identical=identical
     )
 
 
 def _detectable(paired: Paired, gaps: Floats, config: GateConfig, family: int) -> float:
     """Give the true loss that fails with the configured power, were this the first check that Holm looks at.
 
-    `minimum_detectable` is of a two-sided test, whose other side is never reached: a one-sided one at alpha has the
-    power of a two-sided one at twice that.
+    `detectable` is of a two-sided test, whose other side is never reached: a one-sided one at alpha has the power of a
+    two-sided one at twice that.
     """
-    deviation = spread(gaps)
-    if not deviation > 0:
-        return math.nan
     _, shift = _margin(paired, aggregate(paired.measure.entry.aggregate, paired.baseline[paired.kept]))
-    least = minimum_detectable(deviation, len(gaps), 2 * config.alpha / family, config.power)
-    return abs(_unit(paired, -(shift + least)))
+    flips = config.test == "randomisation"
+    least = detectable(gaps, 2 * config.alpha / family, config.power, flips=flips, seed=config.seed)
+    return math.nan if math.isnan(least) else abs(_unit(paired, -(shift + least)))
 
 
 def _margin(paired: Paired, baseline: float) -> tuple[float, float]:
