@@ -14,7 +14,7 @@ VARIED: dict[str, list[Any]] = {
     "rounding": ["up"],
     "points": [(0.25, 0.5, 0.75), (1,)],
     "factor": [0, 0.2, 1.4, 2],
-    "RBP.p": [0, 0.25, 0.5, 0.99],
+    "RBP.p": [0, 0.5, 0.99],
     "RBP.gain": [],  # graded and tables need max
     "RBP.max": [4, "topic"],
     "RBPResidual.p": [0, 0.5, 0.99],

@@ -101,7 +101,12 @@ class AWRF(Measure):
         shown, seen = _text(judged.fact("group", self)), judged.everything
         groups = self._groups(judged)
         attention = self._attention(seen.rank)
-        paid = _cells(seen.topic, pc.index_in(shown, groups), attention, len(judged), len(groups))
+        within = np.flatnonzero(
+            seen.rank <= (self.cutoff or np.inf)
+        )  # a group below the cutoff would be one more summand
+        paid = _cells(
+            seen.topic[within], pc.index_in(shown.take(within), groups), attention[within], len(judged), len(groups)
+        )
         due = self._due(judged, groups)
         comparison = _compared(paid, due, len(groups))
         comparable = (paid.total > 0) & (due.total > 0)
