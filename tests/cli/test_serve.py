@@ -36,6 +36,10 @@ class Server:
     said: str
     address: str
 
+    @property
+    def port(self) -> int:
+        return int(self.address.rstrip("/").rpartition(":")[2])
+
     def get(self, path: str, **headers: str) -> tuple[int, str]:
         base, _, _ = self.address.partition("?")
         request = urllib.request.Request(base.rstrip("/") + path, headers=headers)  # noqa: S310
@@ -111,20 +115,48 @@ def test_files_are_open_by_their_names(files, tmp_path):
         assert str(tmp_path) not in text
 
 
-def test_being_told_to_end_removes_what_was_uploaded(files, tmp_path):
-    kept = tmp_path / "temporary"
-    kept.mkdir()
-    head = '--x\r\nContent-Disposition: form-data; name="qrels"; filename="q"\r\n\r\n'
-    body = f"{head}{QRELS}\r\n--x--\r\n".encode()
-    for how in (signal.SIGTERM, signal.SIGINT):
-        with serving(*files, "--port", "0", TMPDIR=str(kept)) as server:
-            headers = {"Content-Type": "multipart/form-data; boundary=x"}
-            request = urllib.request.Request(f"{server.address}api/v1/open", data=body, headers=headers)  # noqa: S310
-            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-                assert answer.status == 200
-            assert [one.name.startswith("judged-") for one in kept.iterdir()] == [True]
-            server.end(how)
-        assert list(kept.iterdir()) == []
+FORM = f'--x\r\nContent-Disposition: form-data; name="qrels"; filename="q"\r\n\r\n{QRELS}\r\n--x--\r\n'.encode()
+
+
+def upload(server: Server) -> None:
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    request = urllib.request.Request(f"{server.address}api/v1/open", data=FORM, headers=headers)  # noqa: S310
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        assert answer.status == 200
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_being_told_to_end_removes_what_was_uploaded(files, tmp_path, how):
+    with serving(*files, "--port", "0", TMPDIR=str(tmp_path)) as server:
+        upload(server)
+        assert len(list(tmp_path.glob("judged-*"))) == 1
+        server.end(how)
+    assert list(tmp_path.glob("judged-*")) == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_being_told_to_end_while_files_are_sent_is_no_fault(how):
+    head = "POST /open HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+    with serving("--port", "0") as server, socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(f"{head}Content-Length: {len(FORM)}\r\n\r\n".encode() + FORM[:-9])
+        assert server.get("/open")[0] == 200  # what was sent before is being read
+        _, rest = server.end(how)
+    assert "Traceback" not in rest
+
+
+def test_what_a_killed_server_left_is_removed_at_the_next_start_and_nothing_else(files, tmp_path):
+    (tmp_path / "judged-of-somebody-else").mkdir()
+    with serving(*files, "--port", "0", TMPDIR=str(tmp_path)) as running:
+        upload(running)
+        kept = {one.name for one in tmp_path.iterdir()}
+        with serving(*files, "--port", "0", TMPDIR=str(tmp_path)) as server:
+            upload(server)
+            server.end(signal.SIGKILL)
+        assert len({one.name for one in tmp_path.iterdir()} - kept) == 1
+        with serving(*files, "--port", "0", TMPDIR=str(tmp_path)) as server:
+            assert server.get("/open")[0] == 200
+            assert {one.name for one in tmp_path.iterdir()} == kept
+        assert running.get("/")[0] == 200
 
 
 def test_a_port_that_is_taken_is_an_error(run):

@@ -22,7 +22,8 @@ from judged.web.home import router as home
 from judged.web.leaderboard.routes import router as leaderboard
 from judged.web.learning.routes import router as learning
 from judged.web.matrix.routes import router as matrix
-from judged.web.opening.routes import API_OPEN, OPEN
+from judged.web.opening.alone import OneAtATime
+from judged.web.opening.routes import API_OPEN, OPEN, OPENING
 from judged.web.opening.routes import router as opening
 from judged.web.opening.storing import Limits
 from judged.web.problems import add_problems
@@ -69,6 +70,7 @@ def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | 
     )
     app.state.desk, app.state.limits = Desk(workspace), limits or Limits()
     uploads = dict.fromkeys((OPEN, API_OPEN), app.state.limits.total + _FRAME)
+    app.add_middleware(OneAtATime, paths=OPENING)
     app.add_middleware(Faults)
     app.add_middleware(Guard, rules=replace(rules or Rules(), bodies=uploads))
     add_problems(app)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import weakref
 from dataclasses import dataclass, field
-from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
+from judged.web.folders import new_folder, remove_folder
 from judged.web.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -25,14 +24,17 @@ class Desk:
     workspace : Workspace
     folder : Path or None
         Where the files of a workspace that was uploaded are kept; None for one that was opened by name.
-    opening : Lock
-        Held while another workspace is opened: one after the other.
     """
 
     workspace: Workspace
     folder: Path | None = None
-    opening: Lock = field(default_factory=Lock, repr=False)
-    _removal: Any = field(default=None, repr=False)
+    _folders: dict[Path, int | None] = field(default_factory=dict["Path", "int | None"], repr=False)
+
+    def new_folder(self) -> Path:
+        """Make a folder for files."""
+        folder, lock = new_folder()
+        self._folders[folder] = lock
+        return folder
 
     def replace(self, workspace: Workspace, folder: Path | None = None) -> None:
         """Open another workspace; the files of the one before are removed when nobody looks at it any more.
@@ -44,17 +46,19 @@ class Desk:
         folder
             Where its files are kept; it is removed with the workspace, whose runs are read when they are asked for.
         """
-        self._removal = None if folder is None else weakref.finalize(workspace, _remove, folder)
+        if folder is not None:
+            weakref.finalize(workspace, self.remove, folder)
         self.workspace, self.folder = workspace, folder
 
+    def remove(self, folder: Path) -> None:
+        """Remove a folder that was made here, if it is still there."""
+        if folder in self._folders:
+            remove_folder(folder, self._folders.pop(folder))
+
     def close(self) -> None:
-        """Remove the files that are kept."""
-        if self._removal is not None:
-            self._removal()
-
-
-def _remove(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+        """Remove all files that are kept, also those that are being read."""
+        for folder in list(self._folders):
+            self.remove(folder)
 
 
 def desk_of(request: Request) -> Desk:

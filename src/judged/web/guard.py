@@ -8,7 +8,6 @@ anything, and whoever listens beyond the machine itself needs a token.
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from ipaddress import ip_address
@@ -17,10 +16,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from judged.web.problems import API
+from judged.web.arriving import Bounded, too_much
+from judged.web.problems import refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,6 +64,8 @@ class Rules:
         The most bytes of a request.
     bodies : dict of int by path
         The same for single paths.
+    patience : float
+        The most seconds in which nothing comes of a request that has begun, or none begins.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class Rules:
     token: str | None = field(default=None, repr=False)
     body: int = _LARGE
     bodies: Mapping[str, int] = field(default_factory=dict[str, int])
+    patience: float = 20
 
     def admits(self, host: str) -> bool:
         """Tell whether the workbench may be addressed so; ports do not matter, as a tunnel has its own."""
@@ -117,43 +120,8 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, guarded)
             return
-        await _Bounded(self.app, self.rules.most(scope["path"]))(scope, receive, guarded)
-
-
-class _TooMuchError(Exception):
-    """More was sent than may be."""
-
-
-@dataclass(frozen=True)
-class _Bounded:
-    """Take no more bytes than allowed, whatever the request said about its length."""
-
-    app: ASGIApp
-    most: int
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        taken, begun, over = 0, False, False
-
-        async def bounded() -> Message:
-            nonlocal taken, over
-            message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > self.most:
-                over = True
-                raise _TooMuchError
-            return message
-
-        async def sending(message: Message) -> None:
-            nonlocal begun
-            if over and not begun:
-                return  # what was made of half a request is not worth sending
-            begun = True
-            await send(message)
-
-        with suppress(_TooMuchError):
-            await self.app(scope, bounded, sending)
-        if over and not begun:
-            await _too_much(scope, self.most)(scope, receive, send)
+        bounded = Bounded(_without_head(self.app), self.rules.most(scope["path"]), self.rules.patience)
+        await bounded(scope, receive, guarded)
 
 
 def _refusal(scope: Scope, rules: Rules) -> Response | None:
@@ -161,14 +129,14 @@ def _refusal(scope: Scope, rules: Rules) -> Response | None:
     headers = Headers(scope=scope)
     host = headers.getlist("host")
     if len(host) != 1 or not rules.admits(host[0]):
-        return _refused(
+        return refused(
             scope,
             HTTPStatus.MISDIRECTED_REQUEST,
             "the workbench does not go by the name in this address",
             "use the address that 'judged serve' printed, or start it with --host",
         )
     if _from_elsewhere(scope, headers, host[0]):
-        return _refused(
+        return refused(
             scope,
             HTTPStatus.FORBIDDEN,
             "this request was made by another site",
@@ -178,8 +146,8 @@ def _refusal(scope: Scope, rules: Rules) -> Response | None:
         return asked
     length = headers.get("content-length", "0")
     if not length.isdecimal():
-        return _refused(scope, HTTPStatus.BAD_REQUEST, "the length of the request is no number", "")
-    return _too_much(scope, rules.most(scope["path"])) if int(length) > rules.most(scope["path"]) else None
+        return refused(scope, HTTPStatus.BAD_REQUEST, "the length of the request is no number", "")
+    return too_much(scope, rules.most(scope["path"])) if int(length) > rules.most(scope["path"]) else None
 
 
 def _from_elsewhere(scope: Scope, headers: Headers, host: str) -> bool:
@@ -210,7 +178,7 @@ def _without_token(scope: Scope, headers: Headers, token: str) -> Response | Non
         return None
     if any(_same(one, token) for one in _cookies(headers)):
         return None
-    answer = _refused(
+    answer = refused(
         scope,
         HTTPStatus.UNAUTHORIZED,
         "this workbench wants its token",
@@ -237,21 +205,6 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _too_much(scope: Scope, most: int) -> Response:
-    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    return _refused(scope, status, f"more than {most:,} bytes were sent", "send less, or open the files by name")
-
-
-def _refused(scope: Scope, status: HTTPStatus, problem: str, fix: str) -> Response:
-    """Tell why, without a page: whoever is refused learns nothing of what is open."""
-    from judged.web.answers import Json
-
-    if scope["path"].startswith(API):
-        return Json({"problem": problem, "fix": fix}, status_code=status)
-    text = f"{problem}. Fix: {fix}." if fix else f"{problem}."
-    return PlainTextResponse(f"judged: {text}\n", status_code=status)
-
-
 def _with_headers(path: str, send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -262,3 +215,16 @@ def _with_headers(path: str, send: Send) -> Send:
         await send(message)
 
     return sending
+
+
+def _without_head(app: ASGIApp) -> ASGIApp:
+    """Answer HEAD as GET, without the body."""
+
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        head = scope["method"] == "HEAD"
+        await app({**scope, "method": "GET"} if head else scope, receive, sending if head else send)
+
+    return answering

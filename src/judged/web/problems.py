@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
 
 from judged.errors import JudgedError, MissingExtraError
 from judged.web.answers import Json, page
@@ -15,6 +16,7 @@ from judged.web.answers import Json, page
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
     from fastapi.responses import Response
+    from starlette.types import Scope
 
 API = "/api/"
 
@@ -59,6 +61,14 @@ def answer(request: Request, status: HTTPStatus, problem: str, fix: str) -> Resp
     if request.url.path.startswith(API):
         return Json({"problem": problem, "fix": fix}, status_code=status)
     return page(request, "problem.html", status=status, title=status.phrase, problem=problem, fix=fix)
+
+
+def refused(scope: Scope, status: HTTPStatus, problem: str, fix: str) -> Response:
+    """Tell why, without a page: whoever is refused learns nothing of what is open."""
+    if scope["path"].startswith(API):
+        return Json({"problem": problem, "fix": fix}, status_code=status)
+    text = f"{problem}. Fix: {fix}." if fix else f"{problem}."
+    return PlainTextResponse(f"judged: {text}\n", status_code=status)
 
 
 def _place(error: Any) -> str:

@@ -17,11 +17,15 @@ import uvicorn
 
 from judged.errors import InputError
 from judged.web.app import make_app
+from judged.web.arriving import watched
+from judged.web.folders import remove_left
 from judged.web.guard import LOOPBACK, Rules
 from judged.web.home import what_is_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from fastapi import FastAPI
 
     from judged.web.workspace import Workspace
 
@@ -153,17 +157,22 @@ def serve(workspace: Workspace, where: Place, *, ready: Callable[[], Any] = lamb
     ready
         Called in a thread of its own when the first answer can be given.
     """
+    remove_left()
     app = make_app(workspace, where.rules)
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none",
-        timeout_graceful_shutdown=2,
-    )  # fmt: skip
     Thread(target=ready, daemon=True).start()
     Thread(target=_warm, args=(workspace,), daemon=True).start()
     try:
-        uvicorn.Server(config).run(sockets=[where.socket])
+        uvicorn.Server(configured(app, where.rules)).run(sockets=[where.socket])
     finally:
         app.state.desk.close()
+
+
+def configured(app: FastAPI, rules: Rules) -> uvicorn.Config:
+    """Say how uvicorn is to serve the application."""
+    return uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none",
+        http=watched(rules.patience), timeout_graceful_shutdown=2,
+    )  # fmt: skip
 
 
 def _warm(workspace: Workspace) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, File, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -20,11 +17,19 @@ from judged.web.opening.storing import Limits, Stored, shown_name, store
 from judged.web.problems import PROBLEMS, Problem
 from judged.web.workspace import Workspace, open_sample
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 OPEN, API_OPEN = "/open", "/api/v1/open"
+OPENING = frozenset({OPEN, API_OPEN, "/open/sample", "/api/v1/open/sample"})
+"""Where another workspace is opened; nothing but `OneAtATime` keeps two from doing so at once."""
 TAGS: list[Any] = ["What is open"]
+_BUSY: dict[int | str, dict[str, Any]] = {409: {"model": Problem, "description": "Other files are being opened."}}
 _UPLOAD: dict[int | str, dict[str, Any]] = {
     **PROBLEMS,
     400: {"model": Problem, "description": "A file cannot be read, or the files do not fit together."},
+    408: {"model": Problem, "description": "The rest of the files did not come in time."},
+    **_BUSY,
 }
 router = APIRouter()
 
@@ -88,7 +93,7 @@ def open_sample_by_form(request: Request) -> Response:
     return RedirectResponse("/", 303)
 
 
-@router.post("/api/v1/open/sample", tags=TAGS, summary="Open the sample")
+@router.post("/api/v1/open/sample", tags=TAGS, summary="Open the sample", responses=_BUSY)
 def open_sample_by_program(request: Request) -> Open:
     """Open the sample that ships with judged, which replaces what is open for everybody."""
     return what_is_open(_open_sample(desk_of(request)))
@@ -104,22 +109,20 @@ def _limits(request: Request) -> Limits:
 
 
 def _open_sample(desk: Desk) -> Workspace:
-    with desk.opening:
-        desk.replace(open_sample())
-        return desk.workspace
+    desk.replace(open_sample())
+    return desk.workspace
 
 
 def _open(desk: Desk, sent: Sent, limits: Limits) -> Workspace:
-    """Open what was sent, one after the other; what is open stays open until all could be read."""
-    with desk.opening:
-        folder = Path(tempfile.mkdtemp(prefix="judged-"))  # nobody else may look into it
-        try:
-            workspace = workspace_of(_stored(sent, folder, limits), limits)
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        desk.replace(workspace, folder)
-        return workspace
+    """Open what was sent; what is open stays open until all could be read."""
+    folder = desk.new_folder()
+    try:
+        workspace = workspace_of(_stored(sent, folder, limits), limits)
+    except BaseException:
+        desk.remove(folder)
+        raise
+    desk.replace(workspace, folder)
+    return workspace
 
 
 def _stored(sent: Sent, folder: Path, limits: Limits) -> Given:

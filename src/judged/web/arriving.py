@@ -1,0 +1,110 @@
+"""How much a request may send, and how long it may take; and a connection on which none comes is closed."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from judged.web.problems import refused
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+_SLOWEST = 1 << 20  # bytes a second, over the whole of a request
+
+
+class _RefusedError(Exception):
+    """The rest of a request is not waited for."""
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Take no more bytes than allowed, and wait no longer: an ASGI application around another.
+
+    Attributes
+    ----------
+    app
+        What answers.
+    most : int
+        Bytes of a request, whatever it said about its length.
+    patience : float
+        Seconds in which nothing comes.
+    """
+
+    app: ASGIApp
+    most: int
+    patience: float
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        taken, more, begun = 0, True, False
+        refusal: Response | None = None
+        end = asyncio.get_running_loop().time() + self.patience + self.most / _SLOWEST
+
+        async def bounded() -> Message:
+            nonlocal taken, more, refusal
+            left = min(self.patience, end - asyncio.get_running_loop().time())
+            try:
+                message = await asyncio.wait_for(receive(), left if more else None)
+            except TimeoutError:
+                refusal = _too_slow(scope)
+                raise _RefusedError from None
+            taken, more = taken + len(message.get("body", b"")), bool(message.get("more_body"))
+            if taken > self.most:
+                refusal = too_much(scope, self.most)
+                raise _RefusedError
+            return message
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            if refusal is not None and not begun:
+                return  # what was made of half a request is not worth sending
+            begun = True
+            await send(message)
+
+        try:
+            with suppress(_RefusedError):
+                await self.app(scope, bounded, sending)
+        except asyncio.CancelledError:  # the server ends, and nobody above wants to hear of it
+            refusal = refused(scope, HTTPStatus.SERVICE_UNAVAILABLE, "the workbench is ending", "start it again")
+        if refusal is not None and not begun:
+            await refusal(scope, receive, send)
+
+
+def too_much(scope: Scope, most: int) -> Response:
+    """Refuse a request that is too long."""
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    return refused(scope, status, f"more than {most:,} bytes were sent", "send less, or open the files by name")
+
+
+def _too_slow(scope: Scope) -> Response:
+    made = refused(scope, HTTPStatus.REQUEST_TIMEOUT, "the rest of the request did not come", "send it again")
+    made.headers["Connection"] = "close"
+    return made
+
+
+def watched(patience: float) -> Any:
+    """Make uvicorn's protocol close a connection on which no request begins for a while, or only half of one."""
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    def made(**given: Any) -> Any:
+        protocol: Any = AutoHTTPProtocol(**given)
+        asyncio.get_running_loop().call_later(patience, _watch, protocol, None, patience)
+        return protocol
+
+    return made
+
+
+def _watch(protocol: Any, before: Any, patience: float) -> None:
+    """Close a connection that is idle since it was looked at; ``before`` is the request that it had answered then."""
+    last = protocol.cycle
+    idle = last is None or last.response_complete
+    if idle and last is before:
+        protocol.transport.close()
+    elif not protocol.transport.is_closing():
+        asyncio.get_running_loop().call_later(patience, _watch, protocol, last if idle else protocol, patience)
