@@ -126,6 +126,9 @@ def _mapping_rows(data: Mapping[Any, Any], kind: Kind) -> Rows:
 
 def _refuse_odd_grades(data: Mapping[Any, Any]) -> None:
     for topic, docs in data.items():
+        kinds = set(map(type, docs.values()))
+        if kinds <= {float} or (kinds == {int} and min(docs.values()) > -_LARGEST and max(docs.values()) < _LARGEST):
+            continue
         for doc, grade in docs.items():
             whole = isinstance(grade, int)
             if isinstance(grade, (float, np.number)) or (whole and abs(grade) < _LARGEST):
