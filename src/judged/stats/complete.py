@@ -65,7 +65,7 @@ class Complete:
 
     @property
     def unevenness(self) -> float:
-        """How many times as widely as all on average the differences of the most restless system from others spread."""
+        """How many times as widely as all on average the differences of the most uneven system from others spread."""
         if self.n < 2:
             return 1.0
         covariance = np.cov(self.scores)

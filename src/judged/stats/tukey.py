@@ -46,7 +46,7 @@ def tukey_hsd(values: ArrayLike, *, level: float = 0.95) -> AllPairs:
 
     Notes
     -----
-    Assumes residuals that are normal and equally wide for all systems; where one system is clearly more restless than
+    Assumes residuals that are normal and equally wide for all systems; where one system is clearly more uneven than
     the others, the note says so. With two systems it is the paired t-test.
 
     Examples

@@ -39,8 +39,8 @@ TESTS: dict[str, Callable[[Any], float]] = {
     "nemenyi": lambda scores: nemenyi(scores).p.min(),
     "randomisation, Holm": lambda scores: _holm(scores, None),
     "dunnett": lambda scores: dunnett(scores, 1).p.min(),
-    "dunnett, restless baseline": lambda scores: dunnett(scores, 0).p.min(),
-    "randomised-dunnett, restless baseline": lambda scores: randomised_dunnett(scores, 0, resamples=RESAMPLES).p.min(),
+    "dunnett, uneven baseline": lambda scores: dunnett(scores, 0).p.min(),
+    "randomised-dunnett, uneven baseline": lambda scores: randomised_dunnett(scores, 0, resamples=RESAMPLES).p.min(),
     "noted": lambda scores: 0.0 if complete(scores).unevenness > UNEVEN else 1.0,
 }
 

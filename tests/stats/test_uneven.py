@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from calibration import restless
+from calibration import uneven
 
 from comparison_made import scores
 from judged import compare
@@ -16,18 +16,18 @@ TRIALS = 150
 FEW = {"resamples": 199}
 
 
-def test_one_restless_system_makes_them_err_and_is_noted() -> None:
+def test_one_uneven_system_makes_them_err_and_is_noted() -> None:
     """Tukey's HSD finds something in 14 %, Dunnett's test in 23 % of families, were all systems alike."""
-    assert restless.rate("tukey", 8, 3, 25, TRIALS) > 0.07
-    assert restless.rate("dunnett, restless baseline", 8, 3, 25, TRIALS) > 0.12
-    assert restless.rate("noted", 8, 3, 25, TRIALS) > 0.95
-    assert restless.rate("noted", 8, 1, 25, TRIALS) < 0.05
+    assert uneven.rate("tukey", 8, 3, 25, TRIALS) > 0.07
+    assert uneven.rate("dunnett, uneven baseline", 8, 3, 25, TRIALS) > 0.12
+    assert uneven.rate("noted", 8, 3, 25, TRIALS) > 0.95
+    assert uneven.rate("noted", 8, 1, 25, TRIALS) < 0.05
 
 
 @pytest.mark.parametrize("spread", [1, 3])
 def test_what_is_recommended_instead_holds_its_level(spread: int) -> None:
     most = 0.05 + 3.3 * math.sqrt(0.05 * 0.95 / TRIALS)
-    assert restless.rate("randomisation, Holm", 5, spread, 25, TRIALS) <= most
+    assert uneven.rate("randomisation, Holm", 5, spread, 25, TRIALS) <= most
 
 
 def test_the_note_stands_beside_the_result() -> None:
