@@ -33,6 +33,20 @@ def decimal(value: float, digits: int = 4, sign: str = "") -> str:
     return f"{value:{sign}.{digits}f}"
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """Write a share in per cent, with more digits where it would seem to be all or nothing and is not.
+
+    >>> [percent(share) for share in (0.42, 0.997, 0.9999996, 0.004, 1.0, 0.0, math.nan)]
+    ['42%', '99.7%', '99.99996%', '0.4%', '100%', '0%', '-']
+    """
+    if math.isnan(share):
+        return "-"
+    near = min(abs(share), abs(1 - share))
+    if _NOISE < near < 0.5 * 10.0 ** -(digits + 2):
+        digits = max(digits + 1, math.ceil(-math.log10(near) - 1e-9) - 2)
+    return f"{share:.{digits}%}"
+
+
 def read_number(given: Any) -> float:
     """Read a number: digits with a point and an exponent, ``inf``, or a number of Python.
 

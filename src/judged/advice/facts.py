@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.advice.rule import written
+from judged.decimals import percent
 
 if TYPE_CHECKING:
     from judged.advice.profile import Profile
@@ -66,10 +67,14 @@ def _of_runs(profile: Profile) -> dict[str, str]:
         "sets": _some(list(profile.sets)),
         "lengths": _some([f"{run.name} {run.returned}" for run in runs], "; "),
         "missing": _some([f"{run.name} {run.missing}" for run in runs if run.missing]),
-        "judged_10": _some([f"{run.name} {run.judged_10:.0%}" for run in sorted(ranked, key=lambda r: r.judged_10)]),
-        "judged_100": _some([f"{run.name} {run.judged_100:.0%}" for run in sorted(ranked, key=lambda r: r.judged_100)]),
+        "judged_10": _some(
+            [f"{run.name} {percent(run.judged_10)}" for run in sorted(ranked, key=lambda r: r.judged_10)]
+        ),
+        "judged_100": _some(
+            [f"{run.name} {percent(run.judged_100)}" for run in sorted(ranked, key=lambda r: r.judged_100)]
+        ),
         "judged_depth": _some([f"{run.name} {run.judged_depth}" for run in ranked]),
-        "ties": _some([f"{run.name} {run.tied_10:.0%}" for run in sorted(ranked, key=lambda r: -r.tied_10)]),
+        "ties": _some([f"{run.name} {percent(run.tied_10)}" for run in sorted(ranked, key=lambda r: -r.tied_10)]),
     }
 
 

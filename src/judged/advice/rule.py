@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from judged.data.findings import plural
+from judged.decimals import decimal, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,6 +122,8 @@ class _Writer(string.Formatter):
             return listed(cast("tuple[Any, ...]", value))
         if isinstance(value, int) and len(format_spec) > 1 and format_spec.replace(" ", "").isalpha():
             return plural(value, format_spec)
+        if isinstance(value, float) and (read := re.fullmatch(r"\.(\d)([f%])", format_spec)):
+            return (decimal if read[2] == "f" else percent)(value, int(read[1]))
         return super().format_field(value, format_spec or ("," if isinstance(value, int) else ""))
 
 

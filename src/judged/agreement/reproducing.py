@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.data import Qrels, Run
-from judged.decimals import decimal
+from judged.decimals import decimal, percent
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate
 from judged.judging.align import align
@@ -87,8 +87,8 @@ class Reproduction:
     def sentence(self) -> str:
         """Say in plain words what was found."""
         return (
-            f"{self.again} and {self.original} share {_mean(self.overlap):.0%} of their first {self.depth} documents"
-            f" over {len(self.query_ids)} topics; RBO (p = {self.p:g}) is {decimal(_mean(self.rbo), 3)}, tau of the"
+            f"{self.again} and {self.original} share {percent(_mean(self.overlap))} of their first {self.depth}"
+            f" documents over {len(self.query_ids)} topics; RBO (p = {self.p:g}) is {decimal(_mean(self.rbo), 3)}, tau of the"
             f" union"
             f" {decimal(_mean(self.tau), 3)}. A large p-value does not show that the scores are the same."
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.decimals import decimal
+from judged.decimals import decimal, percent
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -83,7 +83,7 @@ class PairAgreement:
             f" {self.second} grades {abs(bias):.2f} {'higher' if bias > 0 else 'lower'} on average." if bias else ""
         )
         return (
-            f"{self.first} and {self.second} gave {self.same:.0%} of {self.shared} documents in {len(self.topics)}"
+            f"{self.first} and {self.second} gave {percent(self.same)} of {self.shared} documents in {len(self.topics)}"
             f" topics the same grade. {best.sentence}{higher}"
         )
 

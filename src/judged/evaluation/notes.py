@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.data.compute import distinct
-from judged.decimals import decimal
+from judged.decimals import decimal, percent
 from judged.measures import aggregate
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _tie_note(lists: Sequence[Judged], chosen: Policies, measures: Sequence[Meas
     tied = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])
     if not tied:
         return ""
-    some = _some([f"{name} {_percent(shares[name])}" for name in tied])
+    some = _some([f"{name} {percent(shares[name])}" for name in tied])
     most = [one.over(chosen.topics) for one in lists if one.run.name in tied[:_LOOKED_AT]]
     effect = "" if chosen.ties in {"expected", "bounds"} else _tie_effect(most, measures)
     return f"ties among the judged documents{_ORDERED[chosen.ties]}: {some}{effect}"
@@ -214,8 +214,8 @@ def _share_note(lists: Sequence[Judged]) -> str:
         return ""
     most, least = max(shares, key=shares.__getitem__), min(shares, key=shares.__getitem__)
     return (
-        f"the runs are judged to different degrees: {shares[most]:.0%} of the first {_SHARE_DEPTH} of {most},"
-        f" {shares[least]:.0%} of {least}; unjudged documents count as not relevant"
+        f"the runs are judged to different degrees: {percent(shares[most])} of the first {_SHARE_DEPTH} of {most},"
+        f" {percent(shares[least])} of {least}; unjudged documents count as not relevant"
     )
 
 
@@ -225,12 +225,8 @@ def unjudged_notes(lists: Sequence[Judged]) -> tuple[str, ...]:
     many = sorted((name for name in shares if shares[name] >= _UNJUDGED), key=lambda name: -shares[name])
     if not many:
         return ()
-    some = _some([f"{name} {shares[name]:.0%}" for name in many])
+    some = _some([f"{name} {percent(shares[name])}" for name in many])
     return (f"of the first {_SHARE_DEPTH} documents many are not judged, and count as not relevant: {some}",)
-
-
-def _percent(share: float) -> str:
-    return "under 1%" if share < 0.005 else f"{share:.0%}"
 
 
 def _judged_share(judged: Judged) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from judged.decimals import decimal
+from judged.decimals import decimal, percent
 from judged.tables import Table
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _cell(one: Estimate, digits: int) -> str:
 
 
 def _reach(one: Reach) -> str:
-    share = "" if math.isnan(one.judged) else f" ({one.judged:.0%} judged)"
+    share = "" if math.isnan(one.judged) else f" ({percent(one.judged)} judged)"
     return _span(one.reason, one.kind, one.low, one.high) + share
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from judged.decimals import decimal
 from judged.gating.findings import CheckFinding
 from judged.stats.pairing import topics_text
 from judged.stats.planning import amount
@@ -209,7 +210,7 @@ def _noted(found: CheckFinding) -> str:
 
 
 def _score(value: float) -> str:
-    return amount(value) if 0 < abs(value) < 0.01 else f"{value:.4f}"
+    return amount(value) if 0 < abs(value) < 0.01 else decimal(value)
 
 
 def size(found: CheckFinding, value: float) -> str:
@@ -223,7 +224,7 @@ def digits(value: float) -> str:
     >>> digits(0.01), digits(0.0345678), digits(0.0), digits(0.00012)
     ('0.01', '0.0346', '0', '0.00012')
     """
-    return f"{value:.4f}".rstrip("0").rstrip(".") if abs(value) >= 0.001 or value == 0 else f"{value:.2g}"
+    return _short(value) if abs(value) >= 0.001 or value == 0 else f"{value:.2g}"
 
 
 def signed(found: CheckFinding, value: float, digits: int = 4) -> str:
@@ -234,7 +235,7 @@ def signed(found: CheckFinding, value: float, digits: int = 4) -> str:
         return "-inf" if value < 0 else "+inf"
     if found.kind == "ratio":
         return f"{100 * value:+.1f}%"
-    return f"{value:+.{digits}f}"
+    return decimal(value, digits, "+")
 
 
 def guardrail_sentence(found: GuardrailFinding) -> str:
@@ -253,7 +254,13 @@ def number(value: float) -> str:
     >>> number(0.93333333), number(180.0), number(math.nan)
     ('0.9333', '180', '-')
     """
-    return "-" if math.isnan(value) else f"{value:.4f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:g}"
+    return "-" if math.isnan(value) else _short(value) if abs(value) < 1e6 else f"{value:g}"
+
+
+def _short(value: float) -> str:
+    """Write a number without zeros at its end."""
+    text = decimal(value)
+    return text if "e" in text else text.rstrip("0").rstrip(".")
 
 
 def caption(result: Decision) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from judged.data import Qrels
 from judged.data.documents import Documents
+from judged.decimals import percent
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate, measures_of, runs_of
 from judged.slicing import by_documents_forms as forms
@@ -165,7 +166,9 @@ def _notes(counts: Mapping[str, int], made: Mapping[str, Scores], by: str, minim
     notes: list[str] = []
     if UNKNOWN in counts:
         share = counts[UNKNOWN] / counts[ALL]
-        notes.append(f"the {by} of {counts[UNKNOWN]} of {counts[ALL]} relevant documents ({share:.0%}) is not known")
+        notes.append(
+            f"the {by} of {counts[UNKNOWN]} of {counts[ALL]} relevant documents ({percent(share)}) is not known"
+        )
     small = [name for name, scores in made.items() if len(scores.query_ids) < minimum]
     if small:
         notes.append(f"fewer than {minimum} topics, too few for a mean to say much: {', '.join(small)}")

@@ -10,7 +10,7 @@ from judged.comparison.forms import wrapped
 from judged.comparison.layout import p_cell
 from judged.comparison.marks import BETTER, TIMES, WORSE
 from judged.comparison.sentences import name_of_correction
-from judged.decimals import decimal
+from judged.decimals import decimal, percent
 from judged.slicing.sentences import sentences_of_comparison, sentences_of_scores
 from judged.slicing.slice_scores import ALL, TOPIC_MEAN
 from judged.tables import Cell, Table
@@ -52,7 +52,7 @@ def _scores(found: SliceTable, columns: Sequence[tuple[str, str, str]], title: s
     for name in found.names:
         first = by[name, columns[0][0], columns[0][1]]
         label = f"{name} {FEW}" if first.small else name
-        shares = [f"{first.share:.0%}"] + [f"{first.weight:.0%}" for _ in weight]
+        shares = [percent(first.share)] + [percent(first.weight) for _ in weight]
         cells = [
             _cell(by[name, run, measure].estimate, marks.get((name, run, measure), ""), interval=_shown(columns))
             for run, measure, _ in columns

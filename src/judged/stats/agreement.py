@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from judged.decimals import decimal
+from judged.decimals import decimal, percent
 from judged.errors import InputError
 from judged.stats.grade_counts import Rule, beyond_chance, coded, counted, distances, left_out
 from judged.stats.interval import adjusted
@@ -72,7 +72,7 @@ class Agreement:
         elif self.value < 0:
             share = "the judges disagree more than chance would have them"
         else:
-            share = f"the judges avoid {self.value:.0%} of the disagreement that chance would bring"
+            share = f"the judges avoid {percent(self.value)} of the disagreement that chance would bring"
         note = f" ({self.note})" if self.note else ""
         return f"{self.method} is {decimal(self.value, 3)}{within}, over {self.units} things judged: {share}{note}."
 

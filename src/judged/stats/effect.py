@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.decimals import decimal
+from judged.decimals import decimal, percent
 from judged.errors import InputError
 from judged.stats.equivalence import Equivalence, equivalence, non_inferiority
 from judged.stats.pairing import ROUNDING, paired_differences, plain, score_matrix, spread, topics_text
@@ -68,7 +68,7 @@ class Effects:
         if not math.isnan(self.standardised):
             parts.append(f"{abs(self.standardised):.2f} standard deviations of systems, topic by topic")
         win, lose = (1 + self.cliffs_delta) / 2, (1 - self.cliffs_delta) / 2
-        parts.append(f"counting ties half, it wins {win:.0%} of the topics and loses {lose:.0%}")
+        parts.append(f"counting ties half, it wins {percent(win)} of the topics and loses {percent(lose)}")
         return "; ".join(parts) + "."
 
     def to_dict(self) -> dict[str, Any]:

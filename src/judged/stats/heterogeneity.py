@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.decimals import percent
 from judged.errors import InputError
 from judged.stats.pairing import ROUNDING, check_resampling, plain
 from judged.stats.results import p_text
@@ -78,7 +79,7 @@ class Heterogeneity:
             return f"Whether the groups differ was not tested: {self.note}."
         over = f"{len(self.groups)} groups, {sum(self.n)} topics, p {p_text(self.p, 0.05)}"
         if self.p <= 0.05:
-            return f"The mean differs between the groups ({over}); they hold {self.between:.0%} of the variation."
+            return f"The mean differs between the groups ({over}); they hold {percent(self.between)} of the variation."
         return f"That the mean differs between the groups is not shown ({over}). That does not make them alike."
 
     def to_dict(self) -> dict[str, Any]:

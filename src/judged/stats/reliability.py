@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.decimals import decimal
+from judged.decimals import decimal, percent
 from judged.stats.pairing import ROUNDING, check_share, complete_topics, plain, score_matrix, topics_text
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Reliability:
         if math.isnan(self.generalisability.value):
             return "The scores do not vary, or the topics are too few: reliability is not defined."
         shares = ", ".join(
-            f"{share:.0%} {what}"
+            f"{percent(share)} {what}"
             for share, what in zip(self.shares, ("systems", "topics", "their interaction and chance"), strict=True)
         )
         return (

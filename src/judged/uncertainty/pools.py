@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.data import Qrels, Run
-from judged.decimals import decimal
+from judged.decimals import decimal, percent
 from judged.errors import InputError, MeasureError
 from judged.judging import judge
 from judged.judging.grading import withdrawn
@@ -271,7 +271,7 @@ def _notes(rows: Sequence[LeftOut], outside: int, judgments: int, share: float, 
         )
     if share < _LEAST_JUDGED:
         notes.append(
-            f"Of the runs' first {depth} documents {share:.0%} are judged: the pool was not so deep, or not all of"
+            f"Of the runs' first {depth} documents {percent(share)} are judged: the pool was not so deep, or not all of"
             " these runs contributed. Documents that were judged because of one run alone then count as shared."
         )
     return notes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.comparison.claims import shown
-from judged.decimals import decimal
+from judged.decimals import decimal, percent
 from judged.diagnosis.words import counted
 from judged.stats.results import p_text
 from judged.tables import Table
@@ -63,14 +63,15 @@ def _of_run(found: NeedsTable, one: NeedsSummary) -> str:
         parts.append("How consistent it is over wordings cannot be told: too few needs have two, or nothing varies.")
     else:
         limits = one.consistency.interval
-        ci = "" if limits is None else f" [{limits[0]:.0%}, {limits[1]:.0%}]"
+        ci = "" if limits is None else f" [{percent(limits[0])}, {percent(limits[1])}]"
         parts.append(
-            f"{share:.0%}{ci} of the variance of its scores lies between needs, {1 - share:.0%} between wordings of the"
-            " same need."
+            f"{percent(share)}{ci} of the variance of its scores lies between needs, {percent(1 - share)} between"
+            " wordings of the same need."
         )
     if not math.isnan(one.overlap):
         parts.append(
-            f"Two wordings share {one.overlap:.0%} of their first {found.depth} documents (RBO {one.rbo:.2f})."
+            f"Two wordings share {percent(one.overlap)} of their first {found.depth} documents"
+            f" (RBO {decimal(one.rbo, 2)})."
         )
     return " ".join(parts)
 

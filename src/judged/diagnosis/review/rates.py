@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.decimals import percent
 from judged.diagnosis.words import counted
 from judged.stats.pairing import topics_text
 from judged.tables import Table
@@ -142,7 +143,7 @@ def short_rates_table(rates: Sequence[ReviewRates], k: int) -> Table:
             *((_slice(one),) if sliced else ()),
             str(one.topics),
             *(
-                "-" if math.isnan(rate) else f"{rate:.0%}"
+                "-" if math.isnan(rate) else percent(rate)
                 for rate in (one.false_positive_rate, one.unjudged_rate, one.miss_rate)
             ),
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.decimals import decimal
+from judged.decimals import decimal, percent
 from judged.diagnosis.stages.parts import BADLY_RANKED, NOTHING, SCORE, VERDICTS
 from judged.slicing.layout import direction
 from judged.stats.results import p_text
@@ -121,7 +121,7 @@ def topics_table(found: SplitLoss, limit: int | None) -> Table:
             decimal(float(trace.recall[at])),
             f"{trace.found[at]}/{trace.relevant[at]}",
             *(decimal(float(part[at])) for part in trace.parts if alone),
-            f"{trace.judged[at]:.0%}",
+            percent(trace.judged[at]),
             *_topic_changes(found, at, float(change[at])),
         )
         for at in order.tolist()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.data import Qrels
+from judged.decimals import percent
 from judged.diagnosis.stages.parts import Cut
 from judged.diagnosis.stages.result import Stages
 from judged.diagnosis.stages.tracing import Through, Trace, both_have, check_measure, one_measure, traced
@@ -200,8 +201,8 @@ def _warnings(trace: Trace, lists: Sequence[Judged], measure: Measure, depth: in
     share = trace.judged[~np.isnan(trace.judged)]
     if len(share) and share.mean() < _JUDGED:
         said.append(
-            f"{trace.name}: {share.mean():.0%} of its first 10 documents are judged. Those without a judgment count as"
-            " not relevant: losses, and what a reranker could gain, hold by these judgments alone"
+            f"{trace.name}: {percent(share.mean())} of its first 10 documents are judged. Those without a judgment"
+            " count as not relevant: losses, and what a reranker could gain, hold by these judgments alone"
         )
     return said
 

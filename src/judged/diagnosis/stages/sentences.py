@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.decimals import decimal
+from judged.decimals import decimal, percent
 from judged.diagnosis.stages.layout import SMALL
 from judged.diagnosis.stages.parts import NOTHING, SCORE, verdict_names
 from judged.stats.pairing import topics_text
@@ -44,8 +44,8 @@ def _of_system(found: SplitLoss, name: str, whole: Parts) -> list[str]:
     said: list[str] = []
     if foreign >= _FOREIGN:
         said.append(
-            f"{name} is no ranking of these candidates: {foreign:.0%} of its documents are not among the first {depth}"
-            f" of {found.trace.candidates}. What is said of candidates and of ranking is no split of its loss."
+            f"{name} is no ranking of these candidates: {percent(foreign)} of its documents are not among the"
+            f" first {depth} of {found.trace.candidates}. What is said of candidates and of ranking is no split of its loss."
         )
     said += [
         (

@@ -38,7 +38,7 @@ def _row(found: TradeoffTable, one: TradeoffRow) -> tuple[str, ...]:
 
 
 def _interval(shown: str, limits: tuple[float, float] | None, sign: str = "") -> str:
-    rest = "" if limits is None else f"[{limits[0]:{sign}.3f}, {limits[1]:{sign}.3f}]"
+    rest = "" if limits is None else f"[{decimal(limits[0], 3, sign)}, {decimal(limits[1], 3, sign)}]"
     return Cell(shown, rest=rest)
 
 
