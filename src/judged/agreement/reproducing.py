@@ -88,9 +88,8 @@ class Reproduction:
         """Say in plain words what was found."""
         return (
             f"{self.again} and {self.original} share {percent(_mean(self.overlap))} of their first {self.depth}"
-            f" documents over {len(self.query_ids)} topics; RBO (p = {self.p:g}) is {decimal(_mean(self.rbo), 3)}, tau of the"
-            f" union"
-            f" {decimal(_mean(self.tau), 3)}. A large p-value does not show that the scores are the same."
+            f" documents over {len(self.query_ids)} topics; RBO (p = {self.p:g}) is {decimal(_mean(self.rbo), 3)}, tau"
+            f" of the union {decimal(_mean(self.tau), 3)}. A large p-value does not show that the scores are the same."
         )
 
     def table(self) -> Table:

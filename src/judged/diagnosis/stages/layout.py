@@ -121,7 +121,7 @@ def topics_table(found: SplitLoss, limit: int | None) -> Table:
             decimal(float(trace.recall[at])),
             f"{trace.found[at]}/{trace.relevant[at]}",
             *(decimal(float(part[at])) for part in trace.parts if alone),
-            percent(trace.judged[at]),
+            percent(float(trace.judged[at])),
             *_topic_changes(found, at, float(change[at])),
         )
         for at in order.tolist()

@@ -45,7 +45,8 @@ def _of_system(found: SplitLoss, name: str, whole: Parts) -> list[str]:
     if foreign >= _FOREIGN:
         said.append(
             f"{name} is no ranking of these candidates: {percent(foreign)} of its documents are not among the"
-            f" first {depth} of {found.trace.candidates}. What is said of candidates and of ranking is no split of its loss."
+            f" first {depth} of {found.trace.candidates}. What is said of candidates and of ranking"
+            " is no split of its loss."
         )
     said += [
         (
