@@ -265,7 +265,7 @@ def test_topics_with_the_largest_differences() -> None:
 
 
 def test_runs_with_different_topics_are_compared_over_those_they_share() -> None:
-    with pytest.warns(JudgedWarning, match="returned nothing"):
+    with pytest.warns(JudgedWarning, match="nothing returned"):
         table = scores(topics="both", first=[1, 2, 3, None], second=[2, 2, 1, 1])
     found = compare(table, test="t")
     pair = found.pair("first", "second")

@@ -142,7 +142,7 @@ def test_wrong_precision_by_recall() -> None:
 
 def test_policies_are_those_of_evaluate() -> None:
     partial = {topic: docs for topic, docs in RUNS["one"].items() if topic != "q0"}
-    with pytest.warns(JudgedWarning, match="returned nothing for 1 of 12"):
+    with pytest.warns(JudgedWarning, match="nothing returned for 1 of 12"):
         all_topics = curve(QRELS, partial, "P", cutoffs=2)
     with pytest.warns(JudgedWarning):
         common = curve(QRELS, partial, "P", cutoffs=2, topics="both")
@@ -160,9 +160,9 @@ def test_policies_are_those_of_evaluate() -> None:
 
 def test_warnings_name_a_series_once() -> None:
     made = curve(QRELS, RUNS, "P", cutoffs=30)
-    assert made.notes[0].startswith("P@k: grades 1, 2, 3 all count as relevant; choose a level")
+    assert made.notes[0].text.startswith("P@k: grades 1, 2, 3 all count as relevant; choose a level")
     raw = precision_recall(QRELS, RUNS, "raw")
-    assert raw.notes[0].startswith("P@k and R@k: grades 1, 2, 3 all count as relevant")
+    assert raw.notes[0].text.startswith("P@k and R@k: grades 1, 2, 3 all count as relevant")
 
 
 def test_curves_are_frozen() -> None:

@@ -249,7 +249,7 @@ def test_gdeval_by_hand():
 
 
 def test_warnings_speak_of_the_dialects_topics():
-    with pytest.warns(JudgedWarning, match="returned nothing for 1 of 2"):
+    with pytest.warns(JudgedWarning, match="nothing returned for 1 of 2"):
         scores = evaluate({"q": {"a": 1}, "r": {"a": 1}}, {"q": {"a": 1.0}}, "AP", dialect="trec_eval-9")
     assert any("those that the run lacks do not count" in text for text in scores.warnings)
 

@@ -139,7 +139,7 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> Non
 
 
 def test_missing_topics_are_warned_of_aloud() -> None:
-    with pytest.warns(JudgedWarning, match=r"run returned nothing for 1 of 4 topics: q3") as caught:
+    with pytest.warns(JudgedWarning, match="run: nothing returned for 1 of 4 topics; they score 0: q3") as caught:
         scores = evaluate(QRELS, RUN, "AP")
     assert caught[0].filename == __file__
     assert "run: nothing returned for 1 of 4 topics; they score 0: q3" in scores.warnings
@@ -149,7 +149,7 @@ def test_missing_topics_are_warned_of_aloud() -> None:
 
 
 def test_a_topic_with_an_empty_ranking_is_missing_too() -> None:
-    with pytest.warns(JudgedWarning, match="returned nothing for 1 of 2 topics: q2"):
+    with pytest.warns(JudgedWarning, match="nothing returned for 1 of 2 topics; they score 0: q2"):
         scores = evaluate({"q1": {"d": 1}, "q2": {"d": 1}}, {"q1": {"d": 1.0}, "q2": {}}, "AP")
     assert scores.value("AP") == 0.5
     assert (scores.runs[0].missing_topics, scores.runs[0].returned_topics) == (("q2",), 1)

@@ -292,3 +292,21 @@ def test_a_read_only_frame_is_read() -> None:
 def test_records_of_any_class() -> None:
     records = [SimpleNamespace(query_id=topic, doc_id=doc, score=score) for topic, doc, score in RESULTS]
     assert_expected(evaluate(QRELS, records, MEASURES))
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4, 5], [3, 4, 5, 0, 1, 2], [0, 3, 1, 4, 2, 5]])
+def test_a_table_is_divided_by_run_whether_its_rows_stand_together_or_not(order: list[int]) -> None:
+    rows = [
+        ("b", "q1", "d1"),
+        ("b", "q1", "d2"),
+        ("b", "q2", "d1"),
+        ("a", "q1", "d3"),
+        ("a", "q2", "d4"),
+        ("a", "q3", "d"),
+    ]
+    columns = zip(*(rows[at] for at in order), strict=True)
+    table = pa.table(
+        dict(zip(("run_id", "query_id", "doc_id"), map(list, columns), strict=True)) | {"score": [1.0] * 6}
+    )
+    found = {run.name: run.table.num_rows and set(run.table["doc_id"].to_pylist()) for run in runs_of(table)}
+    assert found == {"a": {"d3", "d4", "d"}, "b": {"d1", "d2"}}

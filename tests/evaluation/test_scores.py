@@ -17,6 +17,7 @@ from pyarrow import parquet
 
 import judged
 from judged import InputError, MissingExtraError, Scores, evaluate
+from judged.errors import OutputError
 
 QRELS = {"q1": {"d1": 2, "d2": 1}, "q2": {"d1": 1}, "q3": {"d1": 0}, "q4": {"d5": 1}}
 RUNS = {
@@ -207,7 +208,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
     table().save(path)
     kept = path.read_bytes()
     full = patch("pyarrow.parquet.write_table", side_effect=OSError(28, "No space left on device"))
-    with full, pytest.raises(InputError, match="it cannot be written"):
+    with full, pytest.raises(OutputError, match="it cannot be written"):
         table().save(path)
     with patch("pyarrow.parquet.write_table", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         table().save(path)

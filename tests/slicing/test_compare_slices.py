@@ -192,7 +192,7 @@ def test_simpsons_paradox() -> None:
     old: list[int | None] = [1] * 10 + [1] * 10 + [5] * 10 + [None] * 10
     new: list[int | None] = [None] * 10 + [1] * 10 + [4] * 10 + [4] * 10
     new[12:14], old[12:14] = [1, 1], [2, 2]
-    with pytest.warns(JudgedWarning, match="returned nothing"):
+    with pytest.warns(JudgedWarning, match="nothing returned"):
         scores = ranked(topics="run", old=old, new=new)
     kinds = {f"q{at:02}": {"kind": "easy" if at < 20 else "hard"} for at in range(40)}
     found = compare_slices(scores, slice_topics(kinds, "kind"))

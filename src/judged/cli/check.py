@@ -17,7 +17,7 @@ def command(qrels: str, runs: tuple[str, ...], qrels_format: str | None, run_for
     """
     from judged.data import Qrels
     from judged.data.check import check_qrels, check_run
-    from judged.data.findings import plural
+    from judged.data.findings import lines, plural
     from judged.errors import InputError
 
     findings = check_qrels(qrels, format=qrels_format)
@@ -27,8 +27,8 @@ def command(qrels: str, runs: tuple[str, ...], qrels_format: str | None, run_for
         judgments = None  # what is wrong with it has been found; the runs are still looked at by themselves
     for run in runs:
         findings += check_run(run, judgments, format=run_format)
-    for finding in findings:
-        click.echo(str(finding))
+    for line in lines(findings):
+        click.echo(line)
     errors = sum(finding.level == "error" for finding in findings)
     warnings = sum(finding.level == "warning" for finding in findings)
     click.echo(f"{plural(errors, 'error')}, {plural(warnings, 'warning')} in {plural(1 + len(runs), 'file')}")

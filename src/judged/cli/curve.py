@@ -110,12 +110,7 @@ def command(
     else:
         drawn.save(out, form=chosen)
     if chosen != "json":
-        output.remarks(made.warnings if topic is None else [text for text in made.warnings if not _of_means(text)])
-
-
-def _of_means(warning: str) -> bool:
-    """Whether a warning is about means, which a drawing of one topic does not show."""
-    return warning.startswith("ties among")
+        output.remarks(drawn.warnings)
 
 
 def _made(call: str, qrels: Qrels, runs: list[Run], *what: Any, **policies: Any) -> Curves:

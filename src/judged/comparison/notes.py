@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.notes import first_few
 from judged.stats.attainable import least_p, out_of_reach
 from judged.stats.pairing import topics_text
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from judged.evaluation import Scores
     from judged.stats.results import Difference
 
-_SHOWN = 5
 _ROUNDING = 1e-12
 _ENDLESS = 1 << 62  # resamples: what is asked is what the topics allow
 _FEW = 4  # topics, of which no arrangement of signs is rare
@@ -42,7 +42,9 @@ def _topics(scores: Scores) -> str:
     """Warn where runs have different topics: the means then rest on others than the differences do."""
     if (scores.counted == scores.counted[0]).all():
         return ""
-    counts = _some([f"{run} {n}" for run, n in zip(scores.run_names, scores.counted.sum(axis=1).tolist(), strict=True)])
+    counts = first_few(
+        [f"{run} {n}" for run, n in zip(scores.run_names, scores.counted.sum(axis=1).tolist(), strict=True)]
+    )
     return (
         f"the runs have different topics ({counts}): each mean is over the run's own, each difference over those"
         " that both have; --topics qrels gives all the same"
@@ -51,8 +53,8 @@ def _topics(scores: Scores) -> str:
 
 def _left_out(tested: Sequence[MeasureComparison]) -> str:
     most = [(max(pair.found.left_out for pair in one.pairs), one.name) for one in tested]
-    some = _some([f"{name} {count}" for count, name in most if count])
-    return f"topics left out of pairs, as they lack a score for one of the systems, at most: {some}" if some else ""
+    named = first_few([f"{name} {count}" for count, name in most if count])
+    return f"topics left out of pairs, as they lack a score for one of the systems, at most: {named}" if named else ""
 
 
 def _identical(tested: Sequence[MeasureComparison]) -> str:
@@ -64,7 +66,7 @@ def _identical(tested: Sequence[MeasureComparison]) -> str:
         for pair in tested[0].pairs
         if all(_same(one.by_runs[pair.first, pair.second]) for one in tested)
     ]
-    return f"the same scores on every topic: {_some(same)}" if same else ""
+    return f"the same scores on every topic: {first_few(same)}" if same else ""
 
 
 def _same(pair: Pair) -> bool:
@@ -148,7 +150,3 @@ def _of_pairs(tested: Sequence[MeasureComparison]) -> list[str]:
     """Give what the tests remark on every pair; what is said of some stands in their sentences."""
     said = [pair.found.note for one in tested for pair in one.pairs]
     return [said[0]] if said and said[0] and len(set(said)) == 1 else []
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > _SHOWN else "")

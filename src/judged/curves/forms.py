@@ -84,7 +84,7 @@ def document(curves: CurvePoints, *, per_topic: bool = False) -> dict[str, Any]:
     made = document_of(curves.scores, (), curves.interval, per_topic=False)
     del made["results"]
     return made | {
-        "warnings": list(curves.notes),
+        "warnings": list(curves.warnings),
         "kind": curves.kind,
         "measure": curves.name,
         "recalls" if curves.kind == "interpolated" else "cutoffs": _numbers(curves.at, curves.kind != "interpolated"),

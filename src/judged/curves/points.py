@@ -14,6 +14,7 @@ from judged.evaluation.facts import all_warnings
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
     from judged.evaluation import Policies, QrelsFacts, Scores
+    from judged.notes import Note
     from judged.stats import IntervalMethod
 
 Kind: TypeAlias = Literal["cutoff", "interpolated", "raw"]
@@ -21,7 +22,6 @@ Kind: TypeAlias = Literal["cutoff", "interpolated", "raw"]
 
 _LONG = 50  # cutoffs: from here on the first ones would be squeezed on an even scale
 _ROWS = 4000  # lines times cutoffs whose resamples are held at a time
-_NUMBER = re.compile(r"[0-9]+(?:[.e-]+[0-9]+)*")
 _SERIES = re.compile(r"([A-Za-z]\w*(?:\([^()]*\))?)@[0-9.]+(?:, \1@[0-9.]+)+(?:, \.\.\. \([0-9]+ in all\))?")
 
 
@@ -104,14 +104,9 @@ class CurvePoints:
         return self.scores.qrels
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What should be known of the call as a whole; a series of measures is named once."""
-        alike: dict[str, list[str]] = {}
-        for text in self.scores.notes:
-            alike.setdefault(_NUMBER.sub("", text), []).append(_SERIES.sub(self.name, text))
-        return tuple(
-            some[0] + (f"; and {len(some) - 1} more of this kind" if len(some) > 1 else "") for some in alike.values()
-        )
+        return tuple(replace(note, text=_SERIES.sub(self.name, note.text)) for note in self.scores.notes)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -167,6 +162,7 @@ class CurvePoints:
             query_ids=(query_id,),
             values=self.scores.values[:, :, at : at + 1],
             counted=self.scores.counted[:, at : at + 1],
+            notes=tuple(note for note in self.scores.notes if note.rule != "ties"),  # it is about means
         )
         return self.of(self.kind, self.name, self.at, scores, self.interval)
 

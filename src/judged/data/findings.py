@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from judged.notes import SEVERAL
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from judged.errors import InputError
 
@@ -86,6 +88,27 @@ def of_error(error: InputError, where: str) -> Finding | None:
         return None
     code = next((code for words, code in _CODES.items() if words in error.problem), "unreadable")
     return Finding("error", error.path or where, error.line, code, error.problem, error.fix)
+
+
+def lines(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """Write findings: every error, and what else is alike in three files or more as one line.
+
+    >>> lines([Finding("warning", f"{at}.run", None, "ties", f"{at} ties", "", at) for at in range(59)])
+    ('58.run: warning: 58 ties. [ties] 59 files have it, worst 58.run, 57.run, 56.run',)
+    """
+    alike: dict[object, list[Finding]] = {}
+    for finding in findings:
+        key = finding if finding.level == "error" else (finding.level, finding.code)
+        alike.setdefault(key, []).append(finding)
+    return tuple(line for some in alike.values() for line in _lines(some))
+
+
+def _lines(alike: Sequence[Finding]) -> Sequence[str]:
+    if len(alike) < SEVERAL:
+        return [str(finding) for finding in alike]
+    worst = sorted(alike, key=lambda finding: -finding.count)
+    which = "such as" if worst[0].count == worst[-1].count else "worst"
+    return [f"{worst[0]} {len(alike)} files have it, {which} {', '.join(one.path for one in worst[:SEVERAL])}"]
 
 
 def examples(ids: Iterable[str], most: int = 5) -> str:

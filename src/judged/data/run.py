@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import pyarrow as pa
 
 from judged.data.compute import pc
@@ -138,4 +140,10 @@ def split_runs(rows: Rows, name: str) -> list[Run]:
     if not isinstance(rows, TableRows) or len(names) < 2:
         return [Run(rows, name)]
     table = rows.table
-    return [Run(TableRows(table.filter(pc.equal(table["run_id"], one)), rows.where), str(one)) for one in names]
+    codes = pc.index_in(table["run_id"], pc.unique(table["run_id"])).to_numpy()
+    if (codes[1:] >= codes[:-1]).all():  # each run's rows stand together: no need to look through all for each
+        ends = np.flatnonzero(np.diff(codes, append=len(names))) + 1
+        parts = [table.slice(start, end - start) for start, end in pairwise((0, *ends.tolist()))]
+    else:
+        parts = [table.filter(pc.equal(table["run_id"], one)) for one in names]
+    return [Run(TableRows(part, rows.where), str(one)) for one, part in zip(names, parts, strict=True)]

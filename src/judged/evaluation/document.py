@@ -24,7 +24,7 @@ def document(
     return {
         **head,
         "policies": {**head["policies"], "ci": vars(interval)},
-        "warnings": list(scores.notes),
+        "warnings": list(scores.warnings),
         "results": [_result(one, by_topic) for one in estimates],
     }
 

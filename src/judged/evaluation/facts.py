@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+
+from judged.notes import lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 
     from judged._types import Floats
     from judged.judging import Precision, TiePolicy, TopicPolicy
+    from judged.notes import Note
     from judged.uncertainty.range import Exactness
 
 TieTreatment: TypeAlias = "TiePolicy | Literal['expected', 'bounds']"
@@ -29,15 +32,21 @@ class RunFacts:
     missing_topics: tuple[str, ...]
     extra_topics: int
     returned_judged: int
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What should be known of this run."""
+        return tuple(note.text for note in self.notes)
+
+    def renamed(self, name: str) -> Self:
+        """Give the same facts under another name."""
+        return replace(self, name=name, notes=tuple(replace(note, subject=name) for note in self.notes))
 
 
-def all_warnings(notes: Iterable[str], runs: Iterable[RunFacts]) -> tuple[str, ...]:
-    """Put what is known of runs that were not measured first, then the notes, then what is known of other runs."""
-    ordered = sorted(runs, key=lambda run: run.returned_judged > 0)
-    texts = [(run.returned_judged, f"{run.name}: {text}") for run in ordered for text in run.warnings]
-    unmeasured = [text for judged, text in texts if not judged]
-    return (*unmeasured, *notes, *(text for judged, text in texts if judged))
+def all_warnings(notes: Iterable[Note], runs: Iterable[RunFacts]) -> tuple[str, ...]:
+    """Write the notes and those of the runs: one line for each rule where it is of many runs."""
+    return lines((*notes, *(note for run in runs for note in run.notes)))
 
 
 @dataclass(frozen=True)

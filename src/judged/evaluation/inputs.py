@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -83,17 +84,19 @@ def _named(data: Any, name: str) -> list[Run]:
 
 def _distinct(runs: list[Run]) -> list[Run]:
     """Give every run a name of its own; a name that was given stays, one that is a file's stem makes room."""
-    given = [run.name for run in runs if run.name != source_name(run.where)]
+    given = {run.name for run in runs if run.name != source_name(run.where)}
     names = [run.name for run in runs]
+    times = Counter(names)
     names = [
         f"{Path(run.where).parent.name}/{run.name}"
-        if names.count(run.name) > 1 and run.name not in given and "/" in run.where
+        if times[run.name] > 1 and run.name not in given and "/" in run.where
         else run.name
         for run in runs
     ]
     taken, made = {*names, *given}, dict[str, Run]()
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
     for run, name in zip(runs, names, strict=True):
-        free = (other for at in count(2) if (other := f"{name}#{at}") not in taken and other not in made)
+        free = (other for at in numbers[name] if (other := f"{name}#{at}") not in taken and other not in made)
         clash = name in made or (name in given and run.name == source_name(run.where))
         own = next(free) if clash else name
         made[own] = Run(run.rows, own)

@@ -9,6 +9,7 @@ import numpy as np
 from judged.data.compute import distinct
 from judged.decimals import decimal, percent
 from judged.measures import aggregate
+from judged.notes import Note, first_few
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     from judged.evaluation.movement import Sampled
     from judged.judging import Judged, TopicPolicy
     from judged.measures import Measure
+    from judged.notes import Severity
 
 TESTABLE = 6
 """Topics from which a paired randomisation test can reach p = 0.05: the most extreme 2 of 2^n signs."""
-_SHOWN = 5
 _HUGE = 100.0
 _SHARE_DEPTH, _SHARE_GAP = 10, 0.1
 _UNJUDGED = 0.3  # of the first documents
@@ -41,25 +42,30 @@ _ORDERED = {
 _MANY = 10  # documents: in shorter lists such scores may be chance, or typed by hand
 
 
-def dialect_notes(rules: Dialect, given: Qrels, read: Qrels) -> tuple[str, ...]:
+def dialect_notes(rules: Dialect, given: Qrels, read: Qrels) -> tuple[Note, ...]:
     """Say where a dialect reads grades as other numbers."""
     changed = int(np.count_nonzero(given.grades != read.grades)) if read is not given else 0
-    return (f"{rules.name}: {rules.regrades}; this changes {changed} of {len(given)} judgments",) if changed else ()
+    text = f"{rules.name}: {rules.regrades}; this changes {changed} of {len(given)} judgments"
+    return (Note("regraded", text),) if changed else ()
 
 
-def qrels_notes(qrels: Qrels, measures: Sequence[Measure], chosen: Collection[Measure]) -> tuple[str, ...]:
+def qrels_notes(qrels: Qrels, measures: Sequence[Measure], chosen: Collection[Measure]) -> tuple[Note, ...]:
     """Say what about the judgments changes how these measures are to be read; of some the level was chosen."""
     grades = distinct(qrels.index.grade)
     positive = grades[grades > 0]
-    notes = [_level_note(positive, [one for one in measures if one not in chosen])]
+    said = {"levels-alike": _level_note(positive, [one for one in measures if one not in chosen])}
     if len(positive) == 1 and (graded := [str(m) for m in measures if m.properties.graded]):
-        notes.append(
-            f"{_some(graded)}: all relevant documents have grade {positive[0]:g}, so grades make no difference"
+        said["one-grade"] = (
+            f"{first_few(graded)}: all relevant documents have grade {positive[0]:g}, so grades make no difference"
         )
     if len(positive) and positive[-1] > _HUGE:
-        notes.append(f"grades go up to {positive[-1]:g}; with gain=exp2 one such document outweighs all others")
-    notes.append(_label_note(qrels, measures))
-    return tuple(note for note in (*notes, *_barren_notes(qrels, measures)) if note)
+        said["huge-grades"] = f"grades go up to {positive[-1]:g}; with gain=exp2 one such document outweighs all others"
+    said["several-labels"] = _label_note(qrels, measures)
+    return (*_notes(said), *_barren_notes(qrels, measures))
+
+
+def _notes(said: Mapping[str, str]) -> tuple[Note, ...]:
+    return tuple(Note(rule, text) for rule, text in said.items() if text)
 
 
 def _label_note(qrels: Qrels, measures: Sequence[Measure]) -> str:
@@ -69,20 +75,20 @@ def _label_note(qrels: Qrels, measures: Sequence[Measure]) -> str:
     several = len(qrels) - len(qrels.index.topic)
     if several and highest:
         return f"{several} judgments repeat a pair under another iteration; the highest grade of a pair counts" + (
-            f" for {_some(highest)}" if by_label else ""
+            f" for {first_few(highest)}" if by_label else ""
         )
     if by_label and len(qrels.aspects.names) == 1:
-        return f"{_some(by_label)}: the qrels name no subtopics, assessors or users: all judgments are one label"
+        return f"{first_few(by_label)}: the qrels name no subtopics, assessors or users: all judgments are one label"
     return ""
 
 
-def _barren_notes(qrels: Qrels, measures: Sequence[Measure]) -> list[str]:
+def _barren_notes(qrels: Qrels, measures: Sequence[Measure]) -> list[Note]:
     """Name the topics that have nothing at the level of some measure, and so score 0 whatever is returned."""
     by_level: dict[float, list[str]] = {}
     for measure in measures:
         if getattr(measure, "undefined", None) == 0.0:
             by_level.setdefault(getattr(measure, "rel", np.nextafter(0, 1)), []).append(str(measure))
-    notes: list[str] = []
+    notes: list[Note] = []
     highest = float(qrels.index.grade.max())
     for level, names in sorted(by_level.items()):
         kept = set(qrels.index.topic[qrels.index.grade >= level].tolist())
@@ -90,36 +96,47 @@ def _barren_notes(qrels: Qrels, measures: Sequence[Measure]) -> list[str]:
         if not kept:
             choice = "; choose a level with rel=" if highest > 0 else ""
             reason = f"no grade reaches {level:g}" if level >= 1 else "no grade is high enough"
-            notes.append(f"{_some(names)}: 0 for every topic: {reason}, the highest is {highest:.15g}{choice}")
+            text = f"{first_few(names)}: 0 for every topic: {reason}, the highest is {highest:.15g}{choice}"
+            notes.append(Note("no-relevant", text))
         elif barren:
             what = "no relevant document" if level <= 1 else f"no document of grade {level:g} or more"
-            notes.append(f"{_some(names)}: {len(barren)} of {len(qrels.topics)} topics have {what}: {_some(barren)}")
+            text = f"{first_few(names)}: {len(barren)} of {len(qrels.topics)} topics have {what}: {first_few(barren)}"
+            notes.append(Note("topics-without-relevant", text))
     return notes
 
 
-def run_notes(judged: Judged, missing: Sequence[str], topics: TopicPolicy) -> tuple[str, ...]:
+def run_notes(judged: Judged, missing: Sequence[str], topics: TopicPolicy) -> tuple[Note, ...]:
     """Say what about this run changes how its numbers are to be read."""
-    notes: list[str] = []
+    notes: list[Note] = []
+
+    def say(rule: str, text: str, weight: float = 0.0, severity: Severity = "warning") -> None:
+        notes.append(Note(rule, text, judged.run.name, weight, severity))
+
     if missing:
         scored = "they score 0" if topics == "qrels" else "those that the run lacks do not count"
-        notes.append(f"nothing returned for {len(missing)} of {len(judged)} topics; {scored}: {_some(missing)}")
+        text = f"nothing returned for {len(missing)} of {len(judged)} topics; {scored}: {first_few(missing)}"
+        say("missing-topics", text, len(missing))
     if extra := [topic for topic in judged.extra if topic not in judged.qrels.left_out]:
         scored = "score 0, as nothing in them is judged" if topics == "run" else "are left out"
-        notes.append(f"{len(extra)} topics are not in the qrels and {scored}: {_some(extra)}")
+        say("extra-topics", f"{len(extra)} topics are not in the qrels and {scored}: {first_few(extra)}", len(extra))
     if not len(judged.topic):
-        notes.append(
+        text = (
             "nothing was measured: none of the documents that it returned is judged; are its document ids those of the"
             " qrels? See 'judged check'"
         )
+        say("nothing-judged", text, severity="error")
         return tuple(notes)
     if (share := _known_returned(judged)) < _FOREIGN:
-        notes.append(f"it returned {share:.1%} of the judged documents that it could have; do the ids mean the same?")
+        text = f"it returned {share:.1%} of the judged documents that it could have; do the ids mean the same?"
+        say("few-judged", text, -share)
     if judged.ranked:
         constant = (judged.tie_first == 1) & (judged.tie_last >= judged.returned[judged.topic]) & (judged.tie_last > 1)
         if level := len(distinct(judged.topic[constant])):
-            notes.append(f"in {level} topics every document has the same score: their order is that of the ids")
+            text = f"in {level} topics every document has the same score: their order is that of the ids"
+            say("constant-scores", text, level)
         if _upside_down(judged):
-            notes.append("the scores are the whole numbers from 1 to n: if 1 is the best, they are ranks, upside down")
+            text = "the scores are the whole numbers from 1 to n: if 1 is the best, they are ranks, upside down"
+            say("ranks-as-scores", text)
     return tuple(notes)
 
 
@@ -135,15 +152,16 @@ def _upside_down(judged: Judged) -> bool:
     return bool((returned >= _MANY).all() and (judged.score == returned - judged.rank + 1).all())
 
 
-def list_notes(lists: Sequence[Judged], chosen: Policies, measures: Sequence[Measure]) -> tuple[str, ...]:
+def list_notes(lists: Sequence[Judged], chosen: Policies, measures: Sequence[Measure]) -> tuple[Note, ...]:
     """Say what about the runs together changes how their numbers are to be read."""
-    notes = (
-        _topic_note(lists, chosen.topics),
-        few_note(min(len(one.over(chosen.topics)) for one in lists)),
-        _tie_note(lists, chosen, measures),
-        _share_note(lists),
+    return _notes(
+        {
+            "different-topics": _topic_note(lists, chosen.topics),
+            "few-topics": few_note(min(len(one.over(chosen.topics)) for one in lists)),
+            "ties": _tie_note(lists, chosen, measures),
+            "judged-unequally": _share_note(lists),
+        }
     )
-    return tuple(note for note in notes if note)
 
 
 def few_note(topics: int) -> str:
@@ -156,21 +174,25 @@ def few_note(topics: int) -> str:
     )
 
 
-def sample_notes(sampled: Mapping[str, Sequence[tuple[Measure, Sampled]]], seed: int) -> tuple[str, ...]:
+def sample_notes(sampled: Mapping[str, Sequence[tuple[Measure, Sampled]]], seed: int) -> tuple[Note, ...]:
     """Say which means over all orders of tied documents are those of a sample, run by run."""
-    return tuple(
-        f"{run}: there are too many orders of tied documents; the mean is that of a sample for"
-        f" {_some([str(measure) for measure, _ in found])} in up to {max(one.topics for _, one in found)} topics"
-        f" (seed {seed}, standard error of a topic at most {max(one.error for _, one in found):.2g})"
-        for run, found in sampled.items()
-    )
+    notes: list[Note] = []
+    for run, found in sampled.items():
+        topics, error = (max(getattr(one, part) for _, one in found) for part in ("topics", "error"))
+        text = (
+            "there are too many orders of tied documents; the mean is that of a sample for"
+            f" {first_few([str(measure) for measure, _ in found])} in up to {topics} topics"
+            f" (seed {seed}, standard error of a topic at most {error:.2g})"
+        )
+        notes.append(Note("sampled-orders", text, run, error))
+    return tuple(notes)
 
 
 def _topic_note(lists: Sequence[Judged], topics: TopicPolicy) -> str:
     """Warn where the runs' means are over different topics."""
     if topics == "qrels" or len({(one.present.tobytes(), one.extra) for one in lists}) == 1:
         return ""
-    counts = _some([f"{one.run.name} {len(one.over(topics))}" for one in lists])
+    counts = first_few([f"{one.run.name} {len(one.over(topics))}" for one in lists])
     return f"the means are over different topics and cannot be compared: {counts}"
 
 
@@ -182,10 +204,10 @@ def _tie_note(lists: Sequence[Judged], chosen: Policies, measures: Sequence[Meas
     tied = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])
     if not tied:
         return ""
-    some = _some([f"{name} {percent(shares[name])}" for name in tied])
+    named = first_few([f"{name} {percent(shares[name])}" for name in tied])
     most = [one.over(chosen.topics) for one in lists if one.run.name in tied[:_LOOKED_AT]]
     effect = "" if chosen.ties in {"expected", "bounds"} else _tie_effect(most, measures)
-    return f"ties among the judged documents{_ORDERED[chosen.ties]}: {some}{effect}"
+    return f"ties among the judged documents{_ORDERED[chosen.ties]}: {named}{effect}"
 
 
 def _tie_effect(lists: Sequence[Judged], measures: Sequence[Measure]) -> str:
@@ -219,14 +241,15 @@ def _share_note(lists: Sequence[Judged]) -> str:
     )
 
 
-def unjudged_notes(lists: Sequence[Judged]) -> tuple[str, ...]:
+def unjudged_notes(lists: Sequence[Judged]) -> tuple[Note, ...]:
     """Name the runs of which much of the first page is not judged, for results that do not show how much is."""
     shares = {one.run.name: 1 - _judged_share(one) for one in lists if one.ranked and one.returned.any()}
     many = sorted((name for name in shares if shares[name] >= _UNJUDGED), key=lambda name: -shares[name])
     if not many:
         return ()
-    some = _some([f"{name} {percent(shares[name])}" for name in many])
-    return (f"of the first {_SHARE_DEPTH} documents many are not judged, and count as not relevant: {some}",)
+    named = first_few([f"{name} {percent(shares[name])}" for name in many])
+    text = f"of the first {_SHARE_DEPTH} documents many are not judged, and count as not relevant: {named}"
+    return (Note("unjudged", text),)
 
 
 def _judged_share(judged: Judged) -> float:
@@ -241,10 +264,6 @@ def _level_note(positive: Floats, measures: Sequence[Measure]) -> str:
     binary = [m for m in binary if not m.properties.graded]
     if not binary or len(alike) < 2:
         return ""
-    levels, names = _some([f"{grade:g}" for grade in alike]), _some(list(map(str, binary)))
+    levels, names = first_few([f"{grade:g}" for grade in alike]), first_few(list(map(str, binary)))
     example = binary[0].replace(rel=alike[1])
     return f"{names}: grades {levels} all count as relevant; choose a level with rel=, say {example}"
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > _SHOWN else "")

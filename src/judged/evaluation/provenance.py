@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from judged.evaluation.score_table import ScoreTable
     from judged.judging import Judged, TopicPolicy
     from judged.measures import Measure
+    from judged.notes import Note
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Provenance:
     runs : tuple of RunFacts
         With the warnings of each.
     versions : dict of str
-    notes : tuple of str
+    notes : tuple of Note
         Warnings about the judgments, and about the runs together.
     """
 
@@ -41,7 +42,7 @@ class Provenance:
     policies: Policies
     runs: tuple[RunFacts, ...]
     versions: Mapping[str, str]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -55,7 +56,7 @@ class Provenance:
             "versions": dict(self.versions),
             "qrels": {**vars(self.qrels), "grades": list(self.qrels.grades)},
             "policies": dict(vars(self.policies)),
-            "runs": {run.name: _without_name(vars(run)) for run in self.runs},
+            "runs": {run.name: _facts(run) for run in self.runs},
         }
 
 
@@ -101,7 +102,7 @@ def run_facts(judged: Judged, topics: TopicPolicy) -> RunFacts:
         missing_topics=missing,
         extra_topics=len(judged.extra),
         returned_judged=len(judged.topic),
-        warnings=run_notes(judged, missing, topics),
+        notes=run_notes(judged, missing, topics),
     )
 
 
@@ -143,5 +144,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def _without_name(facts: dict[str, Any]) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in facts.items() if key != "name"}
+def _facts(run: RunFacts) -> dict[str, Any]:
+    """Lay out what is known of a run: all but its name, and of its notes their texts."""
+    facts = {key: value for key, value in vars(run).items() if key not in {"name", "notes"}}
+    return facts | {"missing_topics": list(run.missing_topics), "warnings": list(run.warnings)}

@@ -16,6 +16,7 @@ from judged.stats import IntervalMethod, mean_intervals
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Table
+    from judged.notes import Note
     from judged.stats import IntervalName
 
 
@@ -35,8 +36,8 @@ class ScoreTable:
         Whether a topic counts for a run.
     policies, qrels, versions
         What the numbers rest on.
-    notes : tuple of str
-        What should be known of the call as a whole; each run has warnings of its own.
+    notes : tuple of Note
+        What should be known of the call as a whole; each run has notes of its own.
     ranges : tuple of TopicRanges
         How far the scores could move, where that was asked for.
     """
@@ -48,7 +49,7 @@ class ScoreTable:
     counted: Bools = field(repr=False)
     policies: Policies
     qrels: QrelsFacts
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
     ranges: tuple[TopicRanges, ...] = ()
 

@@ -19,6 +19,7 @@ from judged.evaluation.provenance import qrels_facts, refuse_foreign, run_facts,
 from judged.evaluation.scores import Scores
 from judged.judging import Judged, Precision, TopicPolicy, judge
 from judged.measures import Measure, listed
+from judged.notes import lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from judged.data.documents import Documents
     from judged.evaluation.facts import QrelsFacts, RunFacts, TieTreatment
     from judged.evaluation.movement import Sampled
+    from judged.notes import Note
+
+_WARNED = {"missing-topics", "nothing-judged"}
 
 
 def evaluate(
@@ -96,7 +100,7 @@ def evaluate(
     Warns
     -----
     JudgedWarning
-        If topics are missing from a run.
+        If topics are missing from runs, or nothing that they returned is judged.
 
     Examples
     --------
@@ -134,7 +138,7 @@ def evaluate(
         + list_notes(lists, chosen, wanted)
     )
     made = _scored(lists, wanted, chosen, facts_of_qrels, movement, notes)
-    _warn_missing(made.runs, len(judgments.topics))
+    _warn(made.runs)
     return made
 
 
@@ -190,7 +194,7 @@ def _scored(
     policies: Policies,
     qrels: QrelsFacts,
     movement: Movement,
-    notes: tuple[str, ...],
+    notes: tuple[Note, ...],
 ) -> Scores:
     """Score every list by every measure, and put down what the numbers rest on."""
     counting = [judged.over(policies.topics) for judged in lists]
@@ -219,7 +223,7 @@ def _documents(given: Any) -> Documents | None:
 
 def _values(
     lists: Sequence[Judged], measures: Sequence[Measure], movement: Movement
-) -> tuple[tuple[str, ...], Floats, Bools, tuple[str, ...]]:
+) -> tuple[tuple[str, ...], Floats, Bools, tuple[Note, ...]]:
     """Score every list and lay the results out over the topics of all of them; and say what is a sample."""
     query_ids = lists[0].query_ids
     if any(judged.query_ids != query_ids for judged in lists):
@@ -238,12 +242,7 @@ def _values(
     return query_ids, values, counted, sample_notes(sampled, movement.seed)
 
 
-def _warn_missing(facts: Sequence[RunFacts], topics: int) -> None:
-    for run in facts:
-        if run.missing_topics:
-            some = ", ".join(run.missing_topics[:5])
-            message = f"{run.name} returned nothing for {len(run.missing_topics)} of {topics} topics: {some}"
-            warnings.warn(message, JudgedWarning, stacklevel=3)
-        if not run.returned_judged:
-            message = f"{run.name}: nothing was measured: none of the documents that it returned is judged"
-            warnings.warn(message, JudgedWarning, stacklevel=3)
+def _warn(runs: Sequence[RunFacts]) -> None:
+    """Warn of runs that lack topics, or of which nothing was measured."""
+    for text in lines(note for run in runs for note in run.notes if note.rule in _WARNED):
+        warnings.warn(text, JudgedWarning, stacklevel=3)

@@ -16,6 +16,7 @@ from judged.data.arrow_files import parquet_table
 from judged.errors import InputError
 from judged.evaluation.facts import Policies, QrelsFacts, RunFacts, TopicRanges
 from judged.measures import parse
+from judged.notes import Note
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints, Table
@@ -34,7 +35,7 @@ def save(scores: ScoreTable, path: str | Path) -> None:
         "query_ids": list(scores.query_ids),
         "policies": dataclasses.asdict(scores.policies),
         "qrels": dataclasses.asdict(scores.qrels),
-        "notes": list(scores.notes),
+        "notes": list(map(dataclasses.asdict, scores.notes)),
         "versions": scores.versions,
         "ranges": {one.reason: one.judged.tolist() for one in scores.ranges},
     }
@@ -85,7 +86,7 @@ def _digest(table: Table, facts: bytes) -> bytes:
 
 
 def _scores(cls: type[S], table: Table, facts: dict[str, Any]) -> S:
-    runs = tuple(RunFacts(**_with_tuples(run)) for run in facts["runs"])
+    runs = tuple(RunFacts(**_with_tuples(run) | {"notes": _notes(run["notes"])}) for run in facts["runs"])
     names = tuple(run.name for run in runs)
     measures, query_ids = tuple(map(parse, facts["measures"])), tuple(facts["query_ids"])
     values = np.full((len(runs), len(measures), len(query_ids)), np.nan)
@@ -104,7 +105,7 @@ def _scores(cls: type[S], table: Table, facts: dict[str, Any]) -> S:
         counted=counted,
         policies=Policies(**facts["policies"]),
         qrels=QrelsFacts(**_with_tuples(facts["qrels"])),
-        notes=tuple(facts["notes"]),
+        notes=_notes(facts["notes"]),
         versions=facts["versions"],
         ranges=tuple(
             _ranges(table, reason, at, np.array(shares), values.shape) for reason, shares in facts["ranges"].items()
@@ -122,6 +123,10 @@ def _ranges(table: Table, reason: str, at: tuple[Ints, ...], shares: Floats, sha
 def _codes(column: Any, known: Any) -> Any:
     place = {name: at for at, name in enumerate(known)}
     return np.array([place[name] for name in column.to_pylist()], dtype=np.int64)
+
+
+def _notes(facts: list[dict[str, Any]]) -> tuple[Note, ...]:
+    return tuple(Note(**note) for note in facts)
 
 
 def _with_tuples(facts: dict[str, Any]) -> dict[str, Any]:

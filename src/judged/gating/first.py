@@ -17,6 +17,7 @@ from judged.data import Qrels
 from judged.decimals import decimal
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate, runs_of
+from judged.evaluation.facts import all_warnings
 from judged.gating.config import ALL, MINIMUM
 from judged.gating.cutting import NO_OUTCOME, is_outcome
 from judged.gating.reading import parse_config
@@ -124,7 +125,7 @@ def first_config(
         scores = evaluate(judgments, runs, wanted)
         share = evaluate(judgments, first, "Judged@10").value("Judged@10")
     _refuse_zeros(scores)
-    doubts = [f"{one.name}: {said}" for one in scores.runs for said in one.warnings]
+    doubts = list(all_warnings((), scores.runs))
     if not _least_share(share):
         doubts.append(
             f"{first[0].name}: {share:.1%} of its first 10 documents are judged: judgments are sparse, or document ids"

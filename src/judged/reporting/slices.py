@@ -98,8 +98,9 @@ def slices(material: Material, slicing: Slicing) -> Found:
     if OUTCOME in material.by:
         bad = "on topics where it did badly, any other run does better by luck alone (regression to the mean)"
         warned = (*warned, f"{OUTCOME} is that of {material.two[0]}: {bad}")
+    rests = scores.warnings  # said of all runs
     section = Section("slices", "By slice", tuple(dict.fromkeys(sentences)), tuple(parts))
-    return Found(section, results, headline, warned)
+    return Found(section, results, headline, tuple(text for text in warned if text not in rests))
 
 
 def _untestable(material: Material) -> bool:

@@ -14,7 +14,6 @@ from judged.diagnosis.stages.result import Stages
 from judged.diagnosis.stages.tracing import Through, Trace, both_have, check_measure, one_measure, traced
 from judged.errors import InputError
 from judged.evaluation import runs_of
-from judged.evaluation.notes import unjudged_notes
 from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
 from judged.judging import judge
 from judged.judging.variants import copies, cut
@@ -216,6 +215,6 @@ def _provenance(lists: Sequence[Judged], measure: Measure, topics: TopicPolicy) 
         again = names.count(run.name)
         names.append(run.name)
         names[-1] += f" ({again + 1})" if again else ""
-    runs = tuple(replace(run, name=name) for run, name in zip(found.runs, names, strict=True))
-    unjudged = unjudged_notes(lists)  # said of each system, from fewer on
-    return replace(found, runs=runs, notes=tuple(note for note in found.notes if note not in unjudged))
+    runs = tuple(run.renamed(name) for run, name in zip(found.runs, names, strict=True))
+    notes = tuple(note for note in found.notes if note.rule != "unjudged")  # said of each system, from fewer on
+    return replace(found, runs=runs, notes=notes)

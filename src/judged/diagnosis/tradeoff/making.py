@@ -15,6 +15,7 @@ from judged.errors import InputError, MeasureError
 from judged.evaluation import Scores
 from judged.evaluation.provenance import provenance
 from judged.measures import parse
+from judged.notes import first_few
 from judged.stats.paired import paired_tests
 
 if TYPE_CHECKING:
@@ -239,9 +240,9 @@ def _known(value: float) -> float | None:
 def _warnings(known: Costs, runs: Sequence[str], rows: Sequence[TradeoffRow]) -> tuple[str, ...]:
     said: list[str] = []
     if without := [one.run for one in rows if one.front is None]:
-        said.append(f"without all costs, and so not on the front: {', '.join(without)}")
+        said.append(f"without all costs, and so not on the front: {first_few(without)}")
     if others := [run for run in known.by_run if run not in runs]:
-        said.append(f"costs of runs that were not scored: {', '.join(others[:5])}{', ...' if len(others) > 5 else ''}")
+        said.append(f"costs of runs that were not scored: {first_few(others)}")
     if known.left_out:
         said.append(f"columns without a number are no costs: {', '.join(known.left_out)}")
     return tuple(said)

@@ -1,0 +1,82 @@
+"""Notes: what a reader of numbers should know, each with the rule it follows; nothing reads their text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Severity: TypeAlias = Literal["error", "warning"]
+"""``error``: the numbers of the subject mean nothing. ``warning``: they are to be read with it in mind."""
+
+SEVERAL = 3
+"""From so many subjects on, notes of one rule are one line."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """What should be known before numbers are used.
+
+    Parameters
+    ----------
+    rule
+        What kind of note it is: a short name that does not change, such as ``missing-topics``.
+    text
+        What is said, without its subject.
+    subject
+        Of what, such as the name of a run; empty where it is of all of them.
+    weight
+        How much the subject is affected, against others by the same rule.
+    severity
+        Whether numbers mean nothing, or are to be read with it in mind.
+
+    Examples
+    --------
+    >>> print(Note("missing-topics", "nothing returned for 1 of 4 topics", "bm25", 1))
+    bm25: nothing returned for 1 of 4 topics
+    """
+
+    rule: str
+    text: str
+    subject: str = ""
+    weight: float = 0.0
+    severity: Severity = "warning"
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.text}" if self.subject else self.text
+
+
+def lines(notes: Iterable[Note], subjects: str = "runs") -> tuple[str, ...]:
+    """Write notes for people, errors first: what is said of three subjects or more in one line for each rule.
+
+    >>> lines([Note("missing-topics", f"{at} topics missing", f"run{at}", at) for at in range(1, 60)])
+    ('59 runs, worst run59, run58, run57; run59: 59 topics missing',)
+    """
+    ordered = sorted(notes, key=lambda note: note.severity != "error")
+    times = Counter(note.rule for note in ordered if note.subject)
+    kinds: dict[str | Note, list[Note]] = {}
+    for note in ordered:
+        grouped = note.subject and times[note.rule] >= SEVERAL
+        kinds.setdefault(note.rule if grouped else note, []).append(note)
+    return tuple(_line(alike, subjects) for alike in kinds.values())
+
+
+def first_few(names: Sequence[str], most: int = 5) -> str:
+    """Name some of many, and count them.
+
+    >>> first_few(["q1", "q2", "q3"], most=2)
+    'q1, q2, ... (3 in all)'
+    """
+    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
+def _line(alike: Sequence[Note], subjects: str) -> str:
+    """Count the subjects, name three of those most affected, and say what is said of the first."""
+    if len(alike) < SEVERAL:
+        return str(alike[0])
+    worst = sorted(alike, key=lambda note: -note.weight)
+    which = "such as" if worst[0].weight == worst[-1].weight else "worst"
+    return f"{len(alike)} {subjects}, {which} {', '.join(note.subject for note in worst[:SEVERAL])}; {worst[0]}"
