@@ -133,7 +133,8 @@ def test_opposite_findings_are_warned_of() -> None:
     assert found.row("group=law").better == "new"
     assert found.row("group=news").better == "old"
     assert found.warnings[-1] == (
-        "the overall difference in nDCG@10 hides opposite ones: old is better on group=news, new on group=law"
+        "nDCG@10 of old and new: the overall difference hides opposite ones: old is better on group=news, new on"
+        " group=law"
     )
 
 
@@ -200,7 +201,9 @@ def test_simpsons_paradox() -> None:
     means = [one.value for one in found.overall.measures[0].estimates]
     assert means[0] > means[1]
     (warned,) = [text for text in found.warnings if "Simpson" in text]
-    assert warned.startswith("Simpson's paradox in RR: over all topics old has the higher mean, on every slice new has")
+    assert warned.startswith(
+        "RR of old and new: Simpson's paradox: over all topics old has the higher mean, on every slice new has"
+    )
 
 
 def test_no_paradox_where_every_topic_counts_for_both() -> None:
@@ -396,3 +399,16 @@ def test_slices_too_small_for_their_test_are_named_and_nothing_is_called_detecta
         assert told.startswith(f"group=few: with {few} topics ")
         assert words in told
         assert told.endswith("unless others are") == (few == 6)  # Holm asks the second of two for 0.05
+
+
+def test_many_small_slices_and_pairs_have_one_line_of_each_kind() -> None:
+    groups = [f"g{at:02}" for at in range(10) for _ in range(2 + at % 3)]
+    draw = np.random.default_rng(1)
+    systems = {f"s{at}": draw.random(len(groups)) for at in range(6)}
+    found = compare_slices(scores_of(systems), slicing_of(groups, minimum=2), "s0")
+    told = [text for text in found.warnings if "cannot be below" in text]
+    assert (
+        sum(text.startswith("10 slices, worst group=g00, group=g03, group=g06; group=g00: with 2") for text in told)
+        == 1
+    )
+    assert len(found.warnings) < 8

@@ -86,7 +86,7 @@ def _digest(table: Table, facts: bytes) -> bytes:
 
 
 def _scores(cls: type[S], table: Table, facts: dict[str, Any]) -> S:
-    runs = tuple(RunFacts(**_with_tuples(run) | {"notes": _notes(run["notes"])}) for run in facts["runs"])
+    runs = tuple(RunFacts(**_with_tuples(run)) for run in facts["runs"])
     names = tuple(run.name for run in runs)
     measures, query_ids = tuple(map(parse, facts["measures"])), tuple(facts["query_ids"])
     values = np.full((len(runs), len(measures), len(query_ids)), np.nan)
@@ -105,7 +105,7 @@ def _scores(cls: type[S], table: Table, facts: dict[str, Any]) -> S:
         counted=counted,
         policies=Policies(**facts["policies"]),
         qrels=QrelsFacts(**_with_tuples(facts["qrels"])),
-        notes=_notes(facts["notes"]),
+        notes=_with_tuples(facts)["notes"],
         versions=facts["versions"],
         ranges=tuple(
             _ranges(table, reason, at, np.array(shares), values.shape) for reason, shares in facts["ranges"].items()
@@ -125,10 +125,7 @@ def _codes(column: Any, known: Any) -> Any:
     return np.array([place[name] for name in column.to_pylist()], dtype=np.int64)
 
 
-def _notes(facts: list[dict[str, Any]]) -> tuple[Note, ...]:
-    return tuple(Note(**note) for note in facts)
-
-
 def _with_tuples(facts: dict[str, Any]) -> dict[str, Any]:
-    """Undo what JSON did to tuples."""
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()}
+    """Undo what JSON did to tuples, and to notes."""
+    read = facts | ({"notes": [Note(**note) for note in facts["notes"]]} if "notes" in facts else {})
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in read.items()}

@@ -13,6 +13,7 @@ from judged.data.documents import Documents
 from judged.decimals import percent
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate, measures_of, runs_of
+from judged.notes import first_few
 from judged.slicing import by_documents_forms as forms
 from judged.slicing.by_documents_chart import group_chart
 from judged.slicing.document_groups import UNKNOWN, group_judgments
@@ -171,5 +172,5 @@ def _notes(counts: Mapping[str, int], made: Mapping[str, Scores], by: str, minim
         )
     small = [name for name, scores in made.items() if len(scores.query_ids) < minimum]
     if small:
-        notes.append(f"fewer than {minimum} topics, too few for a mean to say much: {', '.join(small)}")
+        notes.append(f"fewer than {minimum} topics, too few for a mean to say much: {first_few(small)}")
     return tuple(notes)

@@ -13,6 +13,7 @@ from judged.evaluation import Estimate
 from judged.evaluation.given import scores_of
 from judged.evaluation.notes import few_note
 from judged.measures import logarithms
+from judged.notes import first_few
 from judged.slicing.sliced import ALL, MEAN_OF_SLICES, TOPIC_MEAN, Average, SlicedScores, SliceEstimate, SliceFinding
 from judged.slicing.slices import slicing_given
 from judged.stats import IntervalMethod
@@ -272,10 +273,10 @@ def _notes(slicing: Slicing, weighing: dict[str, Floats]) -> Iterator[str]:
     if outside:
         yield f"{outside} of {topics_text(len(slicing.query_ids))} are in no slice"
     if empty := [name for name, n in zip(slicing.names, slicing.n.tolist(), strict=True) if not n]:
-        yield f"no topic is in the slice {', '.join(empty)}"
+        yield f"no topic is in the slice {first_few(empty)}"
     counts = dict(zip(slicing.names, slicing.n.tolist(), strict=True))
     if few := {name: n for name, n in counts.items() if few_note(n)}:
-        yield f"{', '.join(few)}: {few_note(max(few.values()))}"
+        yield f"{first_few(list(few))}: {few_note(max(few.values()))}"
     for name, weights in weighing.items():
         if lacking := int(np.isnan(weights).sum()):
             of = f"{lacking} of {topics_text(len(weights))}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from judged.comparison.testing import differences, pair_of
 from judged.errors import InputError
 from judged.evaluation.given import scores_of
 from judged.measures import logarithms
+from judged.notes import Note, lines
 from judged.slicing.compared import BetweenSlices, SliceComparison, SlicePair
 from judged.slicing.slices import slicing_given
 from judged.stats.correction import adjust, corrected_family
@@ -312,24 +314,27 @@ def _notes(overall: Comparison, rows: list[SlicePair], slicing: Slicing) -> Iter
         yield f"{outside} of {topics_text(len(slicing.query_ids))} are in no slice"
     if not slicing.disjoint:
         yield "slices overlap: their tests share topics, and whether differences vary between slices is not tested"
-    for one in overall.measures:
-        for pair in one.pairs:
-            mine = [row for row in rows if (row.measure, row.first, row.second) == (one.name, pair.first, pair.second)]
-            yield from _reversals(overall, pair.measure, pair.first, pair.second, mine)
+    by_pair: defaultdict[tuple[str, str, str], list[SlicePair]] = defaultdict(list)
+    for row in rows:
+        by_pair[row.measure, row.first, row.second].append(row)
+    pairs = [(one.name, pair.first, pair.second) for one in overall.measures for pair in one.pairs]
+    yield from lines((note for pair in pairs for note in _reversals(overall, *pair, by_pair[pair])), "pairs")
 
 
-def _short(rows: list[SlicePair], families: dict[str, int], choices: Choices) -> Iterator[str]:
-    """Warn of each slice with so few topics that no difference there could be significant."""
-    seen: set[str] = set()
+def _short(rows: list[SlicePair], families: dict[str, int], choices: Choices) -> tuple[str, ...]:
+    """Warn of slices with so few topics that no difference there could be significant."""
+    short: dict[str, Note] = {}
     for row in rows:
         family = families.get(row.measure, 1)
-        if row.pair is not None and row.slice not in seen and short_of_topics(row.pair, family, choices):
-            seen.add(row.slice)
-            yield f"{row.slice}: {least_p_text(row.pair.found, family, choices)}"
+        if row.pair is not None and row.slice not in short and short_of_topics(row.pair, family, choices):
+            text = least_p_text(row.pair.found, family, choices)
+            short[row.slice] = Note("few-topics", text, row.slice, -row.n)
+    return lines(short.values(), "slices")
 
 
-def _reversals(overall: Comparison, measure: str, first: str, second: str, rows: list[SlicePair]) -> Iterator[str]:
+def _reversals(overall: Comparison, measure: str, first: str, second: str, rows: list[SlicePair]) -> Iterator[Note]:
     """Warn where all topics together say something else than the slices do."""
+    subject = f"{measure} of {first} and {second}"
     found = overall.measure(measure)
     names = overall.scores.run_names
     means = [found.estimates[names.index(run)].value for run in (first, second)]
@@ -337,17 +342,16 @@ def _reversals(overall: Comparison, measure: str, first: str, second: str, rows:
     signs = {_sign(row.difference - neutral) for row in rows if row.n}
     whole = _sign(means[1] - means[0])
     if whole and signs == {-whole}:
-        yield (
-            f"Simpson's paradox in {measure}: over all topics {second if whole > 0 else first} has the higher mean, on"
-            f" every slice {first if whole > 0 else second} has; the systems' means are over different topics, or not"
-            " every topic is in a slice"
+        text = (
+            f"Simpson's paradox: over all topics {second if whole > 0 else first} has the higher mean, on every slice"
+            f" {first if whole > 0 else second} has; the systems' means are over different topics, or not every topic"
+            " is in a slice"
         )
+        yield Note("simpson", text, subject)
     better = {row.better: row.slice for row in reversed(rows) if row.better is not None}
     if len(better) > 1:
-        yield (
-            f"the overall difference in {measure} hides opposite ones: {first} is better on {better[first]}, {second}"
-            f" on {better[second]}"
-        )
+        text = f"the overall difference hides opposite ones: {first} is better on {better[first]}, {second} on"
+        yield Note("opposite-slices", f"{text} {better[second]}", subject)
 
 
 def _sign(value: float) -> int:

@@ -244,5 +244,5 @@ def _warnings(known: Costs, runs: Sequence[str], rows: Sequence[TradeoffRow]) ->
     if others := [run for run in known.by_run if run not in runs]:
         said.append(f"costs of runs that were not scored: {first_few(others)}")
     if known.left_out:
-        said.append(f"columns without a number are no costs: {', '.join(known.left_out)}")
+        said.append(f"columns without a number are no costs: {first_few(known.left_out)}")
     return tuple(said)
