@@ -544,3 +544,14 @@ def test_json_has_no_nan(small: TestClient) -> None:
     assert "NaN" not in text
     assert "Infinity" not in text
     assert not math.isnan(asked(small, measures="RR")["rows"][0]["judged"])
+
+
+def test_many_runs_have_one_line_for_each_kind_of_warning() -> None:
+    runs = {f"run{at:02}": {topic: ["d", "n"] for topic in TOPICS[1 + at % 3 :]} for at in range(30)}
+    page = client_of(open_workspace(QRELS, runs))
+    found = asked(page, baseline="run00")
+    assert sum("nothing returned for" in text for text in found["warnings"]) == 1
+    assert any(text.startswith("30 runs, worst run02, run05, run08") for text in found["warnings"])
+    assert len(found["warnings"]) < 8
+    for path in ("/", "/slices", "/matrix"):
+        assert page.get(path).text.count("nothing returned for") <= 2

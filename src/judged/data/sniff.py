@@ -242,6 +242,8 @@ def _checked_header(sample: _Sample, layout: Layout) -> Layout:
 
 def _is_comma_separated(sample: _Sample) -> bool:
     """Whether commas cut every line into as many fields, none of which holds a blank."""
+    if not any(b"," in raw for _, raw in sample.lines):
+        return False
     rows = sample.split(",", strict=True)
     width = _common_width(rows)
     alike = sum(len(row) == width for row in rows)
@@ -309,9 +311,13 @@ def _without_odd_ranks(names: tuple[str, ...], rows: list[list[str]]) -> tuple[s
     if "rank" not in names or "score" not in names:
         return names
     at = names.index("rank")
-    if all(_fits([row[at]], ("rank",)) for row in rows if len(row) > at):
-        return names
-    return tuple("" if name == "rank" else name for name in names)
+    try:
+        for row in rows:
+            if len(row) > at:
+                value("rank", row[at])
+    except ValueError:
+        return tuple("" if name == "rank" else name for name in names)
+    return names
 
 
 def _refuse_unknown_header(sample: _Sample, rows: list[list[str]], names: tuple[str, ...]) -> None:

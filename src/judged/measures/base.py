@@ -221,8 +221,7 @@ class Measure(metaclass=MeasureType):
         MeasureError
             If the run has no scores and the measure needs ranks.
         """
-        ranked = self.properties.needs_ranking or getattr(self, "cutoff", None) is not None
-        if ranked and not judged.ranked:
+        if not judged.ranked and (self.properties.needs_ranking or getattr(self, "cutoff", None) is not None):
             raise MeasureError(
                 f"{self} needs a ranking, and the run {judged.run.name} has no scores."
                 " Fix: give scores, or use set measures such as SetP, SetR, SetF"
