@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 _GAP = "  "
 _MINUS = re.compile(r"(?<!\w)-(?=\d)")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?%?|[-+]?(?:inf|nan)|[-+]", re.IGNORECASE)
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_BIDI = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_PIECES = re.compile(r"<(title|textarea|option|script|style)\b.*?</\1|<[^>]*>|[^<]+", re.DOTALL)
+_OURS = re.compile(r"([\t\n]|\x1b\[(?:[01]|(?:1;)?[39]\d)m)")
+_ACTIVE = re.compile(r"[\\`*<>&~|]|\](?=[(:\[])|(?<!\w)_|_(?!\w)")
+_CODE = re.compile(r"(`[^`\r\n]+`)")
+_NAMED = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+_START = re.compile(r"^(\s*(?:\d+(?=[.)]\s))?)([#+.)-])(?=[\s#]|$)")
+_LINES = re.compile(r"[\t\r\n\v\f\x85\u2028\u2029]+")
 _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
           "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
           "<": r"\textless{}", ">": r"\textgreater{}"}  # fmt: skip
@@ -52,7 +63,7 @@ class Cell(str):
 
     def markdown(self) -> str:
         """Write for Markdown."""
-        return self._written("**", "**", str)
+        return self._written("**", "**", _inline)
 
     def html(self) -> str:
         """Write for HTML."""
@@ -60,8 +71,14 @@ class Cell(str):
 
     def _written(self, opened: str, closed: str, escaped: Callable[[str], str]) -> str:
         number = f"{opened}{escaped(self.number)}{closed}" if self.best else escaped(self.number)
-        raised = f"<sup>{escaped(self.mark)}</sup>" if self.mark else ""
+        raised = f"<sup>{_escaped(self.mark)}</sup>" if self.mark else ""
         return number + raised + (f" {escaped(self.rest)}" if self.rest else "")
+
+
+class Markdown(str):
+    """A text of a table that is Markdown already, and plain enough for the other forms."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +99,8 @@ class Table:
 
     def text(self, *, width: int | None = None, colour: bool = False) -> str:
         """Draw for a terminal. A table that is wider than ``width`` is drawn in several blocks."""
+        if any(_CONTROL.search(cell) for line in (self.header, *self.rows) for cell in line):
+            return self._each(_visible).text(width=width, colour=colour)
         if any(isinstance(cell, Cell) for row in self.rows for cell in row):
             return self._aligned().text(width=width, colour=colour)
         widths = [max(map(_shown, column)) for column in zip(self.header, *self.rows, strict=True)]
@@ -103,9 +122,7 @@ class Table:
 
     def csv(self) -> str:
         """Write as comma-separated values."""
-        target = io.StringIO()
-        csv.writer(target, lineterminator="\n").writerows([self.header, *self.rows])
-        return target.getvalue().rstrip("\n")
+        return csv_lines([self.header, *self.rows])
 
     def html(self, notes: Sequence[str] = ()) -> str:
         """Write as an HTML table that needs no style sheet."""
@@ -115,12 +132,16 @@ class Table:
         )
         listed = "".join(f"<li>{_escaped(note)}</li>" for note in notes)
         below = f"<ul>{listed}</ul>" if notes else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+        return isolated(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}")
 
     def _cell(self, tag: str, at: int, text: str) -> str:
         side = "left" if at < self.labels else "right"
         shown = text.html() if isinstance(text, Cell) else _escaped(text)
         return f'<{tag} style="text-align:{side}">{shown}</{tag}>'
+
+    def _each(self, change: Callable[[str], str]) -> Table:
+        """Change every text."""
+        return Table(tuple(map(change, self.header)), tuple(tuple(map(change, row)) for row in self.rows), self.labels)
 
     def _aligned(self) -> Table:
         """Make plain texts of cells, with numbers under numbers where marks are of different length."""
@@ -167,17 +188,116 @@ def _plain(column: tuple[str, ...]) -> list[str]:
     return [f"{cell} {mark.ljust(width)}" if width else cell for cell, mark in zip(bare, marks, strict=True)]
 
 
+def visible(text: str) -> str:
+    r"""Write control characters, and those that turn the direction of what follows, as escapes.
+
+    >>> print(visible("a\x1b[31m\u202eb\nc"))
+    a\x1b[31m\u202eb\nc
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def on_terminal(text: str) -> str:
+    """Make control characters visible but for ends of lines, tabs and the colours that we write."""
+    return "".join(part if at % 2 else visible(part) for at, part in enumerate(_OURS.split(text)))
+
+
+def _visible(text: str) -> str:
+    if not isinstance(text, Cell):
+        return visible(text)
+    return Cell(visible(text.number), rest=visible(text.rest), mark=visible(text.mark), best=text.best)
+
+
 def latex_text(text: str) -> str:
     """Write a text so that LaTeX shows its characters as they are."""
-    return "".join(_LATEX.get(char, char) for char in text)
+    return "".join(_LATEX.get(char, char) for char in visible(text))
 
 
 def _latex(text: str) -> str:
     return text.latex() if isinstance(text, Cell) else latex_text(text)
 
 
+def markdown_text(text: str) -> str:
+    r"""Write a text in one line so that Markdown shows its characters as they are.
+
+    >>> print(markdown_text("<b> & a_b *c* _d_ |"))
+    &lt;b&gt; &amp; a_b \*c\* \_d\_ \|
+    """
+    return _START.sub(r"\1\\\2", _inline(text))
+
+
+def _inline(text: str) -> str:
+    """Write a text so that Markdown shows it as it is inside of a line."""
+    flat = visible(_LINES.sub(" ", text))
+    return _ACTIVE.sub(lambda found: _NAMED.get(found[0], "\\" + found[0]), flat)
+
+
+def markdown_prose(text: str) -> str:
+    r"""Escape a sentence; what stands in backticks stays code, in which nothing is active.
+
+    >>> print(markdown_prose("`a*b` is *not* c"))
+    `a*b` is \*not\* c
+    """
+    parts = enumerate(_CODE.split(text))
+    return "".join(visible(part) if at % 2 else markdown_text(part) for at, part in parts)
+
+
+def markdown_list(sentences: Iterable[str]) -> str:
+    """Write sentences as a list."""
+    return "\n".join(f"- {markdown_prose(one)}" for one in sentences)
+
+
 def _markdown(text: str) -> str:
-    return (text.markdown() if isinstance(text, Cell) else text).replace("|", r"\|")
+    if isinstance(text, Markdown):
+        return text.replace("|", r"\|")
+    return text.markdown() if isinstance(text, Cell) else _inline(text)
+
+
+def _csv_row(cells: Iterable[str]) -> list[str]:
+    """Put an apostrophe before what a spreadsheet would take for a formula; numbers stay numbers.
+
+    >>> _csv_row(["=1+1", "-0.12", "-x", "+0.5%", "'=", "a=b"])
+    ["'=1+1", '-0.12', "'-x", '+0.5%', "''=", 'a=b']
+    """
+    return [
+        f"'{cell}"
+        if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell.number if isinstance(cell, Cell) else cell)
+        else cell
+        for cell in cells
+    ]
+
+
+def csv_lines(rows: Iterable[Iterable[str]], delimiter: str = ",") -> str:
+    """Write rows as comma-separated values, with cells that a spreadsheet takes for text."""
+    lines: list[str] = []
+    end = "\r\n"  # the writer quotes what holds a part of it; other programs end a line at either
+    target: Any = SimpleNamespace(write=lines.append)
+    csv.writer(target, delimiter=delimiter, lineterminator=end).writerows(map(_csv_row, rows))
+    return "\n".join(line.removesuffix(end) for line in lines)
+
+
+def csv_text(cell: str) -> str:
+    """Give the text of which `csv_lines` made a cell.
+
+    >>> [csv_text(one) for one in csv_lines([["=x", "'=x", "'x", "-1"]]).split(",")]
+    ['=x', "'=x", "'x", '-1']
+    """
+    return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
+
+
+def isolated(page: str) -> str:
+    r"""Keep characters that turn the direction of text in HTML from turning more than the text that they stand in.
+
+    >>> isolated("<p title='\u202e'>a \u202eb</p><p>c</p>").count("<bdi>")
+    1
+    """
+    if not _BIDI.search(page):
+        return page
+    return _PIECES.sub(lambda found: _with_bdi(found[0]), page)
+
+
+def _with_bdi(piece: str) -> str:
+    return f"<bdi>{piece}</bdi>" if piece[0] != "<" and _BIDI.search(piece) else piece
 
 
 def _escaped(text: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from judged import InputError, MissingExtraError
 from judged.reporting.html import in_script, undrawn
-from judged.reporting.markdown import escaped
+from judged.tables import markdown_text as escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable

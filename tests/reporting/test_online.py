@@ -36,7 +36,7 @@ def test_a_report_with_a_log_has_the_section(make: Callable[..., Report]) -> Non
     assert section.sentences[0] == UNFIT
     ours = [text for text in made.warnings if text.startswith(("ubi.ndjson", "Position bias"))]
     assert (len(ours), ours[0]) == (2, UNFIT)
-    assert "| \u2003PageCTR \\* | 38.1% | \\[36.9%, 39.3%\\] | 381 | 1,000 | 40 |" in made.markdown()
+    assert "| \u2003PageCTR \\* | 38.1% | [36.9%, 39.3%] | 381 | 1,000 | 40 |" in made.markdown()
 
 
 def test_what_the_section_holds() -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from judged.advice.sources import SOURCES
-from judged.tables import Table
+from judged.tables import Markdown, Table, markdown_list, markdown_prose
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,13 +38,16 @@ def text(advice: Recommendations, width: int) -> str:
 
 def markdown(advice: Recommendations) -> str:
     """Lay advice out as Markdown."""
-    blocks = ["# Advice", _task(advice)]
+    blocks = ["# Advice", markdown_prose(_task(advice))]
     for title, kinds in _PARTS:
         entries = [entry for entry in advice.entries if entry.kind in kinds]
         if entries:
-            rows = tuple((_named(entry, code=True), _reason(entry), "; ".join(entry.sources)) for entry in entries)
+            rows = tuple(
+                (Markdown(_named(entry, code=True)), Markdown(markdown_prose(_reason(entry))), "; ".join(entry.sources))
+                for entry in entries
+            )
             blocks += [f"## {title}", Table(("measures", "why", "source"), rows, labels=3).markdown()]
-    blocks += ["## It rests on these facts", "\n".join(f"- {line}" for line in _facts(advice))]
+    blocks += ["## It rests on these facts", markdown_list(_facts(advice))]
     blocks += ["## Next", f"```console\n$ {advice.command}\n```"]
     cited = sorted({source for entry in advice.entries for source in entry.sources}, key=str.lower)
     blocks += ["## Sources", "\n".join(f"- {source}: {SOURCES[source]}" for source in cited)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from judged.advice.rules import RULES
 from judged.advice.sources import SOURCES
 from judged.advice.tasks import TASKS
-from judged.tables import Table
+from judged.tables import Markdown, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,7 +40,9 @@ def page() -> str:
     parts = [
         _HEAD,
         "## Tasks",
-        Table(("task", "take it when"), tuple((task.name, task.what) for task in TASKS.values()), labels=2).markdown(),
+        Table(
+            ("task", "take it when"), tuple((task.name, Markdown(task.what)) for task in TASKS.values()), labels=2
+        ).markdown(),
         "## Task, measures, why",
         "Measures joined by + belong side by side.",
         _by_task(),
@@ -59,7 +61,7 @@ def _of(*kinds: str) -> list[Rule]:
 
 
 def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    return Table(header, tuple(rows), labels=len(header)).markdown()
+    return Table(header, tuple(tuple(map(Markdown, row)) for row in rows), labels=len(header)).markdown()
 
 
 def _by_task() -> str:

@@ -10,6 +10,7 @@ from contextlib import suppress
 import click
 
 from judged.errors import JudgedError, OutputError
+from judged.tables import on_terminal
 
 WRONG, FAULT, STOPPED, UNREAD = 2, 70, 130, 141
 """Wrong input; a fault of judged or of its output; Ctrl-C; nobody reads the output (what a shell says of SIGPIPE)."""
@@ -33,7 +34,7 @@ def ended(error: BaseException) -> int:
         return STOPPED
     code, sentence = _told(error)
     with suppress(OutputError):
-        click.echo(sentence, err=True)
+        click.echo(on_terminal(sentence), err=True)
         if code == FAULT and os.environ.get(_TRACEBACK):
             traceback.print_exception(error)
     return code

@@ -154,5 +154,7 @@ def _written(made: list[Any], form: str, query: str) -> str:
         return json.dumps(parts[0] if len(parts) == 1 else parts, indent=2, ensure_ascii=False)
     said = [f"query: {query}"] if query else []
     if form == "markdown":
-        return "\n\n".join([*said, *(one.markdown() for one in made)])
+        from judged.tables import markdown_prose
+
+        return "\n\n".join([*map(markdown_prose, said), *(one.markdown() for one in made)])
     return "\n\n".join([*said, *(one.text() for one in made)])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from judged.cli import output
 from judged.cli.slicing_options import Asked
 from judged.errors import InputError
+from judged.tables import markdown_prose, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,9 +87,10 @@ def traced(text: str, form: str, where: str | None) -> str:
         import json
 
         return json.dumps({**json.loads(text), "where": where}, indent=2, ensure_ascii=False)
-    return (
-        f"{text}\n% over the topics where {where}" if form == "latex" else f"{text}\n\nOver the topics where {where}."
-    )
+    if form == "latex":
+        return f"{text}\n% over the topics where {visible(where)}"
+    said = f"Over the topics where {where}."
+    return f"{text}\n\n{markdown_prose(said) if form == 'markdown' else said}"
 
 
 def _unknown(where: str, known: Attributes) -> Iterator[str]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judged.tables import on_terminal
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -29,7 +31,7 @@ def remarks(texts: Iterable[str]) -> None:
     """Print warnings to standard error."""
     label = click.style("warning:", fg="yellow") if coloured(sys.stderr.isatty()) else "warning:"
     for text in texts:
-        click.echo(f"{label} {text}", err=True)
+        click.echo(f"{label} {on_terminal(text)}", err=True)
 
 
 def coloured(terminal: bool) -> bool:

@@ -8,6 +8,7 @@ import sys
 from typing import TextIO
 
 from judged.errors import OutputError
+from judged.tables import on_terminal
 
 
 class _Descriptor(io.FileIO):
@@ -27,6 +28,14 @@ class _Descriptor(io.FileIO):
             raise OutputError(self._called, error) from None
 
 
+class _Terminal(io.TextIOWrapper):
+    """A terminal that takes no orders from names in files."""
+
+    def write(self, text: str, /) -> int:
+        super().write(on_terminal(text))
+        return len(text)
+
+
 def guard() -> None:
     """Put streams in the place of Python's that know how to fail; what cannot be encoded is written as an escape."""
     if os.name != "posix":  # a console of Windows is no file descriptor
@@ -44,4 +53,5 @@ def stream(descriptor: int, encoding: str, errors: str, called: str = "standard 
     file = _Descriptor(descriptor, called)
     escaped = "backslashreplace" if errors in {"strict", "surrogateescape"} else errors
     by_line = file.isatty() or called == "standard error"
-    return io.TextIOWrapper(io.BufferedWriter(file), encoding, escaped, line_buffering=by_line)
+    shown = _Terminal if file.isatty() and called == "standard output" else io.TextIOWrapper
+    return shown(io.BufferedWriter(file), encoding, escaped, line_buffering=by_line)

@@ -17,7 +17,7 @@ from judged.comparison.pair import SHOWN
 from judged.decimals import decimal
 from judged.errors import InputError
 from judged.evaluation.given import chosen_measures, scores_of
-from judged.tables import Cell, Table
+from judged.tables import Cell, Table, markdown_prose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -150,7 +150,9 @@ class Collections:
 
     def markdown(self) -> str:
         """Write as Markdown tables with a caption."""
-        return "\n\n".join([*(self.table(name).markdown() for name in self.measures), f"{self.caption}."])
+        return "\n\n".join(
+            [*(self.table(name).markdown() for name in self.measures), markdown_prose(f"{self.caption}.")]
+        )
 
     def latex(self) -> str:
         """Write as LaTeX tables for a paper (package booktabs)."""

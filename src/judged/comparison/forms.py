@@ -9,7 +9,7 @@ from judged.comparison.captions import caption, detectable, intervals, pair_capt
 from judged.comparison.layout import leaderboard, matrix, pair_table
 from judged.comparison.marks import BETTER, TIMES, WORSE
 from judged.comparison.sentences import topics_sentence
-from judged.tables import latex_text
+from judged.tables import latex_text, markdown_prose, markdown_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,11 +72,11 @@ def wrapped(sentence: str, width: int | None) -> str:
 
 def markdown(comparison: ComparedSystems, *, pairs: bool) -> str:
     """Write tables with the caption as a paragraph under the first."""
-    blocks = [leaderboard(comparison).markdown(), caption(comparison) + "."]
+    blocks = [leaderboard(comparison).markdown(), markdown_prose(caption(comparison) + ".")]
     for one in _with_pairs(comparison, pairs=pairs):
-        blocks.append(f"**{one.name}**")
+        blocks.append(f"**{markdown_text(one.name)}**")
         for table, note in _tables(comparison, one):
-            blocks += [table.markdown(), f"{note}."]
+            blocks += [table.markdown(), markdown_prose(f"{note}.")]
     return "\n\n".join(blocks)
 
 

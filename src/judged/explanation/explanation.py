@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from judged.explanation.formula import number, readable
-from judged.tables import Table
+from judged.tables import Table, markdown_list, markdown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,7 +58,7 @@ class Explanation:
 
     def markdown(self) -> str:
         """Write as Markdown."""
-        return "\n\n".join([f"### {self.title}", *(_sheet_markdown(sheet) for sheet in self.sheets)])
+        return "\n\n".join([f"### {markdown_text(self.title)}", *(_sheet_markdown(sheet) for sheet in self.sheets)])
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, ready for JSON; numbers in full precision."""
@@ -96,12 +96,12 @@ def _sheet_text(sheet: Sheet, width: int | None) -> str:
 
 
 def _sheet_markdown(sheet: Sheet) -> str:
-    parts = [f"**{sheet.title}**"] if sheet.title else []
+    parts = [f"**{markdown_text(sheet.title)}**"] if sheet.title else []
     if sheet.header:
         parts.append(_table(sheet).markdown() if sheet.rows else _NOTHING)
     listed = [*_legend(sheet), *map(_line_text, sheet.lines)]
     if listed:
-        parts.append("\n".join(f"- {text}" for text in listed))
+        parts.append(markdown_list(listed))
     return "\n\n".join(parts)
 
 

@@ -17,7 +17,7 @@ from judged.measures import parse
 from judged.measures.parameters import spell
 from judged.peers.names import ranx_rbp
 from judged.peers.readings import TOOLS, tool_of
-from judged.tables import Table
+from judged.tables import Table, markdown_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -104,7 +104,7 @@ class ToolComparison:
 
     def markdown(self) -> str:
         """Write as Markdown."""
-        return "\n\n".join([f"### {self._title()}", self.table().markdown(), *self._without()])
+        return "\n\n".join([f"### {markdown_text(self._title())}", self.table().markdown(), *self._without()])
 
     def _title(self) -> str:
         return f"{title(self.measure, self.query_id, self.run)}, as other tools report it"

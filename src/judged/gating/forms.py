@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from judged.decimals import decimal
 from judged.gating.wording import caption, number, sentence_of, sentences, signed, size
-from judged.tables import Cell, Table
+from judged.tables import Cell, Table, markdown_list, markdown_prose
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from judged.gating.findings import CheckFinding, Decision
 
 _WIDTH = 100  # of sentences, where no width is given
@@ -70,14 +72,13 @@ def markdown(result: Decision) -> str:
     first, *others = sentences(result)
     status, _, rest = first.partition(": ")
     heading = f"### judged gate: {status}"
-    open_ = [f"- {sentence_of(one)}" for one in result.parts if one.status != "pass"]
-    fine = [f"- {text}" for text, one in zip(others, result.parts, strict=True) if one.status == "pass"]
-    notes = [f"- {_plain(note)}" for note in result.warnings]
-    blocks = [heading, _plain(rest)]
+    open_ = [sentence_of(one) for one in result.parts if one.status != "pass"]
+    fine = [text for text, one in zip(others, result.parts, strict=True) if one.status == "pass"]
+    blocks = [heading, markdown_prose(rest)]
     blocks += [_for_markdown(table).markdown() for table in _tables(result)]
-    blocks += ["\n".join(map(_plain, open_))] if open_ else []
-    blocks += _folded("What passed", list(map(_plain, fine))) + _folded("Warnings", notes)
-    return "\n\n".join([*blocks, f"<sub>{_plain(caption(result))}.</sub>"])
+    blocks += [markdown_list(open_)] if open_ else []
+    blocks += _folded("What passed", fine) + _folded("Warnings", result.warnings)
+    return "\n\n".join([*blocks, f"<sub>{markdown_prose(caption(result))}.</sub>"])
 
 
 def _tables(result: Decision) -> list[Table]:
@@ -85,24 +86,13 @@ def _tables(result: Decision) -> list[Table]:
 
 
 def _for_markdown(table: Table) -> Table:
-    """Set off what did not pass, and keep names from being read as HTML."""
-    rows = tuple(
-        (
-            row[0] if row[0] == "pass" else f"**{row[0]}**",
-            *(one if isinstance(one, Cell) else _plain(one) for one in row[1:]),
-        )
-        for row in table.rows
-    )
+    """Set off what did not pass."""
+    rows = tuple((Cell(row[0], best=row[0] != "pass"), *row[1:]) for row in table.rows)
     return Table(table.header, rows, table.labels)
 
 
-def _folded(title: str, lines: list[str]) -> list[str]:
-    return [f"<details><summary>{title}</summary>\n\n" + "\n".join(lines) + "\n\n</details>"] if lines else []
-
-
-def _plain(text: str) -> str:
-    """Keep names from being read as HTML."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def _folded(title: str, lines: Sequence[str]) -> list[str]:
+    return [f"<details><summary>{title}</summary>\n\n" + markdown_list(lines) + "\n\n</details>"] if lines else []
 
 
 def _wrapped(sentence: str, width: int | None) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from judged.charting import library, resource, specification
 from judged.errors import MissingExtraError
 from judged.reporting.content import Chart, Notes, Numbers, SideBySide
-from judged.tables import Cell
+from judged.tables import Cell, isolated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ def page(report: PageContent) -> str:
     template = Template(_resource("page.html"))
     sections = "\n".join(_section(section, specs) for section in report.sections)
     note = f'<p class="note">The charts are left out: {escape(lacking)}</p>\n' if lacking else ""
-    return template.substitute(
+    made = template.substitute(
         title=escape(report.title),
         style="\n".join([resource("look.css"), _resource("style.css"), resource("charts.css")]).strip(),
         facts=escape(" · ".join(report.facts)),
@@ -49,6 +49,7 @@ def page(report: PageContent) -> str:
         sections=note + sections,
         scripts="\n".join(_scripts(specs, drawing)),
     )
+    return isolated(made)
 
 
 def undrawn() -> tuple[str, ...]:

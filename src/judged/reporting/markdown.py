@@ -7,53 +7,28 @@ import textwrap
 from typing import TYPE_CHECKING, assert_never
 
 from judged.reporting.content import Chart, Notes, Numbers, SideBySide
-from judged.tables import Cell, Table
+from judged.tables import Table, markdown_list, markdown_prose, markdown_text, visible
 
 if TYPE_CHECKING:
     from judged.reporting.content import Part, Ranking, ReportContent, Section
 
 _WIDTH = 100
-_ACTIVE = re.compile(r"([\\`*\[\]<>&~]|(?<!\w)_|_(?!\w))")
-_CODE = re.compile(r"(`[^`\r\n]+`)")
-_NAMED = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
-_START = re.compile(r"^(\s*(?:\d+(?=[.)]\s))?)([#+.)-])(?=[\s#]|$)")
-_LINES = re.compile(r"[\r\n\v\f\x85\u2028\u2029]+")
 
 
 def written(report: ReportContent) -> str:
     """Write the whole report."""
-    blocks = [f"# {escaped(report.title)}", escaped(" · ".join(report.facts))]
+    blocks = [f"# {markdown_text(report.title)}", markdown_text(" · ".join(report.facts))]
     for section in report.sections:
         blocks += _section(section)
     return "\n\n".join(block for block in blocks if block)
 
 
-def prose(text: str) -> str:
-    r"""Escape a sentence; what stands in backticks stays code, in which nothing is active.
-
-    >>> print(prose("`a*b` is *not* c"))
-    `a*b` is \*not\* c
-    """
-    return "".join(part if at % 2 else escaped(part) for at, part in enumerate(_CODE.split(text)))
-
-
-def escaped(text: str) -> str:
-    r"""Write a text so that Markdown shows its characters as they are.
-
-    >>> print(escaped("<b> & a_b *c* _d_"))
-    &lt;b&gt; &amp; a_b \*c\* \_d\_
-    """
-    flat = _LINES.sub(" ", text)
-    made = _ACTIVE.sub(lambda found: _NAMED.get(found[0], "\\" + found[0]), flat)
-    return _START.sub(r"\1\\\2", made)
-
-
 def _section(section: Section) -> list[str]:
-    blocks = [f"## {escaped(section.title)}"]
+    blocks = [f"## {markdown_text(section.title)}"]
     if section.name == "summary":
-        blocks.append("\n".join(f"- {prose(one)}" for one in section.sentences))
+        blocks.append(markdown_list(section.sentences))
     else:
-        blocks += [prose(one) for one in section.sentences]
+        blocks += map(markdown_prose, section.sentences)
     for part in section.parts:
         blocks += _part(part)
     return blocks
@@ -62,17 +37,17 @@ def _section(section: Section) -> list[str]:
 def _part(part: Part) -> list[str]:
     match part:
         case Numbers():
-            note = prose(part.note)
-            return [f"### {escaped(part.title)}", _table(part.table), note and f"{note.rstrip('.')}."]
+            note = markdown_prose(part.note)
+            return [f"### {markdown_text(part.title)}", part.table.markdown(), note and f"{note.rstrip('.')}."]
         case Chart():
-            return [f"### {escaped(part.title)}", prose(part.sentence), _table(part.table)]
+            return [f"### {markdown_text(part.title)}", markdown_prose(part.sentence), part.table.markdown()]
         case SideBySide():
             lists = [block for one in part.rankings for block in _ranking(one)]
-            return [f"### {escaped(part.title)}", *(prose(one) for one in part.sentences), *lists]
+            return [f"### {markdown_text(part.title)}", *(markdown_prose(one) for one in part.sentences), *lists]
         case Notes():
             if part.code:
-                return [f"### {escaped(part.title)}", *(_code(text) for text in part.texts)]
-            return [f"### {escaped(part.title)}", "\n".join(f"- {prose(text)}" for text in part.texts)]
+                return [f"### {markdown_text(part.title)}", *(_code(text) for text in part.texts)]
+            return [f"### {markdown_text(part.title)}", markdown_list(part.texts)]
         case _:
             assert_never(part)
 
@@ -84,27 +59,17 @@ def _ranking(one: Ranking) -> list[str]:
         (item.rank, item.grade or "-", item.doc_id, item.change, *((item.text,) if texts else ())) for item in one.items
     )
     return [
-        f"**{escaped(one.name)}** {escaped(one.sentence)}".rstrip(),
-        _table(Table(header, rows, labels=len(header))),
+        f"**{markdown_text(one.name)}** {markdown_text(one.sentence)}".rstrip(),
+        Table(header, rows, labels=len(header)).markdown(),
     ]
-
-
-def _table(table: Table) -> str:
-    rows = tuple(tuple(_cell(cell) for cell in row) for row in table.rows)
-    return Table(tuple(escaped(name) for name in table.header), rows, table.labels).markdown()
-
-
-def _cell(cell: str) -> str:
-    if isinstance(cell, Cell):
-        return Cell(escaped(cell.number), rest=escaped(cell.rest), mark=escaped(cell.mark), best=cell.best)
-    return escaped(cell)
 
 
 def _code(text: str) -> str:
     """Fence a text by more backticks than stand in it."""
     most = max((len(found) for found in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, most + 1)
-    return f"{fence}sh\n{text}\n{fence}"
+    shown = "\n".join(map(visible, text.split("\n")))
+    return f"{fence}sh\n{shown}\n{fence}"
 
 
 def summary(report: ReportContent, width: int | None) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.decimals import decimal
 from judged.evaluation.document import number
-from judged.tables import Cell, Table
+from judged.tables import Cell, Table, markdown_prose
 
 if TYPE_CHECKING:
     from judged.slicing.document_scores import DocumentScores, GroupEstimate
@@ -74,7 +74,7 @@ def text(found: DocumentScores, width: int | None) -> str:
 
 def markdown(found: DocumentScores) -> str:
     """Write the same in Markdown."""
-    return "\n\n".join([*(one.markdown() for one in _tables(found)), *sentences(found)])
+    return "\n\n".join([*(one.markdown() for one in _tables(found)), *map(markdown_prose, sentences(found))])
 
 
 def _tables(found: DocumentScores) -> list[Table]:

@@ -13,7 +13,7 @@ from judged.comparison.sentences import name_of_correction
 from judged.decimals import decimal, percent
 from judged.slicing.sentences import sentences_of_comparison, sentences_of_scores
 from judged.slicing.slice_scores import ALL, TOPIC_MEAN
-from judged.tables import Cell, Table
+from judged.tables import Cell, Table, markdown_list, markdown_prose, markdown_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -162,12 +162,11 @@ def score_text(found: SliceTable, width: int | None) -> str:
 def score_markdown(found: SliceTable) -> str:
     """Write the same in Markdown."""
     blocks = [table.markdown() for table in _score_tables(found)]
-    blocks += [f"{caption}." if (caption := score_caption(found)) else "", _listed(sentences_of_scores(found))]
+    blocks += [
+        markdown_prose(f"{caption}.") if (caption := score_caption(found)) else "",
+        markdown_list(sentences_of_scores(found)),
+    ]
     return "\n\n".join(block for block in blocks if block)
-
-
-def _listed(sentences: Sequence[str]) -> str:
-    return "\n".join(f"- {one}" for one in sentences)
 
 
 def comparison_table(found: ComparedSlices, rows: Sequence[SlicePair]) -> Table:
@@ -283,6 +282,6 @@ def comparison_text(found: ComparedSlices, width: int | None) -> str:
 
 def comparison_markdown(found: ComparedSlices) -> str:
     """Write the same in Markdown."""
-    blocks = [part for title, table in _headed(found) for part in (f"**{title}**", table.markdown())]
-    blocks += [f"{comparison_caption(found)}.", _listed(sentences_of_comparison(found))]
+    blocks = [part for title, table in _headed(found) for part in (f"**{markdown_text(title)}**", table.markdown())]
+    blocks += [markdown_prose(f"{comparison_caption(found)}."), markdown_list(sentences_of_comparison(found))]
     return "\n\n".join(block for block in blocks if block)

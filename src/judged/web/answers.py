@@ -12,6 +12,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from judged.tables import isolated
 from judged.web.desk import opened
 from judged.web.filters import FILTERS
 from judged.web.plain import plain
@@ -72,7 +73,8 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "version": request.app.version,
         "navigation": _navigation(request, status),
     }
-    return HTMLResponse(_TEMPLATES.get_template(template).render({**shared, **values}), status_code=status)
+    made = _TEMPLATES.get_template(template).render({**shared, **values})
+    return HTMLResponse(isolated(made), status_code=status)
 
 
 def _navigation(request: Request, status: int) -> list[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from judged.decimals import decimal
 from judged.diagnosis.diff.sentences import sentences, topic_sentence
-from judged.tables import Table
+from judged.tables import Table, markdown_prose, markdown_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,12 +193,14 @@ def long_table(found: DiffTable) -> Table:
 
 def markdown(found: DiffTable) -> str:
     """Write a table of topics, and a table of documents for each."""
-    blocks = [f"## {found.runs[0]} and {found.runs[1]}, side by side", *sentences(found)]
+    blocks = [f"## {markdown_text(f'{found.runs[0]} and {found.runs[1]}, side by side')}"]
+    blocks += map(markdown_prose, sentences(found))
     if len(found.topics) > 1:
         blocks.append(topics_table(found).markdown())
     for one in found.topics:
-        blocks.append(f"### Topic {one.query_id}" + (f": {one.query}" if one.query else ""))
-        blocks += ["  \n".join(_score_line(one, at) for at in range(len(one.scores))), topic_sentence(one)]
+        blocks.append("### " + markdown_text(f"Topic {one.query_id}" + (f": {one.query}" if one.query else "")))
+        blocks += ["  \n".join(markdown_prose(_score_line(one, at)) for at in range(len(one.scores)))]
+        blocks.append(markdown_prose(topic_sentence(one)))
         if one.rows:
             blocks.append(documents_table(one).markdown())
     return "\n\n".join(blocks)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from judged.decimals import decimal
 from judged.diagnosis.disagreement.sides import SIGNS
 from judged.stats.pairing import topics_text
-from judged.tables import Table
+from judged.tables import Table, markdown_prose, markdown_text
 
 if TYPE_CHECKING:
     from judged.diagnosis.disagreement.sides import MeanSide, SliceDisagreement, TopicDisagreement, TwoSides
@@ -192,14 +192,18 @@ def _why(found: TwoSides, one: TopicDisagreement) -> list[str]:
 def markdown(found: TwoSides) -> str:
     """Write the same as Markdown."""
     one, two = found.measures
-    blocks = [f"## {one} and {two} on {found.systems[0]} and {found.systems[1]}", *sentences(found)]
-    blocks += [_signs(found), agreement_table(found).markdown()]
+    blocks = ["## " + markdown_text(f"{one} and {two} on {found.systems[0]} and {found.systems[1]}")]
+    blocks += map(markdown_prose, sentences(found))
+    blocks += [markdown_prose(_signs(found)), agreement_table(found).markdown()]
     if found.slices:
         blocks.append(slice_table(found).markdown())
     if found.causes:
-        blocks += [_heading(found), causes_table(found).markdown()]
+        blocks += [markdown_prose(_heading(found)), causes_table(found).markdown()]
         whys = [_why(found, one) for one in found.causes] if found.with_reasons else []
-        blocks += ["\n".join((f"**{head}**", "", *lines)) for head, *lines in whys]
+        blocks += [
+            "\n".join((f"**{markdown_text(head)}**", "", *(f"- {markdown_prose(line[2:])}" for line in lines)))
+            for head, *lines in whys
+        ]
     return "\n\n".join(blocks)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from judged.comparison.forms import wrapped
 from judged.diagnosis.matrix.layout import changes_table, points_table, summary_table, topics_table
 from judged.diagnosis.matrix.sentences import caption, changes_caption, sentences, summary_caption
+from judged.tables import markdown_list, markdown_prose
 
 if TYPE_CHECKING:
     from judged.diagnosis.matrix.two_measures import TwoMeasures
@@ -24,9 +25,9 @@ def text(found: TwoMeasures, width: int | None, *, topics: bool, per_run: bool) 
 def markdown(found: TwoMeasures, *, topics: bool, per_run: bool) -> str:
     """Write the same in Markdown."""
     parts = _parts(found, topics=topics, per_run=per_run)
-    blocks = [f"{part}." if isinstance(part, str) else part.markdown() for part in parts]
+    blocks = [markdown_prose(f"{part}.") if isinstance(part, str) else part.markdown() for part in parts]
     said = sentences(found, full=per_run or not found.many)
-    return "\n\n".join([*blocks, "\n".join(f"- {one}" for one in said)])
+    return "\n\n".join([*blocks, markdown_list(said)])
 
 
 def _parts(found: TwoMeasures, *, topics: bool, per_run: bool) -> list[Table | str]:

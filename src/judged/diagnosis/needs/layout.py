@@ -12,7 +12,7 @@ from judged.comparison.claims import shown
 from judged.decimals import decimal, percent
 from judged.diagnosis.words import counted
 from judged.stats.results import p_text
-from judged.tables import Table
+from judged.tables import Table, markdown_prose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,12 +204,12 @@ def _legend(found: NeedsTable) -> str:
 
 def markdown(found: NeedsTable, *, worst: int) -> str:
     """Write the same as Markdown."""
-    blocks = [f"## {counted(len(found.needs), 'need')} in several wordings", *sentences(found)]
+    blocks = [f"## {counted(len(found.needs), 'need')} in several wordings", *map(markdown_prose, sentences(found))]
     blocks += [summary_table(found, name).markdown() for name in found.scores.measure_names]
-    blocks.append(f"{_legend(found)}.")
+    blocks.append(markdown_prose(f"{_legend(found)}."))
     if worst:
         run = _best_run(found)
-        blocks += [_heading(found, run), needs_table(found, run, None, worst).markdown()]
+        blocks += [markdown_prose(_heading(found, run)), needs_table(found, run, None, worst).markdown()]
     return "\n\n".join(blocks)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -23,6 +21,7 @@ from judged.diagnosis.review.layout import sentences
 from judged.diagnosis.review.rates import ReviewRates
 from judged.errors import InputError
 from judged.evaluation.document import number
+from judged.tables import csv_lines, csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,17 +41,14 @@ def as_csv(listed: ReviewTable) -> str:
     header = ["query_id", "doc_id", "kind", "grade", "other_grade"]
     header += [f"rank {run}" for run in listed.runs] + [f"change {run}" for run in listed.runs]
     header += [*(["difference", "turns"] if several else []), "slices", "query", "title", "text"]
-    target = io.StringIO()
-    writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(header)
+    rows: list[list[str]] = [header]
     for one in listed.items:
         numbers = [one.grade, one.other_grade, *one.ranks.values(), *one.change.values()]
         numbers += [one.difference, str(one.turns).lower()] if several else []
         slices = "; ".join(one.slices)
-        writer.writerow(
-            [one.query_id, one.doc_id, one.kind, *map(_cell, numbers), slices, one.query, one.title, one.text]
-        )
-    return target.getvalue().rstrip("\n")
+        cells = [one.query_id, one.doc_id, one.kind, *map(_cell, numbers), slices, one.query, one.title, one.text]
+        rows.append(cells)
+    return csv_lines(rows)
 
 
 def _cell(value: float | str | None) -> str:
@@ -100,13 +96,12 @@ def _rates(one: ReviewRates) -> dict[str, Any]:
 
 def as_form(listed: ReviewTable) -> str:
     """Write judgments with an empty column for the new grade; texts in one line, those of documents cut."""
-    target = io.StringIO()
-    writer = csv.writer(target, delimiter="\t", lineterminator="\n")
-    writer.writerow(_FORM)
+    rows: list[list[str]] = [list(_FORM)]
     for one in listed.items:
         query, title, text = (" ".join(part.split()) for part in (one.query, one.title, one.text))
-        writer.writerow([one.query_id, one.doc_id, _cell(one.grade), "", query, title, shortened(text, _LONGEST)])
-    return target.getvalue().rstrip("\n")
+        cells = [one.query_id, one.doc_id, _cell(one.grade), "", query, title, shortened(text, _LONGEST)]
+        rows.append(cells)
+    return csv_lines(rows, "\t")
 
 
 class _Filled(NamedTuple):
@@ -206,7 +201,8 @@ def _said(value: Any) -> str:
 
 def _rows(reviewed: Any, where: str) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
     if isinstance(reviewed, (str, Path)):
-        yield from read_records(reviewed)
+        for line, row in read_records(reviewed):
+            yield line, {name: csv_text(value) if isinstance(value, str) else value for name, value in row.items()}
     elif hasattr(reviewed, "__arrow_c_stream__"):
         yield from enumerate(unique_columns(table_of(reviewed), where).to_pylist(), 1)
     elif isinstance(reviewed, Iterable) and not isinstance(reviewed, (bytes, Mapping)):

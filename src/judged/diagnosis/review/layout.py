@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from judged.data.texts import Text, Texts, shortened
 from judged.decimals import decimal
 from judged.diagnosis.review.rates import rates_sentences, rates_table, short_rates_table
-from judged.tables import Table
+from judged.tables import Table, markdown_list
 
 if TYPE_CHECKING:
     from judged.diagnosis.review.rows import ReviewItem, ReviewTable
@@ -171,7 +171,7 @@ def markdown(listed: ReviewTable) -> str:
     blocks = [rates_table(listed.rates, listed.k).markdown()]
     if listed.items:
         blocks.append(_with_texts(listed).markdown())
-    return "\n\n".join([*blocks, "\n".join(f"- {one}" for one in sentences(listed))])
+    return "\n\n".join([*blocks, markdown_list(sentences(listed))])
 
 
 def _with_texts(listed: ReviewTable) -> Table:

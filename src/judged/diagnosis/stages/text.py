@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from judged.comparison.forms import wrapped
 from judged.diagnosis.stages.layout import changes_table, documents_table, parts_table, topics_table, verdicts_table
 from judged.diagnosis.stages.sentences import caption, changes_caption, sentences, topic_sentences
+from judged.tables import markdown_list, markdown_prose
 
 if TYPE_CHECKING:
     from judged.diagnosis.stages.split import SplitLoss
@@ -25,12 +26,12 @@ def text(found: SplitLoss, width: int | None, *, topics: bool) -> str:
 
 def markdown(found: SplitLoss, *, topics: bool) -> str:
     """Write the same in Markdown."""
-    blocks = [parts_table(found).markdown(), verdicts_table(found).markdown(), caption(found) + "."]
+    blocks = [parts_table(found).markdown(), verdicts_table(found).markdown(), markdown_prose(caption(found) + ".")]
     if found.against is not None:
-        blocks += [changes_table(found).markdown(), changes_caption(found) + "."]
+        blocks += [changes_table(found).markdown(), markdown_prose(changes_caption(found) + ".")]
     if topics:
         blocks.append(topics_table(found, None).markdown())
-    return "\n\n".join([*blocks, "\n".join(f"- {one}" for one in sentences(found))])
+    return "\n\n".join([*blocks, markdown_list(sentences(found))])
 
 
 def topic_text(found: SplitLoss, query_id: str, width: int | None, *, query: str, markdown: bool) -> str:
@@ -39,9 +40,10 @@ def topic_text(found: SplitLoss, query_id: str, width: int | None, *, query: str
     said = [f"{query_id}: {query}" if query else query_id, *topic_sentences(found, query_id)]
     if not table.rows:
         what = "No relevant document is known." if _barren(found, query_id) else "No relevant document was lost."
-        return "\n".join(wrapped(one, width) for one in (*said, what))
+        said.append(what)
+    words = "\n".join(wrapped(markdown_prose(one) if markdown else one, width) for one in said)
     drawn = table.markdown() if markdown else table.text(width=width)
-    return "\n".join(wrapped(one, width) for one in said) + f"\n\n{drawn}"
+    return f"{words}\n\n{drawn}" if table.rows else words
 
 
 def _barren(found: SplitLoss, query_id: str) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from judged.diagnosis.tradeoff import layout
 from judged.diagnosis.tradeoff.chart import chart
 from judged.diagnosis.tradeoff.rows import TradeoffRow, TradeoffTable
+from judged.tables import markdown_list
 
 if TYPE_CHECKING:
     from judged.tables import Table
@@ -50,7 +51,7 @@ class Tradeoff(TradeoffTable):
 
     def markdown(self) -> str:
         """Write as Markdown."""
-        return "\n\n".join([self.table().markdown(), "\n".join(f"- {one}" for one in self.sentences)])
+        return "\n\n".join([self.table().markdown(), markdown_list(self.sentences)])
 
     def csv(self) -> str:
         """Write one row a run, in full precision."""

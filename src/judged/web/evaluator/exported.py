@@ -16,7 +16,7 @@ from judged.data.write import write_qrels, write_run
 from judged.decimals import decimal
 from judged.errors import InputError
 from judged.measures.parameters import spell
-from judged.tables import Table
+from judged.tables import Table, markdown_text
 from judged.web.evaluator.evaluated import evaluated
 from judged.web.evaluator.scored import LIST, World, worlds_of
 from judged.web.evaluator.state import State, read_state
@@ -126,9 +126,9 @@ def _markdown(data: dict[str, Any]) -> str:
     parts = ["# A ranked list and its measures"]
     if source := state["source"]:
         runs = " and ".join(filter(None, [source["run"], source["other_run"]]))
-        parts.append(_text(f"Topic {source['topic']}, {runs}. {source['query']}".strip()))
+        parts.append(markdown_text(f"Topic {source['topic']}, {runs}. {source['query']}".strip()))
     for title, rows in zip(("The list", "The other list"), data["lists"], strict=False):
-        cells = [(str(row["rank"]), _text(row["doc"]), _grade(row["grade"])) for row in rows["rows"]]
+        cells = [(str(row["rank"]), row["doc"], _grade(row["grade"])) for row in rows["rows"]]
         parts += [f"## {title}", Table(("rank", "document", "grade"), tuple(cells), labels=2).markdown()]
     gone = ", ".join(map(spell, state["missing"])) or "none"
     parts.append(
@@ -153,8 +153,3 @@ def _grade(grade: float | None) -> str:
 
 def _score(value: float | None) -> str:
     return "-" if value is None else decimal(value)
-
-
-def _text(text: str) -> str:
-    """Keep Markdown from reading signs in a person's text; those of tables are the table's own business."""
-    return re.sub(r"([\\`*\[\]<>]|(?<!\w)_|_(?!\w))", r"\\\1", " ".join(text.split()))
