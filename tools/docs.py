@@ -32,7 +32,7 @@ from judged.measures import REGISTRY
 from judged.measures.pages import page
 from judged.online.metrics.registry import FAMILIES
 from judged.online.showing import listing
-from judged.tables import Table
+from judged.tables import Markdown, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,7 +179,8 @@ def api() -> str:
                     (f"`{one.name}`", one.kind, "required" if one.required else one.default, one.meaning)
                     for one in route.parameters
                 ]
-                parts.append(Table(head, tuple(rows), labels=len(head)).markdown())
+                cells = tuple(tuple(map(Markdown, row)) for row in rows)
+                parts.append(Table(head, cells, labels=len(head)).markdown())
     return "\n\n".join(parts) + "\n"
 
 

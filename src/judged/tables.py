@@ -20,7 +20,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066
 _BIDI = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _PIECES = re.compile(r"<(title|textarea|option|script|style)\b.*?</\1|<[^>]*>|[^<]+", re.DOTALL)
 _OURS = re.compile(r"([\t\n]|\x1b\[(?:[01]|(?:1;)?[39]\d)m)")
-_ACTIVE = re.compile(r"[\\`*<>&~|]|\](?=[(:\[])|(?<!\w)_|_(?!\w)")
+_ACTIVE = re.compile(r"[\\`*&~|]|<(?! )|(?<!\w )>|>(?! )|\](?=[(:\[])|(?<!\w)_|_(?!\w)")
 _CODE = re.compile(r"(`[^`\r\n]+`)")
 _NAMED = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 _START = re.compile(r"^(\s*(?:\d+(?=[.)]\s))?)([#+.)-])(?=[\s#]|$)")
