@@ -10,9 +10,10 @@ import numpy as np
 
 from judged.stats.correction import corrected_family
 from judged.stats.paired import paired_tests
+from judged.stats.skewness import allowing_for_skew
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from judged._types import Bools, Floats
     from judged.slicing.slices import Slicing
@@ -95,18 +96,9 @@ def everywhere(topics: int, slicing: Slicing | None) -> list[Where]:
 def compared(
     quantities: Sequence[Quantity], where: Sequence[Where], *, alpha: float, resamples: int, seed: int
 ) -> tuple[Change, ...]:
-    """Test each quantity over each set of topics, set by set, with paired randomisation tests."""
-    rows: list[Floats] = []
-    for one in where:
-        for quantity in quantities:
-            rows += [np.where(one.mask, values, np.nan) for values in (quantity.first, quantity.second)]
-    pairs = [(at, at + 1) for at in range(0, len(rows), 2)]
-    table = np.stack(rows)
-
-    def test(places: Sequence[int], level: float) -> tuple[Difference, ...]:
-        return paired_tests(table, [pairs[at] for at in places], level=level, resamples=resamples, seed=seed)
-
-    found = iter(test(range(len(pairs)), 1 - alpha))
+    """Test each quantity over each set of topics, set by set, with paired randomisation tests; slices with a second."""
+    test = _tests(quantities, where, resamples, seed)
+    found = iter(test(range(len(quantities) * len(where)), 1 - alpha))
     made: list[Change] = []
     families: dict[tuple[bool, str], list[int]] = {}
     for one in where:
@@ -125,3 +117,26 @@ def compared(
         for at, one in zip(places, family, strict=True):
             made[at] = replace(made[at], found=one)
     return tuple(made)
+
+
+def _tests(
+    quantities: Sequence[Quantity], where: Sequence[Where], resamples: int, seed: int
+) -> Callable[[Sequence[int], float], tuple[Difference, ...]]:
+    """Give what tests some of the quantities, counted through set by set, at a level."""
+    both = [(one.mask, quantity) for one in where for quantity in quantities]
+    first, second = (
+        np.stack([np.where(mask, getattr(quantity, name), np.nan) for mask, quantity in both])
+        for name in ("first", "second")
+    )
+    pairs = [(at, len(both) + at) for at in range(len(both))]
+
+    def test(places: Sequence[int], level: float) -> tuple[Difference, ...]:
+        table = np.concatenate([first, second])
+        made = list(paired_tests(table, [pairs[at] for at in places], level=level, resamples=resamples, seed=seed))
+        cut = [at for at, place in enumerate(places) if not where[place // len(quantities)].every]
+        gaps = [second[places[at]] - first[places[at]] for at in cut]
+        for at, doubted in zip(cut, allowing_for_skew(gaps, [made[at] for at in cut]), strict=True):
+            made[at] = doubted
+        return tuple(made)
+
+    return test

@@ -13,6 +13,7 @@ from judged.comparison.sentences import name_of_correction
 from judged.decimals import decimal, percent
 from judged.slicing.sentences import sentences_of_comparison, sentences_of_scores
 from judged.slicing.slice_scores import ALL, TOPIC_MEAN
+from judged.stats.skewness import SECOND
 from judged.tables import Cell, Table, markdown_list, markdown_prose, markdown_text
 
 if TYPE_CHECKING:
@@ -255,9 +256,7 @@ def _tested(found: ComparedSlices, pairs: Sequence[Pair]) -> str:
     some = ", or all arrangements where there are fewer" if drawn and exact else ""
     named = tested(found.choices, drawn or every) + some
     skewed = any(pair.found.method in {"randomisation", "t", "ratio"} for pair in pairs)
-    return (
-        f"{named}; on slices with the studentised bootstrap, the larger p and the wider interval" if skewed else named
-    )
+    return named + (SECOND if skewed else "")
 
 
 def _against(found: ComparedSlices, measure: str) -> str:

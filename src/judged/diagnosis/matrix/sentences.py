@@ -12,6 +12,7 @@ from judged.diagnosis.matrix.two_measures import FEW_RUNS
 from judged.diagnosis.stages.layout import SMALL
 from judged.stats.pairing import topics_text
 from judged.stats.results import p_text
+from judged.stats.skewness import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,6 +195,7 @@ def changes_caption(found: TwoMeasures) -> str:
     choices = found.choices
     return (
         f"each run minus {found.baseline}; paired randomisation test, {choices.resamples} resamples, seed"
-        f" {choices.seed}; p by Holm: over runs and axes for all topics, over runs, slices and axes below;"
+        f" {choices.seed}{SECOND if found.slicing else ''}; p by Holm: over runs and axes for all"
+        f" topics, over runs, slices and axes below;"
         f" intervals are as wide as the correction asks; * p up to {1 - choices.level:.2g}"
     )

@@ -13,6 +13,7 @@ from judged.diagnosis.stages.layout import SMALL
 from judged.diagnosis.stages.parts import NOTHING, SCORE, verdict_names
 from judged.stats.pairing import topics_text
 from judged.stats.results import p_text
+from judged.stats.skewness import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,6 +194,7 @@ def changes_caption(found: SplitLoss) -> str:
     choices = found.choices
     return (
         f"{first} minus {second}, parts add up to the change of {found.measure}; paired randomisation test,"
-        f" {choices.resamples} resamples, seed {choices.seed}; p by Holm: over the parts for all topics, over slices"
-        f" and parts below; intervals are as wide as the correction asks; * p up to {choices.alpha:g}"
+        f" {choices.resamples} resamples, seed {choices.seed}{SECOND if found.slicing else ''}; p by Holm: over the"
+        " parts for all topics, over slices and parts below; intervals are as wide as the correction asks; * p up to"
+        f" {choices.alpha:g}"
     )
