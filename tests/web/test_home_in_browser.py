@@ -45,7 +45,7 @@ def test_files_are_opened_and_the_sample_comes_back(address, tab, files):
     page.wait_for_url(f"{address}/")
     assert page.inner_text("h1") == "my"
     assert page.locator("tbody tr").count() == 2
-    assert page.locator("tbody tr").first.inner_text().split() == ["a", "0.8155", "0.631", "to", "1.000", "2", "–", "3"]
+    assert page.locator("tbody tr").first.inner_text().split() == ["a", "0.8155", "0.000", "to", "1.000", "2", "–", "3"]
     page.get_by_role("link", name="Open other files").click()
     page.get_by_role("button", name="Open the sample").click()
     page.wait_for_url(f"{address}/")

@@ -19,14 +19,13 @@ def test_what_is_made_of_itself_is_refused_and_can_be_made_later():
     assert kept.get("a", lambda: kept.get("b", lambda: 2) + 1) == 3
 
 
-def test_a_request_sees_one_workspace_whose_files_stay_until_it_ends(tmp_path):
+def test_a_request_sees_one_workspace_whose_files_stay_until_it_ends():
     class App:
         state = type("State", (), {})()
 
-    folder = tmp_path / "sent"
-    folder.mkdir()
     qrels = {"q1": {"d1": 1}}
     desk = App.state.desk = Desk(open_workspace(qrels, {}))
+    folder = desk.new_folder()
     desk.replace(open_workspace(qrels, {}), folder)
     scope = {"type": "http", "app": App}
     before = opened(Request(scope))

@@ -107,7 +107,7 @@ def report(
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
     >>> made = report(qrels, {"bad": bad, "good": good}, measures="RR")
     >>> print(made.sentences[1])
-    good has the best RR, 1.0000 (95% interval 1.000 to 1.000).
+    good has the best RR, 1.0000 (95% interval 0.752 to 1.000).
     """
     judgments, given = Qrels.of(qrels), {run.name: run for run in runs_of(runs)}
     wanted = DEFAULT_MEASURES if measures is None and not policies.get("dialect") else measures

@@ -105,7 +105,7 @@ def compare_slices(
     On a slice, the p-value of ``randomisation``, ``t`` and ``ratio`` is the larger of the test's own and that of Hall's
     test, and the interval the wider one: of few topics that lie far to one side, one test alone claims
     a difference where there is none two to three times as often as it should. Five slices of 12 topics with
-    exponential differences and true means of 0 have some finding in 8 % of samples, and of 24 topics in 6 % (16 and
+    exponential differences and true means of 0 have some finding in 7 % of samples, and of 24 topics in 5 % (16 and
     14 % with the randomisation test alone). Losses so rare that a slice has none of them deceive any test: see
     docs/calibration.md.
 

@@ -39,7 +39,8 @@ const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 /** Write a number with so many decimals, and with more where it would seem to be a 0 or 1 that it is not. */
 const decimal = (value, digits) => {
   const size = Math.abs(value), least = 0.5 * 10 ** -digits, off = Math.abs(size - 1);
-  if (size > 0 && size < least) return value.toExponential(1).replace(/([+-])(\d)$/, "$10$2");
+  if (size <= 1e-12) return (0).toFixed(digits);
+  if (size < least) return value.toExponential(1).replace(/([+-])(\d)$/, "$10$2");
   const more = off > 1e-12 && off < least ? Math.max(digits + 1, Math.ceil(-Math.log10(off) - 1e-9)) : digits;
   return value.toFixed(more);
 };
