@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
@@ -120,7 +121,7 @@ def test_where_leaves_the_topics_of_one_slice(run: Callable[..., Ended]) -> None
     assert found["where"] == "traffic >= 6 and kind != 'rare'"
     for more in ((), ("--compare",), ("--format", "markdown")):
         out = run(*CALL, "--by", "kind", "--where", "traffic >= 6", *more).out
-        assert "topics where traffic >= 6; " in " ".join(out.split())
+        assert "topics where traffic >= 6; " in " ".join(unescape(out).split())
 
 
 @pytest.mark.usefixtures("folder")
