@@ -81,6 +81,15 @@ def read_number(given: Any) -> float:
     return number
 
 
+def is_number(text: str) -> bool:
+    """Whether `read_number` reads it."""
+    try:
+        read_number(text)
+    except ValueError:
+        return False
+    return True
+
+
 def meant_as_number(text: str) -> bool:
     """Whether a text is a number in another notation, or one that no double holds.
 

@@ -18,7 +18,7 @@ from judged.data.compute import pc
 from judged.data.ids import decoded, id_column, id_text
 from judged.data.json_rows import json_lines, load
 from judged.data.topic_records import plain_name, refuse_wide
-from judged.decimals import meant_as_number, read_number
+from judged.decimals import is_number, meant_as_number, read_number
 from judged.errors import InputError, JudgedWarning
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def _warn_of_numbers(texts: Any, name: str) -> None:
         return
     known = sum(counted.values())
     numbers = {text: times for text, times in counted.items() if meant_as_number(text)}
-    odd = [text for text in counted if not (re.match(_NUMBER, text) and _is_number(text))]
+    odd = [text for text in counted if not (re.match(_NUMBER, text) and is_number(text))]
     if 2 * sum(numbers.values()) > known:
         rows = sum(counted[text] for text in odd)
         warnings.warn(
@@ -198,14 +198,6 @@ def _warn_of_numbers(texts: Any, name: str) -> None:
             JudgedWarning,
             stacklevel=2,
         )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        read_number(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _read(file: Path, where: str, id_name: str) -> _Facts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from judged.decimals import read_number
+from judged.decimals import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def looks_like_qrels(rows: Sequence[Sequence[str]]) -> str:
         second = _mostly(rows, 1)
         if second in _ITERATIONS:
             return f"4 fields, the second of them {second!r}"
-        if not any(_is_whole(row[2]) for row in rows) and all(_is_number(row[3]) for row in rows):
+        if not any(_is_whole(row[2]) for row in rows) and all(is_number(row[3]) for row in rows):
             return "4 fields, the third of them no rank and the last a number"
         if _repeated_pairs(rows) and all(row[3] in _GRADES for row in rows):
             return "4 fields, the last of them a small whole number"
@@ -58,13 +58,13 @@ def looks_like_run(rows: Sequence[Sequence[str]]) -> str:
     rows = [row for row in rows if len(row) == width]
     if width < 3:
         return ""
-    if width > 5 and all(_is_whole(row[3]) and _is_number(row[4]) for row in rows):
+    if width > 5 and all(_is_whole(row[3]) and is_number(row[4]) for row in rows):
         return f"{width} fields, the fourth of them a rank and the fifth a number"
     if width == 5:
         second = _mostly(rows, 1)
         if second in _ITERATIONS:
             return f"5 fields, the second of them {second!r}"
-        if not all(_is_number(row[4]) for row in rows) and all(_is_whole(row[2]) for row in rows):
+        if not all(is_number(row[4]) for row in rows) and all(_is_whole(row[2]) for row in rows):
             return "5 fields, the third of them a rank and the last a name"
     distinct = _mostly(rows, 1) not in _ITERATIONS and not _repeated_pairs(rows)
     sampled = width == 5 and all(_is_share(row[4]) for row in rows)
@@ -83,7 +83,7 @@ def looks_like_smart(rows: Sequence[Sequence[str]]) -> bool:
     """
     if _common_width(rows) != 4 or len({tuple(row[2:]) for row in rows}) > 1:
         return False
-    return len({row[1] for row in rows}) > 1 and _is_number(rows[0][3]) and float(rows[0][3]) == 0
+    return len({row[1] for row in rows}) > 1 and is_number(rows[0][3]) and float(rows[0][3]) == 0
 
 
 def ranks_count_up(rows: Sequence[Sequence[str]]) -> bool:
@@ -146,13 +146,5 @@ def _is_whole(text: str) -> bool:
     return text.isascii() and text.removeprefix("-").isdigit() and len(text) < 16
 
 
-def _is_number(text: str) -> bool:
-    try:
-        read_number(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _is_share(text: str) -> bool:
-    return _is_number(text) and 0 <= float(text) <= 1
+    return is_number(text) and 0 <= float(text) <= 1
