@@ -1,0 +1,70 @@
+"""Count the lines of a package: ``count.py [PATH]`` prints a table, ``count.py OLD NEW`` the difference.
+
+A code line holds a token of code, and a line of a docstring is none; characters a code line are those of the whole
+line without its indentation and newline. Packages are the second-level folders; the total leaves ``online`` out.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import sys
+import tokenize
+from collections import Counter, defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+COLUMNS = ("code", "docstring", "comment", "blank", "files", "characters")
+_NO_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+_DESCRIBED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def main() -> None:
+    """Print the table of one tree, or how a second one differs from it."""
+    tables = [by_package(Path(path)) for path in sys.argv[1:3] or [ROOT / "src" / "judged"]]
+    plus = "+" if len(tables) == 2 else ""
+    print(" " * 16 + "".join(f"{name:>11}" for name in (*COLUMNS[:-1], "chars/code")))
+    for package in sorted(set().union(*tables), key=lambda name: (name == "total", name)):
+        numbers = row(tables[-1][package])
+        if plus:
+            numbers = [new - old for old, new in zip(row(tables[0][package]), numbers, strict=True)]
+        print(f"{package:16}" + "".join(f"{n:{plus}11,}" for n in numbers[:-1]) + f"{numbers[-1]:{plus}11.1f}")
+
+
+def row(count: Counter[str]) -> list[float]:
+    """Give the numbers of a row; the last is characters a code line."""
+    return [*(count[name] for name in COLUMNS[:-1]), count["characters"] / (count["code"] or 1)]
+
+
+def by_package(root: Path) -> defaultdict[str, Counter[str]]:
+    """Count each package of a tree, and the total."""
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for path in root.rglob("*.py"):
+        parts = path.relative_to(root).parts
+        package = parts[0] if len(parts) > 1 else "(top)"
+        counts[package] += (count := of_source(path.read_text()))
+        if package != "online":
+            counts["total"] += count
+    return counts
+
+
+def of_source(source: str) -> Counter[str]:
+    """Count one file."""
+    lines = source.splitlines()
+    docstrings, code, comments = set[int](), set[int](), set[int]()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, _DESCRIBED) and ast.get_docstring(node, clean=False) is not None:
+            docstrings.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        (comments if token.type == tokenize.COMMENT else code if token.type not in _NO_CODE else set()).update(
+            range(token.start[0], token.end[0] + 1)
+        )
+    code -= docstrings
+    comments -= code | docstrings
+    blank = len(lines) - len(code | docstrings | comments)
+    characters = sum(len(lines[number - 1].strip()) for number in code)
+    return Counter(dict(zip(COLUMNS, (len(code), len(docstrings), len(comments), blank, 1, characters), strict=True)))
+
+
+if __name__ == "__main__":
+    main()
