@@ -1,7 +1,7 @@
 """Count the lines of a package: ``count.py [PATH]`` prints a table, ``count.py OLD NEW`` the difference.
 
-A code line holds a token of code, and a line of a docstring is none; characters a code line are those of the whole
-line without its indentation and newline. Packages are the second-level folders; the total leaves ``online`` out.
+A code line holds a token of code, and a line of a docstring is none; characters a code line are those of the line
+without its indentation, newline and any comment at its end. Packages are the second-level folders; the total leaves ``online`` out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 COLUMNS = ("code", "docstring", "comment", "blank", "files", "characters")
-_NO_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+_NO_CODE = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 _DESCRIBED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -52,17 +52,20 @@ def of_source(source: str) -> Counter[str]:
     """Count one file."""
     lines = source.splitlines()
     docstrings, code, comments = set[int](), set[int](), set[int]()
+    ends = {number: len(line) for number, line in enumerate(lines, 1)}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, _DESCRIBED) and ast.get_docstring(node, clean=False) is not None:
             docstrings.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        (comments if token.type == tokenize.COMMENT else code if token.type not in _NO_CODE else set()).update(
-            range(token.start[0], token.end[0] + 1)
-        )
+        if token.type == tokenize.COMMENT:
+            comments.add(token.start[0])
+            ends[token.start[0]] = token.start[1]
+        elif token.type not in _NO_CODE:
+            code.update(range(token.start[0], token.end[0] + 1))
     code -= docstrings
     comments -= code | docstrings
     blank = len(lines) - len(code | docstrings | comments)
-    characters = sum(len(lines[number - 1].strip()) for number in code)
+    characters = sum(len(lines[number - 1][: ends[number]].strip()) for number in code)
     return Counter(dict(zip(COLUMNS, (len(code), len(docstrings), len(comments), blank, 1, characters), strict=True)))
 
 
