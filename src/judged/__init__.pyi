@@ -38,8 +38,8 @@ from judged.diagnosis.review.forms import apply_review as apply_review
 from judged.diagnosis.review.making import review as review
 from judged.diagnosis.stages.result import Stages as Stages
 from judged.diagnosis.stages.making import stages as stages
-from judged.diagnosis.tradeoff.result import Tradeoff as Tradeoff
-from judged.diagnosis.tradeoff.making import tradeoff as tradeoff
+from judged.diagnosis.tradeoff.answer import Tradeoff as Tradeoff
+from judged.diagnosis.tradeoff.front import tradeoff as tradeoff
 from judged.errors import InputError as InputError
 from judged.errors import JudgedError as JudgedError
 from judged.errors import JudgedWarning as JudgedWarning

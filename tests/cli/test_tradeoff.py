@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import judged
-from judged.diagnosis.tradeoff.making import tradeoff
+from judged.diagnosis.tradeoff.front import tradeoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,7 @@ def test_charts(run: Callable[..., Ended], folder: Path, ending: str) -> None:
         (("tradeoff", "--costs", "costs.csv"), "say what is compared"),
         ((*FILES, "--scores", "s.parquet"), "say what is compared"),
         (("tradeoff", "qrels.txt", "--costs", "costs.csv"), "no run is given"),
-        ((*FILES, "--format", "png"), "a picture is not printed"),
+        ((*FILES, "--format", "png"), "this form is not printed"),
         ((*FILES, "--cost", "euros"), "no cost 'euros'"),
         ((*FILES, "-o", "costs.csv"), "this file is an input"),
         ((*FILES, "-o", "good.run", "--format", "csv"), "this file is an input"),

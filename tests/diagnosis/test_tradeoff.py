@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 import judged
 from judged.diagnosis.tradeoff.costs import Costs
-from judged.diagnosis.tradeoff.making import tradeoff
+from judged.diagnosis.tradeoff.front import tradeoff
 from judged.diagnosis.tradeoff.pareto import dominators
 from judged.errors import InputError, MeasureError
 from judged.stats.paired import paired_test
@@ -87,7 +87,7 @@ def test_what_is_not_known_is_no_zero() -> None:
     for name in ("mid", "luck", "bad"):
         one = found.row(name)
         assert (one.front, one.costs["ms"], one.cost_change["ms"]) == (None, None, None)
-    rows = {row[0]: row for row in found.table().rows}
+    rows = {row[0]: row for row in found.table().grid().rows}
     assert rows["mid"][3:] == ("-", "-", "-")
     assert "without all costs, and so not on the front: luck, mid, bad" in found.warnings
     assert "Not placed, as ms is not known: luck, mid, bad." in found.sentences
@@ -133,7 +133,7 @@ def test_dominance_that_is_not_sure_is_said() -> None:
         "Dominated by the means, which is not sure, no better in RR and no cheaper: dear (by cheap);"
         " that interval includes 0."
     )
-    assert found.table().rows[1][-1] == "no, not sure"
+    assert found.table().grid().rows[1][-1] == "no (not sure)"
 
 
 points = st.lists(st.tuples(*[st.sampled_from((0.0, 0.25, 0.5, 1.0))] * 3), min_size=1, max_size=7)
@@ -168,10 +168,12 @@ def test_forms_say_the_same(tmp_path: Path) -> None:
     made = json.loads(json.dumps(found.to_dict()))
     assert made["front"] == list(found.front)
     assert [one["run"] for one in made["results"]] == [one.run for one in found.rows]
-    assert made["results"][-1]["costs"] == {"ms": 50, "gb": 4}
+    assert (made["results"][-1]["cost_ms"], made["results"][-1]["cost_gb"]) == (50, 4)
     assert made["baseline"] == "mid"
     lines = found.csv().splitlines()
-    assert lines[0].startswith("run,measure,value,low,high,topics,gain,gain_low,gain_high,ms,change_ms,per_unit_ms,gb")
+    assert lines[0].startswith(
+        "run,measure,value,ci_low,ci_high,topics,gain,gain_low,gain_high,cost_ms,change_ms,per_unit_ms"
+    )
     assert len(lines) == 1 + len(found.rows)
     bad = next(line for line in lines if line.startswith("bad"))
     assert ",20.0,10.0,,,,,,false," in bad  # gb is not known: nothing is written
@@ -188,7 +190,7 @@ def test_an_interval_without_limits_is_none_in_json() -> None:
     found = tradeoff(scores, {"one": {"ms": 1}, "two": {"ms": 2}})
     assert found.row("two").gain_interval == (-np.inf, np.inf)
     made = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert next(one for one in made["results"] if one["run"] == "two")["gain_interval"] == [None, None]
+    assert next(one for one in made["results"] if one["run"] == "two")["gain_ci"] == [None, None]
 
 
 def test_what_is_lost_for_a_unit_is_not_called_a_gain() -> None:
@@ -199,7 +201,7 @@ def test_what_is_lost_for_a_unit_is_not_called_a_gain() -> None:
     assert "qps +80 (0.00625 lost per unit of qps gained)." in back
     there = " ".join(tradeoff(SCORES, costs, baseline="mid", more_is_better="qps").sentences)
     assert "ms +40 (0.0125 gained per unit of ms added); qps -80 (0.00625 gained per unit of qps given up)." in there
-    table = tradeoff(SCORES, costs, baseline="slow", more_is_better="qps").table()
+    table = tradeoff(SCORES, costs, baseline="slow", more_is_better="qps").table().grid()
     assert table.header == ("run", "RR", "gain", "ms", "per ms", "qps", "per qps", "front")
     row = next(row for row in table.rows if row[0] == "mid")
     assert row[3:] == ("10 (-40)", "-0.0125", "100 (+80)", "-0.00625", "yes")
@@ -211,7 +213,7 @@ def test_a_narrow_terminal_has_one_table_and_says_what_it_lacks() -> None:
     assert wide[0] == found.table().text()
     assert "There is no room" not in wide[1]
     for width, lacks in ((75, "the intervals of RR"), (58, "the intervals")):
-        table, said = found.text(width=width).split("\n\n")
+        table, said, _ = found.text(width=width).split("\n\n")
         assert max(map(len, table.splitlines())) <= width
         assert all(one.run in table for one in found.rows)
         assert " ".join(said.split()).startswith(f"There is no room for {lacks}: the other forms have them.")

@@ -7,8 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judged.atomic import replaced
 from judged.charting.look import altair
-from judged.data import replaced
 from judged.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:

@@ -67,7 +67,7 @@ def form_of(out: Path | None, known: Mapping[str, str]) -> str:
     InputError
         If no form is known by it.
     """
-    from judged.data.forms import form_by_name
+    from judged.answer.by_name import form_by_name
 
     return form_by_name(out or "", known, "a result", ask="--format")
 

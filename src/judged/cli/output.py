@@ -16,15 +16,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def write(text: str, output: Path | None) -> None:
+def write(made: str | bytes, output: Path | None) -> None:
     """Print a result, or put it into a file, whole or not at all."""
     if output is None or str(output) == "-":
-        click.echo(text)
+        click.echo(made)
         return
-    from judged.data import replaced
+    from judged.atomic import replaced
 
     with replaced(output) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+        if isinstance(made, bytes):
+            temporary.write_bytes(made)
+        else:
+            temporary.write_text(made + "\n", encoding="utf-8", errors="backslashreplace")
 
 
 def remarks(texts: Iterable[str]) -> None:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import inputs, output
+from judged.cli import inputs
+from judged.cli.giving import answer_options
 from judged.errors import InputError, JudgedWarning
 
 if TYPE_CHECKING:
-    from judged.diagnosis.tradeoff.result import Tradeoff
+    from judged.cli.giving import Give
     from judged.evaluation import Scores
-
-_FORMS = ("table", "markdown", "csv", "json")
-_PICTURES = ("png", "svg", "pdf", "html")
-_SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".csv": "csv", ".json": "json"}
 
 
 @click.command("tradeoff", short_help="Set what RUNs gain against what they cost.")
@@ -34,13 +30,7 @@ _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".csv": "csv", ".jso
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of intervals.")
 @click.option("--resamples", type=int, default=10_000, show_default=True, help="Resamples of the paired test.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice((*_FORMS, *_PICTURES)),
-    help="Form of the result: a table, or what -o ends in; png, svg, pdf and html are a chart.",
-)
-@click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
+@answer_options()
 @click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
 @click.option("--run-format", metavar="FORMAT", help="Format of the RUNs, if it is not found by itself.")
 def command(
@@ -50,8 +40,7 @@ def command(
     costs: str,
     measure: str | None,
     cost: tuple[str, ...],
-    form: str | None,
-    out: Path | None,
+    give: Give,
     qrels_format: str | None,
     run_format: str | None,
     **options: Any,
@@ -60,18 +49,11 @@ def command(
 
     COSTS is CSV, TSV, JSON, JSONL or Parquet. Less cost is better; what is not known stays unknown.
     """
-    from judged.diagnosis.tradeoff.making import tradeoff
+    from judged.diagnosis.tradeoff.front import tradeoff
 
-    chosen = form or inputs.form_of(out, {**_SUFFIX, **{f".{name}": name for name in _PICTURES}})
-    inputs.keep_inputs(out, [costs, scores or "", qrels or ""])
-    table = _scores(qrels, runs, scores, measure, out, qrels_format, run_format)
-    made = tradeoff(table, costs, measure=measure, cost=cost or None, **options)
-    if chosen in _PICTURES:
-        _draw(made, chosen, out)
-    else:
-        output.write(_written(made, chosen, shown=out is None), out)
-    if chosen != "json":
-        output.remarks(made.warnings)
+    give.keep(costs, scores, qrels)
+    table = _scores(qrels, runs, scores, measure, give, qrels_format, run_format)
+    give(tradeoff(table, costs, measure=measure, cost=cost or None, **options))
 
 
 def _scores(
@@ -79,7 +61,7 @@ def _scores(
     runs: tuple[str, ...],
     scores: str | None,
     measure: str | None,
-    out: Path | None,
+    give: Give,
     qrels_format: str | None,
     run_format: str | None,
 ) -> Scores:
@@ -94,24 +76,8 @@ def _scores(
     given = inputs.runs_at(runs, run_format)
     if not given:
         raise InputError("no run is given", fix="name two runs or more behind QRELS")
-    inputs.keep_inputs(out, [run.where for run in given])
+    give.keep(*(run.where for run in given))
     with warnings.catch_warnings(), inputs.progress_bar(given) as progress:
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
         judgments = Qrels.read(qrels or "", format=qrels_format)
         return evaluate(judgments, given, measure or "nDCG@10", progress=progress)
-
-
-def _draw(made: Tradeoff, form: str, out: Path | None) -> None:
-    from judged.charting import save_chart
-
-    if out is None or str(out) == "-":
-        raise InputError("a picture is not printed", fix=f"name a file for it: -o tradeoff.{form}")
-    save_chart(made.chart(), out, form, f"{made.measure} against {made.costs[0]}")
-
-
-def _written(made: Tradeoff, form: str, *, shown: bool) -> str:
-    if form == "json":
-        import json
-
-        return json.dumps(made.to_dict(), indent=2, ensure_ascii=False)
-    return made.text(width=output.width() if shown else None) if form == "table" else getattr(made, form)()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 import numpy as np
 
 from judged.errors import InputError
-from judged.evaluation.facts import all_warnings
+from judged.notes import lines
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
@@ -111,7 +111,7 @@ class CurvePoints:
     @property
     def warnings(self) -> tuple[str, ...]:
         """All that should be known before the numbers are used."""
-        return all_warnings(self.notes, self.scores.runs)
+        return lines((*self.notes, *(note for run in self.scores.runs for note in run.notes)))
 
     @property
     def long(self) -> bool:

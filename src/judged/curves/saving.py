@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judged import charting
+from judged.answer.by_name import form_by_name
+from judged.atomic import replaced
 from judged.charting import PICTURES
 from judged.curves import forms
 from judged.curves.chart import chart
 from judged.curves.text import text_plot
-from judged.data import replaced
-from judged.data.forms import form_by_name
 from judged.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,7 +1,6 @@
 """Qrels, runs and topics: read from what people have, held as Arrow columns."""
 
 from judged.data.aspects import Aspects
-from judged.data.atomic import replaced, unwritten
 from judged.data.columns import Kind
 from judged.data.ids import hash_ids, id_text
 from judged.data.index import QrelsIndex
@@ -26,8 +25,6 @@ __all__ = [
     "id_text",
     "in_order",
     "is_ids",
-    "replaced",
     "rows_of_object",
     "split_runs",
-    "unwritten",
 ]

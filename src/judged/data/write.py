@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from judged.data.atomic import replaced
+from judged.atomic import replaced
 from judged.data.compute import pc
 from judged.data.objects import with_scores
 from judged.errors import InputError

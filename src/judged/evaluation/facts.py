@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
-from judged.notes import lines
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import numpy as np
 
     from judged._types import Floats
@@ -42,11 +38,6 @@ class RunFacts:
     def renamed(self, name: str) -> Self:
         """Give the same facts under another name."""
         return replace(self, name=name, notes=tuple(replace(note, subject=name) for note in self.notes))
-
-
-def all_warnings(notes: Iterable[Note], runs: Iterable[RunFacts]) -> tuple[str, ...]:
-    """Write the notes and those of the runs: one line for each rule where it is of many runs."""
-    return lines((*notes, *(note for run in runs for note in run.notes)))
 
 
 @dataclass(frozen=True)

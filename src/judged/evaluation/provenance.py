@@ -10,8 +10,9 @@ import numpy as np
 
 from judged.data.compute import distinct
 from judged.errors import InputError
-from judged.evaluation.facts import Policies, QrelsFacts, RunFacts, all_warnings
+from judged.evaluation.facts import Policies, QrelsFacts, RunFacts
 from judged.evaluation.notes import list_notes, qrels_notes, run_notes, unjudged_notes
+from judged.notes import lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +48,12 @@ class Provenance:
     @property
     def warnings(self) -> tuple[str, ...]:
         """All that should be known before the numbers are used."""
-        return all_warnings(self.notes, self.runs)
+        return lines(self.all_notes)
+
+    @property
+    def all_notes(self) -> tuple[Note, ...]:
+        """The notes of the call and those of the runs."""
+        return (*self.notes, *(note for run in self.runs for note in run.notes))
 
     def to_dict(self) -> dict[str, Any]:
         """Give ``judged, versions, qrels, policies, runs`` as plain Python values: the head of a document."""

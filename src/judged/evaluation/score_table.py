@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from judged.errors import InputError, MissingExtraError
 from judged.evaluation.dialects import DIALECTS
-from judged.evaluation.facts import Estimate, Policies, QrelsFacts, Reach, RunFacts, TopicRanges, all_warnings
+from judged.evaluation.facts import Estimate, Policies, QrelsFacts, Reach, RunFacts, TopicRanges
 from judged.measures import Measure, aggregate, logarithms, parse
+from judged.notes import lines
 from judged.stats import IntervalMethod, mean_intervals
 
 if TYPE_CHECKING:
@@ -70,7 +71,12 @@ class ScoreTable:
     @property
     def warnings(self) -> tuple[str, ...]:
         """All that should be known before the numbers are used."""
-        return all_warnings(self.notes, self.runs)
+        return lines(self.all_notes)
+
+    @property
+    def all_notes(self) -> tuple[Note, ...]:
+        """The notes of the call and those of the runs."""
+        return (*self.notes, *(note for run in self.runs for note in run.notes))
 
     def over_topics(self, mask: Bools) -> Self:
         """Give the same scores over some topics: (T,) of true and false.

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from judged.data import files, replaced
+from judged.atomic import replaced
+from judged.data import files
 from judged.data.arrow_files import parquet_table
 from judged.errors import InputError
 from judged.evaluation.facts import Policies, QrelsFacts, RunFacts, TopicRanges

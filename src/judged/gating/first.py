@@ -17,13 +17,13 @@ from judged.data import Qrels
 from judged.decimals import decimal
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate, runs_of
-from judged.evaluation.facts import all_warnings
 from judged.gating.config import ALL, MINIMUM
 from judged.gating.cutting import NO_OUTCOME, is_outcome
 from judged.gating.reading import parse_config
 from judged.gating.wording import digits, often
 from judged.judging import judge
 from judged.measures import aggregate
+from judged.notes import lines
 from judged.stats.pairing import paired_differences, spread, topics_text
 from judged.stats.planning import minimum_detectable, power
 from judged.stats.student import student_quantile
@@ -125,7 +125,7 @@ def first_config(
         scores = evaluate(judgments, runs, wanted)
         share = evaluate(judgments, first, "Judged@10").value("Judged@10")
     _refuse_zeros(scores)
-    doubts = list(all_warnings((), scores.runs))
+    doubts = list(lines(note for run in scores.runs for note in run.notes))
     if not _least_share(share):
         doubts.append(
             f"{first[0].name}: {share:.1%} of its first 10 documents are judged: judgments are sparse, or document ids"

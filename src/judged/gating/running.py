@@ -11,7 +11,6 @@ import numpy as np
 from judged.data import Qrels, Run
 from judged.errors import InputError, JudgedWarning, MeasureError
 from judged.evaluation import Scores, dialect_of, evaluate, runs_of
-from judged.evaluation.facts import all_warnings
 from judged.gating import guarding
 from judged.gating.config import ALL, MINIMUM, nearest
 from judged.gating.cutting import folder, over_these, refuse_outcome, sliced
@@ -20,6 +19,7 @@ from judged.gating.reading import config_of
 from judged.gating.result import GateResult
 from judged.gating.wording import digits
 from judged.gating.wrong import Wrong
+from judged.notes import lines
 from judged.stats.pairing import topics_text
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ def _guarded(scores: Scores, at: list[int], one: Guardrail, place: int, config: 
 
 def _notes(scores: Scores, at: list[int], config: GateConfig, checks: Sequence[CheckResult]) -> tuple[str, ...]:
     """Say what should be known before the decision is used."""
-    notes = list(all_warnings(scores.notes, [scores.runs[run] for run in at]))
+    notes = list(lines((*scores.notes, *(note for run in at for note in scores.runs[run].notes))))
     if lost := guarding.lost_topics(scores, *at):
         notes.insert(
             0, f"the candidate returned nothing for {topics_text(len(lost))} that the baseline has results for"

@@ -89,7 +89,7 @@ def _inlined(module: str) -> str:
 
 
 def _resource(name: str) -> str:
-    return files("judged.reporting").joinpath(name).read_text(encoding="utf-8")
+    return files("judged.answer").joinpath(name).read_text(encoding="utf-8")
 
 
 def _prose(text: str) -> str:

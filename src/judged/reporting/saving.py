@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from judged.answer.by_name import form_by_name
+from judged.atomic import replaced, unwritten
 from judged.charting import PICTURES, save_chart
-from judged.data import replaced, unwritten
-from judged.data.forms import form_by_name
 from judged.errors import InputError
 from judged.reporting import document, html, markdown
 

@@ -65,7 +65,7 @@ def copy(folder: Path) -> None:
     InputError
         If there is something of that name already, or none can be made.
     """
-    from judged.data import unwritten
+    from judged.atomic import unwritten
 
     try:
         if folder.exists():

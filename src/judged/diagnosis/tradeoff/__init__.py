@@ -1,6 +1,6 @@
 """Gain against cost."""
 
-from judged.diagnosis.tradeoff.making import tradeoff
-from judged.diagnosis.tradeoff.result import Tradeoff, TradeoffRow
+from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow
+from judged.diagnosis.tradeoff.front import tradeoff
 
 __all__ = ["Tradeoff", "TradeoffRow", "tradeoff"]

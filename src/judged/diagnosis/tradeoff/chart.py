@@ -11,7 +11,7 @@ from judged.diagnosis.tradeoff.pareto import dominators
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.diagnosis.tradeoff.rows import TradeoffTable
+    from judged.diagnosis.tradeoff.answer import Tradeoff
 
 _WIDE = 30.0  # times the least cost: from here on the axis is logarithmic
 _LINE = 13.0  # pixels from one name to the next
@@ -19,7 +19,7 @@ _FAR = 0.75  # of the axis: names of points beyond stand on the left of them
 _NAMED = 20  # runs: of more, those on the front alone are named, the others by tooltips
 
 
-def chart(found: TradeoffTable, cost: str | None, width: int, height: int) -> Any:
+def chart(found: Tradeoff, cost: str | None, width: int, height: int) -> Any:
     """Draw the runs whose cost is known."""
     name = found.costs[0] if cost is None else cost
     if name not in found.costs:
@@ -56,7 +56,7 @@ def chart(found: TradeoffTable, cost: str | None, width: int, height: int) -> An
     return themed(alt.layer(*layers).properties(width=width, height=height, title=title))
 
 
-def _points(found: TradeoffTable, name: str) -> list[dict[str, Any]]:
+def _points(found: Tradeoff, name: str) -> list[dict[str, Any]]:
     """Give one record a run, and whether it is on the front of the measure and this one cost."""
     known = [one for one in found.rows if one.costs[name] is not None]
     values = np.array([one.value for one in known]) * (1.0 if found.higher_is_better else -1.0)

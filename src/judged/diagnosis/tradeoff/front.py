@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow
 from judged.diagnosis.tradeoff.costs import Costs
 from judged.diagnosis.tradeoff.pareto import dominators
-from judged.diagnosis.tradeoff.result import Tradeoff, TradeoffRow
 from judged.errors import InputError, MeasureError
 from judged.evaluation import Scores
 from judged.evaluation.provenance import provenance
 from judged.measures import parse
-from judged.notes import first_few
+from judged.notes import Note, first_few
 from judged.stats.paired import paired_tests
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def tradeoff(
         level=level,
         rows=tuple(rows),
         provenance=provenance(table),
-        warnings=(*table.warnings, *_warnings(known, runs, rows)),
+        notes=(*table.all_notes, *_notes(known, runs, rows)),
     )
 
 
@@ -237,12 +237,12 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _warnings(known: Costs, runs: Sequence[str], rows: Sequence[TradeoffRow]) -> tuple[str, ...]:
-    said: list[str] = []
-    if without := [one.run for one in rows if one.front is None]:
-        said.append(f"without all costs, and so not on the front: {first_few(without)}")
-    if others := [run for run in known.by_run if run not in runs]:
-        said.append(f"costs of runs that were not scored: {first_few(others)}")
-    if known.left_out:
-        said.append(f"columns without a number are no costs: {first_few(known.left_out)}")
-    return tuple(said)
+def _notes(known: Costs, runs: Sequence[str], rows: Sequence[TradeoffRow]) -> tuple[Note, ...]:
+    without = [row.run for row in rows if row.front is None]
+    others = [run for run in known.by_run if run not in runs]
+    said = (
+        ("costs-missing", without, "without all costs, and so not on the front"),
+        ("costs-unused", others, "costs of runs that were not scored"),
+        ("costs-no-number", known.left_out, "columns without a number are no costs"),
+    )
+    return tuple(Note(rule, f"{text}: {first_few(names)}") for rule, names, text in said if names)

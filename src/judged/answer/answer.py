@@ -1,0 +1,242 @@
+"""An answer: what every result of judged is, and the forms in which it can be had."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from judged.answer.blocks import Chart, Lists, Sentences, asked, flat
+from judged.answer.by_name import form_by_name
+from judged.answer.column import plain
+from judged.answer.latex import latex
+from judged.answer.markdown import markdown
+from judged.answer.table import Table
+from judged.answer.terminal import text
+from judged.atomic import replaced
+from judged.errors import InputError
+from judged.notes import lines
+from judged.tables import isolated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from judged._types import Table as ArrowTable
+    from judged.answer.blocks import Block
+    from judged.notes import Note
+
+PICTURES = ("png", "svg", "pdf")
+FORMS = ("table", "markdown", "latex", "csv", "json", "html", *PICTURES)
+"""What every answer can be written as: the text of a terminal, and the others."""
+SUFFIXES = {
+    "": "table", ".txt": "table", ".md": "markdown", ".tex": "latex", ".csv": "csv", ".json": "json", ".html": "html",
+    ".htm": "html", ".png": "png", ".svg": "svg", ".pdf": "pdf", ".parquet": "parquet",
+}  # fmt: skip
+
+
+class Answer:
+    """What every result is: blocks for people, tables for data, notes, and what it rests on.
+
+    A subclass is a frozen data class of the result itself. It gives `blocks` and, for JSON, `facts`; every form is
+    inherited.
+
+    Attributes
+    ----------
+    kind : str
+        One word for the kind of answer: with `version` the schema of its JSON.
+    notes : tuple of Note
+        What should be known before the numbers are used.
+    provenance : Provenance or None
+        What the numbers rest on, as the head of JSON has it.
+    """
+
+    kind: ClassVar[str]
+    version: ClassVar[int] = 1
+    main: ClassVar[str] = ""
+    """The table that CSV and data frames hold where none is named; empty for the first one."""
+    notes: tuple[Note, ...] = ()
+    provenance: Any = None
+
+    @property
+    def title(self) -> str:
+        """What it answers, as a page is headed."""
+        return self.kind.capitalize()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What may be concluded, and what not."""
+        return ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The notes as texts; what is said of many subjects is one line."""
+        return lines(self.notes)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give all that people see, in order; what is folded is shown to those who ask for it."""
+        raise NotImplementedError
+
+    def facts(self) -> Mapping[str, Any]:
+        """Give what JSON says of the answer as a whole, before its tables."""
+        return {}
+
+    def tables(self) -> dict[str, Table]:
+        """Give the tables of CSV, JSON and data frames by name."""
+        blocks = flat(self.blocks())
+        return {block.name: block for block in blocks if isinstance(block, Table) and block.only != "people"}
+
+    def table(self, name: str | None = None) -> Table:
+        """Give a table by its name; the main one for None.
+
+        Raises
+        ------
+        InputError
+            If there is none of this name.
+        """
+        tables = self.tables()
+        chosen = name or self.main or next(iter(tables), "")
+        if chosen not in tables:
+            raise InputError(f"no table {chosen!r} in this answer", fix=f"one of {', '.join(tables)}")
+        return tables[chosen]
+
+    def text(self, width: int | None = None, *, unfold: Iterable[str] = (), colour: bool = False) -> str:
+        """Write for a terminal of this width; with what is folded, by the names of blocks."""
+        return text(self.blocks(), width, unfold, colour=colour)
+
+    def markdown(self, *, unfold: Iterable[str] = ()) -> str:
+        """Write as Markdown."""
+        return markdown(self.blocks(), unfold)
+
+    def latex(self, *, unfold: Iterable[str] = ()) -> str:
+        """Write the tables as LaTeX (package booktabs)."""
+        return latex(self.blocks(), unfold)
+
+    def html(self) -> str:
+        """Write as a page of HTML that fetches nothing."""
+        from judged.answer.html import page
+
+        noted = (Sentences(self.warnings, "notes", "Notes"),) if self.warnings else ()
+        return page(self.title, (), (*self.blocks(), *noted))
+
+    def csv(self, table: str | None = None) -> str:
+        """Write a table in full precision, the main one for None."""
+        return self.table(table).csv()
+
+    def to_arrow(self, table: str | None = None) -> ArrowTable:
+        """Give a table as an Arrow table, the main one for None."""
+        return self.table(table).to_arrow()
+
+    def to_pandas(self, table: str | None = None) -> Any:
+        """Give a table as a data frame of pandas, the main one for None."""
+        return self.table(table).to_pandas()
+
+    def to_polars(self, table: str | None = None) -> Any:
+        """Give a table as a data frame of Polars, the main one for None."""
+        return self.table(table).to_polars()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, ready for JSON: None for what is not known."""
+        made: dict[str, Any] = {"schema": f"judged.{self.kind}/{self.version}"}
+        made |= {} if self.provenance is None else self.provenance.to_dict()
+        made |= plain(self.facts())
+        made |= {name: table.records() for name, table in self.tables().items()}
+        for block in flat(self.blocks()):
+            if isinstance(block, Lists):
+                made[block.name] = plain(_lists(block))
+        if self.sentences:
+            made["sentences"] = list(self.sentences)
+        made["notes"] = [plain(vars(note)) for note in self.notes]
+        return made
+
+    def json(self) -> str:
+        """Write `to_dict` as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def charts(self) -> dict[str, Chart]:
+        """Give all charts by name."""
+        return {block.name: block for block in flat(self.blocks()) if isinstance(block, Chart)}
+
+    def chart(self, name: str | None = None) -> Any:
+        """Draw a chart by its name with altair, the first one for None.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        MissingExtraError
+            If altair is not installed.
+        """
+        charts = self.charts()
+        chosen = name or next(iter(charts), "")
+        if chosen not in charts:
+            problem = f"no chart {chosen!r} in this answer" if charts else "there is no chart of this"
+            raise InputError(problem, fix=f"one of {', '.join(charts)}" if charts else "take another form")
+        return charts[chosen].draw()
+
+    def written(
+        self, form: str, *, unfold: Iterable[str] = (), table: str | None = None, chart: str | None = None
+    ) -> str | bytes:
+        """Write in one of the forms: a text, or the bytes of a picture or of Parquet.
+
+        Raises
+        ------
+        InputError
+            If there is no such form.
+        MissingExtraError
+            If a library is not installed that it takes.
+        """
+        forms: dict[str, Callable[[], str]] = {
+            "table": lambda: self.text(unfold=unfold),
+            "markdown": lambda: self.markdown(unfold=unfold),
+            "latex": lambda: self.latex(unfold=unfold),
+            "csv": lambda: self.csv(table),
+            "json": self.json,
+            "html": self.html,
+        }
+        if form in PICTURES:
+            from judged.charting import picture
+
+            return picture(self.chart(chart), form)
+        if form == "parquet":
+            import pyarrow as pa
+            from pyarrow import parquet
+
+            target = pa.BufferOutputStream()
+            parquet.write_table(self.to_arrow(table), target)
+            return target.getvalue().to_pybytes()
+        if form not in forms:
+            raise InputError(f"no form {form!r} is known", fix=f"one of {', '.join(FORMS)}")
+        return forms[form]()
+
+    def save(self, path: str | Path, form: str | None = None, **options: Any) -> None:
+        """Write to a file, whole or not at all, in the form that its name ends in; options are those of `written`.
+
+        Raises
+        ------
+        InputError
+            If no form is known by the name, or the file cannot be written.
+        """
+        made = self.written(form or form_by_name(path, SUFFIXES, "a result"), **options)
+        with replaced(path) as temporary:
+            if isinstance(made, bytes):
+                temporary.write_bytes(made)
+            else:
+                temporary.write_text(made + "\n", encoding="utf-8", errors="backslashreplace")
+
+    def __repr__(self) -> str:
+        return "\n".join([self.text(), *(f"warning: {text}" for text in self.warnings)])
+
+    def _repr_html_(self) -> str:
+        from judged.answer.html import sentences
+
+        shown = [block for block in asked(self.blocks(), ()) if isinstance(block, (Table, Sentences))]
+        parts = [block.html() if isinstance(block, Table) else sentences(block.texts) for block in shown]
+        return isolated("\n".join([*parts, sentences(self.warnings)]))
+
+
+def _lists(block: Lists) -> dict[str, Any]:
+    rankings = [
+        {"name": ranking.name, "sentence": ranking.sentence, "documents": [dict(vars(item)) for item in ranking.items]}
+        for ranking in block.rankings
+    ]
+    return {"title": block.title, "sentences": block.sentences, "lists": rankings}

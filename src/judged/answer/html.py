@@ -1,0 +1,220 @@
+"""Blocks as HTML, and an answer as one page that fetches nothing. Every text is escaped where it becomes markup."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from judged.answer.blocks import Chart, Code, Lists, Section, Sentences, flat
+from judged.answer.markdown import full_stop
+from judged.answer.table import Table
+from judged.charting import library, resource, specification
+from judged.errors import MissingExtraError
+from judged.tables import Cell, isolated
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from judged.answer.blocks import Block, Item, Ranking
+
+_LONG = 34  # characters: a text of a table from here on gets room to wrap in
+_FEW, _LEAD = 3, 2  # sentences: so many are paragraphs; of more, the first ones
+_CODE = re.compile(r"`([^`]+)`")
+_EXPORT = re.compile(r"^export (?:default )?", re.MULTILINE)
+_UNSAFE = {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"}
+
+
+def page(title: str, facts: Iterable[str], blocks: Iterable[Block]) -> str:
+    """Write a page; without altair or vl-convert it has no charts, and a note that says how to get them."""
+    blocks = tuple(blocks)
+    try:
+        specs = specifications(blocks)
+        drawing = library() if specs else ""
+        lacking = ""
+    except MissingExtraError as error:
+        specs, drawing, lacking = {}, "", str(error)
+    note = f'<p class="note">The charts are left out: {escape(lacking)}</p>\n' if lacking else ""
+    sections = [block for block in blocks if isinstance(block, Section)]
+    made = Template(_resource("page.html")).substitute(
+        title=escape(title),
+        style="\n".join([resource("look.css"), _resource("style.css"), resource("charts.css")]).strip(),
+        facts=escape(" · ".join(facts)),
+        contents="\n".join(
+            f'<li><a href="#{escape(section.name)}">{escape(section.title)}</a></li>' for section in sections
+        ),
+        sections=note + html(blocks, specs),
+        scripts="\n".join(_scripts(specs, drawing)),
+    )
+    return isolated(made)
+
+
+def specifications(blocks: Iterable[Block]) -> dict[str, dict[str, Any]]:
+    """Draw all charts as Vega-Lite, by name, without titles of their own: the figures have them.
+
+    Raises
+    ------
+    MissingExtraError
+        If altair or vl-convert is not installed.
+    """
+    charts = [block for block in flat(blocks) if isinstance(block, Chart)]
+    drawn = {chart.name: specification(chart.draw()) for chart in charts}
+    return {name: {key: value for key, value in made.items() if key != "title"} for name, made in drawn.items()}
+
+
+def in_script(value: Any) -> str:
+    r"""Write a value as JSON that can stand in a script element, whatever its texts are.
+
+    >>> in_script("</script>\u2028")
+    '"\\u003c/script\\u003e\\u2028"'
+    """
+    made = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    return "".join(_UNSAFE.get(char, char) for char in made)
+
+
+def _scripts(specs: Mapping[str, Any], drawing: str) -> Iterator[str]:
+    """Give the scripts: data, what draws them, and ours."""
+    if specs:
+        yield f'<script type="application/json" id="charts">{in_script(specs)}</script>'
+        yield f"<script>(()=>{{{drawing}}})();</script>"
+    ours = _EXPORT.sub("", resource("drawing.js")).strip()  # what a module exports is known by its name all the same
+    yield f"<script>\n{ours}\n{_resource('page.js').strip()}\n</script>"
+
+
+def _resource(name: str) -> str:
+    return files("judged.answer").joinpath(name).read_text(encoding="utf-8")
+
+
+def prose(text: str) -> str:
+    """Escape a sentence; what stands in backticks becomes code.
+
+    >>> prose("`a<b` is < c")
+    '<code>a&lt;b</code> is &lt; c'
+    """
+    return _CODE.sub(r"<code>\1</code>", escape(text))
+
+
+def html(blocks: Iterable[Block], drawn: Collection[str] = ()) -> str:
+    """Write blocks; a chart that is drawn has a place for its drawing, another one its numbers alone."""
+    shown = [block for block in blocks if not (isinstance(block, Table) and block.only == "data")]
+    tables = {block.name for block in shown if isinstance(block, Table)}
+    return "\n".join(_block(block, drawn, tables) for block in shown)
+
+
+def _block(block: Block, drawn: Collection[str], tables: Collection[str]) -> str:
+    if isinstance(block, Section):
+        name = escape(block.name)
+        return (
+            f'<section id="{name}" aria-labelledby="{name}-title">\n'
+            f'<h2 id="{name}-title">{escape(block.title)}</h2>\n{html(block.blocks, drawn)}\n</section>'
+        )
+    if isinstance(block, Chart):
+        return _chart(block, drawn=block.name in drawn, tabled=block.table.name in tables)
+    inner = _inner(block)
+    if block.folded:
+        return f"<details>\n<summary>{escape(block.title or block.name)}</summary>\n{inner}\n</details>"
+    return f"<h3>{escape(block.title)}</h3>\n{inner}" if block.title else inner
+
+
+def _inner(block: Table | Sentences | Code | Lists) -> str:
+    match block:
+        case Table():
+            note = f'\n<p class="note">{full_stop(prose(block.note))}</p>' if block.note else ""
+            return table(block) + note
+        case Sentences():
+            return sentences(block.texts)
+        case Code():
+            return "\n".join(f"<pre><code>{escape(text)}</code></pre>" for text in block.texts)
+        case Lists():
+            said = "\n".join(f"<p>{prose(sentence)}</p>" for sentence in block.sentences)
+            lists = "\n".join(map(_ranking, block.rankings))
+            return f'<div class="topic">\n{said}\n<div class="lists">\n{lists}\n</div>\n</div>'
+
+
+def sentences(texts: tuple[str, ...]) -> str:
+    """Write a few sentences as paragraphs, and the rest of many as a list to go through."""
+    many = len(texts) > _FEW
+    lead = "\n".join(f"<p>{prose(text)}</p>" for text in (texts[:_LEAD] if many else texts))
+    rest = "\n".join(f"<li>{prose(text)}</li>" for text in texts[_LEAD:]) if many else ""
+    return f'{lead}\n<ul class="notes">\n{rest}\n</ul>' if rest else lead
+
+
+def _chart(chart: Chart, *, drawn: bool, tabled: bool) -> str:
+    """Write a figure: what it shows in words, the place of the drawing, and the numbers to unfold.
+
+    Where nothing is drawn the numbers stand open, and nothing speaks of a chart; where they stand in a table beside it,
+    they are not said again.
+    """
+    name, sentence = escape(chart.name), escape(chart.sentence)
+    shown = "" if tabled else table(chart.table, chart.title)
+    if drawn:
+        shown = shown and f"<details>\n<summary>The numbers of this chart</summary>\n{shown}\n</details>"
+        shown = f'<div class="chart" data-chart="{name}" role="img" aria-label="{sentence}"></div>\n{shown}'
+    elif tabled:
+        return ""
+    said = f"<figcaption><h3>{escape(chart.title)}</h3><p>{prose(chart.sentence)}</p></figcaption>"
+    return f'<figure id="chart-{name}">\n{said}\n{shown}\n</figure>'
+
+
+def _ranking(ranking: Ranking) -> str:
+    said = f"<p>{escape(ranking.sentence)}</p>\n" if ranking.sentence else ""
+    items = "\n".join(map(_item, ranking.items))
+    return f'<div class="ranking">\n<h4>{escape(ranking.name)}</h4>\n{said}<ol>\n{items}\n</ol>\n</div>'
+
+
+def _item(item: Item) -> str:
+    kind = {True: "yes", False: "no", None: "unknown"}[item.relevant]
+    change = f'<span class="change">{escape(item.change)}</span>'
+    text = f'<span class="text">{escape(item.text)}</span>' if item.text else ""
+    grade = escape(item.grade) if item.grade else "unjudged"
+    return (
+        f'<li class="{kind}"><span class="rank">{escape(item.rank)}</span><span class="grade">{grade}</span>'
+        f'<span class="doc">{escape(item.doc_id)}{text}</span>{change}</li>'
+    )
+
+
+def table(block: Table, label: str = "") -> str:
+    """Write a table that scrolls by itself where it is too wide, also by keyboard."""
+    columns = block.shown
+    cells = [column.cells() for column in columns]
+    naming = 1 if block.labels > 1 and columns and not columns[0].heading else 0  # the column that names the row
+    head = "".join(
+        f'<th scope="col"{_class(["label"] if at < block.labels else [])}>{escape(column.heading)}</th>'
+        for at, column in enumerate(columns)
+    )
+    rows = "\n".join(
+        "<tr>"
+        + "".join(
+            _cell(cells[at][row], column.links[row] if column.links else "", at < block.labels, at == naming)
+            for at, column in enumerate(columns)
+        )
+        + "</tr>"
+        for row in range(len(block))
+    )
+    said = escape(label or block.title or block.name)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{said}">\n<table>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
+    )
+
+
+def _cell(text: str, link: str, label: bool, naming: bool) -> str:
+    kinds = ["label"] if label else []
+    kinds += ["long"] if len(text) >= _LONG and not isinstance(text, Cell) else []
+    shown = _written(text) if isinstance(text, Cell) else escape(text)
+    shown = f'<a href="{escape(link)}">{shown}</a>' if link else shown
+    return f'<th scope="row"{_class(kinds)}>{shown}</th>' if naming else f"<td{_class(kinds)}>{shown}</td>"
+
+
+def _class(kinds: list[str]) -> str:
+    return f' class="{" ".join(kinds)}"' if kinds else ""
+
+
+def _written(cell: Cell) -> str:
+    number = f"<b>{escape(cell.number)}</b>" if cell.best else escape(cell.number)
+    raised = f"<sup>{escape(cell.mark)}</sup>" if cell.mark else ""
+    rest = f' <span class="rest">{escape(cell.rest)}</span>' if cell.rest else ""
+    return number + raised + rest

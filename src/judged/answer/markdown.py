@@ -1,0 +1,73 @@
+"""Blocks as Markdown. Text from files cannot become markup."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from judged.answer.blocks import Chart, Code, Lists, Section, Sentences, asked
+from judged.answer.table import Table
+from judged.tables import Table as Grid
+from judged.tables import markdown_list, markdown_prose, markdown_text, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from judged.answer.blocks import Block, Ranking
+
+
+def markdown(blocks: Iterable[Block], unfold: Iterable[str] = (), level: int = 3) -> str:
+    """Write all blocks; titles are headings of this level and below. A chart is left out where its table is shown."""
+    unfold = tuple(unfold)
+    shown = asked(blocks, unfold)
+    tables = {block.name for block in shown if isinstance(block, Table)}
+    kept = (block for block in shown if not (isinstance(block, Chart) and block.table.name in tables))
+    parts = (part for block in kept for part in _block(block, unfold, level))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _block(block: Block, unfold: tuple[str, ...], level: int) -> list[str]:
+    title = f"{'#' * level} {markdown_text(block.title)}" if block.title else ""
+    match block:
+        case Table():
+            return [title, block.markdown(), full_stop(markdown_prose(block.note))]
+        case Sentences():
+            return [title, markdown_list(block.texts)]
+        case Code():
+            return [title, *map(_fenced, block.texts)]
+        case Chart():
+            return [title, markdown_prose(block.sentence), block.table.markdown()]
+        case Lists():
+            lists = [part for ranking in block.rankings for part in _ranking(ranking)]
+            return [title, *map(markdown_prose, block.sentences), *lists]
+        case Section():
+            return [title, markdown(block.blocks, unfold, level + 1)]
+
+
+def full_stop(note: str) -> str:
+    """End a note as a sentence ends."""
+    return f"{note.rstrip('.')}." if note else ""
+
+
+def _ranking(ranking: Ranking) -> list[str]:
+    said = f"**{markdown_text(ranking.name)}** {markdown_text(ranking.sentence)}".rstrip()
+    return [said, ranking_grid(ranking).markdown()]
+
+
+def ranking_grid(ranking: Ranking) -> Grid:
+    """Lay out a ranked list as rows of text."""
+    texts = any(item.text for item in ranking.items)
+    header = ("rank", "grade", "document", "other list", *(("text",) if texts else ()))
+    rows = tuple(
+        (item.rank, item.grade or "-", item.doc_id, item.change, *((item.text,) if texts else ()))
+        for item in ranking.items
+    )
+    return Grid(header, rows, labels=len(header))
+
+
+def _fenced(text: str) -> str:
+    """Fence a text by more backticks than stand in it."""
+    most = max((len(ticks) for ticks in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, most + 1)
+    shown = "\n".join(map(visible, text.split("\n")))
+    return f"{fence}sh\n{shown}\n{fence}"

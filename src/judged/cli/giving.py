@@ -1,0 +1,102 @@
+"""`--format` and `-o`: an answer goes to standard output or a file, in the form that is asked for."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from judged.answer import FORMS, PICTURES, SUFFIXES, Answer
+from judged.cli import inputs, output
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    Command = TypeVar("Command", bound=Callable[..., Any])
+
+_NOT_PRINTED = {*PICTURES, "parquet"}
+
+
+@dataclass(frozen=True)
+class Give:
+    """What the options of a command ask for: a form, and where it goes."""
+
+    form: str
+    out: Path | None
+    more: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
+
+    def keep(self, *paths: str | None) -> None:
+        """Refuse to write the result over a file that it is made of."""
+        inputs.keep_inputs(self.out, [path for path in paths if path])
+
+    def __call__(
+        self,
+        answer: Answer,
+        *,
+        unfold: Iterable[str] = (),
+        table: str | None = None,
+        chart: str | None = None,
+        where: str | None = None,
+        remarks: Iterable[str] = (),
+    ) -> None:
+        """Write an answer, and its notes to standard error where the form has no place for them.
+
+        ``where`` is the expression by which topics were chosen, where the answer does not say so itself.
+        """
+        if self.form in _NOT_PRINTED and (self.out is None or str(self.out) == "-"):
+            raise InputError("this form is not printed", fix=f"name a file for it: -o {answer.kind}.{self.form}")
+        if self.form in self.more:
+            made: str | bytes = self.more[self.form](answer)
+        elif self.form == "table":
+            to_terminal = self.out is None
+            colour = to_terminal and output.coloured(sys.stdout.isatty())
+            made = answer.text(output.width() if to_terminal else None, unfold=unfold, colour=colour)
+        elif self.form == "json" and where is not None:
+            made = json.dumps({**answer.to_dict(), "where": where}, indent=2, ensure_ascii=False, allow_nan=False)
+        else:
+            made = answer.written(self.form, unfold=unfold, table=table, chart=chart)
+        output.write(_with_where(made, self.form, where) if isinstance(made, str) else made, self.out)
+        if self.form != "json":
+            output.remarks((*answer.warnings, *remarks))
+
+
+def _with_where(text: str, form: str, where: str | None) -> str:
+    """Say below a result which topics were chosen, where it has a place for it."""
+    from judged.tables import markdown_prose, visible
+
+    if where is None or form not in {"table", "markdown", "latex"}:
+        return text
+    said = f"Over the topics where {where}."
+    if form == "latex":
+        return f"{text}\n% over the topics where {visible(where)}"
+    return f"{text}\n\n{markdown_prose(said) if form == 'markdown' else said}"
+
+
+def answer_options(**more: Callable[[Any], str]) -> Callable[[Command], Command]:
+    """Give a command ``--format`` and ``-o``, which reach it as ``give``; ``more`` are forms of its own by name."""
+    forms = (*FORMS, *more)
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def call(*args: Any, form: str | None, out: Path | None, **options: Any) -> Any:
+            suffixes = {**SUFFIXES, **{f".{name}": name for name in more}}
+            give = Give(form or inputs.form_of(out, suffixes), out, more)
+            return command(*args, give=give, **options)
+
+        made = click.option(
+            "-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file."
+        )(call)
+        return click.option(
+            "--format",
+            "form",
+            type=click.Choice(forms),
+            help="Form of the result: a table, or what -o ends in.",
+        )(made)  # pyright: ignore[reportReturnType]
+
+    return decorate

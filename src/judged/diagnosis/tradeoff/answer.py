@@ -1,0 +1,247 @@
+"""Gain against cost as an answer: a row a run, cheapest first, and the front."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from judged.answer import CHANGE, NUMBER, TEXT, YES_NO, Answer, Chart, Column, Sentences, Table, listed, significant
+from judged.decimals import decimal
+from judged.diagnosis.tradeoff.chart import chart
+from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged.answer import Block
+    from judged.evaluation.provenance import Provenance
+    from judged.notes import Note
+
+_NAMED = 6  # runs: the others are in the table
+
+
+@dataclass(frozen=True)
+class TradeoffRow:
+    """One run: what it scores, what it costs, and both against the baseline."""
+
+    run: str
+    value: float  # the mean of the measure
+    interval: tuple[float, float] | None  # of the mean, over topics
+    topics: int
+    costs: Mapping[str, float | None]  # None: not known
+    gain: float | None  # the mean difference to the baseline, over the topics of both; None for the baseline itself
+    gain_interval: tuple[float, float] | None  # of this paired difference
+    cost_change: Mapping[str, float | None]  # cost minus that of the baseline; None where one is not known
+    per_unit: Mapping[str, float | None]  # of the measure for one unit of the cost, where there is something to trade
+    front: bool | None  # whether no other run is at least as good on all, and better on one; None: a cost is not known
+    sure: bool  # whether the intervals of paired differences leave no doubt of that
+    rivals: tuple[str, ...]  # best first: of a run on the front, those that may be as good; of another, what dominates
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tradeoff(Answer):
+    """What `tradeoff` returns: a row for each run, cheapest first, and the Pareto front.
+
+    Attributes
+    ----------
+    measure : str
+    higher_is_better : bool
+        Of the measure.
+    costs : tuple of str
+        What the front is made of, beside the measure.
+    more_is_better : tuple of str
+        Those of them of which more is better.
+    baseline : str
+    level : float
+        Of the intervals; each stands for itself, nothing is corrected for their number.
+    rows : tuple of TradeoffRow
+        Cheapest first.
+    provenance : Provenance
+        What the scores rest on.
+    notes : tuple of Note
+
+    Examples
+    --------
+    >>> from judged import evaluate, tradeoff
+    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
+    >>> fast, slow = ({topic: docs for topic in qrels} for docs in (["x", "d"], ["d"]))
+    >>> scores = evaluate(qrels, {"fast": fast, "slow": slow}, "RR")
+    >>> print(tradeoff(scores, {"fast": {"ms": 10}, "slow": {"ms": 35}}).table().text())
+    run                      RR                      gain        ms  per ms  front
+    fast  0.5000 [0.398, 0.602]                         -        10       -    yes
+    slow  1.0000 [0.752, 1.000]  +0.5000 [+0.500, +0.500]  35 (+25)   +0.02    yes
+    """
+
+    kind: ClassVar[str] = "tradeoff"
+
+    measure: str
+    higher_is_better: bool
+    costs: tuple[str, ...]
+    more_is_better: tuple[str, ...]
+    baseline: str
+    level: float
+    rows: tuple[TradeoffRow, ...] = field(repr=False)
+    provenance: Provenance = field(repr=False)
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What is set against what."""
+        return f"{self.measure} against {listed(self.costs)}"
+
+    @property
+    def front(self) -> tuple[str, ...]:
+        """The runs that no other dominates, cheapest first."""
+        return tuple(row.run for row in self.rows if row.front)
+
+    def row(self, run: str) -> TradeoffRow:
+        """Give the row of one run.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        """
+        row = next((row for row in self.rows if row.run == run), None)
+        if row is None:
+            raise InputError(f"no run {run!r}", fix=f"one of {', '.join(row.run for row in self.rows)}")
+        return row
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give the table of runs, what may be concluded, and a chart for each cost."""
+        results = self._results()
+        charts = (self._chart(cost, results) for cost in self.costs)
+        return (results, Sentences(self.sentences), *charts)
+
+    def facts(self) -> dict[str, Any]:
+        """Give measure, costs, baseline, level and front."""
+        names = ("measure", "higher_is_better", "costs", "more_is_better", "baseline", "level", "front")
+        return {name: getattr(self, name) for name in names}
+
+    def chart(self, name: str | None = None, *, width: int = 460, height: int = 320) -> Any:
+        """Draw the measure with its intervals over one cost, and the front of these two.
+
+        Raises
+        ------
+        InputError
+            If there is no such cost.
+        MissingExtraError
+            If altair is not installed.
+        """
+        if name not in (None, *self.costs):
+            raise InputError(f"no cost {name!r} in this table", fix=f"one of {', '.join(self.costs)}")
+        return chart(self, name or self.costs[0], width, height)
+
+    def _chart(self, cost: str, results: Table) -> Chart:
+        sentence = f"{self.measure} of each run over its {cost}, with intervals, and the front of these two."
+        return Chart(cost, f"{self.measure} against {cost}", results, sentence, lambda: self.chart(cost))
+
+    def _results(self) -> Table:
+        """Lay out one row a run: measure, gain, and of each cost its amount with its change, and the gain a unit."""
+        rows = self.rows
+        columns = [
+            Column("run", [row.run for row in rows], TEXT),
+            Column("measure", [self.measure for _ in rows], TEXT, only="data"),
+            Column("value", [row.value for row in rows], NUMBER, self.measure, ci=[row.interval for row in rows]),
+            Column("topics", [row.topics for row in rows], only="data"),
+            Column("gain", [row.gain for row in rows], CHANGE, ci=[row.gain_interval for row in rows]),
+        ]
+        for cost in self.costs:
+            changes = [row.cost_change[cost] for row in rows]
+            per_unit = [row.per_unit[cost] for row in rows]
+            signed = [
+                None if ratio is None else math.copysign(ratio, row.gain or 0.0)
+                for row, ratio in zip(rows, per_unit, strict=True)
+            ]
+            beside = ["" if change is None else f"({change:+.6g})" for change in changes]
+            columns += [
+                Column(f"cost_{cost}", [row.costs[cost] for row in rows], significant(), cost, beside=beside),
+                Column(f"change_{cost}", changes, significant(), only="data"),
+                Column(f"per_unit_{cost}", per_unit, significant(), only="data"),
+                Column(f"per_{cost}", signed, significant(3, "+"), f"per {cost}", only="people"),
+            ]
+        doubts = ["" if row.sure or row.front is None else "(not sure)" for row in rows]
+        columns += [
+            Column("front", [row.front for row in rows], YES_NO, beside=doubts),
+            Column("sure", [row.sure for row in rows], YES_NO, only="data"),
+            Column("rivals", [row.rivals for row in rows], only="data"),
+        ]
+        return Table("results", tuple(columns), one_piece=True)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Which runs are worth their cost, how sure that is, and what may not be concluded."""
+        front = [row for row in self.rows if row.front]
+        less = [f"{name} (less is better)" for name in self.costs if name not in self.more_is_better]
+        more = [f"{name} (more is better)" for name in self.more_is_better]
+        ways = listed([f"{self.measure} ({'more' if self.higher_is_better else 'less'} is better)", *less, *more])
+        return (
+            (
+                f"On the front, by {ways}: {', '.join(self.front)}. No other run is at least as good on all and"
+                " better on one."
+            ),
+            *(self._doubt(row) for row in front if not row.sure),
+            *self._dominated(),
+            *self._not_placed(),
+            *(self._paid(row) for row in front if row.run != self.baseline),
+            (
+                f"Gains are mean differences over topics with their {self.level:.0%} intervals, each for itself; costs"
+                " are taken as they were given, without an interval. To stand on the front is not to be worth the"
+                " cost: how much a gain may cost is for whoever pays to say."
+            ),
+        )
+
+    def _doubt(self, row: TradeoffRow) -> str:
+        costs = "costs" if len(row.rivals) == 1 else "cost"
+        return (
+            f"{row.run} is there by its mean alone: {_some(row.rivals)} {costs} no more, and the interval of the"
+            f" difference in {self.measure} leaves open which is better."
+        )
+
+    def _dominated(self) -> list[str]:
+        """Name the dominated runs, each with the best of those that dominate it: first where that is sure."""
+        said: list[str] = []
+        for sure, way, why in (
+            (True, "Dominated", "the interval of the difference leaves no doubt"),
+            (False, "Dominated by the means, which is not sure", "that interval includes 0"),
+        ):
+            names = [f"{row.run} (by {row.rivals[0]})" for row in self.rows if row.front is False and row.sure == sure]
+            said += [f"{way}, no better in {self.measure} and no cheaper: {_some(names)}; {why}."] if names else []
+        return said
+
+    def _not_placed(self) -> list[str]:
+        """Name the runs that are not placed, together where they lack the same."""
+        lacking: dict[str, list[str]] = {}
+        for row in self.rows:
+            if row.front is None:
+                unknown = [name for name in self.costs if row.costs[name] is None]
+                lacking.setdefault(listed(unknown) if unknown else self.measure, []).append(row.run)
+        return [f"Not placed, as {what} is not known: {', '.join(runs)}." for what, runs in lacking.items()]
+
+    def _paid(self, row: TradeoffRow) -> str:
+        """Say what a run on the front gains over the baseline, and for how much."""
+        ends = row.gain_interval and [decimal(end, 3, "+") for end in row.gain_interval]
+        limits = f" ({ends[0]} to {ends[1]})" if ends else ""
+        costs = "; ".join(
+            f"{name} {change:+.6g}{self._exchange(row, name, change)}"
+            for name, change in row.cost_change.items()
+            if change is not None
+        )
+        gain = decimal(row.gain or 0.0, 4, "+")
+        return f"{row.run} against {self.baseline}: {self.measure} {gain}{limits}; {costs or 'no costs'}."
+
+    def _exchange(self, row: TradeoffRow, cost: str, change: float) -> str:
+        """Say what one unit of a cost is exchanged for: gained where it is paid, lost where it is saved."""
+        ratio = row.per_unit[cost]
+        if ratio is None:
+            return ""
+        if cost in self.more_is_better:
+            verb, way = ("lost", "gained") if change > 0 else ("gained", "given up")
+        else:
+            verb, way = ("gained", "added") if change > 0 else ("lost", "saved")
+        return f" ({ratio:.3g} {verb} per unit of {cost} {way})"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    return listed([*names[:_NAMED], *more])
