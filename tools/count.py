@@ -1,7 +1,8 @@
 """Count the lines of a package: ``count.py [PATH]`` prints a table, ``count.py OLD NEW`` the difference.
 
 A code line holds a token of code, and a line of a docstring is none; characters a code line are those of the line
-without its indentation, newline and any comment at its end. Packages are the second-level folders; the total leaves ``online`` out.
+without its indentation, newline and any comment at its end. Packages are the second-level folders; the total leaves
+``online`` out.
 """
 
 from __future__ import annotations
