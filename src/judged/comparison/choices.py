@@ -40,42 +40,20 @@ def known_tests() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Choices:
-    """How systems are compared; it travels with the result.
+    """How systems are compared; it travels with the result."""
 
-    Parameters
-    ----------
-    test
-        A name in `known_tests()`.
-    correction
-        For the number of comparisons: a name in `judged.stats.correction.CORRECTIONS`. Tests of many systems take none.
-    family
-        What is corrected together: the pairs of one ``measure``, or the pairs of ``all`` measures.
-    alpha
-        A p-value up to here counts as significant. Intervals leave out 0 where the corrected p is.
-    resamples, seed
-        Of tests by resampling.
-    minimum
-        The least difference on a topic that counts as a win or a loss.
-    margin
-        Systems whose difference is surely smaller are called equivalent; None: nothing is said of it.
-    baseline
-        The system that all others are compared with; None: every pair.
-
-    Raises
-    ------
-    InputError
-        If a value makes no sense, or two contradict each other.
-    """
-
-    test: str = "randomisation"
+    test: str = "randomisation"  # a name in `known_tests()`
+    # for the number of comparisons: a name in `judged.stats.correction.CORRECTIONS`. Tests of many systems take none.
     correction: str = "holm"
-    family: Family = "measure"
-    alpha: float = 0.05
+    family: Family = "measure"  # what is corrected together: the pairs of one `measure`, or the pairs of `all` measures
+    alpha: float = 0.05  # a p-value up to here counts as significant. Intervals leave out 0 where the corrected p is.
+    # resamples, seed: of tests by resampling
     resamples: int = 100_000
     seed: int = 0
-    minimum: float = 0.0
+    minimum: float = 0.0  # the least difference on a topic that counts as a win or a loss
+    # systems whose difference is surely smaller are called equivalent; None: nothing is said of it
     margin: float | None = None
-    baseline: str | None = None
+    baseline: str | None = None  # the system that all others are compared with; None: every pair
 
     def __post_init__(self) -> None:
         from judged.stats.correction import CORRECTIONS

@@ -7,25 +7,14 @@ from typing import NamedTuple
 
 
 class Claim(NamedTuple):
-    """How a finding is put into words; ``{loser}`` and ``{measure}`` stand for names.
+    """How a finding is put into words; ``{loser}`` and ``{measure}`` stand for names."""
 
-    Parameters
-    ----------
-    verb
-        What follows the name of the winner.
-    letters
-        What the letters of a leaderboard mean: the systems that this one is ...
-    ahead, behind
-        What the signs of a leaderboard mean: this one is ..., or ... the baseline.
-    open
-        What is said where nothing is shown of ``{loser}`` and ``{winner}``.
-    """
-
-    verb: str
-    letters: str
+    verb: str  # what follows the name of the winner
+    letters: str  # what the letters of a leaderboard mean: the systems that this one is ...
+    # ahead, behind: what the signs of a leaderboard mean: this one is ..., or ... the baseline.
     ahead: str
     behind: str
-    open: str
+    open: str  # what is said where nothing is shown of `{loser}` and `{winner}`
 
 
 _OF_MEANS = Claim(

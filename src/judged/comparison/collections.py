@@ -29,36 +29,16 @@ _MEAN = "mean"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Collections:
-    """Systems, matched by the names of their runs, compared on each of several collections.
+    """Systems, matched by the names of their runs, compared on each of several collections."""
 
-    Attributes
-    ----------
-    comparisons : dict of Comparison
-        By the name of the collection.
-    systems : tuple of str
-        The names of all runs, in the order in which they are first met.
-    measures : tuple of str
-        Those that every collection has.
-    choices : Choices
-        The same for all.
-    warnings : tuple of str
-        Of every collection, and of all together.
-    """
-
-    comparisons: dict[str, Comparison]
-    systems: tuple[str, ...]
-    measures: tuple[str, ...]
-    choices: Choices
-    warnings: tuple[str, ...] = ()
+    comparisons: dict[str, Comparison]  # by the name of the collection
+    systems: tuple[str, ...]  # the names of all runs, in the order in which they are first met
+    measures: tuple[str, ...]  # those that every collection has
+    choices: Choices  # the same for all
+    warnings: tuple[str, ...] = ()  # of every collection, and of all together
 
     def mean(self, system: str, measure: str | None = None) -> float:
-        """Give the macro mean: every collection counts the same. NaN where the system lacks one.
-
-        Raises
-        ------
-        InputError
-            If there is no such system.
-        """
+        """Give the macro mean: every collection counts the same. NaN where the system lacks one."""
         if system not in self.systems:
             raise InputError(f"no system {system!r}", fix=f"one of {', '.join(self.systems)}")
         values = [self._value(name, system, measure or self.measures[0]) for name in self.comparisons]
@@ -78,13 +58,7 @@ class Collections:
         return tuple(sorted(self.systems, key=lambda system: (math.isnan(means[system]), side * means[system])))
 
     def table(self, measure: str | None = None) -> Table:
-        """Lay out one row a system, one column a collection, and the macro mean; marks are of each collection's tests.
-
-        Raises
-        ------
-        InputError
-            If not every collection has the measure.
-        """
+        """Lay out a row a system, a column a collection, and the macro mean; marks are of each collection's tests."""
         name = measure or self.measures[0]
         if name not in self.measures:
             raise InputError(f"{name} was not compared everywhere", fix=f"one of {', '.join(self.measures)}")

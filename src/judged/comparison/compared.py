@@ -18,27 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ComparedSystems:
-    """Systems compared as numbers: the part of a comparison that its forms stand on.
+    """Systems compared as numbers: the part of a comparison that its forms stand on."""
 
-    Attributes
-    ----------
-    scores : Scores
-        What is compared.
-    measures : tuple of MeasureComparison
-        One a measure: aggregates with intervals, and pairs with their tests.
-    choices : Choices
-        Test, correction, alpha, seed and the other options.
-    ci : str
-        How the intervals of the aggregates were made.
-    warnings : tuple of str
-        What should be known before the numbers are used.
-    """
-
-    scores: Scores
-    measures: tuple[MeasureComparison, ...]
-    choices: Choices
-    ci: IntervalName
-    warnings: tuple[str, ...] = ()
+    scores: Scores  # what is compared
+    measures: tuple[MeasureComparison, ...]  # one a measure: aggregates with intervals, and pairs with their tests
+    choices: Choices  # test, correction, alpha, seed and the other options
+    ci: IntervalName  # how the intervals of the aggregates were made
+    warnings: tuple[str, ...] = ()  # what should be known before the numbers are used
 
     @cached_property
     def order(self) -> list[int]:

@@ -103,13 +103,7 @@ def compare(
 
 
 def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") -> Comparison:
-    """Compare the systems of a table of scores.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two runs, or no such baseline.
-    """
+    """Compare the systems of a table of scores."""
     names = scores.run_names
     if len(names) < 2:
         raise InputError(f"there is nothing to compare {', '.join(names)} with", fix="give two runs or more")

@@ -67,10 +67,8 @@ def mark_of(
 
 
 def matrix(comparison: ComparedSystems, one: MeasureComparison) -> Table:
-    """Lay out every pair: above the diagonal row minus column, below it the p-value that decides.
-
-    A geometric mean has the ratio of row to column.
-    """
+    """Lay out every pair: above the diagonal row minus column, below it the p-value that decides."""
+    # A geometric mean has the ratio of row to column.
     runs, order = comparison.scores.run_names, comparison.order
     names = letters(len(runs))
     rows: list[tuple[str, ...]] = []

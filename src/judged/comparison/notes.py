@@ -108,17 +108,8 @@ def short_of_topics(pair: Pair, family: int, choices: Choices) -> bool:
 
 
 def least_p_text(found: Difference, family: int, choices: Choices, *, together: bool = False) -> str:
-    """Say which p-value so many topics can give at least, and what follows.
-
-    Parameters
-    ----------
-    found, family
-        A pair that is short of topics, and how many comparisons share alpha.
-    choices
-        The correction and alpha.
-    together
-        Whether all of the family are: then none can make way for the next, as Holm lets it.
-    """
+    """Say which p-value so many topics can give at least, and what follows."""
+    # `found`, `family`: a pair that is short of topics, and how many comparisons share alpha.
     least = least_p(found.n, found.method, resamples=_ENDLESS, differing=found.differing)
     after = unless = ""
     if least <= choices.alpha * (1 + _ROUNDING):  # it is the correction that asks for more

@@ -22,22 +22,14 @@ _LEAST_SYSTEMS = 3
 
 @dataclass(frozen=True)
 class OrderAgreement:
-    """How alike two measures order the same systems.
+    """How alike two measures order the same systems."""
 
-    Attributes
-    ----------
-    first, second : str
-        The measures.
-    tau, tau_ap : Correlation
-        tau_b and tau_AP,b of the systems' aggregates; pairs that change places are ``tau.discordant``.
-    swapped : tuple of (str, str)
-        The pairs of systems that change places: the one that the first measure prefers stands first.
-    """
-
-    first: str
-    second: str
+    first: str  # the measures
+    second: str  # the measures
+    # tau, tau_ap: tau_b and tau_AP,b of the systems' aggregates; pairs that change places are `tau.discordant`
     tau: Correlation
     tau_ap: Correlation
+    # the pairs of systems that change places: the one that the first measure prefers stands first
     swapped: tuple[tuple[str, str], ...]
 
     @property
@@ -125,10 +117,8 @@ def orders(scores: Scores, other: Scores | None = None) -> Orders:
 
 
 def _columns(scores: Scores, names: list[str]) -> dict[str, Floats]:
-    """Give the aggregates of these runs by measure; where less is better, with the sign turned.
-
-    Means of the same scores in another order differ in the last bits: 12 digits tell systems apart.
-    """
+    """Give the aggregates of these runs by measure; where less is better, with the sign turned."""
+    # Means of the same scores in another order differ in the last bits: 12 digits tell systems apart.
     table = scores.aggregate()
     turned = {str(one): -1.0 if one.properties.higher_is_better is False else 1.0 for one in scores.measures}
     return {

@@ -21,10 +21,7 @@ SHOWN = 4  # decimals of a mean: what looks the same is best together
 
 @dataclass(frozen=True)
 class Pair(TestedPair):
-    """Two systems over the same topics: the second minus the first.
-
-    Its parameters, and its ways to numbers, are those of `TestedPair`.
-    """
+    """Two systems over the same topics: the second minus the first."""
 
     @property
     def sentence(self) -> str:
@@ -34,30 +31,14 @@ class Pair(TestedPair):
 
 @dataclass(frozen=True, eq=False)
 class MeasureComparison:
-    """All systems compared by one measure.
-
-    Parameters
-    ----------
-    measure
-        Which.
-    estimates
-        One aggregate a system, with its interval, in the order of the runs.
-    pairs
-        Every pair, or every system against the baseline. Empty where nothing is tested.
-    family
-        How many comparisons the correction, or the test itself, allowed for.
-    untested
-        Why nothing is tested; empty otherwise.
-    overall
-        What a test of all systems at once says before any pair is looked at.
-    """
+    """All systems compared by one measure."""
 
     measure: Measure
-    estimates: tuple[Estimate, ...]
-    pairs: tuple[Pair, ...]
-    family: int
-    untested: str = ""
-    overall: str = ""
+    estimates: tuple[Estimate, ...]  # one aggregate a system, with its interval, in the order of the runs
+    pairs: tuple[Pair, ...]  # every pair, or every system against the baseline. Empty where nothing is tested.
+    family: int  # how many comparisons the correction, or the test itself, allowed for
+    untested: str = ""  # why nothing is tested; empty otherwise
+    overall: str = ""  # what a test of all systems at once says before any pair is looked at
 
     @property
     def name(self) -> str:

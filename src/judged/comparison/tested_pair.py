@@ -25,49 +25,29 @@ class TopicDifference:
 
 @dataclass(frozen=True)
 class TestedPair:
-    """Two systems over the same topics, the second minus the first: the part of a `Pair` that its sentences stand on.
+    """Two systems over the same topics, the second minus the first: what the sentences of a `Pair` stand on."""
 
-    Parameters
-    ----------
-    measure, first, second
-        What is compared.
-    found
-        The difference, its test and its interval. Its `adjusted` p-value is the one that decides.
-    effects, wins
-        How large the difference is against the spread of the topics, and on how many topics which one is ahead.
-        Effects of a geometric mean are those of the logarithms.
-    detectable
-        The mean difference that the test would find four times out of five; NaN where it is not known, or the test does
-        not speak of means.
-    equivalence
-        Whether the two are surely closer than the margin, where one was given.
-    gains, losses
-        The topics with the largest differences: for the second system, and against it.
-    side
-        1 where the test sees the second system higher, -1 where lower. Tests of signs and ranks may see another side
-        than the mean difference does.
-    alpha
-        A p-value up to here is significant.
-    lower_is_better
-        Whether the smaller number is the better one.
-    sharing
-        How many comparisons alpha was shared among for `detectable`.
-    """
-
-    measure: str
-    first: str
-    second: str
-    found: Difference
+    measure: str  # what is compared
+    first: str  # what is compared
+    second: str  # what is compared
+    found: Difference  # the difference, its test and its interval. Its `adjusted` p-value is the one that decides.
+    # effects, wins: how large the difference is against the spread of the topics, and on how many topics which one is
+    # ahead. Effects of a geometric mean are those of the logarithms.
     effects: Effects
     wins: Wins
+    # the mean difference that the test would find four times out of five; NaN where it is not known, or the test does
+    # not speak of means
     detectable: float
-    equivalence: Equivalence | None
+    equivalence: Equivalence | None  # whether the two are surely closer than the margin, where one was given
+    # gains, losses: the topics with the largest differences: for the second system, and against it
     gains: tuple[TopicDifference, ...]
     losses: tuple[TopicDifference, ...]
+    # 1 where the test sees the second system higher, -1 where lower. Tests of signs and ranks may see another side than
+    # the mean difference does.
     side: int
-    alpha: float
-    lower_is_better: bool = False
-    sharing: int = 1
+    alpha: float  # a p-value up to here is significant
+    lower_is_better: bool = False  # whether the smaller number is the better one
+    sharing: int = 1  # how many comparisons alpha was shared among for `detectable`
 
     @property
     def significant(self) -> bool:

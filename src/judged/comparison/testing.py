@@ -28,46 +28,23 @@ _NOT_OF_MEANS = ("sign", "wilcoxon", "nemenyi", "ratio")
 
 
 class Tested(NamedTuple):
-    """Pairs of systems, tested and not yet corrected.
+    """Pairs of systems, tested and not yet corrected."""
 
-    Parameters
-    ----------
-    found
-        In the order of the pairs.
-    overall
-        What a test of all systems at once says first.
-    critical
-        The mean difference from which such a test finds any pair; NaN where it does not go by one.
-    """
-
-    found: tuple[Difference, ...] = ()
-    overall: str = ""
+    found: tuple[Difference, ...] = ()  # in the order of the pairs
+    overall: str = ""  # what a test of all systems at once says first
+    # the mean difference from which such a test finds any pair; NaN where it does not go by one
     critical: float = math.nan
 
 
 def differences(
-    values: Floats,
+    values: Floats,  # (R, T), NaN where a topic has no score
     pairs: Sequence[tuple[int, int]],
     choices: Choices,
     *,
     geometric: bool,
     level: float | None = None,
 ) -> Tested:
-    """Test pairs of systems.
-
-    Parameters
-    ----------
-    values
-        (R, T), NaN where a topic has no score.
-    pairs
-        Rows of `values`: second minus first.
-    choices
-        How.
-    geometric
-        Whether the systems are compared by their geometric means: then the test is that of ratios.
-    level
-        Of the intervals of a test of two systems; that of the choices, if left out.
-    """
+    """Test pairs of systems."""
     if choices.many:
         return _of_many(values, pairs, choices)
     from judged.stats.paired import paired_tests
@@ -137,28 +114,10 @@ def pair_of(
     which: tuple[int, int],
     found: Difference,
     choices: Choices,
-    family: int,
+    family: int,  # how many comparisons share alpha
     critical: float = math.nan,
 ) -> Pair:
-    """Put together all that is known of two systems.
-
-    Parameters
-    ----------
-    scores
-        Of all systems.
-    at
-        The row of the measure.
-    which
-        The rows of the two systems.
-    found
-        The test, corrected.
-    choices
-        How wins, equivalence and significance are decided.
-    family
-        How many comparisons share alpha.
-    critical
-        The mean difference from which a test of all systems finds any pair.
-    """
+    """Put together all that is known of two systems."""
     from judged.stats.effect import effect_sizes, equivalence, wins
 
     measure, values = scores.measures[at], _counted(scores.values[:, at], choices)
@@ -193,10 +152,8 @@ def _counted(values: Floats, choices: Choices) -> Floats:
 def _detectable(
     first: Floats, second: Floats, found: Difference, choices: Choices, family: int, critical: float
 ) -> float:
-    """Give the mean difference that would be found four times out of five.
-
-    NaN where the test does not speak of means, no topics vary, or there are so few that none could be found.
-    """
+    """Give the mean difference that would be found four times out of five."""
+    # NaN where the test does not speak of means, no topics vary, or there are so few that none could be found.
     gaps, _ = paired_differences(first, second)
     alpha = choices.alpha_of_one(family)
     if found.method in _NOT_OF_MEANS or out_of_reach(alpha, len(gaps), found.method, resamples=choices.resamples):

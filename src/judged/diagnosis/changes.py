@@ -32,51 +32,27 @@ class Where(NamedTuple):
 
 
 class Quantity(NamedTuple):
-    """A quantity of two systems, by topic: higher is better.
+    """A quantity of two systems, by topic: higher is better."""
 
-    Parameters
-    ----------
-    system, part
-        Whose, and what.
-    first, second
-        (T,) each; the change is second minus first.
-    family
-        What its p-value is corrected together with, in slices and over all topics apart.
-    """
-
+    # system, part: whose, and what
     system: str
     part: str
+    # first, second: (T,) each; the change is second minus first
     first: Floats
     second: Floats
-    family: str
+    family: str  # what its p-value is corrected together with, in slices and over all topics apart
 
 
 @dataclass(frozen=True)
 class Change:
-    """How much a quantity changed over some topics.
+    """How much a quantity changed over some topics."""
 
-    Parameters
-    ----------
-    system
-        The system that changed.
-    slice
-        The name of the slice, or ``all topics``.
-    part
-        The quantity.
-    found
-        The difference with its test, corrected by Holm within its family.
-    small
-        Whether the slice is too small to be tested: then p is NaN.
-    every
-        Whether these are all topics.
-    """
-
-    system: str
-    slice: str
-    part: str
-    found: Difference
-    small: bool = False
-    every: bool = False
+    system: str  # the system that changed
+    slice: str  # the name of the slice, or `all topics`
+    part: str  # the quantity
+    found: Difference  # the difference with its test, corrected by Holm within its family
+    small: bool = False  # whether the slice is too small to be tested: then p is NaN
+    every: bool = False  # whether these are all topics
 
     @property
     def significant(self) -> bool:

@@ -19,23 +19,15 @@ _ROUNDING = 1e-9
 def shares(one: Judged, measure: Measure) -> dict[str, float] | None:
     """Ask a measure what each judged document that was returned adds to the score of the only topic.
 
-    The measure scores lists with one of the documents each, at its rank, and one without any: what a document adds is
-    the difference. Nothing is known of the measure but that it declares itself additive, and that the shares and the
-    score of nothing add up to the score.
-
-    Returns
-    -------
-    dict or None
-        By document id, 0 for those that add nothing; None where documents do not add shares by themselves, or only
-        by being judged.
-
-    Examples
-    --------
     >>> from judged import judge_list
     >>> from judged.measures import parse
     >>> shares(judge_list([3, None, 1], missing=[2]), parse("P@2")), shares(judge_list([1]), parse("AP"))
     ({'d1': 0.5, 'd3': 0.0}, None)
     """
+    # The measure scores lists with one of the documents each, at its rank, and one without any: what a document adds is
+    # the difference. Nothing is known of the measure but that it declares itself additive, and that the shares and the
+    # score of nothing add up to the score. Returns by document id, 0 for those that add nothing; None where documents
+    # do not add shares by themselves, or only by being judged.
     if not measure.properties.additive or not measure.properties.sees_relevance:
         return None
     cutoff = getattr(measure, "cutoff", None)

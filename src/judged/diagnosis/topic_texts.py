@@ -11,13 +11,6 @@ from judged.data.topics import Topics
 def topics_of(given: Any) -> Topics:
     """Take `Topics`, a path, a data frame, or ``{query_id: text}``.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read as topics.
-
-    Examples
-    --------
     >>> topics_of({"1": "income tax"}).text("1")
     'income tax'
     """

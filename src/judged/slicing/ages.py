@@ -15,11 +15,6 @@ def day_of(value: Any, what: str, where: str = "") -> date:
 
     >>> day_of("2024-05-31T23:59:00+02:00", "today"), day_of(20240531.0, "today")
     (datetime.date(2024, 5, 31), datetime.date(2024, 5, 31))
-
-    Raises
-    ------
-    InputError
-        If it is none.
     """
     if isinstance(value, datetime):
         return value.date()

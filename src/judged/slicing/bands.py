@@ -13,21 +13,12 @@ if TYPE_CHECKING:
 class Bands(NamedTuple):
     """Named ranges of a number.
 
-    Attributes
-    ----------
-    starts : tuple of float
-        Where each range but the first begins; rising.
-    names : tuple of str
-        One more than `starts`.
-
-    Examples
-    --------
     >>> [LENGTH.of(words) for words in (1, 2, 3, 4, 6, 7)]
     ['1', '2-3', '2-3', '4-6', '4-6', '7+']
     """
 
-    starts: tuple[float, ...]
-    names: tuple[str, ...]
+    starts: tuple[float, ...]  # where each range but the first begins; rising
+    names: tuple[str, ...]  # one more than `starts`
 
     def of(self, value: float | None) -> str | None:
         """Name the range of a number; None for None."""
@@ -60,20 +51,12 @@ _RANGE = re.compile(r"(\d+(?:\.\d+)?)(?:\+|\s*(?:-|to)\s*\d+(?:\.\d+)?)?")
 def in_order(name: str, values: Sequence[str]) -> list[str]:
     """Put names of ranges in the order of their numbers, and other values in that of the alphabet.
 
-    Parameters
-    ----------
-    name
-        The attribute: where ``first_relevant`` is none, it is none at any rank.
-    values
-        Different ones.
-
-    Examples
-    --------
     >>> in_order("relevant_band", ["2-5", "21+", "6-20", "none"]), in_order("kind", ["news", "law"])
     (['none', '2-5', '6-20', '21+'], ['law', 'news'])
     >>> in_order("first_relevant", ["4-10", "none", "101+"]), in_order("pages", ["10-99", "5-9", "100+"])
     (['4-10', '101+', 'none'], ['5-9', '10-99', '100+'])
     """
+    # `name`: the attribute: where `first_relevant` is none, it is none at any rank.
     known = _KNOWN[2:] if name == "first_relevant" else _KNOWN
     for names in known:
         if set(values) <= set(names):

@@ -83,26 +83,11 @@ def dots_by_slice(
     across: str,
     title: tuple[str, str],
     hollow: str,
-    size: tuple[int, int | None],
+    size: tuple[int, int | None],  # width and height, or None for a height that fits
     zero: float | None = None,
 ) -> Any:
-    """Draw dots on lines, slices downwards, series beside one another within a slice.
-
-    Parameters
-    ----------
-    points
-        With ``slice``, ``series``, ``value``, ``topics``, and ``low`` and ``high`` where there is an interval.
-    order, series
-        The slices and the series, as they are to stand.
-    across, title
-        What the axis is called; title and subtitle.
-    hollow
-        Which dots are hollow, in Vega's language.
-    size
-        Width and height, or None for a height that fits.
-    zero
-        Where a line is drawn across all slices.
-    """
+    """Draw dots on lines, slices downwards, series beside one another within a slice."""
+    # `points`: with `slice`, `series`, `value`, `topics`, and `low` and `high` where there is an interval.
     alt = altair()
     base = alt.Chart(alt.InlineData(values=points))
     y = alt.Y("slice:N", sort=order, title=None, axis=alt.Axis(labelLimit=260, grid=False))

@@ -16,37 +16,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SlicePair:
-    """Two systems over the topics of a slice: the second minus the first.
-
-    Attributes
-    ----------
-    slice, measure, first, second : str
-    n : int
-        Topics that have a score for both.
-    share : float
-        Of all topics that are in the slice.
-    difference : float
-        Of the means; the ratio of geometric means, for a measure that is one. NaN without a topic.
-    minimum : int
-        With fewer topics nothing is tested.
-    small : bool
-        Whether it has fewer.
-    pair : Pair or None
-        The test, with its p-value corrected for all comparisons of the family; None for a small slice.
-    rest : AgainstRest or None
-        The difference over the slice against that over the other topics; None for a small slice. Not corrected.
-    """
+    """Two systems over the topics of a slice: the second minus the first."""
 
     slice: str
     measure: str
     first: str
     second: str
-    n: int
-    share: float
-    difference: float
-    minimum: int
-    small: bool
-    pair: Pair | None
+    n: int  # topics that have a score for both
+    share: float  # of all topics that are in the slice
+    difference: float  # of the means; the ratio of geometric means, for a measure that is one. NaN without a topic.
+    minimum: int  # with fewer topics nothing is tested
+    small: bool  # whether it has fewer
+    pair: Pair | None  # the test, with its p-value corrected for all comparisons of the family; None for a small slice
+    # the difference over the slice against that over the other topics; None for a small slice. Not corrected.
     rest: AgainstRest | None
 
     @property
@@ -57,25 +39,14 @@ class SlicePair:
 
 @dataclass(frozen=True)
 class BetweenSlices:
-    """Whether the difference of two systems varies between slices, or could be the same in all.
-
-    Attributes
-    ----------
-    measure, first, second : str
-    slices : tuple of str
-        Those that were tested, in the order of ``found.groups``.
-    found : Heterogeneity
-    adjusted : float
-        Its p-value, corrected for the pairs and measures of the call (Holm).
-    alpha : float
-    """
+    """Whether the difference of two systems varies between slices, or could be the same in all."""
 
     measure: str
     first: str
     second: str
-    slices: tuple[str, ...]
+    slices: tuple[str, ...]  # those that were tested, in the order of `found.groups`
     found: Heterogeneity
-    adjusted: float
+    adjusted: float  # its p-value, corrected for the pairs and measures of the call (Holm)
     alpha: float
 
     @property
@@ -86,36 +57,17 @@ class BetweenSlices:
 
 @dataclass(frozen=True, eq=False)
 class ComparedSlices:
-    """Systems compared slice by slice, as numbers: the part of a result that its forms stand on.
+    """Systems compared slice by slice, as numbers: the part of a result that its forms stand on."""
 
-    Attributes
-    ----------
-    overall : Comparison
-        Over all topics, corrected by itself: what `compare` returns.
-    slicing : Slicing
-        Of the same topics.
-    rows : tuple of SlicePair
-        By measure, pair and slice; small slices last.
-    between : tuple of BetweenSlices
-        One a measure and pair. Empty where slices overlap, or fewer than two can be tested.
-    choices : Choices
-        Test, correction, alpha, seed and the other options. Its family is ``all``, or ``measure``.
-    families : dict of int
-        For each measure, how many comparisons its p-values are corrected for.
-    warnings : tuple of str
-        What should be known before the numbers are used.
-    where : str
-        The expression by which these topics were chosen; empty for all.
-    """
-
-    overall: Comparison
-    slicing: Slicing
-    rows: tuple[SlicePair, ...] = field(repr=False)
+    overall: Comparison  # over all topics, corrected by itself: what `compare` returns
+    slicing: Slicing  # of the same topics
+    rows: tuple[SlicePair, ...] = field(repr=False)  # by measure, pair and slice; small slices last
+    # one a measure and pair. Empty where slices overlap, or fewer than two can be tested.
     between: tuple[BetweenSlices, ...] = field(repr=False)
-    choices: Choices
-    families: dict[str, int]
-    warnings: tuple[str, ...] = ()
-    where: str = ""
+    choices: Choices  # test, correction, alpha, seed and the other options. Its family is `all`, or `measure`.
+    families: dict[str, int]  # for each measure, how many comparisons its p-values are corrected for
+    warnings: tuple[str, ...] = ()  # what should be known before the numbers are used
+    where: str = ""  # the expression by which these topics were chosen; empty for all
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:

@@ -24,22 +24,12 @@ _MOST_NUMBERS = 12
 
 
 class Grouped(NamedTuple):
-    """Judgments whose documents have groups; N rows.
-
-    Attributes
-    ----------
-    qrels : Qrels
-    names : tuple of G str
-        The groups that have relevant documents, in the order in which they are shown.
-    group : (N,) int64
-        The group of each row's document; -1 where it has no relevant ones.
-    relevant : (N,) bool
-    """
+    """Judgments whose documents have groups; N rows."""
 
     qrels: Qrels
-    names: tuple[str, ...]
-    group: Ints
-    relevant: Bools
+    names: tuple[str, ...]  # G: the groups that have relevant documents, in the order in which they are shown
+    group: Ints  # (N,): the group of each row's document; -1 where it has no relevant ones
+    relevant: Bools  # (N,)
 
     def only(self, at: int) -> Qrels:
         """Give the judgments of all topics in which only documents of one group are relevant."""
@@ -107,13 +97,7 @@ def document_slices(
 def group_judgments(
     qrels: Qrels, documents: Documents, by: str, *, rel: float, today: Any = None, date: str = "date"
 ) -> Grouped:
-    """Give each judgment the group of its document.
-
-    Raises
-    ------
-    InputError
-        As `document_slices`.
-    """
+    """Give each judgment the group of its document."""
     if by not in documents.facts:
         known = ", ".join(documents.facts) or "nothing"
         raise InputError(f"no column {by!r} (there is {known})", fix="name one of these", path=documents.where)

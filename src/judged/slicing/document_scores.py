@@ -18,55 +18,25 @@ ALL = "all documents"
 
 @dataclass(frozen=True)
 class GroupEstimate:
-    """One number: a measure of a run, where only documents of one group are relevant.
+    """One number: a measure of a run, where only documents of one group are relevant."""
 
-    Attributes
-    ----------
-    group : str
-        Its name, or ``all documents``.
-    estimate : Estimate
-        The aggregate with its interval, over the topics that have a relevant document of the group.
-    topics : int
-        How many these are.
-    relevant : int
-        Relevant documents of the group, counted for each topic.
-    small : bool
-        Whether there are fewer topics than a mean should rest on.
-    """
-
-    group: str
-    estimate: Estimate
-    topics: int
-    relevant: int
-    small: bool
+    group: str  # its name, or `all documents`
+    estimate: Estimate  # the aggregate with its interval, over the topics that have a relevant document of the group
+    topics: int  # how many these are
+    relevant: int  # relevant documents of the group, counted for each topic
+    small: bool  # whether there are fewer topics than a mean should rest on
 
 
 @dataclass(frozen=True, eq=False)
 class DocumentScores:
-    """Scores by group of documents: the part of a result that its forms stand on.
+    """Scores by group of documents: the part of a result that its forms stand on."""
 
-    Attributes
-    ----------
-    by : str
-        The column of documents that names their group.
-    estimates : tuple of GroupEstimate
-        By group, run and measure; ``all documents`` first, ``unknown`` ones last.
-    scores : dict
-        From group to the `Scores` of its topics.
-    method : IntervalMethod
-        How intervals were made.
-    minimum : int
-        Topics, below which a group is small.
-    warnings : tuple of str
-        What should be known before the numbers are used.
-    """
-
-    by: str
-    estimates: tuple[GroupEstimate, ...]
-    scores: Mapping[str, Scores] = field(repr=False)
-    method: IntervalMethod
-    minimum: int
-    warnings: tuple[str, ...] = ()
+    by: str  # the column of documents that names their group
+    estimates: tuple[GroupEstimate, ...]  # by group, run and measure; `all documents` first, `unknown` ones last
+    scores: Mapping[str, Scores] = field(repr=False)  # from group to the `Scores` of its topics
+    method: IntervalMethod  # how intervals were made
+    minimum: int  # topics, below which a group is small
+    warnings: tuple[str, ...] = ()  # what should be known before the numbers are used
 
     @property
     def groups(self) -> tuple[str, ...]:

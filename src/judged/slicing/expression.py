@@ -117,11 +117,6 @@ def name_in(name: str) -> str:
 
     >>> name_in("kind"), name_in("class"), name_in("title (en)")
     ('kind', '`class`', '`title (en)`')
-
-    Raises
-    ------
-    InputError
-        If there is a backquote in it.
     """
     if "`" in name:
         raise InputError(f"the attribute {name!r} has a backquote in its name", fix="rename it")

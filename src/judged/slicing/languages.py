@@ -22,28 +22,11 @@ def can_guess() -> bool:
 
 
 def languages_of(texts: Sequence[str], among: Sequence[str] | None = None, least: float = LEAST) -> list[str | None]:
-    """Guess the language of each text, as a code of two or three letters; None where it is not sure.
-
-    Queries are short, and a guess on two or three words is worth little: below the probability `least` it is None,
-    as it is for most short queries where all languages are possible. Naming the few languages that occur helps much,
-    but then no other can be found: a French query is called German or English by ``("de", "en")``.
-
-    Parameters
-    ----------
-    texts
-        The queries.
-    among
-        The codes of the languages that can occur; None for all that the library knows.
-    least
-        The least probability of a guess.
-
-    Raises
-    ------
-    MissingExtraError
-        If py3langid is not installed.
-    InputError
-        If a code is unknown, or fewer than two are given.
-    """
+    """Guess the language of each text, as a code of two or three letters; None where it is not sure."""
+    # Queries are short, and a guess on two or three words is worth little: below the probability `least` it is None, as
+    # it is for most short queries where all languages are possible. Naming the few languages that occur helps much, but
+    # then no other can be found: a French query is called German or English by `("de", "en")`. `among`: the codes of
+    # the languages that can occur; None for all that the library knows.
     guesser = _guesser(among)
     guesses = [guesser.classify(text) if text.strip() else ("", 0.0) for text in texts]
     return [str(code) if probability >= least else None for code, probability in guesses]

@@ -31,13 +31,7 @@ _SIGNIFICANT = "*"
 
 
 def score_table(found: SliceTable, measure: str | None = None, run: str | None = None) -> Table:
-    """Lay out one row a slice. With one run, or one that is named: a column a measure; else a column a run.
-
-    Raises
-    ------
-    InputError
-        If there is no such run or measure.
-    """
+    """Lay out one row a slice. With one run, or one that is named: a column a measure; else a column a run."""
     name, which = found.chosen(run, measure)
     if len(found.scores.runs) == 1 or run is not None:
         return _scores(found, [(name, one, one) for one in found.scores.measure_names], "slice")

@@ -35,12 +35,10 @@ def relevant_docs(qrels: Qrels, rel: float) -> dict[str, list[str]]:
 def document_columns(
     query_ids: Sequence[str], qrels: Qrels, documents: Documents, *, today: Any, date: str, rel: float
 ) -> Columns:
-    """Give the attributes that a topic has from its relevant documents; None where nothing is known of these.
-
-    ``freshness`` and ``freshness_band``: the age in days of the newest one, where the documents have dates. For each
-    column of text with at most 50 values, ``relevant_`` and its name: the value that most of them have, or ``mixed``
-    where no value is alone the most frequent.
-    """
+    """Give the attributes that a topic has from its relevant documents; None where nothing is known of these."""
+    # `freshness` and `freshness_band`: the age in days of the newest one, where the documents have dates. For each
+    # column of text with at most 50 values, `relevant_` and its name: the value that most of them have, or `mixed`
+    # where no value is alone the most frequent.
     table = typed_facts(documents.table, "doc_id", documents.where)
     relevant = relevant_docs(qrels, rel)
     docs = table["doc_id"].to_pylist()

@@ -20,13 +20,7 @@ TOPIC_MEAN, MEAN_OF_SLICES = "topic mean", "mean of slices"
 
 
 def measure_named(name: str | None, known: Sequence[str]) -> str:
-    """Give the canonical name of a measure that is among those known; the first, if none is named.
-
-    Raises
-    ------
-    InputError
-        If it is not among them.
-    """
+    """Give the canonical name of a measure that is among those known; the first, if none is named."""
     if name is None or name in known:
         return name or known[0]
     from judged.measures import parse
@@ -39,127 +33,62 @@ def measure_named(name: str | None, known: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class SliceEstimate:
-    """One number: a measure of a run over the topics of a slice.
+    """One number: a measure of a run over the topics of a slice."""
 
-    Attributes
-    ----------
-    slice : str
-        Its name, or ``all topics``.
-    estimate : Estimate
-        The aggregate with its interval; its `topics` are those that have a score.
-    n : int
-        Topics of the slice.
-    share : float
-        Of all topics that are in it.
-    weight : float
-        The share of the first weights that its topics have; NaN without weights.
-    small : bool
-        Whether it has fewer topics than it is judged by: it is not ranked.
-    """
-
-    slice: str
-    estimate: Estimate
-    n: int
-    share: float
-    weight: float
-    small: bool
+    slice: str  # its name, or `all topics`
+    estimate: Estimate  # the aggregate with its interval; its `topics` are those that have a score
+    n: int  # topics of the slice
+    share: float  # of all topics that are in it
+    weight: float  # the share of the first weights that its topics have; NaN without weights
+    small: bool  # whether it has fewer topics than it is judged by: it is not ranked
 
 
 @dataclass(frozen=True)
 class Average:
-    """All topics of a run as one number, in one of several ways.
+    """All topics of a run as one number, in one of several ways."""
 
-    Attributes
-    ----------
-    name : str
-        ``topic mean``: every topic counts the same. ``mean of slices``: every slice that is not small does.
-        ``traffic-weighted mean`` and the like: every topic counts by its weight. ``weighted by relevant documents``:
-        every relevant document counts the same.
-    run, measure : str
-    value : float
-    ci : (float, float) or None
-    topics : int
-        That it rests on.
-    effective : float
-        As many topics of equal weight would give a mean as sure.
-    """
-
+    # `topic mean`: every topic counts the same. `mean of slices`: every slice that is not small does. `traffic-weighted
+    # mean` and the like: every topic counts by its weight. `weighted by relevant documents`: every relevant document
+    # counts the same.
     name: str
     run: str
     measure: str
     value: float
     ci: tuple[float, float] | None
-    topics: int
-    effective: float
+    topics: int  # that it rests on
+    effective: float  # as many topics of equal weight would give a mean as sure
 
 
 @dataclass(frozen=True)
 class SliceFinding:
-    """A slice against all other topics, by one run and measure.
-
-    Attributes
-    ----------
-    slice, run, measure : str
-    value : float
-        The aggregate over the slice.
-    rest : AgainstRest
-        The mean of the slice against that of the other topics; of logarithms, for a geometric mean.
-    adjusted : float
-        Its p-value, corrected for all the tests of the call.
-    significant : bool
-        Whether the slice differs: `adjusted` is at most alpha, and the interval excludes 0.
-    better : bool or None
-        Whether the slice is the better side; None where it does not differ, or the measure has no better side.
-    """
+    """A slice against all other topics, by one run and measure."""
 
     slice: str
     run: str
     measure: str
-    value: float
-    rest: AgainstRest
-    adjusted: float
-    significant: bool
+    value: float  # the aggregate over the slice
+    rest: AgainstRest  # the mean of the slice against that of the other topics; of logarithms, for a geometric mean
+    adjusted: float  # its p-value, corrected for all the tests of the call
+    significant: bool  # whether the slice differs: `adjusted` is at most alpha, and the interval excludes 0
+    # whether the slice is the better side; None where it does not differ, or the measure has no better side
     better: bool | None
 
 
 @dataclass(frozen=True, eq=False)
 class SliceTable:
-    """Scores by slice as numbers: the part of a result that its forms stand on.
+    """Scores by slice as numbers: the part of a result that its forms stand on."""
 
-    Attributes
-    ----------
-    scores : Scores
-        Of all topics.
-    slicing : Slicing
-        Of the same topics.
-    method : IntervalMethod
-        How intervals were made.
-    estimates : tuple of SliceEstimate
-        By slice, run and measure; ``all topics`` first, small slices last.
-    averages : tuple of Average
-        By way, run and measure.
-    findings : tuple of SliceFinding
-        Every slice that is not small against the other topics.
-    tests : int
-        How many of them share alpha (Holm).
-    weights : tuple of str
-        The names of the weights.
-    warnings : tuple of str
-        What should be known before the numbers are used.
-    where : str
-        The expression by which these topics were chosen; empty for all.
-    """
-
-    scores: Scores
-    slicing: Slicing
-    method: IntervalMethod
+    scores: Scores  # of all topics
+    slicing: Slicing  # of the same topics
+    method: IntervalMethod  # how intervals were made
+    # by slice, run and measure; `all topics` first, small slices last
     estimates: tuple[SliceEstimate, ...] = field(repr=False)
-    averages: tuple[Average, ...] = field(repr=False)
-    findings: tuple[SliceFinding, ...] = field(repr=False)
-    tests: int
-    weights: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-    where: str = ""
+    averages: tuple[Average, ...] = field(repr=False)  # by way, run and measure
+    findings: tuple[SliceFinding, ...] = field(repr=False)  # every slice that is not small against the other topics
+    tests: int  # how many of them share alpha (Holm)
+    weights: tuple[str, ...]  # the names of the weights
+    warnings: tuple[str, ...] = ()  # what should be known before the numbers are used
+    where: str = ""  # the expression by which these topics were chosen; empty for all
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -229,13 +229,7 @@ def slice_topics(
 
 
 def slicing_given(given: Any) -> Slicing:
-    """Refuse what is no `Slicing`, such as the name of an attribute.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """Refuse what is no `Slicing`, such as the name of an attribute."""
     if not isinstance(given, Slicing):
         raise InputError(
             f"{given!r:.60} is no slicing of topics", fix='make one: slice_topics(attributes, "kind"), say'
@@ -246,13 +240,6 @@ def slicing_given(given: Any) -> Slicing:
 def slices_of(data: Any, minimum: int = MINIMUM) -> tuple[Slice, ...]:
     """Take slices, or dicts of their fields.
 
-    Raises
-    ------
-    InputError
-        If one lacks a name or an expression, or has a field that a slice does not have.
-
-    Examples
-    --------
     >>> slices_of([{"name": "long", "expression": "words > 4"}])
     (Slice(name='long', expression='words > 4', minimum=10, owner=''),)
     """
@@ -260,13 +247,7 @@ def slices_of(data: Any, minimum: int = MINIMUM) -> tuple[Slice, ...]:
 
 
 def read_slices(path: str | Path, minimum: int = MINIMUM) -> tuple[Slice, ...]:
-    """Read the ``[[slice]]`` tables of a TOML file.
-
-    Raises
-    ------
-    InputError
-        If it is not such a file.
-    """
+    """Read the ``[[slice]]`` tables of a TOML file."""
     found = parse_toml(read_toml(path), str(path)).get("slice")
     if not isinstance(found, list) or not found:
         raise InputError("no [[slice]] in it", fix="write [[slice]], name = and expression =", path=str(path))

@@ -25,32 +25,17 @@ _ROUNDING = 1e-12  # of all traffic: 0.9 of a total is not always the nearest nu
 def frequency_bands(counts: Sequence[float], cuts: tuple[float, float] = (0.5, 0.9)) -> list[str]:
     """Cut topics into head, torso and tail by cumulative traffic.
 
-    Topics are taken from the most frequent down. The head is the smallest set of them that holds the first share of
-    `cuts`; the torso those that follow until the second is held; the tail all others. Topics of the same traffic are
-    taken together, whatever their ids: a set that ends among them takes them all.
-
-    In other words: a topic is in the head where those with more traffic than it together hold less than the first
-    share, in the tail where they hold the second or more.
-
-    Parameters
-    ----------
-    counts
-        (N,): how often each was asked; 0 or more.
-    cuts
-        Shares between 0 and 1, the first the smaller.
-
-    Raises
-    ------
-    InputError
-        If a count is negative or not finite, all are 0, or the cuts make no sense.
-
-    Examples
-    --------
     >>> frequency_bands([50, 30, 10, 5, 5])  # 50 of 100 are the head, 50 + 30 + 10 hold 90 of 100
     ['head', 'torso', 'torso', 'tail', 'tail']
     >>> frequency_bands([3, 3, 3, 1])  # one alone holds 30 %, two would hold 60 %: equal traffic, equal band
     ['head', 'head', 'head', 'tail']
     """
+    # Topics are taken from the most frequent down. The head is the smallest set of them that holds the first share of
+    # `cuts`; the torso those that follow until the second is held; the tail all others. Topics of the same traffic are
+    # taken together, whatever their ids: a set that ends among them takes them all. In other words: a topic is in the
+    # head where those with more traffic than it together hold less than the first share, in the tail where they hold
+    # the second or more. `counts`: (N,): how often each was asked; 0 or more. `cuts`: shares between 0 and 1, the first
+    # the smaller.
     values = _checked(counts, cuts)
     levels, level_of = np.unique(-values, return_inverse=True)
     held = np.bincount(level_of, weights=values, minlength=len(levels))
@@ -75,10 +60,8 @@ def _checked(counts: Sequence[float], cuts: tuple[float, float]) -> Floats:
 def traffic_columns(
     query_ids: Sequence[str], traffic: Any, known: Attributes | None, cuts: tuple[float, float]
 ) -> dict[str, list[float | None] | list[str | None]]:
-    """Give the traffic share and band of topics; None for one whose traffic is not known.
-
-    Shares are of all the traffic that is given, of topics that are not among `query_ids` too.
-    """
+    """Give the traffic share and band of topics; None for one whose traffic is not known."""
+    # Shares are of all the traffic that is given, of topics that are not among `query_ids` too.
     counts = _counts(traffic, known)
     names = list(counts)
     bands = dict(zip(names, frequency_bands(list(counts.values()), cuts), strict=True))

@@ -17,28 +17,17 @@ Moved: TypeAlias = Literal["up", "down", "same", "new", "gone"]
 
 @dataclass(frozen=True)
 class DiffRow:
-    """One document in two rankings.
-
-    Attributes
-    ----------
-    doc_id : str
-    first_rank, second_rank : int or None
-        From 1, also where it is below the depth that is shown; None: not returned.
-    grade : float or None
-        None: unjudged.
-    changes : tuple of float or None
-        One a measure: what it adds to the second score, less what it adds to the first. None where documents do not
-        add to the measure by themselves.
-    text : str
-        Its title or text, where it is known.
-    """
+    """One document in two rankings."""
 
     doc_id: str
+    # first_rank, second_rank: from 1, also where it is below the depth that is shown; None: not returned
     first_rank: int | None
     second_rank: int | None
-    grade: float | None
+    grade: float | None  # None: unjudged
+    # one a measure: what it adds to the second score, less what it adds to the first. None where documents do not add
+    # to the measure by themselves.
     changes: tuple[float | None, ...] = ()
-    text: str = ""
+    text: str = ""  # its title or text, where it is known
 
     @property
     def places(self) -> int:
@@ -118,30 +107,16 @@ class MeanPair:
 
 @dataclass(frozen=True)
 class TopicRows:
-    """One topic in two rankings, as numbers: what sentences and tables are made of.
-
-    Attributes
-    ----------
-    query_id, query : str
-    scores : tuple of ScorePair
-        One a measure.
-    rows : tuple of DiffRow
-        The documents of both lists down to `depth`: those of the second list by rank, then those that only the
-        first one shows, by rank.
-    below : tuple of float or None
-        One a measure: what documents that are not among the rows add to the difference.
-    returned : (int, int)
-        How many documents each run returned.
-    depth : int
-    runs : (str, str)
-    """
+    """One topic in two rankings, as numbers: what sentences and tables are made of."""
 
     query_id: str
     query: str
-    scores: tuple[ScorePair, ...]
+    scores: tuple[ScorePair, ...]  # one a measure
+    # the documents of both lists down to `depth`: those of the second list by rank, then those that only the first one
+    # shows, by rank
     rows: tuple[DiffRow, ...]
-    below: tuple[float | None, ...]
-    returned: tuple[int, int]
+    below: tuple[float | None, ...]  # one a measure: what documents that are not among the rows add to the difference
+    returned: tuple[int, int]  # how many documents each run returned
     depth: int
     runs: tuple[str, str]
 
@@ -176,37 +151,16 @@ class TopicRows:
 
 @dataclass(frozen=True, repr=False)
 class DiffTable:
-    """Two rankings side by side, as numbers: what sentences and tables are made of.
+    """Two rankings side by side, as numbers: what sentences and tables are made of."""
 
-    Attributes
-    ----------
-    runs : (str, str)
-        The names of the first and the second run.
-    measures : tuple of str
-        The first one decides which topics are shown.
-    means : tuple of MeanPair
-        One a measure, over all topics of the qrels.
-    topics : tuple of TopicRows
-        Those that were named; or those with the largest differences, first for the second run, then against it.
-    depth : int
-    named : bool
-        Whether the topics were named.
-    grades : (float, float)
-        The lowest and the highest grade of the qrels.
-    ranking : Ranking
-        The policy that made the ranks.
-    provenance : Provenance
-        What the numbers rest on.
-    warnings : tuple of str
-    """
-
-    runs: tuple[str, str]
-    measures: tuple[str, ...]
-    means: tuple[MeanPair, ...]
+    runs: tuple[str, str]  # the names of the first and the second run
+    measures: tuple[str, ...]  # the first one decides which topics are shown
+    means: tuple[MeanPair, ...]  # one a measure, over all topics of the qrels
+    # those that were named; or those with the largest differences, first for the second run, then against it
     topics: tuple[TopicRows, ...]
     depth: int
-    named: bool
-    grades: tuple[float, float]
-    ranking: Ranking
-    provenance: Provenance
+    named: bool  # whether the topics were named
+    grades: tuple[float, float]  # the lowest and the highest grade of the qrels
+    ranking: Ranking  # the policy that made the ranks
+    provenance: Provenance  # what the numbers rest on
     warnings: tuple[str, ...] = ()

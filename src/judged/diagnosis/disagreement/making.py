@@ -170,10 +170,8 @@ def _in_errors(gaps: Floats) -> float:
 
 
 def _pulls(gaps: Floats) -> tuple[Floats, int]:
-    """Give how far each topic pulls the mean differences apart, in standard errors, and to which side.
-
-    The parts of all topics add up to the distance of the two t statistics.
-    """
+    """Give how far each topic pulls the mean differences apart, in standard errors, and to which side."""
+    # The parts of all topics add up to the distance of the two t statistics.
     parts = np.zeros_like(gaps)
     for row, values in enumerate(gaps):
         deviation = spread(values)

@@ -33,23 +33,11 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Reason:
-    """One thing that a measure sees in two judged lists, and that speaks for the system which it prefers.
+    """One thing that a measure sees in two judged lists, and that speaks for the system which it prefers."""
 
-    Attributes
-    ----------
-    kind : str
-        A name in `KINDS`.
-    measure : str
-        The measure that sees it.
-    system : str
-        The system that it speaks for.
-    documents : tuple of str
-    text : str
-    """
-
-    kind: str
-    measure: str
-    system: str
+    kind: str  # a name in `KINDS`
+    measure: str  # the measure that sees it
+    system: str  # the system that it speaks for
     documents: tuple[str, ...]
     text: str
 
@@ -61,18 +49,6 @@ class Reason:
 def reasons(lists: tuple[Judged, Judged], measures: tuple[Measure, Measure]) -> tuple[Reason, ...]:
     """Say what in two judged lists makes two measures prefer what they prefer.
 
-    Only what speaks for the preference of a measure is named, and only where the other measure does not see it, or
-    weighs it otherwise. Several may apply; where none of these kinds does, there is none.
-
-    Parameters
-    ----------
-    lists
-        The judged lists of two systems, of the same single topic.
-    measures
-        Two measures.
-
-    Examples
-    --------
     >>> from judged import judge
     >>> from judged.measures import parse
     >>> qrels = {"q": {"a": 1, "b": 1, "c": 1, "x": 0}}
@@ -81,6 +57,8 @@ def reasons(lists: tuple[Judged, Judged], measures: tuple[Measure, Measure]) -> 
     >>> [(one.kind, one.documents) for one in reasons(lists, (parse("P@1"), parse("R@5")))]
     [('below the cutoff', ('b', 'c')), ('across the cutoff', ('a',))]
     """
+    # Only what speaks for the preference of a measure is named, and only where the other measure does not see it, or
+    # weighs it otherwise. Several may apply; where none of these kinds does, there is none.
     eyes: list[Eye] = []
     for measure in measures:
         first, second = (float(measure(one)[0]) for one in lists)

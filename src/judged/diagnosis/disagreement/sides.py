@@ -20,26 +20,13 @@ SIGNS = ("up", "same", "down")
 
 @dataclass(frozen=True)
 class MeanSide:
-    """One measure's view of the second system against the first.
-
-    Attributes
-    ----------
-    measure : str
-    n : int
-        Topics with a score for both by both measures.
-    difference : float
-        Mean of second minus first.
-    error : float
-        Its standard error; NaN for fewer than two topics.
-    better, worse : int
-        Topics on which the second is better, or worse.
-    lower_is_better : bool
-    """
+    """One measure's view of the second system against the first."""
 
     measure: str
-    n: int
-    difference: float
-    error: float
+    n: int  # topics with a score for both by both measures
+    difference: float  # mean of second minus first
+    error: float  # its standard error; NaN for fewer than two topics
+    # better, worse: topics on which the second is better, or worse
     better: int
     worse: int
     lower_is_better: bool = False
@@ -59,27 +46,17 @@ class MeanSide:
 
 @dataclass(frozen=True)
 class TopicDisagreement:
-    """One topic under both measures.
-
-    Attributes
-    ----------
-    query_id, query : str
-    scores : ((float, float), (float, float))
-        For each measure, the scores of the first and the second system.
-    lower_is_better : (bool, bool)
-    pull : float
-        How far the topic pulls the two mean differences apart, each in units of its standard error: in the direction
-        in which they lie apart. Over all topics, pulls add up to the distance of the two.
-    reasons : tuple of Reason
-        What the measures see there, where it was looked into.
-    """
+    """One topic under both measures."""
 
     query_id: str
     query: str
+    # for each measure, the scores of the first and the second system
     scores: tuple[tuple[float, float], tuple[float, float]]
     lower_is_better: tuple[bool, bool]
+    # how far the topic pulls the two mean differences apart, each in units of its standard error: in the direction in
+    # which they lie apart. Over all topics, pulls add up to the distance of the two.
     pull: float
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Reason, ...] = ()  # what the measures see there, where it was looked into
 
     @property
     def differences(self) -> tuple[float, float]:
@@ -119,42 +96,19 @@ class SliceDisagreement:
 
 @dataclass(frozen=True, eq=False)
 class TwoSides:
-    """Two systems as two measures see them: the part of a disagreement that its forms stand on.
+    """Two systems as two measures see them: the part of a disagreement that its forms stand on."""
 
-    Attributes
-    ----------
-    scores : Scores
-        Of all systems, by the two measures.
-    systems : (str, str)
-        The first and the second; differences are second minus first.
-    means : (MeanSide, MeanSide)
-        One a measure.
-    topics : tuple of TopicDisagreement
-        All topics, those that pull the means apart most first.
-    shown : int
-        How many of them are shown.
-    slices : tuple of SliceDisagreement
-    orders : OrderAgreement or None
-        How alike the measures order all systems, where there are three or more.
-    chosen : bool
-        Whether the two systems were picked as those that the measures pull apart most.
-    direction : int
-        1 where the first measure leans more to the second system than the second measure does, -1 otherwise.
-    with_reasons : bool
-        Whether there were judged lists to look into.
-    warnings : tuple of str
-    """
-
-    scores: Scores
-    systems: tuple[str, str]
-    means: tuple[MeanSide, MeanSide]
-    topics: tuple[TopicDisagreement, ...]
-    shown: int
+    scores: Scores  # of all systems, by the two measures
+    systems: tuple[str, str]  # the first and the second; differences are second minus first
+    means: tuple[MeanSide, MeanSide]  # one a measure
+    topics: tuple[TopicDisagreement, ...]  # all topics, those that pull the means apart most first
+    shown: int  # how many of them are shown
     slices: tuple[SliceDisagreement, ...] = ()
-    orders: OrderAgreement | None = None
-    chosen: bool = False
+    orders: OrderAgreement | None = None  # how alike the measures order all systems, where there are three or more
+    chosen: bool = False  # whether the two systems were picked as those that the measures pull apart most
+    # 1 where the first measure leans more to the second system than the second measure does, -1 otherwise
     direction: int = 1
-    with_reasons: bool = True
+    with_reasons: bool = True  # whether there were judged lists to look into
     warnings: tuple[str, ...] = ()
 
     @property

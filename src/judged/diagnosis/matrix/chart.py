@@ -55,13 +55,11 @@ def chart(found: TwoMeasures, run: str | None, width: int, height: int) -> Any:
 
 
 def chart_to_select(found: TwoMeasures, run: str, *, brush: bool = True, width: int = 480, height: int = 420) -> Any:
-    """Draw one run for a page on which topics are selected, without the topics: `with_topics` puts them in.
-
-    Topics of one place will be one dot, as large as they are many. With `brush`, a rectangle can be drawn: it is the
-    parameter `BRUSH`. The dots are the data `TOPICS`: ``across``, ``up``, ``topics``, ``chosen``; of a topic alone its
-    ``query_id``, of several the corners ``from`` and ``to``. What is returned is the Vega-Lite itself: altair would
-    copy all dots at every step.
-    """
+    """Draw one run for a page on which topics are selected, without the topics: `with_topics` puts them in."""
+    # Topics of one place will be one dot, as large as they are many. With `brush`, a rectangle can be drawn: it is the
+    # parameter `BRUSH`. The dots are the data `TOPICS`: `across`, `up`, `topics`, `chosen`; of a topic alone its
+    # `query_id`, of several the corners `from` and `to`. What is returned is the Vega-Lite itself: altair would copy
+    # all dots at every step.
     alt = altair()
     scales = _scale(found, 0), _scale(found, 1)
     x, y = _encoded(alt, "x", str(found.x), scales[0]), _encoded(alt, "y", str(found.y), scales[1])
@@ -85,22 +83,10 @@ def with_topics(
     drawn: Mapping[str, Any],
     found: TwoMeasures,
     run: str,
-    chosen: Bools | None = None,
+    chosen: Bools | None = None,  # (T,): the topics that are selected; their part of each dot is in colour
     box: tuple[tuple[float, float], tuple[float, float]] | None = None,
 ) -> dict[str, Any]:
-    """Put the topics of a run into a chart that `chart_to_select` made of it; the chart stays as it is.
-
-    Parameters
-    ----------
-    drawn
-        The chart.
-    found, run
-        What it was made of.
-    chosen
-        (T,): the topics that are selected; their part of each dot is in colour.
-    box
-        The rectangle that is drawn to begin with: from and to on x, from and to on y.
-    """
+    """Put the topics of a run into a chart that `chart_to_select` made of it; the chart stays as it is."""
     dots = {"name": TOPICS, "values": _dots(found, run, chosen)}
     value = {} if box is None else {"value": dict(zip("xy", map(list, box), strict=True))}
     return {

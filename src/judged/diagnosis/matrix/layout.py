@@ -86,13 +86,7 @@ def _axis_cell(axis: Axis) -> Cell:
 
 
 def changes_table(found: TwoMeasures) -> Table:
-    """Lay out one row a run, slice and axis.
-
-    Raises
-    ------
-    InputError
-        If there is only one run.
-    """
+    """Lay out one row a run, slice and axis."""
     if not found.changes:
         raise InputError("there is no second run", fix="give two runs or more")
     header = ("run", "slice", "of", "topics", direction("run", found.baseline), "p")

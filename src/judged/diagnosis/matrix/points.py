@@ -27,25 +27,11 @@ LOW, HIGH, APART = "below", "above", "not told apart"
 
 @dataclass(frozen=True)
 class MatrixChoices:
-    """The choices of a performance matrix.
+    """The choices of a performance matrix."""
 
-    Parameters
-    ----------
-    level
-        Of the intervals; those that class slices are corrected for how many there are.
-    rate
-        The false discovery rate of topics that are said to have lost.
-    resamples, seed
-        Of tests.
-
-    Raises
-    ------
-    InputError
-        If a value makes no sense.
-    """
-
-    level: float = 0.95
-    rate: float = 0.1
+    level: float = 0.95  # of the intervals; those that class slices are corrected for how many there are
+    rate: float = 0.1  # the false discovery rate of topics that are said to have lost
+    # resamples, seed: of tests
     resamples: int = 100_000
     seed: int = 0
 
@@ -59,58 +45,33 @@ class MatrixChoices:
 
 
 class Axis(NamedTuple):
-    """One measure of a point.
+    """One measure of a point."""
 
-    Parameters
-    ----------
-    value, low, high
-        The mean, and the interval by which it is classed; NaN where there is none.
-    side
-        ``below`` or ``above`` the cut, where the whole interval is; else ``not told apart``. Empty: not classed.
-    """
-
+    # value, low, high: the mean, and the interval by which it is classed; NaN where there is none
     value: float
     low: float
     high: float
-    side: str
+    side: str  # `below` or `above` the cut, where the whole interval is; else `not told apart`. Empty: not classed.
 
 
 @dataclass(frozen=True)
 class Point:
-    """A run over all topics, or over a slice.
-
-    Parameters
-    ----------
-    run, slice
-        Of what.
-    topics
-        How many have both scores.
-    small
-        Whether the slice is too small to be classed: it is shown, without intervals.
-    x, y
-        The two measures.
-    judged
-        The mean share of judged documents among the first 10; NaN where it is not known.
-    quadrant
-        What the intervals show: one of `QUADRANTS`, or ``not told apart``; empty where nothing is classed.
-    every
-        Whether these are all topics.
-    """
+    """A run over all topics, or over a slice."""
 
     run: str
     slice: str
-    topics: int
-    small: bool
-    x: Axis
-    y: Axis
-    judged: float
-    quadrant: str
-    every: bool
+    topics: int  # how many have both scores
+    small: bool  # whether the slice is too small to be classed: it is shown, without intervals
+    x: Axis  # the two measures
+    y: Axis  # the two measures
+    judged: float  # the mean share of judged documents among the first 10; NaN where it is not known
+    quadrant: str  # what the intervals show: one of `QUADRANTS`, or `not told apart`; empty where nothing is classed
+    every: bool  # whether these are all topics
 
 
 def points_of(
     run: str,
-    values: Floats,
+    values: Floats,  # (3, T): x, y, and the judged share
     where: Sequence[Where],
     cuts: tuple[float, float],
     ranges: Sequence[tuple[float, float]],
@@ -118,26 +79,9 @@ def points_of(
     *,
     wholes: int = 0,
 ) -> tuple[Point, ...]:
-    """Make a point for all topics and one for each slice.
-
-    Parameters
-    ----------
-    run
-        Its name.
-    values
-        (3, T): x, y, and the judged share.
-    where
-        All topics first, then slices.
-    cuts
-        On x and y.
-    ranges
-        The least and the greatest value of x and of y: no interval reaches beyond.
-    choices
-        How intervals are made. Those of slices are corrected for their number, times two axes.
-    wholes
-        How many runs are classed as a whole, by intervals that are corrected for their number; 0: this one is not,
-        as its own means are the cuts.
-    """
+    """Make a point for all topics and one for each slice."""
+    # `wholes`: how many runs are classed as a whole, by intervals that are corrected for their number; 0: this one is
+    # not, as its own means are the cuts.
     has_both = ~np.isnan(values[:2]).any(axis=0)
     looks = 2 * sum(not one.small and not one.every and (one.mask & has_both).sum() > 1 for one in where)
     spread = _spread(values[:2])
@@ -161,12 +105,10 @@ def points_of(
 
 
 def _intervals(values: Floats, spread: Floats, level: float) -> Floats:
-    """Give Student's t interval for the mean of each row, (2, 2), with the row's own spread or a wider one.
-
-    Ten topics that happen to be alike, all of them found, say, show no spread at all, and their own interval would
-    lie away from any cut: slices of a run that was never sliced were so told apart two or three times as often as
-    declared, and by the bootstrap no less often. The spread of all topics holds the level.
-    """
+    """Give Student's t interval for the mean of each row, (2, 2), with the row's own spread or a wider one."""
+    # Ten topics that happen to be alike, all of them found, say, show no spread at all, and their own interval would
+    # lie away from any cut: slices of a run that was never sliced were so told apart two or three times as often as
+    # declared, and by the bootstrap no less often. The spread of all topics holds the level.
     n = values.shape[1]
     if n < 2:
         return np.full((2, 2), math.nan)

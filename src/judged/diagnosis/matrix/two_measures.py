@@ -23,43 +23,23 @@ FEW_RUNS = 4
 
 @dataclass(frozen=True, eq=False)
 class TwoMeasures:
-    """Runs, slices and topics by two measures: the part of a performance matrix that its forms stand on.
+    """Runs, slices and topics by two measures: the part of a performance matrix that its forms stand on."""
 
-    Attributes
-    ----------
-    scores : Scores
-        What it is made of.
-    x, y : Measure
-        The axes: of the candidates, and of the final ranking.
-    baseline : str
-        The run whose means over all topics are the cuts, and that the others are compared with.
-    cuts : (float, float)
-    given_cuts : bool
-        Whether the caller gave the cuts.
-    points : tuple of Point
-        Run by run: all topics, then each slice.
-    changes : tuple of Change
-        Of every other run against the baseline: all topics, then each slice; x, then y; corrected by Holm.
-    lost : dict
-        By run, then axis: the topics that lost against the baseline, with a declared rate of false findings.
-    slicing : Slicing or None
-    choices : MatrixChoices
-    barren : (T,) bool
-        Topics without a document that is relevant to both axes, as far as that is known.
-    warnings : tuple of str
-    """
-
-    scores: Scores
+    scores: Scores  # what it is made of
+    # x, y: the axes: of the candidates, and of the final ranking
     x: Measure
     y: Measure
-    baseline: str
+    baseline: str  # the run whose means over all topics are the cuts, and that the others are compared with
     cuts: tuple[float, float]
-    given_cuts: bool
-    points: tuple[Point, ...]
+    given_cuts: bool  # whether the caller gave the cuts
+    points: tuple[Point, ...]  # run by run: all topics, then each slice
+    # of every other run against the baseline: all topics, then each slice; x, then y; corrected by Holm
     changes: tuple[Change, ...]
+    # by run, then axis: the topics that lost against the baseline, with a declared rate of false findings
     lost: dict[str, dict[str, Discoveries]] = field(repr=False)
     slicing: Slicing | None = field(repr=False)
     choices: MatrixChoices
+    # (T,): topics without a document that is relevant to both axes, as far as that is known
     barren: Bools = field(repr=False)
     warnings: tuple[str, ...] = ()
 

@@ -33,32 +33,13 @@ def alike(
 ) -> tuple[Floats, Floats]:
     """Give the mean overlap, and the mean rank-biased overlap, of the rankings of every two wordings of a need.
 
-    Parameters
-    ----------
-    run
-        Of all wordings.
-    groups
-        The query ids of each need; N of them.
-    depth
-        How many documents of each ranking are looked at.
-    p
-        The persistence of the rank-biased overlap.
-    ties, precision
-        As for `judge`.
-
-    Returns
-    -------
-    overlap, rbo : (N,) float64
-        NaN for a need with fewer than two wordings that returned something.
-
-    Examples
-    --------
     >>> from judged.data import Run
     >>> run = Run.of({"1": {"a": 2.0, "b": 1.0}, "2": {"b": 2.0, "a": 1.0}, "3": {"a": 2.0, "c": 1.0}})
     >>> overlap, _ = alike(run, [["1", "2", "3"]], depth=2)
     >>> round(float(overlap[0]), 3)  # 1 and 2 share both, the others one of two
     0.667
     """
+    # Returns overlap, rbo: (N,): NaN for a need with fewer than two wordings that returned something.
     query_ids = tuple(sorted({query for group in groups for query in group}))
     place = {query: at for at, query in enumerate(query_ids)}
     shown = all_returned(run, query_ids, Ranking(ties, depth, precision))

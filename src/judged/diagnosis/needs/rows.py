@@ -18,35 +18,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NeedsSummary:
-    """One run and measure over all needs, each counted once.
-
-    Attributes
-    ----------
-    run, measure : str
-    mean, mean_ci
-        Mean over needs of the mean over wordings, with its interval over needs.
-    worst, worst_ci
-        The same of the worst wording of each need.
-    best : float
-        The same of the best wording.
-    deviation : float
-        The standard deviation between wordings, averaged over the needs with two or more.
-    consistency : Consistency
-        The share of the variance that lies between needs: the rest is between wordings.
-    overlap, rbo : float
-        How alike the rankings of two wordings of a need are, averaged over pairs and then over needs; NaN where
-        there are no rankings to look at.
-    """
+    """One run and measure over all needs, each counted once."""
 
     run: str
     measure: str
+    # mean, mean_ci: mean over needs of the mean over wordings, with its interval over needs
     mean: float
     mean_ci: tuple[float, float] | None
+    # worst, worst_ci: the same of the worst wording of each need
     worst: float
     worst_ci: tuple[float, float] | None
-    best: float
-    deviation: float
-    consistency: Consistency
+    best: float  # the same of the best wording
+    deviation: float  # the standard deviation between wordings, averaged over the needs with two or more
+    consistency: Consistency  # the share of the variance that lies between needs: the rest is between wordings
+    # overlap, rbo: how alike the rankings of two wordings of a need are, averaged over pairs and then over needs; NaN
+    # where there are no rankings to look at
     overlap: float
     rbo: float
 
@@ -55,51 +41,29 @@ class NeedsSummary:
 class NeedsTable:
     """Systems by need, as numbers: what sentences, tables and charts are made of.
 
-    With R runs, M measures and N needs:
-
-    Attributes
-    ----------
-    scores : Scores
-        By query id.
-    by_need : Scores
-        The means over wordings, with needs as topics.
-    needs : tuple of N str
-        In byte order.
-    query_ids : tuple of N tuples of str
-        The wordings of each need that count.
-    mean, worst, best, deviation : (R, M, N) float64
-        Over the wordings of each need; NaN where it has no score, and no deviation for one wording.
-    variants : (R, M, N) int64
-        How many wordings have a score.
-    overlap, rbo : (R, N) float64
-        How alike the rankings of two wordings are, on average; NaN where that is not known.
-    summaries : tuple of NeedsSummary
-        One a run and measure.
-    comparison : Comparison or None
-        The runs compared over needs.
-    depth, p
-        Of the overlap and of RBO.
-    queries : dict
-        Texts of wordings.
-    warnings : tuple of str
+    With R runs, M measures and N needs.
     """
 
-    scores: Scores
-    by_need: Scores
-    needs: tuple[str, ...]
-    query_ids: tuple[tuple[str, ...], ...]
+    scores: Scores  # by query id
+    by_need: Scores  # the means over wordings, with needs as topics
+    needs: tuple[str, ...]  # N: in byte order
+    query_ids: tuple[tuple[str, ...], ...]  # N: the wordings of each need that count
+    # mean, worst, best, deviation: (R, M, N): over the wordings of each need; NaN where it has no score, and no
+    # deviation for one wording
     mean: Floats
     worst: Floats
     best: Floats
     deviation: Floats
-    variants: Ints
+    variants: Ints  # (R, M, N): how many wordings have a score
+    # overlap, rbo: (R, N): how alike the rankings of two wordings are, on average; NaN where that is not known
     overlap: Floats
     rbo: Floats
-    summaries: tuple[NeedsSummary, ...]
-    comparison: Comparison | None
+    summaries: tuple[NeedsSummary, ...]  # one a run and measure
+    comparison: Comparison | None  # the runs compared over needs
+    # depth, p: of the overlap and of RBO
     depth: int
     p: float
-    queries: Mapping[str, str] = field(default_factory=dict[str, str])
+    queries: Mapping[str, str] = field(default_factory=dict[str, str])  # texts of wordings
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -23,24 +23,12 @@ _COLUMNS = ("need", "need_id", "topic_id", "topic")
 def needs_of(mapping: Any, column: str | None = None) -> dict[str, str]:
     """Give the need of each query id.
 
-    Parameters
-    ----------
-    mapping
-        ``{query_id: need}``, `Attributes`, `Topics`, a file of attributes (CSV, TSV, JSONL, Parquet) or a data frame.
-    column
-        The attribute that names the need; None for ``need``, ``need_id``, ``topic_id`` or ``topic``, whichever there
-        is, or the only one there is.
-
-    Raises
-    ------
-    InputError
-        If there is no such attribute.
-
-    Examples
-    --------
     >>> needs_of({"q1": {"topic_id": 7, "words": 3}, "q2": {"topic_id": 7}, "q3": {"words": 2}})
     {'q1': '7', 'q2': '7'}
     """
+    # `mapping`: `{query_id: need}`, `Attributes`, `Topics`, a file of attributes (CSV, TSV, JSONL, Parquet) or a data
+    # frame. `column`: the attribute that names the need; None for `need`, `need_id`, `topic_id` or `topic`, whichever
+    # there is, or the only one there is.
     if isinstance(mapping, Mapping):
         given = cast("Mapping[Any, Any]", mapping)
         if not any(isinstance(one, Mapping) for one in given.values()):
@@ -118,13 +106,7 @@ def expand_qrels(qrels: Any, mapping: Any, *, column: str | None = None) -> Qrel
 
 
 def by_variant(qrels: Qrels, needs: Mapping[str, str]) -> tuple[Qrels, str]:
-    """Expand judgments where they are of needs, and say so.
-
-    Raises
-    ------
-    InputError
-        If they could be of either: some query id is judged, and is also the name of another need.
-    """
+    """Expand judgments where they are of needs, and say so."""
     topics = set(qrels.topics)
     judged_needs = topics & set(needs.values())
     unjudged = [query for query in needs if query not in topics]

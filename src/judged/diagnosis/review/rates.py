@@ -25,38 +25,23 @@ _RUNS = 4  # that are spoken of one by one
 
 @dataclass(frozen=True)
 class ReviewRates:
-    """What stands among the first k documents of some topics, and what does not.
+    """What stands among the first k documents of some topics, and what does not."""
 
-    Attributes
-    ----------
-    run, slice : str
-        ``""``: all topics.
-    topics : int
-    small : bool
-        Whether the slice has fewer topics than it is judged by: its rates are shown, and nothing is said of them.
-    returned : int
-        How many documents stand among the first k of these topics.
-    false_positives, unjudged : int
-        How many of them are judged below the level, and how many are not judged.
-    relevant : int
-        How many relevant documents the qrels know.
-    low, missed : int
-        How many of them the run returned below rank k, and how many not at all.
-    without_place : int
-        How many must be lacking, whatever the run does, as their topics have more than k.
-    """
-
+    # run, slice: `""`: all topics
     run: str
     slice: str
     topics: int
+    # whether the slice has fewer topics than it is judged by: its rates are shown, and nothing is said of them
     small: bool
-    returned: int
+    returned: int  # how many documents stand among the first k of these topics
+    # false_positives, unjudged: how many of them are judged below the level, and how many are not judged
     false_positives: int
     unjudged: int
-    relevant: int
+    relevant: int  # how many relevant documents the qrels know
+    # low, missed: how many of them the run returned below rank k, and how many not at all
     low: int
     missed: int
-    without_place: int
+    without_place: int  # how many must be lacking, whatever the run does, as their topics have more than k
 
     @property
     def false_positive_rate(self) -> float:

@@ -35,34 +35,17 @@ _COLUMNS = ["query_id", "doc_id", "relevance"]
 class Opened:
     """Runs judged over all judged pairs and, beside them, the unjudged documents among their first.
 
-    With P pairs, R runs:
-
-    Attributes
-    ----------
-    qrels : Qrels
-        With the unjudged documents as pairs of grade 0. A pair below is a position in ``qrels.index``.
-    unjudged : (P,) bool
-        Which pairs are in truth not judged.
-    lists : tuple of R Judged
-        In which all pairs are judged.
-    ranks : (R, P) int64
-        0: not returned.
+    With P pairs, R runs.
     """
 
-    qrels: Qrels
-    unjudged: Bools = field(repr=False)
-    lists: tuple[Judged, ...]
-    ranks: Ints = field(repr=False)
+    qrels: Qrels  # with the unjudged documents as pairs of grade 0. A pair below is a position in `qrels.index`.
+    unjudged: Bools = field(repr=False)  # (P,): which pairs are in truth not judged
+    lists: tuple[Judged, ...]  # R: in which all pairs are judged
+    ranks: Ints = field(repr=False)  # (R, P): 0: not returned
 
 
 def opened_to(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, k: int, documents: Documents | None) -> Opened:
-    """Judge runs, with the unjudged documents among the first k of each as pairs of their own.
-
-    Raises
-    ------
-    InputError
-        If a run has no ranking, or cannot be read.
-    """
+    """Judge runs, with the unjudged documents among the first k of each as pairs of their own."""
     for run in runs:
         _refuse(run, ranking)
     extended, unjudged = _extended(qrels, runs, ranking, k)
@@ -107,17 +90,8 @@ def _extended(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, k: int) -> tu
 
 
 def relabelled(judged: Judged, unjudged: Bools, pairs: Ints, grades: Floats) -> Judged:
-    """Make one variant for each pair, of its topic, in which it alone has another grade.
-
-    Parameters
-    ----------
-    judged
-        A list of `Opened`.
-    unjudged : (P,) bool
-        The pairs that no variant has, but for that whose own pair it is.
-    pairs : (V,) int64
-    grades : (V,) float64
-    """
+    """Make one variant for each pair, of its topic, in which it alone has another grade."""
+    # `unjudged`: (P,): the pairs that no variant has, but for that whose own pair it is.
     many = copies(judged, judged.qrels.index.topic[pairs])
     own = many.label_row == pairs[many.label_topic]
     kept = own | ~unjudged[many.label_row]
@@ -140,13 +114,7 @@ def relabelled(judged: Judged, unjudged: Bools, pairs: Ints, grades: Floats) -> 
 
 
 def changes(judged: Judged, measure: Measure, unjudged: Bools, pairs: Ints, grades: Floats) -> tuple[Floats, Floats]:
-    """Give the score of every topic as it is, (T,), and by how much another grade of each pair would change it, (V,).
-
-    Raises
-    ------
-    MeasureError
-        If the measure looks at more than one grade of each document, or at other topics.
-    """
+    """Give the score of every topic, (T,), and by how much another grade of each pair would change it, (V,)."""
     known = measure.properties
     if known.every_label or not known.topics_apart:
         what = "every label of a document" if known.every_label else "the judgments of all topics"

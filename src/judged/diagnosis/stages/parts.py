@@ -33,34 +33,14 @@ SCORE = "score"
 
 @dataclass(frozen=True)
 class Cut:
-    """The choices of a diagnosis by stages.
+    """The choices of a diagnosis by stages."""
 
-    Parameters
-    ----------
-    depth
-        How many documents of a topic are candidates.
-    least
-        A part counts for the verdict on a topic from this share of the best score on.
-    share
-        And from this share of all that is lost there on.
-    rate
-        The false discovery rate of topics that are said to have lost.
-    alpha
-        Up to here p is significant; intervals have the level 1 - alpha.
-    resamples, seed
-        Of tests; intervals have 2000 resamples of the same seed.
-
-    Raises
-    ------
-    InputError
-        If a value makes no sense.
-    """
-
-    depth: int = 100
-    least: float = 0.1
-    share: float = 0.15
-    rate: float = 0.1
-    alpha: float = 0.05
+    depth: int = 100  # how many documents of a topic are candidates
+    least: float = 0.1  # a part counts for the verdict on a topic from this share of the best score on
+    share: float = 0.15  # and from this share of all that is lost there on
+    rate: float = 0.1  # the false discovery rate of topics that are said to have lost
+    alpha: float = 0.05  # up to here p is significant; intervals have the level 1 - alpha
+    # resamples, seed: of tests; intervals have 2000 resamples of the same seed
     resamples: int = 100_000
     seed: int = 0
 
@@ -88,32 +68,16 @@ class Mean(NamedTuple):
 
 @dataclass(frozen=True)
 class Parts:
-    """One system over some topics.
+    """One system over some topics."""
 
-    Parameters
-    ----------
-    slice
-        The name of the slice, or ``all topics``.
-    topics
-        How many count: those that the measure leaves out do not.
-    small
-        Whether there are fewer than the slice is judged by: then there are no intervals.
-    score, best, recall
-        Means.
-    losses
-        The mean of each part of the loss; together best - score.
-    verdicts
-        How many topics have which verdict.
-    """
-
-    slice: str
-    topics: int
-    small: bool
-    score: Mean
-    best: Mean
-    recall: Mean
-    losses: tuple[Mean, ...]
-    verdicts: dict[str, int]
+    slice: str  # the name of the slice, or `all topics`
+    topics: int  # how many count: those that the measure leaves out do not
+    small: bool  # whether there are fewer than the slice is judged by: then there are no intervals
+    score: Mean  # means
+    best: Mean  # means
+    recall: Mean  # means
+    losses: tuple[Mean, ...]  # the mean of each part of the loss; together best - score
+    verdicts: dict[str, int]  # how many topics have which verdict
 
 
 def parts_by_slice(trace: Trace, measure: Measure, slicing: Slicing | None, choices: Cut) -> tuple[Parts, ...]:

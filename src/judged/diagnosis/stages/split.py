@@ -28,35 +28,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SplitLoss:
-    """The loss of a system, or of two, split into stages: the part of a result that its forms stand on.
+    """The loss of a system, or of two, split into stages: the part of a result that its forms stand on."""
 
-    Attributes
-    ----------
-    measure, recall : Measure
-        Of the score, and of the candidates.
-    query_ids : tuple of T str
-    trace : Trace
-        The system: scores, what was attainable behind each stage, documents.
-    against : Trace or None
-        The system that it is compared with.
-    names : tuple of P str
-        The parts of the loss, in the order of the stages; the last is that of the final ranking.
-    choices : Cut
-        Depth, thresholds, level, rates, resamples, seed.
-    slicing : Slicing or None
-    provenance : Provenance
-        Of judgments, runs and policies.
-    warnings : tuple of str
-    """
-
+    # measure, recall: of the score, and of the candidates
     measure: Measure
     recall: Measure
-    query_ids: tuple[str, ...]
-    trace: Trace
-    against: Trace | None
+    query_ids: tuple[str, ...]  # T
+    trace: Trace  # the system: scores, what was attainable behind each stage, documents
+    against: Trace | None  # the system that it is compared with
+    # P: the parts of the loss, in the order of the stages; the last is that of the final ranking
     names: tuple[str, ...]
-    choices: Cut
-    provenance: Provenance = field(repr=False)
+    choices: Cut  # depth, thresholds, level, rates, resamples, seed
+    provenance: Provenance = field(repr=False)  # of judgments, runs and policies
     slicing: Slicing | None = field(default=None, repr=False)
     warnings: tuple[str, ...] = ()
 

@@ -25,94 +25,54 @@ POSITIVE = float(np.nextafter(0, 1))
 
 
 class Through(NamedTuple):
-    """What one stage of a system left: its name, the documents it passed on, and how many of each topic count.
+    """What one stage of a system left: its name, the documents it passed on, and how many of each topic count."""
 
-    Parameters
-    ----------
-    name
-        What the stage is called.
-    judged
-        The ranking that it left, whole.
-    depth
-        How many of its documents the next stage gets; None for all.
-    """
-
-    name: str
-    judged: Judged
-    depth: int | None
+    name: str  # what the stage is called
+    judged: Judged  # the ranking that it left, whole
+    depth: int | None  # how many of its documents the next stage gets; None for all
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """What a stage left to be attained.
-
-    Attributes
-    ----------
-    name : str
-    depth : int or None
-        How many documents of each topic it passed on; None for all that it had.
-    attainable : (T,) float64
-        The score of the best order of these documents.
-    """
+    """What a stage left to be attained."""
 
     name: str
-    depth: int | None
-    attainable: Floats = field(repr=False)
+    depth: int | None  # how many documents of each topic it passed on; None for all that it had
+    attainable: Floats = field(repr=False)  # (T,): the score of the best order of these documents
 
 
 @dataclass(frozen=True, eq=False)
 class RelevantDocuments:
-    """The relevant documents of all topics, and where a system has them. Ordered by topic, then grade, falling.
+    """The relevant documents of all topics, and where a system has them. Ordered by topic, then grade, falling."""
 
-    Attributes
-    ----------
-    topic : (N,) int64
-        The position of the topic.
-    doc : tuple of N str
-    grade : (N,) float64
-    candidate, final : (N,) int64
-        The rank in the whole run that the candidates were taken from, and in the final ranking; 0: not returned.
-    """
-
-    topic: Ints
-    doc: tuple[str, ...] = field(repr=False)
-    grade: Floats
+    topic: Ints  # (N,): the position of the topic
+    doc: tuple[str, ...] = field(repr=False)  # N
+    grade: Floats  # (N,)
+    # candidate, final: (N,): the rank in the whole run that the candidates were taken from, and in the final ranking;
+    # 0: not returned
     candidate: Ints
     final: Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """One system: its score on each topic, and the stages at which it lost what could be attained.
+    """One system: its score on each topic, and the stages at which it lost what could be attained."""
 
-    Attributes
-    ----------
-    name, candidates : str
-        Of the final ranking, by which the system is called, and of the run that its candidates are taken from.
-    stages : tuple of Stage
-        In the order of the pipeline. What they left is ranked in the end.
-    best, score : (T,) float64
-        The measure's score of the ideal ranking, and of the final one.
-    recall : (T,) float64
-        Of the candidates, by the recall measure.
-    relevant, found : (T,) int64
-        Relevant documents that the qrels know, and those among the candidates.
-    judged : (T,) float64
-        The share of the first 10 of the final ranking that is judged.
-    foreign, returned : (T,) int64
-        Documents of the final ranking that are not among the candidates, and all of its documents.
-    documents : RelevantDocuments
-    """
-
+    # name, candidates: of the final ranking, by which the system is called, and of the run that its candidates are
+    # taken from
     name: str
     candidates: str
-    stages: tuple[Stage, ...]
+    stages: tuple[Stage, ...]  # in the order of the pipeline. What they left is ranked in the end.
+    # best, score: (T,): the measure's score of the ideal ranking, and of the final one
     best: Floats = field(repr=False)
     score: Floats = field(repr=False)
-    recall: Floats = field(repr=False)
+    recall: Floats = field(repr=False)  # (T,): of the candidates, by the recall measure
+    # relevant, found: (T,): relevant documents that the qrels know, and those among the candidates
     relevant: Ints = field(repr=False)
     found: Ints = field(repr=False)
-    judged: Floats = field(repr=False)
+    judged: Floats = field(repr=False)  # (T,): the share of the first 10 of the final ranking that is judged
+    # foreign, returned: (T,): documents of the final ranking that are not among the candidates, and all of its
+    # documents
     foreign: Ints = field(repr=False)
     returned: Ints = field(repr=False)
     documents: RelevantDocuments = field(repr=False)
@@ -132,13 +92,7 @@ class Trace:
 
 
 def one_measure(given: Any) -> Measure:
-    """Take a measure, its class or its name.
-
-    Raises
-    ------
-    InputError
-        If there are several.
-    """
+    """Take a measure, its class or its name."""
     found = measures_of(given)
     if len(found) != 1:
         raise InputError(f"{given} are {len(found)} measures", fix="name one, such as nDCG@10")
@@ -146,13 +100,7 @@ def one_measure(given: Any) -> Measure:
 
 
 def check_measure(measure: Measure) -> None:
-    """Refuse measures for which "relevant documents first, best grade first" need not be the best order.
-
-    Raises
-    ------
-    MeasureError
-        If the measure is one.
-    """
+    """Refuse measures for which "relevant documents first, best grade first" need not be the best order."""
     unrestricted = measure.replace(judged_only=False) if getattr(measure, "judged_only", False) else measure
     known = unrestricted.properties
     ordered = known.better_first or known.judged_better_first
@@ -171,17 +119,7 @@ def check_measure(measure: Measure) -> None:
 
 
 def traced(stages: Sequence[Through], final: Judged, measure: Measure, recall: Measure, shares: Measure) -> Trace:
-    """Follow a system through its stages.
-
-    Parameters
-    ----------
-    stages
-        What each left, over the same topics, in the order of the pipeline.
-    final
-        The ranking in the end, over the same topics.
-    measure, recall, shares
-        Of the score, of the candidates (the last stage), and of judged documents in the final ranking.
-    """
+    """Follow a system through its stages."""
     kept = [one.judged if one.depth is None else cut(one.judged, one.depth) for one in stages]
     level = float(getattr(measure, "rel", POSITIVE))
     last = kept[-1]
@@ -206,8 +144,6 @@ def traced(stages: Sequence[Through], final: Judged, measure: Measure, recall: M
 def best_order(judged: Judged) -> Judged:
     """Put the documents of each topic into the best order: grades falling, then unjudged ones, then negative grades.
 
-    Examples
-    --------
     >>> from judged import judge_list
     >>> best = best_order(judge_list([None, -1, 1, 3], missing=[2]))
     >>> best.rank.tolist(), best.grade.tolist()

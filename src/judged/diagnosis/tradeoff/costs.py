@@ -28,39 +28,21 @@ _FIX = "give a column run, and a column of numbers for each cost"
 class Costs:
     """Costs by run. Immutable.
 
-    Attributes
-    ----------
-    names : tuple of str
-        The costs, in the order in which they were given.
-    by_run : dict of dict of float
-        ``{run: {cost: number}}``; a cost that is not known of a run is not in it.
-    left_out : tuple of str
-        Columns without a number, which are no costs.
-    where : str
-
-    Examples
-    --------
     >>> costs = Costs.of({"bm25": {"latency_ms": 12.5, "memory_gb": 1}, "rrf": {"latency_ms": 30, "memory_gb": None}})
     >>> costs.names, costs.by_run["rrf"]
     (('latency_ms', 'memory_gb'), {'latency_ms': 30.0})
     """
 
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # the costs, in the order in which they were given
+    # `{run: {cost: number}}`; a cost that is not known of a run is not in it
     by_run: Mapping[str, Mapping[str, float]] = field(repr=False)
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # columns without a number, which are no costs
     where: str = "<costs>"
 
     @classmethod
     def of(cls, data: Any) -> Costs:
-        """Take ``{run: {cost: number}}``, a data frame, a list of dicts, or a file: CSV, TSV, JSON, JSONL or Parquet.
-
-        A table has a column ``run``; what is empty, None or NaN is not known.
-
-        Raises
-        ------
-        InputError
-            If it cannot be read so, a run stands in it twice, or something in a column of costs is no finite number.
-        """
+        """Take ``{run: {cost: number}}``, a data frame, a list of dicts, or a CSV, TSV, JSON, JSONL or Parquet file."""
+        # A table has a column `run`; what is empty, None or NaN is not known.
         if isinstance(data, cls):
             return data
         where = str(data) if isinstance(data, (str, Path)) else "<costs>"
