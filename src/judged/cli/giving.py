@@ -45,10 +45,8 @@ class Give:
         where: str | None = None,
         remarks: Iterable[str] = (),
     ) -> None:
-        """Write an answer, and its notes to standard error where the form has no place for them.
-
-        ``where`` is the expression by which topics were chosen, where the answer does not say so itself.
-        """
+        """Write an answer, and its notes to standard error where the form has no place for them."""
+        # `where` is the expression by which topics were chosen, where the answer does not say so itself.
         if self.form in _NOT_PRINTED and (self.out is None or str(self.out) == "-"):
             raise InputError("this form is not printed", fix=f"name a file for it: -o {answer.kind}.{self.form}")
         if self.form in self.more:

@@ -43,13 +43,7 @@ def options_of(command: click.Command, *names: str) -> list[click.Parameter]:
 
 
 def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
-    """Refuse to write the result over a file that it is made of.
-
-    Raises
-    ------
-    InputError
-        If it is one of the inputs.
-    """
+    """Refuse to write the result over a file that it is made of."""
     from judged.data.files import exists
 
     if out is None or not exists(out) or not out.is_file():
@@ -60,13 +54,7 @@ def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
 
 
 def form_of(out: Path | None, known: Mapping[str, str]) -> str:
-    """Tell the form of a result by the end of the file's name.
-
-    Raises
-    ------
-    InputError
-        If no form is known by it.
-    """
+    """Tell the form of a result by the end of the file's name."""
     from judged.answer.by_name import form_by_name
 
     return form_by_name(out or "", known, "a result", ask="--format")

@@ -75,13 +75,7 @@ def log_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def open_log(paths: tuple[str, ...], **options: Any) -> InteractionLog:
-    """Read a log as the options say, with a progress line on a terminal.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or nothing stands in it.
-    """
+    """Read a log as the options say, with a progress line on a terminal."""
     from judged.online.checking import need_records
     from judged.online.opening import read_log
 

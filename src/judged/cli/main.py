@@ -117,11 +117,9 @@ def trec_eval_script() -> NoReturn:
 
 
 def script() -> NoReturn:
-    """Run the command line as a process of its own, and end it at once.
-
-    Python would otherwise free every object one by one, which takes a tenth of a short command's time; looking
-    for garbage while modules are imported would take some more.
-    """
+    """Run the command line as a process of its own, and end it at once."""
+    # Python would otherwise free every object one by one, which takes a tenth of a short command's time; looking for
+    # garbage while modules are imported would take some more.
     gc.set_threshold(100_000)
     guard()
     code: Any = 0

@@ -26,22 +26,7 @@ def narrowed(
     topics: str | None = None,
     baseline: str | None = None,
 ) -> Qrels:
-    """Leave the topics that an expression over their attributes asks for, and say what should be known of the choice.
-
-    Parameters
-    ----------
-    qrels, runs
-        What the command is given.
-    attributes, queries, where, topics
-        Its options.
-    baseline
-        The name of the run that topics are cut by where the expression asks for an outcome; the first for None.
-
-    Raises
-    ------
-    InputError
-        If the expression makes no sense, no topic satisfies it, or topics outside of the qrels would count.
-    """
+    """Keep the topics that an expression over their attributes asks for, and say what should be known of that."""
     if where is None:
         if attributes is not None:
             raise InputError("--attributes goes with --where", fix="say which topics: --where \"kind == 'law'\"")
@@ -55,13 +40,7 @@ def narrowed(
 
 
 def chosen_topics(qrels: Qrels, asked: Asked, cut_by: Run) -> Qrels:
-    """Leave the topics that ``--where`` keeps, and say what should be known of the choice.
-
-    Raises
-    ------
-    InputError
-        If the expression makes no sense, or no topic satisfies it.
-    """
+    """Leave the topics that ``--where`` keeps, and say what should be known of the choice."""
     if asked.where is None:
         return qrels
     query_ids = sorted(qrels.topics)

@@ -66,29 +66,15 @@ def without_bounds(parameters: Iterable[click.Parameter]) -> list[click.Paramete
 
 @dataclass(frozen=True)
 class Asked:
-    """What the options of slices asked for.
+    """What the options of slices asked for."""
 
-    Parameters
-    ----------
-    attributes, queries, slices
-        Paths, or None.
-    by
-        Names of attributes.
-    cross
-        Whether slices of several attributes are crossed.
-    minimum
-        Of topics, or None for the usual one.
-    where
-        An expression, or None.
-    """
-
-    attributes: str | None = None
-    by: tuple[str, ...] = ()
-    slices: str | None = None
-    cross: bool = False
-    minimum: int | None = None
-    queries: str | None = None
-    where: str | None = None
+    attributes: str | None = None  # paths, or None
+    by: tuple[str, ...] = ()  # names of attributes
+    slices: str | None = None  # paths, or None
+    cross: bool = False  # whether slices of several attributes are crossed
+    minimum: int | None = None  # of topics, or None for the usual one
+    queries: str | None = None  # paths, or None
+    where: str | None = None  # an expression, or None
 
     @classmethod
     def taken(cls, options: dict[str, Any]) -> Asked:
@@ -109,36 +95,13 @@ class Asked:
         return tuple(path for path in (self.attributes, self.queries, self.slices) if path)
 
     def keep_inputs(self, out: Path | None) -> None:
-        """Refuse to write the result over one of these files.
-
-        Raises
-        ------
-        InputError
-            If it is one of them.
-        """
+        """Refuse to write the result over one of these files."""
         inputs.keep_inputs(out, self.paths)
 
     def known(
         self, qrels: Qrels, *, run: Run | None = None, names: Iterable[str] = (), documents: str | None = None
     ) -> Attributes:
-        """Give what is known of the topics: from the files, and derived where no file has it.
-
-        Parameters
-        ----------
-        qrels
-            The topics, and what can be told from their judgments.
-        run
-            The baseline, by which ``first_relevant`` is told: slices by an outcome are cut by one run for all.
-        names
-            Attributes that are needed beside those of the slices, such as weights.
-        documents
-            A table of documents, for ``freshness`` and the like.
-
-        Raises
-        ------
-        InputError
-            If a file cannot be read.
-        """
+        """Give what is known of the topics: from the files, and derived where no file has it."""
         from judged.slicing.known import known_topics
 
         return known_topics(
@@ -160,26 +123,14 @@ class Asked:
         return (f"{text} (regression to the mean)",)
 
     def slicing(self, qrels: Qrels, **known: Any) -> Slicing | None:
-        """Cut the topics of the qrels into slices; None, if the options ask for none. Keywords are those of `known`.
-
-        Raises
-        ------
-        InputError
-            If a file cannot be read, an attribute does not exist, or an expression makes no sense.
-        """
+        """Cut the topics of the qrels into slices; None, if the options ask for none. Keywords are those of `known`."""
         if not self.any:
             return None
         found = self.known(qrels, **known)
         return self.cut(found, self.kept(found, qrels))
 
     def kept(self, known: Attributes, qrels: Qrels) -> tuple[str, ...]:
-        """Name the topics of the qrels that ``--where`` keeps, in byte order.
-
-        Raises
-        ------
-        InputError
-            If the expression makes no sense, or no topic satisfies it.
-        """
+        """Name the topics of the qrels that ``--where`` keeps, in byte order."""
         query_ids = tuple(sorted(qrels.topics))
         mask = self.where_mask(known, query_ids)
         if mask is None:
@@ -187,13 +138,7 @@ class Asked:
         return tuple(query for query, keeps in zip(query_ids, mask.tolist(), strict=True) if keeps)
 
     def cut(self, known: Attributes, query_ids: Sequence[str]) -> Slicing:
-        """Cut topics into slices by what is known of them, of which it is enough to know it of some.
-
-        Raises
-        ------
-        InputError
-            If an attribute does not exist, an expression makes no sense, or nothing is asked for.
-        """
+        """Cut topics into slices by what is known of them, of which it is enough to know it of some."""
         from judged.slicing.slices import slice_topics
 
         how: dict[str, Any] = {"minimum": self.minimum, "query_ids": query_ids}
@@ -212,13 +157,7 @@ class Asked:
         return made
 
     def where_mask(self, known: Attributes, query_ids: Sequence[str]) -> Bools | None:
-        """Mark the topics that ``--where`` keeps: (T,); None without it.
-
-        Raises
-        ------
-        InputError
-            If the expression makes no sense, or no topic satisfies it.
-        """
+        """Mark the topics that ``--where`` keeps: (T,); None without it."""
         if self.where is None:
             return None
         if not self.where.strip():

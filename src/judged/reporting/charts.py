@@ -19,17 +19,7 @@ _LABEL = 210  # pixels that a name may take
 
 
 def board(estimates: Sequence[Estimate], emphasised: Sequence[str], *, width: int = 460) -> Any:
-    """Draw one dot a run with its interval, in the order that is given.
-
-    Parameters
-    ----------
-    estimates
-        Of one measure.
-    emphasised
-        The names of runs in colour; the others are grey.
-    width
-        Of the plot, in pixels.
-    """
+    """Draw one dot a run with its interval, in the order that is given."""
     alt = altair()
     rows = [
         {"run": one.run, "value": one.value, "kind": "looked at closely" if one.run in emphasised else "others"}
@@ -58,19 +48,7 @@ def board(estimates: Sequence[Estimate], emphasised: Sequence[str], *, width: in
 def differences(
     rows: Sequence[tuple[str, str, float, float, float]], measure: str, names: tuple[str, str], *, width: int = 460
 ) -> Any:
-    """Draw one bar a topic: how much better the second run is than the first.
-
-    Parameters
-    ----------
-    rows
-        Query id, label, gain, score of the first run, score of the second; in the order of the bars.
-    measure
-        Its name.
-    names
-        Of the first and the second run.
-    width
-        Of the plot, in pixels.
-    """
+    """Draw one bar a topic: how much better the second run is than the first."""
     alt = altair()
     first, second = names
     data = [

@@ -15,77 +15,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table under a title.
+    """A table under a title."""
 
-    Parameters
-    ----------
-    title
-        What it shows.
-    table
-        Rows of text.
-    note
-        What its marks mean, and by which rules it was made.
-    folded
-        Whether a page shows it only when it is asked for.
-    """
-
-    title: str
-    table: Table
-    note: str = ""
-    folded: bool = False
+    title: str  # what it shows
+    table: Table  # rows of text
+    note: str = ""  # what its marks mean, and by which rules it was made
+    folded: bool = False  # whether a page shows it only when it is asked for
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A picture, with what it says in words and in numbers.
+    """A picture, with what it says in words and in numbers."""
 
-    Parameters
-    ----------
-    name
-        One word of letters and digits, each only once in a report; also the name of its file.
-    title
-        What is drawn.
-    sentence
-        What someone who cannot see the chart should learn from it.
-    table
-        The numbers that are drawn; of many the ones that matter.
-    draw
-        Draws it with altair. It is called only by forms that have pictures.
-    """
-
-    name: str
-    title: str
-    sentence: str
-    table: Table
-    draw: Callable[[], Any] = field(repr=False)
+    name: str  # one word of letters and digits, each only once in a report; also the name of its file
+    title: str  # what is drawn
+    sentence: str  # what someone who cannot see the chart should learn from it
+    table: Table  # the numbers that are drawn; of many the ones that matter
+    draw: Callable[[], Any] = field(repr=False)  # draws it with altair. It is called only by forms that have pictures.
 
 
 @dataclass(frozen=True)
 class Item:
-    """One document of a ranked list.
+    """One document of a ranked list."""
 
-    Parameters
-    ----------
-    rank
-        Its place, as it is shown.
-    doc_id
-        Which document.
-    grade
-        Its judgment as it is shown; empty where there is none.
-    relevant
-        Whether it counts as relevant; None where it is not judged.
-    change
-        Where it stands in the other list, in a word or two.
-    text
-        The beginning of its text, where that is known.
-    """
-
-    rank: str
-    doc_id: str
-    grade: str = ""
-    relevant: bool | None = None
-    change: str = ""
-    text: str = ""
+    rank: str  # its place, as it is shown
+    doc_id: str  # which document
+    grade: str = ""  # its judgment as it is shown; empty where there is none
+    relevant: bool | None = None  # whether it counts as relevant; None where it is not judged
+    change: str = ""  # where it stands in the other list, in a word or two
+    text: str = ""  # the beginning of its text, where that is known
 
 
 @dataclass(frozen=True)
@@ -99,43 +57,21 @@ class Ranking:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Ranked lists of one topic next to each other.
+    """Ranked lists of one topic next to each other."""
 
-    Parameters
-    ----------
-    title
-        Which topic.
-    sentences
-        What happened there.
-    rankings
-        The lists.
-    """
-
-    title: str
-    sentences: tuple[str, ...]
-    rankings: tuple[Ranking, ...]
+    title: str  # which topic
+    sentences: tuple[str, ...]  # what happened there
+    rankings: tuple[Ranking, ...]  # the lists
 
 
 @dataclass(frozen=True)
 class Notes:
-    """Short texts under a title.
+    """Short texts under a title."""
 
-    Parameters
-    ----------
-    title
-        What they are.
-    texts
-        Sentences; or commands.
-    code
-        Whether they are commands, to be copied as they stand.
-    folded
-        Whether a page shows them only when it is asked for them.
-    """
-
-    title: str
-    texts: tuple[str, ...]
-    code: bool = False
-    folded: bool = False
+    title: str  # what they are
+    texts: tuple[str, ...]  # sentences; or commands
+    code: bool = False  # whether they are commands, to be copied as they stand
+    folded: bool = False  # whether a page shows them only when it is asked for them
 
 
 Part: TypeAlias = Numbers | Chart | SideBySide | Notes
@@ -144,42 +80,21 @@ Part: TypeAlias = Numbers | Chart | SideBySide | Notes
 
 @dataclass(frozen=True)
 class Section:
-    """One question of a report and its answer.
+    """One question of a report and its answer."""
 
-    Parameters
-    ----------
-    name
-        One word, each only once in a report; a page uses it as an anchor.
-    title
-        Of the section.
-    sentences
-        The answer in words: what may and may not be concluded.
-    parts
-        The evidence.
-    """
-
-    name: str
-    title: str
-    sentences: tuple[str, ...]
-    parts: tuple[Part, ...] = ()
+    name: str  # one word, each only once in a report; a page uses it as an anchor
+    title: str  # of the section
+    sentences: tuple[str, ...]  # the answer in words: what may and may not be concluded
+    parts: tuple[Part, ...] = ()  # the evidence
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PageContent:
-    """What a page is written from.
-
-    Attributes
-    ----------
-    title : str
-    facts : tuple of str
-        How much was evaluated, and by which version.
-    sections : tuple of Section
-        The first one is the summary.
-    """
+    """What a page is written from."""
 
     title: str
-    facts: tuple[str, ...]
-    sections: tuple[Section, ...]
+    facts: tuple[str, ...]  # how much was evaluated, and by which version
+    sections: tuple[Section, ...]  # the first one is the summary
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -198,30 +113,14 @@ class PageContent:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReportContent(PageContent):
-    """Sections, and the results that they are made of: what pages and documents are written from.
+    """Sections, and the results that they are made of: what pages and documents are written from."""
 
-    Attributes
-    ----------
-    results : dict
-        Every result by name: ``evaluation``, ``comparison`` and others; each has a ``to_dict``.
-    scores : Scores
-        Every score of every topic.
-    comparison : Comparison or None
-        The tests; None for one run.
-    warnings : tuple of str
-        What should be known before the numbers are used.
-    command : str
-        How to make the report again.
-    seed : int
-        Of everything that drew at random.
-    """
-
-    results: Mapping[str, Any]
-    scores: Scores
-    comparison: Comparison | None
-    warnings: tuple[str, ...] = ()
-    command: str = ""
-    seed: int = 0
+    results: Mapping[str, Any]  # every result by name: `evaluation`, `comparison` and others; each has a `to_dict`
+    scores: Scores  # every score of every topic
+    comparison: Comparison | None  # the tests; None for one run
+    warnings: tuple[str, ...] = ()  # what should be known before the numbers are used
+    command: str = ""  # how to make the report again
+    seed: int = 0  # of everything that drew at random
 
     def table(self) -> Table:
         """Give the leaderboard."""

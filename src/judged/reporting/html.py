@@ -147,10 +147,8 @@ def _numbers(part: Numbers) -> str:
 
 
 def _chart(part: Chart, *, drawn: bool) -> str:
-    """Write a figure: what it shows in words, the place of the drawing, and the numbers to unfold.
-
-    Where nothing is drawn the numbers stand open, and nothing speaks of a chart.
-    """
+    """Write a figure: what it shows in words, the place of the drawing, and the numbers to unfold."""
+    # Where nothing is drawn the numbers stand open, and nothing speaks of a chart.
     name, title, sentence = escape(part.name), escape(part.title), escape(part.sentence)
     table = _table(part.table, part.title)
     shown = table

@@ -27,15 +27,7 @@ _TEXT = 160  # characters of a document
 
 
 def lists(material: Material, split: Stages | None) -> Found | None:
-    """Put the rankings of both runs next to each other, on the topics where that tells most.
-
-    Parameters
-    ----------
-    material
-        What was computed.
-    split
-        The candidate by stages, which knows where its relevant documents are; None, if that was left out.
-    """
+    """Put the rankings of both runs next to each other, on the topics where that tells most."""
     chosen = _chosen(material)
     if not chosen:
         return None

@@ -24,53 +24,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What was given, and what was computed of it before any section is written.
-
-    Attributes
-    ----------
-    qrels : Qrels
-    runs : dict of Run by name
-        In the order in which they were given.
-    scores : Scores
-    comparison : Comparison or None
-        None for one run.
-    estimates : tuple of Estimate
-        Of the first measure, in the order of the runs.
-    order : tuple of int
-        The runs from best to worst by the first measure.
-    candidate : str
-        The run that is looked at closely: the best one, or where that is the baseline the best of the others.
-    reference : str or None
-        The run that it is compared with: the baseline, or the next best that is more than a variant of the best.
-    topics : Topics or None
-        The texts of the queries.
-    attributes : Attributes or None
-        What is known of the topics.
-    docs
-        The texts of documents, in whatever form they were given.
-    by : tuple of str
-        The attributes to slice by.
-    seed, resamples : int
-        Of the tests.
-    policies : dict
-        Of `evaluate`.
-    """
+    """What was given, and what was computed of it before any section is written."""
 
     qrels: Qrels
-    runs: Mapping[str, Run]
+    runs: Mapping[str, Run]  # in the order in which they were given
     scores: Scores
-    comparison: Comparison | None
-    estimates: tuple[Estimate, ...]
-    order: tuple[int, ...]
+    comparison: Comparison | None  # None for one run
+    estimates: tuple[Estimate, ...]  # of the first measure, in the order of the runs
+    order: tuple[int, ...]  # the runs from best to worst by the first measure
+    # the run that is looked at closely: the best one, or where that is the baseline the best of the others
     candidate: str
+    # the run that it is compared with: the baseline, or the next best that is more than a variant of the best
     reference: str | None
-    topics: Topics | None
-    attributes: Attributes | None
-    docs: Any = field(repr=False)
-    by: tuple[str, ...]
+    topics: Topics | None  # the texts of the queries
+    attributes: Attributes | None  # what is known of the topics
+    docs: Any = field(repr=False)  # the texts of documents, in whatever form they were given
+    by: tuple[str, ...]  # the attributes to slice by
+    # seed, resamples: of the tests
     seed: int
     resamples: int
-    policies: Mapping[str, Any]
+    policies: Mapping[str, Any]  # of `evaluate`
 
     @property
     def lead(self) -> Measure:
@@ -141,21 +114,11 @@ class Material:
 
 @dataclass(frozen=True)
 class Found:
-    """What one of these sections found.
-
-    Attributes
-    ----------
-    section : Section
-    results : dict
-        Results by name, each with a ``to_dict``.
-    headline : str
-        One sentence for the summary; empty where there is nothing to say.
-    warnings : tuple of str
-    """
+    """What one of these sections found."""
 
     section: Section
-    results: dict[str, Any] = field(default_factory=dict)
-    headline: str = ""
+    results: dict[str, Any] = field(default_factory=dict)  # results by name, each with a `to_dict`
+    headline: str = ""  # one sentence for the summary; empty where there is nothing to say
     warnings: tuple[str, ...] = ()
 
 

@@ -33,15 +33,7 @@ _LEAD = ("SatisfiedPageCTR", "PageCTR", "ImpressionCTR", "ZeroResults")
 
 
 def users(scores: OnlineScores, more: Sequence[Part] = ()) -> Found:
-    """Write the section: metrics with intervals, CTR by rank, what else is known, and what is wrong with the log.
-
-    Parameters
-    ----------
-    scores
-        The metrics.
-    more
-        Charts and tables that stand behind CTR by rank: dwell times, values over time.
-    """
+    """Write the section: metrics with intervals, CTR by rank, what else is known, and what is wrong with the log."""
     parts: list[Part] = [*_pictures(scores), _table(scores)]
     if scores.ranks:
         parts.append(_ranks(scores))
@@ -54,19 +46,8 @@ def users(scores: OnlineScores, more: Sequence[Part] = ()) -> Found:
 
 
 def online_page(scores: OnlineScores, more: Sequence[Part] = (), *, command: str = "") -> str:
-    """Write metrics of a log as one page that needs no network: a summary, and the section of the report.
-
-    Without altair or vl-convert the page has every number and no chart, and says so.
-
-    Parameters
-    ----------
-    scores
-        The metrics.
-    more
-        As `users` takes it.
-    command
-        How to make the page again: it is shown at its end.
-    """
+    """Write metrics of a log as one page that needs no network: a summary, and the section of the report."""
+    # Without altair or vl-convert the page has every number and no chart, and says so.
     found = users(scores, more)
     doubts = trouble.doubtful(scores)
     parts: list[Part] = [Notes("Rules", _rules(scores))]
@@ -214,13 +195,7 @@ def _warnings(scores: OnlineScores) -> tuple[str, ...]:
 
 
 def measured(log: Any) -> tuple[OnlineScores, tuple[Part, ...]]:
-    """Give the metrics of a log, as they are or computed from a log or its files, and curves of visits.
-
-    Raises
-    ------
-    InputError
-        If the log cannot be read, is empty, or tells no metric.
-    """
+    """Give the metrics of a log, as they are or computed from a log or its files, and curves of visits."""
     from judged.online import online_metrics
     from judged.online.checking import need_records
     from judged.online.log import InteractionLog

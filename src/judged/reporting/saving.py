@@ -27,24 +27,12 @@ def save(report: ReportContent, path: str | Path, form: str | None) -> None:
 
 
 def form_of(path: str | Path) -> str:
-    """Tell what a file is to become by the end of its name.
-
-    Raises
-    ------
-    InputError
-        If nothing is known by this end.
-    """
+    """Tell what a file is to become by the end of its name."""
     return form_by_name(path, SUFFIXES, "a report")
 
 
 def written(report: ReportContent, form: str) -> str:
-    """Give a report in one of its forms.
-
-    Raises
-    ------
-    InputError
-        If there is no such form.
-    """
+    """Give a report in one of its forms."""
     if form == "html":
         return html.page(report)
     if form == "markdown":

@@ -27,13 +27,7 @@ _MOST_ATTRIBUTES = 3
 
 
 def sliced(material: Material) -> Slicing | None:
-    """Cut the topics into slices: by what was asked for, or by what is known of them; None if that is nothing.
-
-    Raises
-    ------
-    InputError
-        If there is no such attribute, or a table is of other topics.
-    """
+    """Cut the topics into slices: by what was asked for, or by what is known of them; None if that is nothing."""
     given: dict[str, Any] = {"attributes": material.attributes, "queries": material.topics}
     known = known_topics(
         material.qrels,

@@ -23,15 +23,7 @@ _LEAST = 2  # topics that a test needs
 
 
 def summary(material: Material, where: Sequence[str]) -> Section:
-    """Write the answer in sentences.
-
-    Parameters
-    ----------
-    material
-        What was computed.
-    where
-        One sentence each from the sections that say where it fails.
-    """
+    """Write the answer in sentences."""
     said = [_evaluated(material), _best(material), _told_apart(material), _detectable(material), _largest(material)]
     return Section("summary", "In short", tuple(one for one in (*said, *where) if one))
 

@@ -30,13 +30,7 @@ _TOPICS = 40  # rows of a table of topics
 
 
 def matrix(material: Material, slicing: Slicing | None) -> Found:
-    """Set both runs and their slices against recall and the first measure, to tell what was not found.
-
-    Raises
-    ------
-    MeasureError
-        If the first measure is no axis of such a picture.
-    """
+    """Set both runs and their slices against recall and the first measure, to tell what was not found."""
     names = material.two
     found = performance_matrix(
         material.qrels,
@@ -110,13 +104,7 @@ def why_not(material: Material) -> str:
 
 
 def by_stage(material: Material, slicing: Slicing | None) -> Found:
-    """Split the loss of both runs into what was not found and what was ranked badly.
-
-    Raises
-    ------
-    MeasureError
-        If the best order of documents is not known for the first measure.
-    """
+    """Split the loss of both runs into what was not found and what was ranked badly."""
     names = material.two[::-1]
     qrels, runs = prepared(material, names)
     policies = material.scores.policies

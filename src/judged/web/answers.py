@@ -53,19 +53,7 @@ class Json(JSONResponse):
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """Lay a page out.
-
-    Parameters
-    ----------
-    request
-        What was asked for; the template knows it as ``request``.
-    template
-        The name of a file in ``templates``.
-    status
-        Of the answer.
-    values
-        What the template shows, beside ``open``, the workspace.
-    """
+    """Lay a page out."""
     shared: Mapping[str, Any] = {
         "request": request,
         "open": opened(request),

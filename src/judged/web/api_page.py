@@ -24,26 +24,13 @@ _BOUNDS = {"minimum": "from", "maximum": "to", "minLength": "at least", "maxLeng
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a route takes.
-
-    Attributes
-    ----------
-    name : str
-    place : str
-        ``query``, ``path`` or ``form``.
-    kind : str
-        What it is, in words.
-    required : bool
-    default : str
-        What it is where it is not given; empty for nothing.
-    meaning : str
-    """
+    """What a route takes."""
 
     name: str
-    place: str
-    kind: str
+    place: str  # `query`, `path` or `form`
+    kind: str  # what it is, in words
     required: bool
-    default: str
+    default: str  # what it is where it is not given; empty for nothing
     meaning: str
 
 
@@ -57,30 +44,17 @@ class Field:
 
 @dataclass(frozen=True)
 class Route:
-    """One address of the API.
+    """One address of the API."""
 
-    Attributes
-    ----------
-    anchor : str
-        By which it can be linked.
-    method, path, summary, meaning : str
-    parameters : tuple of Parameter
-    gives : tuple of Field
-    example : str
-        An address that works now; empty for a route that changes something.
-    command : str
-        How such a route is called from a shell.
-    """
-
-    anchor: str
+    anchor: str  # by which it can be linked
     method: str
     path: str
     summary: str
     meaning: str
     parameters: tuple[Parameter, ...]
     gives: tuple[Field, ...]
-    example: str
-    command: str
+    example: str  # an address that works now; empty for a route that changes something
+    command: str  # how such a route is called from a shell
 
 
 @dataclass(frozen=True)
@@ -92,17 +66,7 @@ class Group:
 
 
 def described(document: Mapping[str, Any], workspace: Workspace, address: str = "") -> tuple[Group, ...]:
-    """Lay out the description of an API by groups, in the order in which it names them.
-
-    Parameters
-    ----------
-    document
-        What ``app.openapi()`` gives.
-    workspace
-        What is open: examples ask for its runs and topics.
-    address
-        Where the server is, for commands.
-    """
+    """Lay out the description of an API by groups, in the order in which it names them."""
     groups: dict[str, list[Route]] = {}
     known = _known(workspace)
     for path, operations in document["paths"].items():

@@ -43,17 +43,6 @@ _FRAME = 1 << 20  # bytes of a form beside its files
 def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | None = None) -> FastAPI:
     """Make the workbench over what is open.
 
-    Parameters
-    ----------
-    workspace
-        What is open.
-    rules
-        Whom it answers; any name will do for None, so whoever listens on a port must say them.
-    limits
-        How much may be opened in the browser.
-
-    Examples
-    --------
     >>> from judged.web.workspace import open_sample
     >>> make_app(open_sample()).title
     'judged'

@@ -24,21 +24,11 @@ class _RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Bounded:
-    """Take no more bytes than allowed, and wait no longer: an ASGI application around another.
+    """Take no more bytes than allowed, and wait no longer: an ASGI application around another."""
 
-    Attributes
-    ----------
-    app
-        What answers.
-    most : int
-        Bytes of a request, whatever it said about its length.
-    patience : float
-        Seconds in which nothing comes.
-    """
-
-    app: ASGIApp
-    most: int
-    patience: float
+    app: ASGIApp  # what answers
+    most: int  # bytes of a request, whatever it said about its length
+    patience: float  # seconds in which nothing comes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

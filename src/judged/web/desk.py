@@ -17,16 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Desk:
-    """The one thing that changes while the workbench runs: which workspace is open.
-
-    Attributes
-    ----------
-    workspace : Workspace
-    folder : Path or None
-        Where the files of a workspace that was uploaded are kept; None for one that was opened by name.
-    """
+    """The one thing that changes while the workbench runs: which workspace is open."""
 
     workspace: Workspace
+    # where the files of a workspace that was uploaded are kept; None for one that was opened by name
     folder: Path | None = None
     _folders: dict[Path, int | None] = field(default_factory=dict["Path", "int | None"], repr=False)
 
@@ -37,15 +31,7 @@ class Desk:
         return folder
 
     def replace(self, workspace: Workspace, folder: Path | None = None) -> None:
-        """Open another workspace; the files of the one before are removed when nobody looks at it any more.
-
-        Parameters
-        ----------
-        workspace
-            What is open from now on.
-        folder
-            Where its files are kept; it is removed with the workspace, whose runs are read when they are asked for.
-        """
+        """Open another workspace; the files of the one before are removed when nobody looks at it any more."""
         if folder is not None:
             weakref.finalize(workspace, self.remove, folder)
         self.workspace, self.folder = workspace, folder

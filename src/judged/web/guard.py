@@ -52,33 +52,18 @@ _LARGE = 1 << 20
 class Rules:
     """Whom the workbench answers.
 
-    Attributes
-    ----------
-    hosts : frozenset of str or None
-        The names by which it may be addressed, without a port; None for any, where something else looks after that.
-    addresses : bool
-        Whether any IP address will do as well: a page of somebody else cannot have one as its name.
-    token : str or None
-        What everybody must show who asks for anything.
-    body : int
-        The most bytes of a request.
-    bodies : dict of int by path
-        The same for single paths.
-    patience : float
-        The most seconds in which nothing comes of a request that has begun, or none begins.
-
-    Examples
-    --------
     >>> Rules(hosts=LOOPBACK).admits("localhost:8642"), Rules(hosts=LOOPBACK).admits("evil.example:8642")
     (True, False)
     """
 
+    # the names by which it may be addressed, without a port; None for any, where something else looks after that
     hosts: frozenset[str] | None = None
+    # whether any IP address will do as well: a page of somebody else cannot have one as its name
     addresses: bool = False
-    token: str | None = field(default=None, repr=False)
-    body: int = _LARGE
-    bodies: Mapping[str, int] = field(default_factory=dict[str, int])
-    patience: float = 20
+    token: str | None = field(default=None, repr=False)  # what everybody must show who asks for anything
+    body: int = _LARGE  # the most bytes of a request
+    bodies: Mapping[str, int] = field(default_factory=dict[str, int])  # the same for single paths
+    patience: float = 20  # the most seconds in which nothing comes of a request that has begun, or none begins
 
     def admits(self, host: str) -> bool:
         """Tell whether the workbench may be addressed so; ports do not matter, as a tunnel has its own."""
@@ -95,16 +80,9 @@ class Rules:
 
 @dataclass(frozen=True)
 class Guard:
-    """Refuse what the rules do not allow, and put the headers on every answer: an ASGI application around another.
+    """Refuse what the rules do not allow, and put the headers on every answer: an ASGI application around another."""
 
-    Attributes
-    ----------
-    app
-        What answers.
-    rules : Rules
-    """
-
-    app: ASGIApp
+    app: ASGIApp  # what answers
     rules: Rules = field(default_factory=Rules)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -151,10 +129,8 @@ def _refusal(scope: Scope, rules: Rules) -> Response | None:
 
 
 def _from_elsewhere(scope: Scope, headers: Headers, host: str) -> bool:
-    """Tell whether a page of another site made a request that only our own pages may make.
-
-    A link may lead here from anywhere. Programs that are no browsers name no origin.
-    """
+    """Tell whether a page of another site made a request that only our own pages may make."""
+    # A link may lead here from anywhere. Programs that are no browsers name no origin.
     site, safe = headers.get("sec-fetch-site"), scope["method"] in _SAFE
     if safe:
         return site in {"cross-site", "same-site"} and headers.get("sec-fetch-mode") != "navigate"

@@ -44,91 +44,42 @@ class GradeCount:
 
 @dataclass(frozen=True)
 class OpenQrels:
-    """The judgments that are open.
-
-    Attributes
-    ----------
-    name : str
-    topics, judgments : int
-    grades : list of GradeCount
-        Rising.
-    """
+    """The judgments that are open."""
 
     name: str
     topics: int
     judgments: int
-    grades: list[GradeCount]
+    grades: list[GradeCount]  # rising
 
 
 @dataclass(frozen=True)
 class OpenRun:
-    """A run that is open.
-
-    Attributes
-    ----------
-    name : str
-    ranked : bool
-        False for one without scores: measures of rankings cannot be asked of it.
-    topics : int
-        For how many topics of the judgments it returned something.
-    missing : int
-        For how many it returned nothing.
-    extra : int
-        How many topics it has beyond them.
-    documents : int
-        How many documents it returned for the topics of the judgments.
-    value : float or None
-        Its mean score; None where it has none.
-    interval : (float, float) or None
-        Of this mean.
-    """
+    """A run that is open."""
 
     name: str
-    ranked: bool
-    topics: int
-    missing: int
-    extra: int
-    documents: int
-    value: float | None
-    interval: tuple[float, float] | None
+    ranked: bool  # False for one without scores: measures of rankings cannot be asked of it
+    topics: int  # for how many topics of the judgments it returned something
+    missing: int  # for how many it returned nothing
+    extra: int  # how many topics it has beyond them
+    documents: int  # how many documents it returned for the topics of the judgments
+    value: float | None  # its mean score; None where it has none
+    interval: tuple[float, float] | None  # of this mean
 
 
 @dataclass(frozen=True)
 class Open:
-    """What is open.
-
-    Attributes
-    ----------
-    title : str
-    qrels : OpenQrels
-    runs : list of OpenRun
-        As they were given.
-    measure : str
-        By which they are told apart here.
-    level : float
-        Of intervals.
-    best : str
-        The best run in a sentence; empty where there is none.
-    queries : int
-        How many topics of the judgments have a text.
-    attributes : list of str
-        The names of what else is known of topics.
-    documents : int
-        How many documents have a text.
-    warnings : list of str
-        What should be known before the numbers are used.
-    """
+    """What is open."""
 
     title: str
     qrels: OpenQrels
-    runs: list[OpenRun]
-    measure: str
-    level: float
-    best: str
-    queries: int
-    attributes: list[str]
-    documents: int
-    warnings: list[str]
+    runs: list[OpenRun]  # as they were given
+    measure: str  # by which they are told apart here
+    level: float  # of intervals
+    best: str  # the best run in a sentence; empty where there is none
+    queries: int  # how many topics of the judgments have a text
+    attributes: list[str]  # the names of what else is known of topics
+    documents: int  # how many documents have a text
+    warnings: list[str]  # what should be known before the numbers are used
 
 
 def what_is_open(workspace: Workspace) -> Open:

@@ -13,13 +13,6 @@ if TYPE_CHECKING:
 class Kept:
     """The results of the last calls, each made once, however many requests ask for it at the same time.
 
-    Parameters
-    ----------
-    most
-        How many are kept; the one that was not asked for longest goes first.
-
-    Examples
-    --------
     >>> kept = Kept(most=2)
     >>> kept.get("a", lambda: 1), kept.get("a", lambda: 2)
     (1, 1)
@@ -31,13 +24,7 @@ class Kept:
         self._slots: OrderedDict[Hashable, _Slot] = OrderedDict()
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Give what is kept under a key, or make it; an error is raised anew each time, and not kept.
-
-        Raises
-        ------
-        RuntimeError
-            If making it asks for it.
-        """
+        """Give what is kept under a key, or make it; an error is raised anew each time, and not kept."""
         with self._lock:
             slot = self._slots.setdefault(key, _Slot())
             self._slots.move_to_end(key)

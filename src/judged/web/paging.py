@@ -18,25 +18,14 @@ SIZE = 50
 class Paging:
     """Which part of a long table is shown.
 
-    Attributes
-    ----------
-    page : int
-        From 1 to ``last``.
-    total : int
-        How many rows there are on all pages.
-    size : int
-        How many rows a page has.
-
-    Examples
-    --------
     >>> paging = Paging.at(3, 120)
     >>> paging.last, paging.first_shown, paging.last_shown, len(paging.of(range(120)))
     (3, 101, 120, 20)
     """
 
-    page: int
-    total: int
-    size: int = SIZE
+    page: int  # from 1 to `last`
+    total: int  # how many rows there are on all pages
+    size: int = SIZE  # how many rows a page has
 
     @classmethod
     def at(cls, page: int, total: int, size: int = SIZE) -> Paging:

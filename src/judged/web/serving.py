@@ -39,21 +39,11 @@ _TOKEN = re.compile(r"[A-Za-z0-9_~.-]{8,200}")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a workbench listens.
+    """Where a workbench listens."""
 
-    Attributes
-    ----------
-    socket
-        Bound, and listening already: who asks now is answered as soon as the server runs.
-    host : str
-        As it was given.
-    token : str or None
-        What everybody must show.
-    """
-
-    socket: socket.socket
-    host: str
-    token: str | None
+    socket: socket.socket  # bound, and listening already: who asks now is answered as soon as the server runs
+    host: str  # as it was given
+    token: str | None  # what everybody must show
 
     @property
     def port(self) -> int:
@@ -80,22 +70,7 @@ class Place:
 
 
 def place(host: str = HOST, port: int | None = None, token: str | None = None) -> Place:
-    """Take a port.
-
-    Parameters
-    ----------
-    host
-        A name or an address of this machine. Beyond the machine itself a token is needed; one is made.
-    port
-        Where to listen; for None the usual one, or the next that is free. 0 for any.
-    token
-        What everybody must show.
-
-    Raises
-    ------
-    InputError
-        If the port is taken or may not be used, there is no such host, or the token has characters that do not do.
-    """
+    """Take a port."""
     if token is not None and not _TOKEN.fullmatch(token):
         raise InputError("this token cannot be used", fix="use 8 to 200 letters, digits, or any of - _ . ~")
     if not host:
@@ -146,17 +121,7 @@ def _refuse(host: str, port: int, error: Exception) -> NoReturn:
 
 
 def serve(workspace: Workspace, where: Place, *, ready: Callable[[], Any] = lambda: None) -> None:
-    """Answer until the process is told to end.
-
-    Parameters
-    ----------
-    workspace
-        What is open at first.
-    where
-        Where to listen.
-    ready
-        Called in a thread of its own when the first answer can be given.
-    """
+    """Answer until the process is told to end."""
     remove_left()
     app = make_app(workspace, where.rules)
     Thread(target=ready, daemon=True).start()

@@ -36,29 +36,14 @@ OF_ALL_TOPICS = "what is said below of judgments and runs is said of all topics,
 
 @dataclass(frozen=True, eq=False)
 class Workspace:
-    """Judgments, runs and what is known of topics and documents. Immutable but for what it remembers.
+    """Judgments, runs and what is known of topics and documents. Immutable but for what it remembers."""
 
-    Attributes
-    ----------
-    title : str
-        What pages call it.
-    qrels : Qrels
-    lists : dict of Judged by run name
-        In the order in which the runs were given.
-    topics : Topics or None
-        The texts of the queries.
-    attributes : Attributes or None
-        What is known of the topics beside their texts.
-    texts : Texts or None
-        The texts of the documents that were returned or judged.
-    """
-
-    title: str
+    title: str  # what pages call it
     qrels: Qrels
-    lists: dict[str, Judged] = field(repr=False)
-    topics: Topics | None = None
-    attributes: Attributes | None = None
-    texts: Texts | None = None
+    lists: dict[str, Judged] = field(repr=False)  # in the order in which the runs were given
+    topics: Topics | None = None  # the texts of the queries
+    attributes: Attributes | None = None  # what is known of the topics beside their texts
+    texts: Texts | None = None  # the texts of the documents that were returned or judged
     _kept: Kept = field(default_factory=lambda: Kept(256), repr=False)
 
     @property
@@ -76,13 +61,7 @@ class Workspace:
         return "" if self.topics is None else self.topics.text(query_id)
 
     def judged(self, run: str) -> Judged:
-        """Give the judged list of a run.
-
-        Raises
-        ------
-        InputError
-            If there is no such run.
-        """
+        """Give the judged list of a run."""
         if run not in self.lists:
             raise InputError(f"no run {run!r} is open", fix=f"one of {', '.join(self.lists)}")
         return self.lists[run]
@@ -92,30 +71,14 @@ class Workspace:
         return self._kept.get(key, make)
 
     def scores(self, measures: Any, runs: Sequence[str] | None = None) -> Scores:
-        """Score the runs, all or some, by measures or their names.
-
-        Raises
-        ------
-        InputError
-            If there is no such run.
-        MeasureError
-            If there is no such measure.
-        """
+        """Score the runs, all or some, by measures or their names."""
         wanted = measures_of(measures)
         names = self.run_names if runs is None else tuple(runs)
         lists = [self.judged(name) for name in names]
         return self.remember(("scores", names, wanted), lambda: _quietly(lambda: score_lists(lists, wanted)))
 
     def comparison(self, measures: Any, baseline: str, runs: Sequence[str] | None = None, **how: Any) -> Comparison:
-        """Test the runs against one of them, by `compare`; keywords are its own.
-
-        Raises
-        ------
-        InputError
-            If there is no such run, or fewer than two.
-        MeasureError
-            If there is no such measure.
-        """
+        """Test the runs against one of them, by `compare`; keywords are its own."""
         scores = self.scores(measures, runs)
         options: dict[str, Any] = {"resamples": RESAMPLES, **how}
         key = ("comparison", scores.run_names, scores.measures, baseline, tuple(sorted(options.items())))
@@ -126,13 +89,7 @@ class Workspace:
         return self.remember(("rows", run), lambda: TopicRows.of(self.judged(run).run))
 
     def one_topic(self, query_id: str, runs: Sequence[str] | None = None) -> tuple[Qrels, list[Run]]:
-        """Give the judgments and the runs of one topic alone, for functions that look at whole rankings.
-
-        Raises
-        ------
-        InputError
-            If there is no such topic or run.
-        """
+        """Give the judgments and the runs of one topic alone, for functions that look at whole rankings."""
         if query_id not in self.qrels.index.codes:
             some = ", ".join(self.query_ids[:5])
             raise InputError(f"no topic {query_id!r} is in the judgments", fix=f"one of {some}, and so on")
@@ -141,20 +98,7 @@ class Workspace:
         return qrels, [self.rows(name).run(query_id) for name in names]
 
     def known(self, needed: Iterable[str] = (), run: str | None = None) -> Attributes:
-        """Give what is known of the topics: as given, and derived where it was not.
-
-        Parameters
-        ----------
-        needed
-            Names of attributes.
-        run
-            The run by whose outcome ``first_relevant`` is told; the first for None.
-
-        Raises
-        ------
-        InputError
-            If there is no such attribute, and none can be derived.
-        """
+        """Give what is known of the topics: as given, and derived where it was not."""
         names = tuple(dict.fromkeys(needed))
         given = self.remember(
             ("known",), lambda: known_topics(self.qrels, attributes=self.attributes, queries=self.topics)
@@ -171,13 +115,7 @@ class Workspace:
         return self.remember(("derived", names, run), lambda: known_topics(self.qrels, needed=names, **how))
 
     def mask(self, where: str, run: str | None = None) -> Bools:
-        """Mark the topics that satisfy an expression over attributes, such as ``kind == 'law'``: (T,).
-
-        Raises
-        ------
-        InputError
-            If the expression makes no sense, or no topic satisfies it.
-        """
+        """Mark the topics that satisfy an expression over attributes, such as ``kind == 'law'``: (T,)."""
         if not where.strip():
             return np.ones(len(self.query_ids), dtype=np.bool_)
         expression = Expression(where)
@@ -194,29 +132,10 @@ def open_workspace(
     queries: Any = None,
     attributes: Any = None,
     docs: Any = None,
-    title: str | None = None,
+    title: str | None = None,  # what pages call it; the name of the qrels for None
     progress: Callable[[str, int], None] | None = None,
 ) -> Workspace:
-    """Read judgments and runs, judge each run once, and keep what pages need.
-
-    Parameters
-    ----------
-    qrels, runs
-        As `evaluate` takes them; there may be no run at all.
-    queries, attributes
-        Topics with their text, and what else is known of them: paths or values.
-    docs
-        Texts of documents: a path or ``{doc_id: text}``. Only those that were judged or returned are kept.
-    title
-        What pages call it; the name of the qrels for None.
-    progress
-        Called while runs are read, with the run's name and the number of bytes read since the last call.
-
-    Raises
-    ------
-    InputError
-        If something cannot be read, or a run has no topic in common with the qrels.
-    """
+    """Read judgments and runs, judge each run once, and keep what pages need."""
     judgments = Qrels.of(qrels)
     lists: dict[str, Judged] = {}
     for run in runs_of(runs) if runs else []:

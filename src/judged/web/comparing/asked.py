@@ -60,13 +60,7 @@ class Asked(BaseModel):
 
 
 class RefusedError(InputError):
-    """Something that was asked for makes no sense.
-
-    Attributes
-    ----------
-    name : str
-        Which parameter.
-    """
+    """Something that was asked for makes no sense."""
 
     def __init__(self, name: str, problem: str, fix: str) -> None:
         super().__init__(problem, fix=fix)

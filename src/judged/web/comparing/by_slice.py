@@ -23,67 +23,32 @@ _OF_JUDGMENTS, _OF_TEXTS = ("relevant_band", "relevant"), ("kind", "length", "wo
 
 @dataclass(frozen=True)
 class SliceRow:
-    """Both runs on one slice.
-
-    Attributes
-    ----------
-    name : str
-    expression : str
-        Which topics are in it.
-    n : int
-        Topics with a score for both.
-    difference : float
-        Second minus first; for geometric means second / first.
-    interval : tuple of float or None
-    p : float
-        Corrected for the slices; NaN where nothing is tested.
-    wins, ties, losses : int or None
-        Topics on which the second run is better, equal, worse; None where nothing is tested.
-    detectable : float
-        The mean difference that such topics would show four times out of five.
-    better : str
-        The run that is shown to be better; empty where neither is.
-    small : bool
-        Whether it has too few topics to be tested.
-    """
+    """Both runs on one slice."""
 
     name: str
-    expression: str
-    n: int
-    difference: float
+    expression: str  # which topics are in it
+    n: int  # topics with a score for both
+    difference: float  # second minus first; for geometric means second / first
     interval: tuple[float, float] | None
-    p: float
+    p: float  # corrected for the slices; NaN where nothing is tested
+    # wins, ties, losses: topics on which the second run is better, equal, worse; None where nothing is tested
     wins: int | None
     ties: int | None
     losses: int | None
-    detectable: float
-    better: str
-    small: bool
+    detectable: float  # the mean difference that such topics would show four times out of five
+    better: str  # the run that is shown to be better; empty where neither is
+    small: bool  # whether it has too few topics to be tested
 
 
 @dataclass(frozen=True)
 class BySlice:
-    """Both runs on every slice.
+    """Both runs on every slice."""
 
-    Attributes
-    ----------
-    by : str
-        The attribute.
-    rows : tuple of SliceRow
-        All topics, then the slices as they come; small ones last.
-    sentences : tuple of str
-        What may be concluded.
-    caption : str
-        By which test, with which correction.
-    notes : tuple of str
-        What should be known before the numbers are used.
-    """
-
-    by: str
-    rows: tuple[SliceRow, ...]
-    sentences: tuple[str, ...]
-    caption: str
-    notes: tuple[str, ...]
+    by: str  # the attribute
+    rows: tuple[SliceRow, ...]  # all topics, then the slices as they come; small ones last
+    sentences: tuple[str, ...]  # what may be concluded
+    caption: str  # by which test, with which correction
+    notes: tuple[str, ...]  # what should be known before the numbers are used
 
 
 def attributes(workspace: Workspace) -> tuple[str, ...]:
@@ -105,13 +70,7 @@ def _attributes(workspace: Workspace) -> tuple[str, ...]:
 
 
 def by_slice(workspace: Workspace, two: Two, by: str) -> BySlice:
-    """Compare the two on each slice of an attribute.
-
-    Raises
-    ------
-    RefusedError
-        If there is no such attribute, it makes no slices, or the measure is not tested.
-    """
+    """Compare the two on each slice of an attribute."""
     made: BySlice = workspace.remember((*two.key, "by", by), lambda: _made(workspace, two, by))
     return made
 

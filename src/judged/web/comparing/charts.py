@@ -28,27 +28,7 @@ _PALEST = 0.12  # of a cell with one topic: it must be seen
 def profile(
     rows: Sequence[dict[str, Any]], measure: str, names: tuple[str, str], topics: int, *, width: int = 520
 ) -> dict[str, Any]:
-    """Draw differences, sorted, as bars: each stands for one topic, or for those around it where there are many.
-
-    Parameters
-    ----------
-    rows
-        Each with ``left`` and ``right``, from 0 to `topics`, ``topic``, ``query``, ``first``, ``second``,
-        ``difference`` and ``ahead``: ``first``, ``second`` or ``neither``.
-    measure
-        Its name.
-    names
-        Of the first and of the second run.
-    topics
-        How many there are.
-    width
-        Of the plot, in pixels.
-
-    Raises
-    ------
-    MissingExtraError
-        If altair is not installed.
-    """
+    """Draw differences, sorted, as bars: each stands for one topic, or for those around it where there are many."""
     alt = altair()
     scale = even(np.array([0.0, *(row["difference"] for row in rows)]), 6)
     y = alt.Y("difference:Q", title=f"difference in {measure}", axis=axis_of(alt, scale),
@@ -68,17 +48,7 @@ def scatter(
     *,
     width: int = 520,
 ) -> dict[str, Any]:
-    """Draw one score against the other, a point a topic; cells count those that are too many for points.
-
-    Parameters
-    ----------
-    rows
-        As for `profile`.
-    measure, names, width
-        As for `profile`.
-    cells
-        As `cells_of` gives them: drawn under the points.
-    """
+    """Draw one score against the other, a point a topic; cells count those that are too many for points."""
     alt = altair()
     first, second = names
     ends = [row[side] for row in rows for side in ("first", "second")]
@@ -104,17 +74,11 @@ def scatter(
 def cells_of(first: Floats, second: Floats) -> list[dict[str, Any]]:
     """Count points by the cells of a grid over both scores: those with a point.
 
-    Parameters
-    ----------
-    first, second
-        (N,), without NaN.
-
-    Examples
-    --------
     >>> found = cells_of(np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.01, 0.5]))
     >>> [(cell["count"], cell["left"], cell["low"]) for cell in found]
     [(2, 0.0, 0.0), (1, 0.9722, 0.5)]
     """
+    # `first`, `second`: (N,), without NaN.
     both = np.concatenate([first, second])
     scale = even(both, 5)
     edges = np.linspace(scale.low, scale.high, CELLS + 1)

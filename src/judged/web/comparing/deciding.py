@@ -24,48 +24,25 @@ _METHOD = "t"  # the same numbers give the same answer, so what changes is due t
 
 @dataclass(frozen=True)
 class Decider:
-    """One topic, and what the comparison would be without it.
-
-    Attributes
-    ----------
-    query_id, query : str
-    difference : float
-        Second minus first, on this topic.
-    without : float
-        The mean difference over the other topics.
-    p : float
-        Of the t-test over the other topics, not corrected.
-    changes : str
-        ``sign`` or ``significance``, or both; empty where the answer stays.
-    """
+    """One topic, and what the comparison would be without it."""
 
     query_id: str
     query: str
-    difference: float
-    without: float
-    p: float
-    changes: str
+    difference: float  # second minus first, on this topic
+    without: float  # the mean difference over the other topics
+    p: float  # of the t-test over the other topics, not corrected
+    changes: str  # `sign` or `significance`, or both; empty where the answer stays
 
 
 @dataclass(frozen=True)
 class Deciding:
-    """What rests on single topics.
+    """What rests on single topics."""
 
-    Attributes
-    ----------
-    sentence : str
-        In words; where nothing could be tried, why.
-    how : str
-        By which test, and what it says of all topics.
-    to_reverse : int or None
-        The least number of topics whose removal leaves no difference, or one of the other sign.
-    topics : tuple of Decider
-        Those without which the answer changes, ten at most; else those that move the mean most, five at most.
-    """
-
-    sentence: str
-    how: str = ""
+    sentence: str  # in words; where nothing could be tried, why
+    how: str = ""  # by which test, and what it says of all topics
+    # the least number of topics whose removal leaves no difference, or one of the other sign
     to_reverse: int | None = None
+    # those without which the answer changes, ten at most; else those that move the mean most, five at most
     topics: tuple[Decider, ...] = ()
 
 

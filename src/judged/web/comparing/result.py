@@ -22,114 +22,58 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeasureRow:
-    """Both runs by one measure; numbers of a test are NaN where it is not tested.
-
-    Attributes
-    ----------
-    measure : str
-    first, second : float
-        What the measure makes of the scores of all topics; a mean, as a rule.
-    difference : float
-        Second minus first; for geometric means second / first.
-    interval : tuple of float or None
-        Of the difference, as wide as the correction asks.
-    level : str
-        Of the interval.
-    p, p_alone : float
-        Corrected for all measures of the table, and not corrected.
-    dz : float
-        The mean of the differences over their standard deviation.
-    wins, ties, losses : int or None
-        Topics on which the second run is better, equal, worse.
-    n : int or None
-        Topics with a score for both.
-    detectable : float
-        The mean difference that such topics would show four times out of five.
-    better : str
-        The run that is shown to be better; empty where neither is.
-    is_ratio : bool
-        Whether `difference` is a ratio.
-    lower_is_better : bool
-    sentence : str
-        What may be concluded, and what not.
-    """
+    """Both runs by one measure; numbers of a test are NaN where it is not tested."""
 
     measure: str
+    # first, second: what the measure makes of the scores of all topics; a mean, as a rule
     first: float
     second: float
-    difference: float
-    interval: tuple[float, float] | None
-    level: str
+    difference: float  # second minus first; for geometric means second / first
+    interval: tuple[float, float] | None  # of the difference, as wide as the correction asks
+    level: str  # of the interval
+    # p, p_alone: corrected for all measures of the table, and not corrected
     p: float
     p_alone: float
-    dz: float
+    dz: float  # the mean of the differences over their standard deviation
+    # wins, ties, losses: topics on which the second run is better, equal, worse
     wins: int | None
     ties: int | None
     losses: int | None
-    n: int | None
-    detectable: float
-    better: str
-    is_ratio: bool
+    n: int | None  # topics with a score for both
+    detectable: float  # the mean difference that such topics would show four times out of five
+    better: str  # the run that is shown to be better; empty where neither is
+    is_ratio: bool  # whether `difference` is a ratio
     lower_is_better: bool
-    sentence: str
+    sentence: str  # what may be concluded, and what not
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Two runs over the same topics.
+    """Two runs over the same topics."""
 
-    Attributes
-    ----------
-    first, second, measure, where : str
-        What was chosen: the runs, the measure whose topics are listed, and the expression that chose the topics.
-    verdict : MeasureRow
-        By this measure.
-    measures : tuple of MeasureRow
-        By all measures that are tested together.
-    caption : str
-        By which test, with which correction.
-    intervals : str
-        What the intervals of the measures hold together; empty for one measure.
-    ahead, behind : str
-        How the second run is called where it wins and loses: better and worse, or higher and lower for a measure
-        that has no good side.
-    deciding : Deciding
-        What rests on single topics.
-    topics : TopicTable
-        Every topic, a page at a time.
-    slices : BySlice or None
-        The same by slice, where that was asked for.
-    attributes : tuple of str
-        By which it could be asked for.
-    notes : tuple of str
-        What should be known before the numbers are used.
-    """
-
+    # first, second, measure, where: what was chosen: the runs, the measure whose topics are listed, and the expression
+    # that chose the topics
     first: str
     second: str
     measure: str
     where: str
-    verdict: MeasureRow
-    measures: tuple[MeasureRow, ...]
-    caption: str
-    intervals: str
+    verdict: MeasureRow  # by this measure
+    measures: tuple[MeasureRow, ...]  # by all measures that are tested together
+    caption: str  # by which test, with which correction
+    intervals: str  # what the intervals of the measures hold together; empty for one measure
+    # ahead, behind: how the second run is called where it wins and loses: better and worse, or higher and lower for a
+    # measure that has no good side
     ahead: str
     behind: str
-    deciding: Deciding
-    topics: TopicTable
-    slices: BySlice | None
-    attributes: tuple[str, ...]
-    notes: tuple[str, ...]
+    deciding: Deciding  # what rests on single topics
+    topics: TopicTable  # every topic, a page at a time
+    slices: BySlice | None  # the same by slice, where that was asked for
+    attributes: tuple[str, ...]  # by which it could be asked for
+    notes: tuple[str, ...]  # what should be known before the numbers are used
 
 
 def compared(workspace: Workspace, asked: Asked) -> Compared:
-    """Compare two runs.
-
-    Raises
-    ------
-    RefusedError
-        If what was asked for makes no sense for what is open.
-    """
+    """Compare two runs."""
     two = two_runs(workspace, asked)
     rows = tuple(_row(one, two) for one in two.comparison.measures)
     name = str(two.measure)

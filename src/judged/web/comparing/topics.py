@@ -24,74 +24,43 @@ _CUTOFF = 10
 
 @dataclass(frozen=True)
 class TopicRow:
-    """Both runs on one topic.
-
-    Attributes
-    ----------
-    query_id, query : str
-    first, second : float
-        The scores; NaN where the measure leaves the topic out.
-    difference : float
-        Second minus first; NaN where one has no score.
-    first_judged, second_judged : float
-        The share of judged documents among the first ones.
-    first_has, second_has : bool
-        Whether the run returned anything for the topic.
-    """
+    """Both runs on one topic."""
 
     query_id: str
     query: str
+    # first, second: the scores; NaN where the measure leaves the topic out
     first: float
     second: float
-    difference: float
+    difference: float  # second minus first; NaN where one has no score
+    # first_judged, second_judged: the share of judged documents among the first ones
     first_judged: float
     second_judged: float
+    # first_has, second_has: whether the run returned anything for the topic
     first_has: bool
     second_has: bool
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many topics there are of each kind.
-
-    Attributes
-    ----------
-    all : int
-    wins, losses, ties : int
-        On which the second run is better, worse, equal.
-    left_out : int
-        Without a score for one of the two.
-    """
+    """How many topics there are of each kind."""
 
     all: int
+    # wins, losses, ties: on which the second run is better, worse, equal
     wins: int
     losses: int
     ties: int
-    left_out: int
+    left_out: int  # without a score for one of the two
 
 
 @dataclass(frozen=True)
 class TopicTable:
-    """One page of the topics.
-
-    Attributes
-    ----------
-    rows : tuple of TopicRow
-    paging : Paging
-        Over the topics that the filters leave.
-    counts : Counts
-        Over all that were compared.
-    sort : str
-        What the rows are sorted by; falling with ``-`` before it.
-    judged : str
-        The measure of the share of judged documents.
-    """
+    """One page of the topics."""
 
     rows: tuple[TopicRow, ...]
-    paging: Paging
-    counts: Counts
-    sort: str
-    judged: str
+    paging: Paging  # over the topics that the filters leave
+    counts: Counts  # over all that were compared
+    sort: str  # what the rows are sorted by; falling with `-` before it
+    judged: str  # the measure of the share of judged documents
 
 
 def topic_table(workspace: Workspace, two: Two, asked: Asked) -> TopicTable:

@@ -32,27 +32,14 @@ HOW: dict[str, Any] = {"family": "all", "ci": "none", "resamples": RESAMPLES}
 
 @dataclass(frozen=True, eq=False)
 class Two:
-    """Two runs over the same topics.
-
-    Attributes
-    ----------
-    first, second : str
-    measure : Measure
-        The one whose topics are looked at.
-    where : str
-        The expression that chose the topics.
-    comparison : Comparison
-        By this measure and those of the table.
-    key : tuple
-        What tells this comparison from others, for what is remembered of it.
-    """
+    """Two runs over the same topics."""
 
     first: str
     second: str
-    measure: Measure
-    where: str
-    comparison: Comparison
-    key: tuple[Hashable, ...]
+    measure: Measure  # the one whose topics are looked at
+    where: str  # the expression that chose the topics
+    comparison: Comparison  # by this measure and those of the table
+    key: tuple[Hashable, ...]  # what tells this comparison from others, for what is remembered of it
 
     @property
     def scores(self) -> Scores:
@@ -102,13 +89,7 @@ class Two:
 
 
 def two_runs(workspace: Workspace, asked: Asked) -> Two:
-    """Choose the runs, the measures and the topics, and test the difference.
-
-    Raises
-    ------
-    RefusedError
-        If there is no such run, measure or attribute, both runs are the same, or no topic is left.
-    """
+    """Choose the runs, the measures and the topics, and test the difference."""
     with concerning("measure"):
         measure = parse(asked.measure.strip() or MEASURE)
     with concerning("measures"):

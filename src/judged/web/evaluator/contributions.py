@@ -34,11 +34,9 @@ _STAND_IN = "\0"  # no document of a list has such a name
 
 
 def contributions(explained: Explanation, measure: Measure, world: World) -> tuple[list[float], str]:
-    """Give what each document brings, in rank order, (N,), and the sentence that says what that is.
-
-    Where the explanation ends with a sum over the ranks, or one times something that is the same for all ranks, these
-    are its terms, and they add up to the score; for other measures, what the score would lose without the document.
-    """
+    """Give what each document brings, in rank order, (N,), and the sentence that says what that is."""
+    # Where the explanation ends with a sum over the ranks, or one times something that is the same for all ranks, these
+    # are its terms, and they add up to the score; for other measures, what the score would lose without the document.
     terms = _terms(explained, len(world.docs))
     return (terms, TERMS) if terms is not None else (_losses(measure, world), LOSSES)
 

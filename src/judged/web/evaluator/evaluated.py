@@ -27,13 +27,7 @@ _IDEAL_SHOWN = 200
 
 
 def evaluated(workspace: Workspace, asked: Asked) -> dict[str, Any]:
-    """Evaluate what is asked.
-
-    Raises
-    ------
-    InputError, MeasureError
-        As `read_state`.
-    """
+    """Evaluate what is asked."""
     state = read_state(workspace, asked)
     lists = Lists(state)
     only = frozenset(asked.only.split(",")) if asked.only else frozenset[str]()

@@ -27,15 +27,7 @@ if TYPE_CHECKING:
 
 
 def explained(workspace: Workspace, asked: MeasureAsked) -> dict[str, Any]:
-    """Explain one measure for each list.
-
-    Raises
-    ------
-    InputError
-        If the state makes no sense.
-    MeasureError
-        If the measure is none of those that are listed, or has no number for these grades.
-    """
+    """Explain one measure for each list."""
     state = read_state(workspace, asked)
     measure = _listed(asked.measure, state.options)
     entry = measure.entry

@@ -34,13 +34,7 @@ _TO_ENCODE = re.compile(r"[\s%\x00-\x1f\x7f]")
 
 @dataclass(frozen=True)
 class File:
-    """A file that is given away.
-
-    Attributes
-    ----------
-    name, media : str
-    content : bytes
-    """
+    """A file that is given away."""
 
     name: str
     media: str
@@ -48,13 +42,7 @@ class File:
 
 
 def exported(workspace: Workspace, asked: ExportAsked) -> File:
-    """Write what was asked for.
-
-    Raises
-    ------
-    InputError
-        If the state makes no sense, or there is nothing to write.
-    """
+    """Write what was asked for."""
     if asked.format == "qrels":
         return _qrels(read_state(workspace, asked))
     if asked.format == "run":
@@ -91,11 +79,9 @@ def _topic(state: State) -> str:
 
 
 def _encoder(state: State) -> Callable[[str], str]:
-    """Give a way to write names in TREC format, which has no blanks in them.
-
-    Where one of the names has a blank, blanks and percent signs are percent-encoded in all of them, so that different
-    names stay different and qrels and run go together; otherwise names stay as they are.
-    """
+    """Give a way to write names in TREC format, which has no blanks in them."""
+    # Where one of the names has a blank, blanks and percent signs are percent-encoded in all of them, so that different
+    # names stay different and qrels and run go together; otherwise names stay as they are.
     names = [_topic(state), *(doc for world in worlds_of(state) for doc in (*world.docs, *world.grades))]
     if not any(map(_BLANK.search, names)):
         return str

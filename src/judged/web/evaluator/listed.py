@@ -19,21 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Group:
-    """Measures that look at the same thing.
-
-    Attributes
-    ----------
-    key, title : str
-    what : str
-        What they look at, in one sentence.
-    families : tuple of str
-        Those of the registry.
-    """
+    """Measures that look at the same thing."""
 
     key: str
     title: str
-    what: str
-    families: tuple[str, ...]
+    what: str  # what they look at, in one sentence
+    families: tuple[str, ...]  # those of the registry
 
 
 GROUPS = (
@@ -107,28 +98,15 @@ _FIRST = ("nDCG", "DCG", "IdealDCG", "P", "R", "F", "Success", "AP", "RR", "Rpre
 
 @dataclass(frozen=True)
 class Listed:
-    """A measure as it is listed.
+    """A measure as it is listed."""
 
-    Attributes
-    ----------
-    measure : Measure or None
-        None if it cannot be made with these options.
-    name, family : str
-        With its parameters, and without.
-    facts : dict
-        ``low``, ``high``, ``higher_is_better`` and ``perfect``, as the measure declares them.
-    apart : bool
-        Whether the score of a topic depends on that topic alone.
-    why : str
-        Why it cannot be made.
-    """
-
-    measure: Measure | None
+    measure: Measure | None  # None if it cannot be made with these options
+    # name, family: with its parameters, and without
     name: str
     family: str
-    facts: Mapping[str, Any]
-    apart: bool
-    why: str = ""
+    facts: Mapping[str, Any]  # `low`, `high`, `higher_is_better` and `perfect`, as the measure declares them
+    apart: bool  # whether the score of a topic depends on that topic alone
+    why: str = ""  # why it cannot be made
 
     @classmethod
     def of(cls, entry: Entry, values: Mapping[str, Any]) -> Listed:

@@ -33,20 +33,11 @@ _FORMS = "grades such as 3 0 2, lines such as 'doc grade', TREC lines, or a JSON
 
 @dataclass(frozen=True)
 class Read:
-    """What was read from a text.
-
-    Attributes
-    ----------
-    items : tuple of Item
-    read_as : str
-        What it was taken for, as a sentence.
-    cut : int
-        How many documents were left out.
-    """
+    """What was read from a text."""
 
     items: tuple[Item, ...]
-    read_as: str
-    cut: int
+    read_as: str  # what it was taken for, as a sentence
+    cut: int  # how many documents were left out
 
 
 @dataclass(frozen=True)
@@ -69,11 +60,6 @@ def read_pasted(text: str) -> Read:
     ([3.0, 0.0, None, 1.0], 'Read as grades in rank order.')
     >>> read_pasted("a 2\nb -").items
     (Item(doc='a', grade=2.0), Item(doc='b', grade=None))
-
-    Raises
-    ------
-    InputError
-        If it is none of the forms; the message names the line.
     """
     bare = text.lstrip("\ufeff").strip()
     if not bare:

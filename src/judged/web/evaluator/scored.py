@@ -28,21 +28,11 @@ TOO_LARGE = "comes to numbers that are too large to be computed"
 
 @dataclass(frozen=True)
 class World:
-    """A ranking with the judgments that count for it.
+    """A ranking with the judgments that count for it."""
 
-    Attributes
-    ----------
-    name : str
-        ``list``, ``other`` or ``before``.
-    docs : tuple of str
-        In rank order.
-    grades : dict of float
-        By document, returned or not.
-    """
-
-    name: str
-    docs: tuple[str, ...]
-    grades: dict[str, float]
+    name: str  # `list`, `other` or `before`
+    docs: tuple[str, ...]  # in rank order
+    grades: dict[str, float]  # by document, returned or not
 
     @property
     def run(self) -> dict[str, float]:
@@ -52,12 +42,7 @@ class World:
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """The lists of a state, judged.
-
-    Attributes
-    ----------
-    state : State
-    """
+    """The lists of a state, judged."""
 
     state: State
 

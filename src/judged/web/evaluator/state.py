@@ -34,70 +34,37 @@ _EXAMPLE, _EXAMPLE_K, _EXAMPLE_GAIN = "3,0,2,1,0", 5, "exp2"
 
 
 class Options(NamedTuple):
-    """What measures are to assume, where they have such a parameter.
-
-    Attributes
-    ----------
-    k : int
-    gain : Gain
-    discount : str
-    base : float
-        That of the original discount; 2 for others, which have none.
-    rel : float
-    max : float
-        The highest grade of the scale.
-    """
+    """What measures are to assume, where they have such a parameter."""
 
     k: int
     gain: Gain
     discount: str
-    base: float
+    base: float  # that of the original discount; 2 for others, which have none
     rel: float
-    max: float
+    max: float  # the highest grade of the scale
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the lists come from.
-
-    Attributes
-    ----------
-    run, topic : str
-    query : str
-        The text of the query; empty where it is not known.
-    other_run : str or None
-    """
+    """Where the lists come from."""
 
     run: str
     topic: str
-    query: str
+    query: str  # the text of the query; empty where it is not known
     other_run: str | None
 
 
 @dataclass(frozen=True)
 class State:
-    """The lists, with one grade a document, and the options.
+    """The lists, with one grade a document, and the options."""
 
-    Attributes
-    ----------
-    items : tuple of Item
-        The list.
-    other, before : tuple of Item or None
-    missing, before_missing : tuple of float
-        Grades of judged documents that were not returned: now, and before the last change.
-    asked_relevant : int or None
-        The number of relevant documents, where it was given.
-    asked_max : float or None
-    options : Options
-    source : Source or None
-    """
-
-    items: tuple[Item, ...]
+    items: tuple[Item, ...]  # the list
     other: tuple[Item, ...] | None
     before: tuple[Item, ...] | None
+    # missing, before_missing: grades of judged documents that were not returned: now, and before the last change
     missing: tuple[float, ...]
     before_missing: tuple[float, ...]
-    asked_relevant: int | None
+    asked_relevant: int | None  # the number of relevant documents, where it was given
     asked_max: float | None
     options: Options
     source: Source | None
@@ -143,15 +110,7 @@ class State:
 
 
 def read_state(workspace: Workspace, asked: Asked) -> State:
-    """Read what was asked.
-
-    Raises
-    ------
-    InputError
-        If a list, the run or its topic makes no sense, or the numbers contradict each other.
-    MeasureError
-        If there is no such gain or discount.
-    """
+    """Read what was asked."""
     items, other, missing, source = _lists(workspace, asked)
     example = asked.typed is None and source is None
     before = None if asked.before is None else read_list(asked.before, "before")

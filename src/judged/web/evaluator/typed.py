@@ -29,17 +29,10 @@ _A_GRADE = f"a number from {-_LARGEST_GRADE:g} to {_LARGEST_GRADE:g}"
 
 @dataclass(frozen=True)
 class Item:
-    """A document of a list.
-
-    Attributes
-    ----------
-    doc : str
-    grade : float or None
-        None for a document without a judgment.
-    """
+    """A document of a list."""
 
     doc: str
-    grade: float | None
+    grade: float | None  # None for a document without a judgment
 
 
 def read_list(text: str, what: str) -> tuple[Item, ...]:
@@ -47,11 +40,6 @@ def read_list(text: str, what: str) -> tuple[Item, ...]:
 
     >>> read_list("3:a%20b,-,0.5", "list")
     (Item(doc='a b', grade=3.0), Item(doc='d2', grade=None), Item(doc='d3', grade=0.5))
-
-    Raises
-    ------
-    InputError
-        If an item is no grade, a name stands twice, or there are too many.
     """
     return distinct([Item(doc or f"d{rank}", grade) for rank, (doc, grade) in enumerate(_rows(text, what), 1)], what)
 
@@ -64,11 +52,6 @@ def read_other(text: str, first: Sequence[Item], what: str) -> tuple[Item, ...]:
 
     >>> [item.doc for item in read_other("0,1,1,1:x", read_list("1,0,1:x", "list"), "other")]
     ['d2', 'd1', 'd4', 'x']
-
-    Raises
-    ------
-    InputError
-        As `read_list`, and if a document has another grade than in the first list.
     """
     rows = _rows(text, what)
     taken = {doc for doc, _ in rows}
@@ -105,13 +88,7 @@ def _rows(text: str, what: str) -> list[tuple[str, float | None]]:
 
 
 def distinct(items: Sequence[Item], what: str) -> tuple[Item, ...]:
-    """Refuse a list that names a document twice.
-
-    Raises
-    ------
-    InputError
-        If it does.
-    """
+    """Refuse a list that names a document twice."""
     seen: dict[str, int] = {}
     for rank, item in enumerate(items, 1):
         if (first := seen.setdefault(item.doc, rank)) != rank:
@@ -122,13 +99,7 @@ def distinct(items: Sequence[Item], what: str) -> tuple[Item, ...]:
 
 
 def read_grade(written: str, where: str) -> float | None:
-    """Read a grade, or ``-``.
-
-    Raises
-    ------
-    InputError
-        If it is neither.
-    """
+    """Read a grade, or ``-``."""
     text = written.strip()
     if text == _UNJUDGED:
         return None
@@ -144,11 +115,6 @@ def read_missing(text: str) -> tuple[float, ...]:
 
     >>> read_missing("4,0*3")
     (4.0, 0.0, 0.0, 0.0)
-
-    Raises
-    ------
-    InputError
-        If something is no grade, or there are too many.
     """
     grades: list[float] = []
     for place, part in enumerate(text.split(",") if text.strip() else [], 1):
@@ -195,13 +161,7 @@ def write_missing(grades: Iterable[float]) -> str:
 
 
 def read_name(text: str, where: str) -> str:
-    """Read a document's name; it may be empty.
-
-    Raises
-    ------
-    InputError
-        If it is very long, or has what cannot be shown.
-    """
+    """Read a document's name; it may be empty."""
     name = text.strip()
     if len(name) > _LONGEST_NAME:
         raise InputError(f"{where}: a document's name has {len(name)} characters", fix=f"at most {_LONGEST_NAME}")

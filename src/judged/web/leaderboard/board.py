@@ -38,43 +38,20 @@ SHARE = "Judged@10"
 
 @dataclass(frozen=True)
 class Board:
-    """What the table, the charts and the exports are made of.
-
-    Attributes
-    ----------
-    workspace : Workspace
-    asked : Asked
-    measures : tuple of Measure
-        Those that could be read and scored.
-    baseline : str
-        The name of a run; empty where there is none.
-    mask : (T,) bool or None
-        The topics that count; None where it could not be told.
-    test, correction : str
-    series : tuple of Measure
-        The points of the curve; empty where there is none.
-    sort : str
-        By what the rows are ordered: a name, with ``-`` before it where the greatest comes first.
-    problems : dict of JudgedError by parameter
-        What could not be read.
-    refused : tuple of str
-        The names of measures that could not be read or scored.
-    testable : bool
-        Whether the test can be made of these runs and topics.
-    """
+    """What the table, the charts and the exports are made of."""
 
     workspace: Workspace
     asked: Asked
-    measures: tuple[Measure, ...]
-    baseline: str
-    mask: Bools | None
+    measures: tuple[Measure, ...]  # those that could be read and scored
+    baseline: str  # the name of a run; empty where there is none
+    mask: Bools | None  # (T,): the topics that count; None where it could not be told
     test: str
     correction: str
-    series: tuple[Measure, ...]
-    sort: str
-    problems: dict[str, JudgedError] = field(default_factory=dict[str, JudgedError])
-    refused: tuple[str, ...] = ()
-    testable: bool = True
+    series: tuple[Measure, ...]  # the points of the curve; empty where there is none
+    sort: str  # by what the rows are ordered: a name, with `-` before it where the greatest comes first
+    problems: dict[str, JudgedError] = field(default_factory=dict[str, JudgedError])  # what could not be read
+    refused: tuple[str, ...] = ()  # the names of measures that could not be read or scored
+    testable: bool = True  # whether the test can be made of these runs and topics
 
     @property
     def typed(self) -> str:
@@ -136,13 +113,7 @@ class Board:
         )
 
     def raise_problems(self) -> None:
-        """Refuse what could not be read: for programs, which ask for exactly what they want.
-
-        Raises
-        ------
-        InputError, MeasureError
-            The first of the problems.
-        """
+        """Refuse what could not be read: for programs, which ask for exactly what they want."""
         for error in self.problems.values():
             raise error
 
@@ -233,13 +204,7 @@ def _series(workspace: Workspace, name: str) -> tuple[Measure, ...]:
 
 
 def _sort(given: str, measures: tuple[Measure, ...]) -> str:
-    """Read by what the rows are ordered; nothing, where that is a measure that is not in the table.
-
-    Raises
-    ------
-    InputError
-        If it is no column and no measure.
-    """
+    """Read by what the rows are ordered; nothing, where that is a measure that is not in the table."""
     sign, name = ("-", given[1:]) if given.startswith("-") else ("", given)
     if not name or name in {"run", "judged"}:
         return given

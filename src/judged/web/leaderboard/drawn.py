@@ -29,16 +29,10 @@ _LONGEST = 160  # pixels of a name at the end of a line
 
 @dataclass(frozen=True)
 class Line:
-    """One run of a curve.
-
-    Attributes
-    ----------
-    run : str
-    mean, low, high : tuple of K float
-        The measure at each cutoff, and its interval; NaN where there is none.
-    """
+    """One run of a curve."""
 
     run: str
+    # mean, low, high: K: the measure at each cutoff, and its interval; NaN where there is none
     mean: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -46,27 +40,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Curve:
-    """A measure by cutoff.
+    """A measure by cutoff."""
 
-    Attributes
-    ----------
-    name : str
-        The measure, with ``k`` for the cutoff.
-    cutoffs : tuple of K int
-    lines : tuple of Line
-        The baseline and the best runs by the leading measure.
-    sentence : str
-        What is drawn, and how.
-    header, rows : tuple
-        The same as a table of text.
-    """
-
-    name: str
-    cutoffs: tuple[int, ...]
-    lines: tuple[Line, ...]
-    sentence: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    name: str  # the measure, with `k` for the cutoff
+    cutoffs: tuple[int, ...]  # K
+    lines: tuple[Line, ...]  # the baseline and the best runs by the leading measure
+    sentence: str  # what is drawn, and how
+    header: tuple[str, ...]  # the same as a table of text
+    rows: tuple[tuple[str, ...], ...]  # the same as a table of text
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,7 @@ FILES: dict[Form, tuple[str, str]] = {
 
 
 def written(board: Board, form: Form) -> str:
-    """Write the leaderboard: best first by its first measure.
-
-    Raises
-    ------
-    InputError
-        If no run is open, or the tests of a single run are asked for.
-    """
+    """Write the leaderboard: best first by its first measure."""
     if not board.workspace.lists:
         raise InputError("no run is open", fix="open some: judged serve QRELS RUN...")
     comparison, scores = board.comparison(), board.scores(board.measures)

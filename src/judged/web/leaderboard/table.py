@@ -31,30 +31,14 @@ LOW = 0.7
 
 @dataclass(frozen=True)
 class Heading:
-    """A measure as the head of a column.
+    """A measure as the head of a column."""
 
-    Attributes
-    ----------
-    name : str
-        Canonical.
-    family : str
-        The name without parameters and cutoff.
-    aggregate : str
-        How topics become one number: mean, geometric mean, sum or count.
-    higher_is_better : bool or None
-        None where neither end is better.
-    tests : int
-        How many comparisons the correction allows for; 0 where nothing is tested.
-    untested : str
-        Why nothing is tested; empty otherwise.
-    """
-
-    name: str
-    family: str
-    aggregate: str
-    higher_is_better: bool | None
-    tests: int
-    untested: str
+    name: str  # canonical
+    family: str  # the name without parameters and cutoff
+    aggregate: str  # how topics become one number: mean, geometric mean, sum or count
+    higher_is_better: bool | None  # None where neither end is better
+    tests: int  # how many comparisons the correction allows for; 0 where nothing is tested
+    untested: str  # why nothing is tested; empty otherwise
 
     @property
     def whole(self) -> bool:
@@ -64,133 +48,66 @@ class Heading:
 
 @dataclass(frozen=True)
 class Against:
-    """A run against the baseline, by one measure.
+    """A run against the baseline, by one measure."""
 
-    Attributes
-    ----------
-    difference : float
-        Run minus baseline; for a geometric mean run divided by baseline.
-    is_ratio : bool
-        Which of the two.
-    interval : tuple of two float, or None
-        As wide as the correction asks: it leaves out 0 where the difference is significant.
-    p : float
-        Corrected, where there is a correction; for the test ``bayes`` the probability that the run is higher.
-    significant : bool
-    verdict : str
-        ``better`` or ``worse``, ``higher`` or ``lower`` where neither end is better, ``ahead`` or ``behind`` where the
-        test does not speak of means, ``unlike`` where test and mean point to different sides; empty where the
-        difference is not significant.
-    topics : int
-        How many both have.
-    sentence : str
-        What may be concluded, and what not.
-    """
-
-    difference: float
-    is_ratio: bool
+    difference: float  # run minus baseline; for a geometric mean run divided by baseline
+    is_ratio: bool  # which of the two
+    # as wide as the correction asks: it leaves out 0 where the difference is significant
     interval: tuple[float, float] | None
-    p: float
+    p: float  # corrected, where there is a correction; for the test `bayes` the probability that the run is higher
     significant: bool
+    # `better` or `worse`, `higher` or `lower` where neither end is better, `ahead` or `behind` where the test does not
+    # speak of means, `unlike` where test and mean point to different sides; empty where the difference is not
+    # significant
     verdict: str
-    topics: int
-    sentence: str
+    topics: int  # how many both have
+    sentence: str  # what may be concluded, and what not
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One run by one measure.
-
-    Attributes
-    ----------
-    measure : str
-    value : float
-    interval : tuple of two float, or None
-        Over topics, for 95%.
-    topics : int
-        How many the value rests on.
-    best : bool
-        Whether no run has a better number, as far as it is shown.
-    against : Against or None
-        The test against the baseline; None for the baseline itself, and where nothing is tested.
-    """
+    """One run by one measure."""
 
     measure: str
     value: float
-    interval: tuple[float, float] | None
-    topics: int
-    best: bool
-    against: Against | None
+    interval: tuple[float, float] | None  # over topics, for 95%
+    topics: int  # how many the value rests on
+    best: bool  # whether no run has a better number, as far as it is shown
+    against: Against | None  # the test against the baseline; None for the baseline itself, and where nothing is tested
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run.
-
-    Attributes
-    ----------
-    run : str
-    baseline : bool
-        Whether the others are tested against it.
-    judged : float
-        The share of its first ten documents that are judged, as a mean over topics.
-    low : bool
-        Whether that is little.
-    missing : int
-        Topics for which it returned nothing.
-    cells : tuple of Cell
-        In the order of the measures.
-    """
+    """One run."""
 
     run: str
-    baseline: bool
-    judged: float
-    low: bool
-    missing: int
-    cells: tuple[Cell, ...]
+    baseline: bool  # whether the others are tested against it
+    judged: float  # the share of its first ten documents that are judged, as a mean over topics
+    low: bool  # whether that is little
+    missing: int  # topics for which it returned nothing
+    cells: tuple[Cell, ...]  # in the order of the measures
 
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Runs by measures.
+    """Runs by measures."""
 
-    Attributes
-    ----------
-    topics, all_topics : int
-        How many count, and how many there are.
-    where : str
-        Which topics count; empty for all.
-    measures : tuple of Heading
-    baseline : str or None
-        None where there are not two runs.
-    sort : str
-        By what the rows are ordered.
-    test, correction : str
-    p_name : str
-        What the p of the tests is: ``adjusted p``, ``p`` or ``P(higher)``.
-    rows : tuple of Row
-    topics_sentence, sentence : str
-        Which topics count; how many tests of which kind there are, and how intervals are made.
-    warnings : tuple of str
-        What should be known before the numbers are used.
-    curve : Curve or None
-        One measure by cutoff, where that was asked for.
-    """
-
+    # topics, all_topics: how many count, and how many there are
     topics: int
     all_topics: int
-    where: str
+    where: str  # which topics count; empty for all
     measures: tuple[Heading, ...]
-    baseline: str | None
-    sort: str
+    baseline: str | None  # None where there are not two runs
+    sort: str  # by what the rows are ordered
     test: str
     correction: str
-    p_name: str
+    p_name: str  # what the p of the tests is: `adjusted p`, `p` or `P(higher)`
     rows: tuple[Row, ...]
+    # topics_sentence, sentence: which topics count; how many tests of which kind there are, and how intervals are made
     topics_sentence: str
     sentence: str
-    warnings: tuple[str, ...]
-    curve: Curve | None
+    warnings: tuple[str, ...]  # what should be known before the numbers are used
+    curve: Curve | None  # one measure by cutoff, where that was asked for
 
 
 def leaderboard(board: Board) -> Leaderboard:

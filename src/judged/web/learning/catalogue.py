@@ -55,23 +55,15 @@ class Asked(BaseModel):
 
 @dataclass(frozen=True)
 class Listed:
-    """A measure in the catalogue.
+    """A measure in the catalogue."""
 
-    Attributes
-    ----------
-    name, title : str
-        The title shows how it is written: ``P@k``.
-    what, use : str
-        What it is, and when to take it.
-    found_as : str
-        The name by which it was found, where it is another one.
-    """
-
+    # name, title: the title shows how it is written: `P@k`
     name: str
     title: str
+    # what, use: what it is, and when to take it
     what: str
     use: str
-    found_as: str = ""
+    found_as: str = ""  # the name by which it was found, where it is another one
 
 
 @dataclass(frozen=True)
@@ -85,25 +77,13 @@ class Family:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What was found.
+    """What was found."""
 
-    Attributes
-    ----------
-    families : tuple of Family
-        Those in which something was found.
-    best : Listed or None
-        The measure whose name was typed, in whatever form.
-    found, total : int
-        How many measures.
-    narrowed : bool
-        Whether something was looked for.
-    """
-
-    families: tuple[Family, ...]
-    best: Listed | None
-    found: int
-    total: int
-    narrowed: bool
+    families: tuple[Family, ...]  # those in which something was found
+    best: Listed | None  # the measure whose name was typed, in whatever form
+    found: int  # how many measures
+    total: int  # how many measures
+    narrowed: bool  # whether something was looked for
 
 
 def catalogue(asked: Asked) -> Catalogue:

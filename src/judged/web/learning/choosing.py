@@ -40,29 +40,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Piece:
-    """One piece of advice.
+    """One piece of advice."""
 
-    Attributes
-    ----------
-    rule, kind : str
-        The rule's id, and whether it says recommend, pair, avoid or note.
-    measures : tuple of Named
-    why : str
-        With the numbers of the data, where these are open.
-    facts : tuple of str
-        What it rests on; nothing for one that rests on the task alone.
-    sources : tuple of Source
-    disputed : str
-        Who sees it otherwise.
-    """
-
+    # rule, kind: the rule's id, and whether it says recommend, pair, avoid or note
     rule: str
     kind: str
     measures: tuple[Named, ...]
-    why: str
-    facts: tuple[str, ...]
+    why: str  # with the numbers of the data, where these are open
+    facts: tuple[str, ...]  # what it rests on; nothing for one that rests on the task alone
     sources: tuple[Source, ...]
-    disputed: str
+    disputed: str  # who sees it otherwise
 
 
 @dataclass(frozen=True)
@@ -86,56 +73,27 @@ class Question:
 
 @dataclass(frozen=True)
 class Choice:
-    """What to measure, what not, and why.
+    """What to measure, what not, and why."""
 
-    Attributes
-    ----------
-    about : str
-        ``open`` or ``described``.
-    title : str
-        What is open.
-    tasks : tuple of TaskChoice
-    task, what : str
-        The task that the advice is for.
-    given : bool
-        Whether it was chosen; else the data show it.
-    questions : tuple of Question
-        With the answers that hold, where judgments are described.
-    found : tuple of str
-        Facts of the data.
-    measures : tuple of Named
-        All that should be reported, each once.
-    report, avoid, know : tuple of Piece
-    command : str
-        The command that computes the measures.
-    leaderboard : str
-        The address of the leaderboard with the measures; empty where there is no run, or other data are described.
-    """
-
-    about: str
-    title: str
+    about: str  # `open` or `described`
+    title: str  # what is open
     tasks: tuple[TaskChoice, ...]
-    task: str
-    what: str
-    given: bool
-    questions: tuple[Question, ...]
-    found: tuple[str, ...]
-    measures: tuple[Named, ...]
+    task: str  # the task that the advice is for
+    what: str  # the task that the advice is for
+    given: bool  # whether it was chosen; else the data show it
+    questions: tuple[Question, ...]  # with the answers that hold, where judgments are described
+    found: tuple[str, ...]  # facts of the data
+    measures: tuple[Named, ...]  # all that should be reported, each once
     report: tuple[Piece, ...]
     avoid: tuple[Piece, ...]
     know: tuple[Piece, ...]
-    command: str
+    command: str  # the command that computes the measures
+    # the address of the leaderboard with the measures; empty where there is no run, or other data are described
     leaderboard: str
 
 
 def choice(workspace: Workspace, asked: Asked) -> Choice:
-    """Give advice on what is open, or on judgments that are described.
-
-    Raises
-    ------
-    InputError
-        If a run cannot be read any more.
-    """
+    """Give advice on what is open, or on judgments that are described."""
     is_open = asked.about == "open"
     advice = _on_open(workspace, asked.task) if is_open else on_described(workspace, asked)
     possible = {advice.task.name, *(other.name for other in advice.others)}

@@ -52,25 +52,15 @@ _FACTS: dict[str, dict[str, list[Any]]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """One returned document of the example.
-
-    Attributes
-    ----------
-    rank : int
-    doc, grade : str
-        The grade as it is shown; a dash where there is no judgment, one for each subtopic or assessor where these
-        differ.
-    facts : tuple of str
-        What else is known of the document.
-    relevant : bool or None
-        Whether something of it is above grade 0; None without a judgment.
-    """
+    """One returned document of the example."""
 
     rank: int
+    # doc, grade: the grade as it is shown; a dash where there is no judgment, one for each subtopic or assessor where
+    # these differ
     doc: str
     grade: str
-    facts: tuple[str, ...]
-    relevant: bool | None
+    facts: tuple[str, ...]  # what else is known of the document
+    relevant: bool | None  # whether something of it is above grade 0; None without a judgment
 
 
 @dataclass(frozen=True)
@@ -83,57 +73,30 @@ class ShownLine:
 
 @dataclass(frozen=True)
 class ShownSheet:
-    """A table of the explanation, as text.
-
-    Attributes
-    ----------
-    title : str
-    header : tuple of str
-    labels : tuple of bool
-        Which columns hold words, not numbers.
-    rows : tuple of tuples
-    how : tuple of pairs
-        The columns that come from others, and how.
-    lines : tuple of ShownLine
-    """
+    """A table of the explanation, as text."""
 
     title: str
     header: tuple[str, ...]
-    labels: tuple[bool, ...]
+    labels: tuple[bool, ...]  # which columns hold words, not numbers
     rows: tuple[tuple[str, ...], ...]
-    how: tuple[tuple[str, str], ...]
+    how: tuple[tuple[str, str], ...]  # the columns that come from others, and how
     lines: tuple[ShownLine, ...]
 
 
 @dataclass(frozen=True)
 class Example:
-    """A measure on a small list.
+    """A measure on a small list."""
 
-    Attributes
-    ----------
-    measure : str
-        The canonical name, with the parameters of the example.
-    typed, missing : str
-        The list and what was not returned, as the evaluator takes them; empty where the example cannot be typed.
-    fixed : str
-        Why the example cannot be edited; empty where it can.
-    rows : tuple of Row
-    gone : tuple of str
-        The grades of judged documents that were not returned.
-    value : float
-        The score.
-    sheets : tuple of ShownSheet
-        How it comes about.
-    """
-
-    measure: str
+    measure: str  # the canonical name, with the parameters of the example
+    # typed, missing: the list and what was not returned, as the evaluator takes them; empty where the example cannot be
+    # typed
     typed: str
     missing: str
-    fixed: str
+    fixed: str  # why the example cannot be edited; empty where it can
     rows: tuple[Row, ...]
-    gone: tuple[str, ...]
-    value: float
-    sheets: tuple[ShownSheet, ...]
+    gone: tuple[str, ...]  # the grades of judged documents that were not returned
+    value: float  # the score
+    sheets: tuple[ShownSheet, ...]  # how it comes about
 
 
 def example_of(entry: Entry) -> Example | None:

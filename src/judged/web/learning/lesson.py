@@ -13,23 +13,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Change:
-    """Something to try with the list of a lesson.
+    """Something to try with the list of a lesson."""
 
-    Attributes
-    ----------
-    what : str
-        What is done, as a request.
-    ask : str
-        What to guess before one looks.
-    answer : str
-        What happens, and why.
-    typed, missing : str
-        The list afterwards, and what is missing from it.
-    """
-
-    what: str
-    ask: str
-    answer: str
+    what: str  # what is done, as a request
+    ask: str  # what to guess before one looks
+    answer: str  # what happens, and why
+    # typed, missing: the list afterwards, and what is missing from it
     typed: str
     missing: str = ""
 
@@ -44,35 +33,16 @@ class KnownError:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One step of the introduction.
-
-    Attributes
-    ----------
-    key, title : str
-    idea : str
-        The lesson in one sentence.
-    text : tuple of str
-        Paragraphs; code stands between backticks.
-    typed, missing : str
-        The list, as the evaluator takes it.
-    measures : tuple of str
-        What is computed of it; the first is the one to edit.
-    change : Change
-    errors : tuple of KnownError
-    numbers : mapping
-        What the texts speak of, by name.
-    further : tuple of str
-        Measures to read about next.
-    """
+    """One step of the introduction."""
 
     key: str
     title: str
-    idea: str
-    text: tuple[str, ...]
-    typed: str
-    missing: str
-    measures: tuple[str, ...]
+    idea: str  # the lesson in one sentence
+    text: tuple[str, ...]  # paragraphs; code stands between backticks
+    typed: str  # the list, as the evaluator takes it
+    missing: str  # the list, as the evaluator takes it
+    measures: tuple[str, ...]  # what is computed of it; the first is the one to edit
     change: Change
     errors: tuple[KnownError, ...] = ()
-    numbers: Mapping[str, Number] = field(default_factory=dict)
-    further: tuple[str, ...] = ()
+    numbers: Mapping[str, Number] = field(default_factory=dict)  # what the texts speak of, by name
+    further: tuple[str, ...] = ()  # measures to read about next

@@ -41,13 +41,6 @@ class FormulaError(ValueError):
 def formulas(latex: str) -> list[Markup]:
     r"""Convert what stands in a ``math`` block; parts that a comma and a wide space separate are formulas of their own.
 
-    Raises
-    ------
-    FormulaError
-        If something in it is not known.
-
-    Examples
-    --------
     >>> len(formulas(r"C(i) = 1, \quad k = 2")), len(formulas(r"(a, b)"))
     (2, 1)
     """
@@ -57,13 +50,6 @@ def formulas(latex: str) -> list[Markup]:
 def formula(latex: str, *, block: bool = False) -> Markup:
     r"""Convert one formula.
 
-    Raises
-    ------
-    FormulaError
-        If something in it is not known.
-
-    Examples
-    --------
     >>> print(formula(r"\mathrm{R}@k"))
     <math><mi mathvariant="normal">R</mi><mo lspace="0" rspace="0">@</mo><mi>k</mi></math>
     """

@@ -58,27 +58,15 @@ class OtherName:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """What another tool makes of the measure's name, on the list of the example.
+    """What another tool makes of the measure's name, on the list of the example."""
 
-    Attributes
-    ----------
-    tool, called : str
-        The tool, and its own name for it.
-    measure : str
-        The name here of the number that it prints.
-    score : float or None
-    differs : bool
-        Whether its number is another than ours.
-    why : tuple of str
-        Its rules that make the difference, or what is special about it.
-    """
-
+    # tool, called: the tool, and its own name for it
     tool: str
     called: str
-    measure: str
+    measure: str  # the name here of the number that it prints
     score: float | None
-    differs: bool
-    why: tuple[str, ...]
+    differs: bool  # whether its number is another than ours
+    why: tuple[str, ...]  # its rules that make the difference, or what is special about it
 
 
 @dataclass(frozen=True)
@@ -91,57 +79,30 @@ class Link:
 
 @dataclass(frozen=True)
 class MeasurePage:
-    """All that is known of one measure. Texts are a little Markdown: code between backticks, formulas between dollars.
+    """All that is known of one measure, as a little Markdown: code between backticks, formulas between dollars."""
 
-    Attributes
-    ----------
-    name, title, what, family : str
-        The title shows how it is written: ``P@k``. What it is, in a sentence.
-    definition : tuple of Block
-        Behind that sentence.
-    settings : tuple of Setting
-    inputs : tuple of str
-        What it reads beside grades and rankings.
-    use, misleads : str
-    properties : tuple of str
-        What is true of every score with the default parameters; ``changing`` names those that change it.
-    other_names : tuple of OtherName
-    tools : dict of str
-        What other tools call it.
-    example : Example or None
-    elsewhere : tuple of Elsewhere
-        What other tools print under this name for the example.
-    examples : tuple of Block
-        Those of the definition, with prose and Python.
-    command, python : str
-        How its score is had.
-    related : tuple of Link
-        Measures that its texts name, or whose texts name it.
-    neighbours : tuple of Link
-        The others of its family.
-    source : str
-    """
-
+    # name, title, what, family: the title shows how it is written: `P@k`. What it is, in a sentence.
     name: str
     title: str
     what: str
     family: str
-    definition: tuple[Block, ...]
+    definition: tuple[Block, ...]  # behind that sentence
     settings: tuple[Setting, ...]
-    inputs: tuple[str, ...]
+    inputs: tuple[str, ...]  # what it reads beside grades and rankings
     use: str
     misleads: str
+    # what is true of every score with the default parameters; `changing` names those that change it
     properties: tuple[str, ...]
     changing: tuple[str, ...]
     other_names: tuple[OtherName, ...]
-    tools: dict[str, str]
+    tools: dict[str, str]  # what other tools call it
     example: Example | None
-    elsewhere: tuple[Elsewhere, ...]
-    examples: tuple[Block, ...]
-    command: str
-    python: str
-    related: tuple[Link, ...]
-    neighbours: tuple[Link, ...]
+    elsewhere: tuple[Elsewhere, ...]  # what other tools print under this name for the example
+    examples: tuple[Block, ...]  # those of the definition, with prose and Python
+    command: str  # how its score is had
+    python: str  # how its score is had
+    related: tuple[Link, ...]  # measures that its texts name, or whose texts name it
+    neighbours: tuple[Link, ...]  # the others of its family
     source: str
 
 

@@ -17,20 +17,11 @@ _NAMED = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
 @dataclass(frozen=True)
 class Block:
-    """A paragraph, what stands between ``$$``, or code.
+    """A paragraph, what stands between ``$$``, or code."""
 
-    Attributes
-    ----------
-    kind : str
-        ``text``, ``formula`` or ``code``.
-    text : str
-        As it stands; of formulas, the LaTeX without the dollars.
-    formulas : tuple of str
-        MathML; none for a paragraph, and where the LaTeX is not understood, which is shown as it stands then.
-    """
-
-    kind: Literal["text", "formula", "code"]
-    text: str
+    kind: Literal["text", "formula", "code"]  # `text`, `formula` or `code`
+    text: str  # as it stands; of formulas, the LaTeX without the dollars
+    # MathML; none for a paragraph, and where the LaTeX is not understood, which is shown as it stands then
     formulas: tuple[str, ...] = ()
 
 

@@ -41,47 +41,25 @@ class Step:
 
 @dataclass(frozen=True)
 class Taught:
-    """A lesson, worked out. Texts are a little Markdown: code between backticks.
-
-    Attributes
-    ----------
-    key, title, idea : str
-    number, of : int
-        Its place, and how many lessons there are.
-    text : tuple of str
-    example : Example
-        The list, with the first of the measures.
-    moved : tuple of Moved
-        All measures of the lesson, before and after the change.
-    what, ask, answer : str
-        What is changed, what to guess, and what happens.
-    changed : tuple of Row
-        The list after the change.
-    changed_missing : tuple of str
-        What is missing from it.
-    evaluator : str
-        The address of the evaluator with the list changed.
-    errors : tuple of KnownError
-        What teaching material has wrong in places.
-    further : tuple of str
-    previous, next : Step or None
-    """
+    """A lesson, worked out. Texts are a little Markdown: code between backticks."""
 
     key: str
     title: str
     idea: str
+    # number, of: its place, and how many lessons there are
     number: int
     of: int
     text: tuple[str, ...]
-    example: Example
-    moved: tuple[Moved, ...]
+    example: Example  # the list, with the first of the measures
+    moved: tuple[Moved, ...]  # all measures of the lesson, before and after the change
+    # what, ask, answer: what is changed, what to guess, and what happens
     what: str
     ask: str
     answer: str
-    changed: tuple[Row, ...]
-    changed_missing: tuple[str, ...]
-    evaluator: str
-    errors: tuple[KnownError, ...]
+    changed: tuple[Row, ...]  # the list after the change
+    changed_missing: tuple[str, ...]  # what is missing from it
+    evaluator: str  # the address of the evaluator with the list changed
+    errors: tuple[KnownError, ...]  # what teaching material has wrong in places
     further: tuple[str, ...]
     previous: Step | None
     next: Step | None
@@ -97,11 +75,6 @@ def taught(key: str) -> Taught:
 
     >>> [f"{one.measure} {one.before:.3f} {one.after:.3f}" for one in taught("rank-matters").moved[:2]]
     ['AP 0.567 0.442', 'P@5 0.600 0.600']
-
-    Raises
-    ------
-    InputError
-        If there is no such lesson.
     """
     found = next((at for at, one in enumerate(LESSONS) if one.key == key), None)
     if found is None:

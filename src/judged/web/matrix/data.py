@@ -7,188 +7,98 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class MatrixAxis:
-    """One measure of a slice.
+    """One measure of a slice."""
 
-    Attributes
-    ----------
-    value : float
-        The mean.
-    ci : (float, float) or None
-        The interval by which the slice is classed.
-    side : str
-        ``below`` or ``above`` the cut, ``not told apart`` from it; empty where it is not classed.
-    """
-
-    value: float
-    ci: tuple[float, float] | None
-    side: str
+    value: float  # the mean
+    ci: tuple[float, float] | None  # the interval by which the slice is classed
+    side: str  # `below` or `above` the cut, `not told apart` from it; empty where it is not classed
 
 
 @dataclass(frozen=True)
 class MatrixSlice:
-    """A run over a slice, or over all topics.
-
-    Attributes
-    ----------
-    run, slice : str
-    expression : str
-        Which topics; together with the expression of the page. Empty for all.
-    topics : int
-        That have both scores.
-    small : bool
-        Whether there are too few to be classed.
-    quadrant : str
-        What the intervals show; empty where it is not classed.
-    x, y : MatrixAxis
-    judged : float
-        The share of the first 10 documents that is judged.
-    """
+    """A run over a slice, or over all topics."""
 
     run: str
     slice: str
-    expression: str
-    topics: int
-    small: bool
-    quadrant: str
+    expression: str  # which topics; together with the expression of the page. Empty for all.
+    topics: int  # that have both scores
+    small: bool  # whether there are too few to be classed
+    quadrant: str  # what the intervals show; empty where it is not classed
     x: MatrixAxis
     y: MatrixAxis
-    judged: float
+    judged: float  # the share of the first 10 documents that is judged
 
 
 @dataclass(frozen=True)
 class MatrixChange:
-    """How much a measure changed against the other run, over a slice or all topics.
-
-    Attributes
-    ----------
-    slice, measure : str
-    topics : int
-    difference : float
-    ci : (float, float) or None
-    p : float
-        Corrected by Holm; NaN where it was not tested.
-    significant, small : bool
-    """
+    """How much a measure changed against the other run, over a slice or all topics."""
 
     slice: str
     measure: str
     topics: int
     difference: float
     ci: tuple[float, float] | None
-    p: float
+    p: float  # corrected by Holm; NaN where it was not tested
     significant: bool
     small: bool
 
 
 @dataclass(frozen=True)
 class MatrixTopic:
-    """One topic of the selection.
-
-    Attributes
-    ----------
-    query_id, query : str
-    x, y : float
-    quadrant : str
-        By the cuts alone: one topic proves nothing.
-    x_change, y_change : float or None
-        Against the other run, where there is one.
-    lost : tuple of str
-        The measures by which it is said to have lost, at a declared rate of false findings.
-    """
+    """One topic of the selection."""
 
     query_id: str
     query: str
     x: float
     y: float
-    quadrant: str
+    quadrant: str  # by the cuts alone: one topic proves nothing
+    # x_change, y_change: against the other run, where there is one
     x_change: float | None
     y_change: float | None
-    lost: tuple[str, ...]
+    lost: tuple[str, ...]  # the measures by which it is said to have lost, at a declared rate of false findings
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The topics that are selected; all of them, where nothing is.
+    """The topics that are selected; all of them, where nothing is."""
 
-    Attributes
-    ----------
-    asked : bool
-        Whether anything was asked for.
-    x0, x1, y0, y1 : float or None
-        The rectangle, its borders included; None for no border.
-    quadrant : str
-    count : int
-        Topics that are selected.
-    x_mean, y_mean : float
-        Of the run over them; NaN where there are none.
-    x_mean_against, y_mean_against : float or None
-        Of the other run over the same topics.
-    page, pages : int
-    topics : tuple of MatrixTopic
-        Of this page.
-    """
-
-    asked: bool
+    asked: bool  # whether anything was asked for
+    # x0, x1, y0, y1: the rectangle, its borders included; None for no border
     x0: float | None
     x1: float | None
     y0: float | None
     y1: float | None
     quadrant: str
-    count: int
+    count: int  # topics that are selected
+    # x_mean, y_mean: of the run over them; NaN where there are none
     x_mean: float
     y_mean: float
-    x_mean_against: float | None
-    y_mean_against: float | None
+    x_mean_against: float | None  # of the other run over the same topics
+    y_mean_against: float | None  # of the other run over the same topics
     page: int
     pages: int
-    topics: tuple[MatrixTopic, ...]
+    topics: tuple[MatrixTopic, ...]  # of this page
 
 
 @dataclass(frozen=True)
 class MatrixData:
-    """Topics and slices of a run against two measures.
+    """Topics and slices of a run against two measures."""
 
-    Attributes
-    ----------
-    run, against : str
-        ``against`` is empty where there is no other run.
-    x, y : str
-        The measures.
-    cuts : (float, float)
-        The means of the other run, or its own.
-    by : tuple of str
-    where : str
-    minimum : int
-    topics : int
-        That have both scores.
-    slices : tuple of MatrixSlice
-        All topics, then each slice; of the run, then of the other one.
-    changes : tuple of MatrixChange
-        Where there is another run.
-    counts : dict of int
-        Topics of the run by quadrant.
-    selection : Selection
-    caption : str
-        Where the cuts come from, and how slices are classed.
-    changes_caption : str
-        How changes were tested, and by how many resamples.
-    sentences, warnings : tuple of str
-    """
-
+    # run, against: `against` is empty where there is no other run
     run: str
     against: str
-    x: str
-    y: str
-    cuts: tuple[float, float]
+    x: str  # the measures
+    y: str  # the measures
+    cuts: tuple[float, float]  # the means of the other run, or its own
     by: tuple[str, ...]
     where: str
     minimum: int
-    topics: int
-    slices: tuple[MatrixSlice, ...]
-    changes: tuple[MatrixChange, ...]
-    counts: dict[str, int]
+    topics: int  # that have both scores
+    slices: tuple[MatrixSlice, ...]  # all topics, then each slice; of the run, then of the other one
+    changes: tuple[MatrixChange, ...]  # where there is another run
+    counts: dict[str, int]  # topics of the run by quadrant
     selection: Selection
-    caption: str
-    changes_caption: str
+    caption: str  # where the cuts come from, and how slices are classed
+    changes_caption: str  # how changes were tested, and by how many resamples
     sentences: tuple[str, ...]
     warnings: tuple[str, ...]

@@ -27,15 +27,7 @@ SEED = 0
 
 
 def matrix(workspace: Workspace, asked: AskedMatrix) -> MatrixData:
-    """Set topics and slices of a run against two measures, and give the topics that are selected.
-
-    Raises
-    ------
-    InputError
-        If there is no such run or attribute, or the expression makes no sense.
-    MeasureError
-        If there is no such measure, or it can be no axis.
-    """
+    """Set topics and slices of a run against two measures, and give the topics that are selected."""
     run, against = chosen_runs(workspace, asked)
     found = made(workspace, asked)
     whole = next(point for point in found.points if point.run == run)
@@ -65,13 +57,7 @@ def matrix(workspace: Workspace, asked: AskedMatrix) -> MatrixData:
 
 
 def chosen_runs(workspace: Workspace, asked: AskedMatrix) -> tuple[str, str]:
-    """Name the run, and the one that it is compared with; that is empty without one.
-
-    Raises
-    ------
-    InputError
-        If there is no such run, or none at all.
-    """
+    """Name the run, and the one that it is compared with; that is empty without one."""
     if not workspace.lists:
         raise InputError("no run is open", fix="open one: judged serve QRELS RUN")
     run = asked.run or workspace.run_names[0]

@@ -13,18 +13,10 @@ from judged.web.problems import answer
 
 @dataclass
 class OneAtATime:
-    """Refuse to open files while others are opened: an ASGI application around another.
+    """Refuse to open files while others are opened: an ASGI application around another."""
 
-    Attributes
-    ----------
-    app
-        What answers.
-    paths : frozenset of str
-        Where files are opened.
-    """
-
-    app: ASGIApp
-    paths: frozenset[str]
+    app: ASGIApp  # what answers
+    paths: frozenset[str]  # where files are opened
     _busy: bool = field(default=False, init=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -27,14 +27,7 @@ _LOG = logging.getLogger("judged.web")
 
 @dataclass(frozen=True)
 class Given:
-    """The files that were sent.
-
-    Attributes
-    ----------
-    qrels : Stored
-    runs : tuple of Stored
-    queries, attributes, documents : Stored or None
-    """
+    """The files that were sent."""
 
     qrels: Stored
     runs: tuple[Stored, ...] = ()
@@ -50,13 +43,7 @@ class Given:
 
 
 def workspace_of(given: Given, limits: Limits) -> Workspace:
-    """Read what was sent.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, for whatever reason, or nothing fits together.
-    """
+    """Read what was sent."""
     with _names_of(given.files):
         with _names_of([given.qrels]):
             qrels = replace(Qrels.read(given.qrels.path, name=_name(given.qrels)), where=given.qrels.shown)

@@ -34,55 +34,25 @@ _FOREIGN = (  # the first bytes of what is no text, once it is unpacked
 
 @dataclass(frozen=True)
 class Limits:
-    """How much may be opened in the browser; there is no limit for files that are named on the command line.
-
-    Attributes
-    ----------
-    runs : int
-        How many runs.
-    file : int
-        Bytes of one file as it is sent.
-    total : int
-        Bytes of all that is sent at once.
-    unpacked : int
-        Bytes of all files after they are unpacked.
-    whole : int
-        Bytes of a file that is read at once: topics, attributes, JSON.
-    line : int
-        Bytes of a line of text.
-    long_line : int
-        The same for documents, and for JSON, all of which may stand in one line.
-    name : int
-        Characters of a name.
-    """
+    """How much may be opened in the browser; there is no limit for files that are named on the command line."""
 
     runs: int = 50
-    file: int = 512 << 20
-    total: int = 1 << 30
-    unpacked: int = 2 << 30
-    whole: int = 128 << 20
-    line: int = 1 << 20
-    long_line: int = 64 << 20
-    name: int = 80
+    file: int = 512 << 20  # bytes of one file as it is sent
+    total: int = 1 << 30  # bytes of all that is sent at once
+    unpacked: int = 2 << 30  # bytes of all files after they are unpacked
+    whole: int = 128 << 20  # bytes of a file that is read at once: topics, attributes, JSON
+    line: int = 1 << 20  # bytes of a line of text
+    long_line: int = 64 << 20  # the same for documents, and for JSON, all of which may stand in one line
+    name: int = 80  # characters of a name
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A file that was sent.
+    """A file that was sent."""
 
-    Attributes
-    ----------
-    path : Path
-        Where it stands, under a name of ours.
-    shown : str
-        What it is called.
-    size : int
-        Its bytes, unpacked.
-    """
-
-    path: Path
-    shown: str
-    size: int
+    path: Path  # where it stands, under a name of ours
+    shown: str  # what it is called
+    size: int  # its bytes, unpacked
 
 
 def shown_name(given: str | None, otherwise: str, most: int = Limits.name) -> str:
@@ -99,28 +69,7 @@ def shown_name(given: str | None, otherwise: str, most: int = Limits.name) -> st
 
 
 def store(sent: IO[bytes], shown: str, place: Path, limits: Limits, *, room: int, documents: bool = False) -> Stored:
-    """Write a file that was sent to disk, unpacked.
-
-    Parameters
-    ----------
-    sent
-        Its bytes.
-    shown
-        What it is called; only a known ending of it becomes part of a path.
-    place
-        Where it goes; an ending may be added.
-    limits
-        How long it and its lines may be.
-    room
-        How many bytes it may have unpacked.
-    documents
-        Whether its lines may be long.
-
-    Raises
-    ------
-    InputError
-        If it is too large, packed in a way that is not read, or no text.
-    """
+    """Write a file that was sent to disk, unpacked."""
     plain = Path(f"{place}{_ending(shown)}")
     packed = Path(f"{place}.sent")
     try:

@@ -42,29 +42,14 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class AttributeRow:
-    """One attribute of the topics.
-
-    Attributes
-    ----------
-    name : str
-    source : str
-        ``given``, or what it is derived from.
-    kind : str
-        ``text``, ``number`` or ``true or false``.
-    meaning : str
-        Of a derived one, what it says; of a given one, some of its values.
-    values : int or None
-        How many different values a given one has.
-    slices : bool
-        Whether it makes slices as it stands: a text of too many values does not.
-    """
+    """One attribute of the topics."""
 
     name: str
-    source: str
-    kind: str
-    meaning: str
-    values: int | None
-    slices: bool
+    source: str  # `given`, or what it is derived from
+    kind: str  # `text`, `number` or `true or false`
+    meaning: str  # of a derived one, what it says; of a given one, some of its values
+    values: int | None  # how many different values a given one has
+    slices: bool  # whether it makes slices as it stands: a text of too many values does not
 
 
 def attributes(workspace: Workspace) -> tuple[AttributeRow, ...]:
@@ -110,13 +95,7 @@ def usual(workspace: Workspace) -> str:
 
 
 def query_ids_where(workspace: Workspace, where: str) -> tuple[str, ...]:
-    """Name the topics that satisfy an expression, in byte order.
-
-    Raises
-    ------
-    InputError
-        If the expression makes no sense, or no topic satisfies it.
-    """
+    """Name the topics that satisfy an expression, in byte order."""
     text = where.strip()
     if not text:
         return workspace.query_ids
@@ -138,13 +117,7 @@ def draws(topics: int) -> int:
 
 
 def cut(workspace: Workspace, asked: Sliced) -> Slicing | None:
-    """Cut the topics that count into the slices that are asked for; None, if none are.
-
-    Raises
-    ------
-    InputError
-        If there is no such attribute, it has too many values, or the expression makes no sense.
-    """
+    """Cut the topics that count into the slices that are asked for; None, if none are."""
     if not asked.names:
         return None
 

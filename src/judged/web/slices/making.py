@@ -37,15 +37,7 @@ _MANY = 30_000  # topics times runs: of more, only one run is tested unless all 
 
 
 def slices(workspace: Workspace, asked: AskedSlices) -> Slices:
-    """Cut the topics into slices, and say of each how the runs do.
-
-    Raises
-    ------
-    InputError
-        If there is no such run or attribute, or the expression makes no sense.
-    MeasureError
-        If there is no such measure.
-    """
+    """Cut the topics into slices, and say of each how the runs do."""
     chosen = with_usual(workspace, asked)
     kept = query_ids_where(workspace, chosen.where)
     names = measure_names(chosen)
@@ -78,15 +70,7 @@ def with_usual(workspace: Workspace, asked: AskedSlices) -> AskedSlices:
 
 
 def measure_names(asked: AskedSlices) -> tuple[str, ...]:
-    """Give the measures by their canonical names.
-
-    Raises
-    ------
-    MeasureError
-        If there is no such measure.
-    InputError
-        If there are too many.
-    """
+    """Give the measures by their canonical names."""
     found = measures_of([name for part in asked.measures.split(",") if (name := part.strip())] or ["nDCG@10"])
     if len(found) > MOST:
         raise InputError(f"{len(found)} measures are too many for one page", fix=f"name {MOST} at most")
@@ -94,13 +78,7 @@ def measure_names(asked: AskedSlices) -> tuple[str, ...]:
 
 
 def shown_runs(workspace: Workspace, asked: AskedSlices) -> tuple[str, ...]:
-    """Name the runs that are shown: the one that is asked for, or all; of much data the first, unless all are.
-
-    Raises
-    ------
-    InputError
-        If there is no such run.
-    """
+    """Name the runs that are shown: the one that is asked for, or all; of much data the first, unless all are."""
     names = workspace.run_names
     if asked.run == "*" or not names:
         return names
@@ -123,13 +101,7 @@ def scored(workspace: Workspace, asked: AskedSlices) -> SlicedScores:
 
 
 def compared(workspace: Workspace, asked: AskedSlices) -> SliceComparison | None:
-    """Compare the runs that are shown with another one on each slice; None, if none is asked for.
-
-    Raises
-    ------
-    InputError
-        If there is no such run.
-    """
+    """Compare the runs that are shown with another one on each slice; None, if none is asked for."""
     if not asked.against:
         return None
     workspace.judged(asked.against)

@@ -14,18 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wrong:
-    """What is wrong, and what to do about it.
-
-    Attributes
-    ----------
-    problem, fix : str
-    where : bool
-        Whether it is the expression over attributes.
-    """
+    """What is wrong, and what to do about it."""
 
     problem: str
     fix: str
-    where: bool
+    where: bool  # whether it is the expression over attributes
 
 
 def wrong_of(workspace: Workspace, error: JudgedError, where: str) -> Wrong:

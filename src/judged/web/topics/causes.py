@@ -26,60 +26,36 @@ CANDIDATES = 100
 
 @dataclass(frozen=True)
 class Loss:
-    """What a run lost on the topic, split into what is not among its candidates and what is ranked badly.
-
-    Attributes
-    ----------
-    run : str
-    score, attainable, best : float or None
-        Of the candidates as they stand, of their best order, and of the ideal ranking.
-    by_candidates, by_ranking : float or None
-        best - attainable, and attainable - score.
-    found, relevant : int
-        Relevant documents among the candidates, and all that are known.
-    verdict : str
-        Such as ``not found``, ``found but ranked badly``.
-    sentence : str
-        All this in words; or why it cannot be told: then the numbers are None.
-    notes : tuple of str
-        What should be known before it is used.
-    """
+    """What a run lost on the topic, split into what is not among its candidates and what is ranked badly."""
 
     run: str
+    # score, attainable, best: of the candidates as they stand, of their best order, and of the ideal ranking
     score: float | None
     attainable: float | None
     best: float | None
+    # by_candidates, by_ranking: best - attainable, and attainable - score
     by_candidates: float | None
     by_ranking: float | None
+    # found, relevant: relevant documents among the candidates, and all that are known
     found: int
     relevant: int
-    verdict: str
-    sentence: str
-    notes: tuple[str, ...] = ()
+    verdict: str  # such as `not found`, `found but ranked badly`
+    sentence: str  # all this in words; or why it cannot be told: then the numbers are None
+    notes: tuple[str, ...] = ()  # what should be known before it is used
 
 
 @dataclass(frozen=True)
 class Reach:
-    """The least and the greatest score that a list could have.
-
-    Attributes
-    ----------
-    run : str
-    reason : str
-        ``ties``: over the orders of documents with equal scores. ``unjudged``: over the grades that documents without a
-        judgment might have.
-    score, low, high : float or None
-    kind : str
-        ``exact``, ``outer`` (no score lies outside), ``sampled`` (found by trying); empty where it is not known.
-    sentence : str
-    """
+    """The least and the greatest score that a list could have."""
 
     run: str
+    # `ties`: over the orders of documents with equal scores. `unjudged`: over the grades that documents without a
+    # judgment might have.
     reason: str
     score: float | None
     low: float | None
     high: float | None
-    kind: str
+    kind: str  # `exact`, `outer` (no score lies outside), `sampled` (found by trying); empty where it is not known
     sentence: str
 
 

@@ -14,31 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DocumentText:
-    """What a document says, as plain text.
-
-    Attributes
-    ----------
-    doc_id, title : str
-    text : str
-        Its beginning, or all of it.
-    characters : int
-        How many the whole text has.
-    """
+    """What a document says, as plain text."""
 
     doc_id: str
     title: str
-    text: str
-    characters: int
+    text: str  # its beginning, or all of it
+    characters: int  # how many the whole text has
 
 
 def document(workspace: Workspace, asked: AskedDocument) -> DocumentText:
-    """Give the text of a document that was judged or returned.
-
-    Raises
-    ------
-    InputError
-        If no collection is open, or it has no such document among those that were judged or returned.
-    """
+    """Give the text of a document that was judged or returned."""
     texts = workspace.texts
     if texts is None:
         fix = "open a collection as well: judged serve --docs FILE"

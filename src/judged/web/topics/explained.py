@@ -26,44 +26,24 @@ _LABELS = 2  # rank and document
 
 @dataclass(frozen=True)
 class ShownSheet:
-    """One table of an explanation with the lines below it, as text.
-
-    Attributes
-    ----------
-    title : str
-    columns : tuple of str
-    rows : tuple of tuples of str
-    left_out : str
-        Which rows are not here.
-    lines : tuple of str
-        Formulas with names, then with numbers.
-    """
+    """One table of an explanation with the lines below it, as text."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    left_out: str
-    lines: tuple[str, ...]
+    left_out: str  # which rows are not here
+    lines: tuple[str, ...]  # formulas with names, then with numbers
 
 
 @dataclass(frozen=True)
 class Explained:
-    """How one score of a run comes about.
-
-    Attributes
-    ----------
-    run, measure : str
-    score : float or None
-    sheets : tuple of ShownSheet
-    problem : str
-        Why there is no score.
-    """
+    """How one score of a run comes about."""
 
     run: str
     measure: str
     score: float | None
     sheets: tuple[ShownSheet, ...]
-    problem: str = ""
+    problem: str = ""  # why there is no score
 
 
 @dataclass(frozen=True)
@@ -76,23 +56,14 @@ class FullExplanation:
 
 @dataclass(frozen=True)
 class ToolLine:
-    """What one tool reports.
+    """What one tool reports."""
 
-    Attributes
-    ----------
-    tool, called, measure : str
-        The tool, its name for the measure, and our name for its number.
-    printed : str
-        In as many digits as the tool prints.
-    why : str
-        Which of its rules makes the difference.
-    """
-
+    # tool, called, measure: the tool, its name for the measure, and our name for its number
     tool: str
     called: str
     measure: str
-    printed: str
-    why: str
+    printed: str  # in as many digits as the tool prints
+    why: str  # which of its rules makes the difference
 
 
 @dataclass(frozen=True)
@@ -115,15 +86,7 @@ def explained(one: Judged, measure: Measure) -> Explained:
 
 
 def full_explanation(workspace: Workspace, asked: AskedExplanation) -> FullExplanation:
-    """Explain one score.
-
-    Raises
-    ------
-    InputError
-        If there is no such topic or run.
-    MeasureError
-        If there is no such measure, or it cannot score the run.
-    """
+    """Explain one score."""
     measure = parse(asked.measure)
     check_apart(measure)
     found = explain(judged_topic(workspace, asked.id, asked.run), asked.id, measure)

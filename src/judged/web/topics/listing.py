@@ -17,58 +17,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TopicLine:
-    """One topic of the list.
+    """One topic of the list."""
 
-    Attributes
-    ----------
-    query_id, query : str
-        The text is empty where it is not known.
-    relevant, judged : int
-        How many documents have a relevant grade, and any.
-    scores : tuple of float or None
-        One a run; None: no score.
-    mean, spread : float or None
-        Of these scores: their mean, and the largest less the smallest.
-    """
-
-    query_id: str
-    query: str
+    query_id: str  # the text is empty where it is not known
+    query: str  # the text is empty where it is not known
+    # relevant, judged: how many documents have a relevant grade, and any
     relevant: int
     judged: int
-    scores: tuple[float | None, ...]
+    scores: tuple[float | None, ...]  # one a run; None: no score
+    # mean, spread: of these scores: their mean, and the largest less the smallest
     mean: float | None
     spread: float | None
 
 
 @dataclass(frozen=True)
 class TopicList:
-    """A page of the list of topics.
+    """A page of the list of topics."""
 
-    Attributes
-    ----------
-    measure, family : str
-        The measure of the scores, and the name under which it is described.
-    lower_is_better : bool
-    relevant_from : float or None
-        The least relevant grade; None: any above 0.
-    runs, other_runs : tuple of str
-        Those whose scores are shown, and all others.
-    sort : str
-    topics : tuple of TopicLine
-    total, of : int
-        How many topics the list has, and how many there are without search and expression.
-    page, pages : int
-    notes : tuple of str
-    """
-
+    # measure, family: the measure of the scores, and the name under which it is described
     measure: str
     family: str
     lower_is_better: bool
-    relevant_from: float | None
+    relevant_from: float | None  # the least relevant grade; None: any above 0
+    # runs, other_runs: those whose scores are shown, and all others
     runs: tuple[str, ...]
     other_runs: tuple[str, ...]
     sort: str
     topics: tuple[TopicLine, ...]
+    # total, of: how many topics the list has, and how many there are without search and expression
     total: int
     of: int
     page: int
@@ -82,15 +58,7 @@ class TopicList:
 
 
 def topics(workspace: Workspace, asked: AskedList) -> TopicList:
-    """Give a page of the list of topics.
-
-    Raises
-    ------
-    InputError
-        If there is no such run or column, or the expression makes no sense.
-    MeasureError
-        If there is no such measure.
-    """
+    """Give a page of the list of topics."""
     measure, runs = parse(asked.measure), shown_runs(workspace, asked)
     table, order = table_of(workspace, measure, runs), ordered(workspace, asked)
     paging = Paging.at(asked.page, len(order))

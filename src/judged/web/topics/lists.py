@@ -24,99 +24,52 @@ _SNIPPET = 180  # characters of a text
 
 @dataclass(frozen=True)
 class ListedDocument:
-    """One document of a list.
+    """One document of a list."""
 
-    Attributes
-    ----------
-    key : int
-        The same for the same document in both lists.
-    doc_id : str
-    rank : int or None
-        From 1; None in a run without scores.
-    grade : float or None
-        None: unjudged.
-    state : str
-        ``relevant``, ``not relevant``, or ``unjudged``.
-    there : int or None
-        The rank in the other list, also below what is shown; None: not returned, or no other list.
-    there_shown : bool
-        Whether the other list shows it.
-    moved : str
-        How it moved from the left list to the right one: ``up 3``, ``down 2``, ``same``, ``new``, ``gone``, or empty
-        where there is only one list.
-    change : float or None
-        What it adds to the score on the right, less what it adds on the left. None where documents do not add to the
-        measure by themselves.
-    tied : bool
-        Whether another document of the run has the same score.
-    title, snippet : str
-        Of its text, where it is known.
-    has_text : bool
-    """
-
-    key: int
+    key: int  # the same for the same document in both lists
     doc_id: str
-    rank: int | None
-    grade: float | None
-    state: str
-    there: int | None
-    there_shown: bool
+    rank: int | None  # from 1; None in a run without scores
+    grade: float | None  # None: unjudged
+    state: str  # `relevant`, `not relevant`, or `unjudged`
+    there: int | None  # the rank in the other list, also below what is shown; None: not returned, or no other list
+    there_shown: bool  # whether the other list shows it
+    # how it moved from the left list to the right one: `up 3`, `down 2`, `same`, `new`, `gone`, or empty where there is
+    # only one list
     moved: str
+    # what it adds to the score on the right, less what it adds on the left. None where documents do not add to the
+    # measure by themselves.
     change: float | None
-    tied: bool
-    title: str
-    snippet: str
+    tied: bool  # whether another document of the run has the same score
+    title: str  # of its text, where it is known
+    snippet: str  # of its text, where it is known
     has_text: bool
 
 
 @dataclass(frozen=True)
 class JudgedList:
-    """The first documents of a run for one topic.
-
-    Attributes
-    ----------
-    run : str
-    score : float or None
-    ranked, present : bool
-        Whether the run has scores, and whether it has the topic.
-    returned, unjudged : int
-        How many documents it returned for the topic, and how many of these are unjudged.
-    unjudged_shown, relevant_shown : int
-        The same of those that are shown.
-    documents : tuple of ListedDocument
-    """
+    """The first documents of a run for one topic."""
 
     run: str
     score: float | None
+    # ranked, present: whether the run has scores, and whether it has the topic
     ranked: bool
     present: bool
+    # returned, unjudged: how many documents it returned for the topic, and how many of these are unjudged
     returned: int
     unjudged: int
-    unjudged_shown: int
-    relevant_shown: int
+    unjudged_shown: int  # the same of those that are shown
+    relevant_shown: int  # the same of those that are shown
     documents: tuple[ListedDocument, ...]
 
 
 @dataclass(frozen=True)
 class MissedDocument:
-    """A relevant document that no list shows.
-
-    Attributes
-    ----------
-    doc_id : str
-    grade : float
-    ranks : tuple of int or None
-        One a list: where it stands below what is shown; None: not returned.
-    places : tuple of str
-        The same in words.
-    title, snippet : str
-    has_text : bool
-    """
+    """A relevant document that no list shows."""
 
     doc_id: str
     grade: float
-    ranks: tuple[int | None, ...]
-    places: tuple[str, ...]
+    ranks: tuple[int | None, ...]  # one a list: where it stands below what is shown; None: not returned
+    places: tuple[str, ...]  # the same in words
     title: str
     snippet: str
     has_text: bool
@@ -127,23 +80,9 @@ def side_by_side(
     scored: Sequence[tuple[Judged, float | None]],
     level: float,
     depth: int,
-    found: TopicDiff | None,
+    found: TopicDiff | None,  # what `diff` found of two lists; None where it can find nothing
 ) -> tuple[JudgedList, ...]:
-    """Lay out one list or two.
-
-    Parameters
-    ----------
-    workspace
-        For the texts.
-    scored
-        The topic as each run has it, and its score.
-    level
-        The least relevant grade.
-    depth
-        How many documents are shown.
-    found
-        What `diff` found of two lists; None where it can find nothing.
-    """
+    """Lay out one list or two."""
     all_ranks = [_ranks(one) for one, _ in scored]
     shown = dict.fromkeys(doc for ranks in all_ranks for doc in list(ranks)[:depth])
     moved = {} if found is None else {row.doc_id: row for row in found.rows}
@@ -221,13 +160,7 @@ def missed(
 
 
 def difference(workspace: Workspace, query_id: str, runs: Sequence[str], measure: Measure, depth: int) -> TopicDiff:
-    """Put two runs side by side on one topic.
-
-    Raises
-    ------
-    JudgedError
-        If one of them has no ranking for it, or the measure cannot score it.
-    """
+    """Put two runs side by side on one topic."""
     qrels, (first, second) = workspace.one_topic(query_id, runs)
     return diff(qrels, first, second, topic=query_id, measure=measure, depth=depth).topics[0]
 

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_topic(workspace: Workspace, query_id: str) -> None:
-    """Refuse a topic that does not exist, and name some that are like it.
-
-    Raises
-    ------
-    InputError
-        If there is no such topic.
-    """
+    """Refuse a topic that does not exist, and name some that are like it."""
     if query_id not in workspace.qrels.index.codes:
         near = ", ".join(_shortened(one) for one in near_ids(workspace.query_ids, query_id))
         raise InputError(f"no topic {_shortened(query_id)!r} is in the judgments", fix=f"near it are {near}")
@@ -35,24 +29,16 @@ def _shortened(query_id: str) -> str:
 
 
 def check_apart(measure: Measure) -> None:
-    """Refuse a measure whose score of one topic depends on the others: of one topic alone it says something else.
-
-    Raises
-    ------
-    MeasureError
-        If the measure is one.
-    """
+    """Refuse a measure whose score of one topic depends on the others: of one topic alone it says something else."""
     if not measure.properties.topics_apart:
         problem = f"{measure} of one topic depends on the other topics: it cannot be told from this one alone"
         raise MeasureError(f"{problem}. Fix: take another measure, such as nDCG@10 or AP")
 
 
 def scale_of(workspace: Workspace, query_id: str) -> Qrels:
-    """Give the judgments of a topic, and of some more, so that every grade of the qrels is among them.
-
-    The grades an unjudged document could have, and what other tools take for the highest grade, follow from all
-    judgments and not from those of one topic.
-    """
+    """Give the judgments of a topic, and of some more, so that every grade of the qrels is among them."""
+    # The grades an unjudged document could have, and what other tools take for the highest grade, follow from all
+    # judgments and not from those of one topic.
 
     def _witnesses() -> frozenset[str]:
         index = workspace.qrels.index
@@ -66,13 +52,7 @@ def scale_of(workspace: Workspace, query_id: str) -> Qrels:
 
 
 def judged_topic(workspace: Workspace, query_id: str, run: str) -> Judged:
-    """Judge one topic of a run by itself.
-
-    Raises
-    ------
-    InputError
-        If there is no such topic or run.
-    """
+    """Judge one topic of a run by itself."""
     check_topic(workspace, query_id)
     workspace.judged(run)
 

@@ -28,31 +28,18 @@ _NEAR, _SHORT = 5, 60
 
 @dataclass(frozen=True, eq=False)
 class TopicTable:
-    """All topics of the qrels, in their order.
-
-    Attributes
-    ----------
-    measure : Measure
-    runs : tuple of R str
-        The runs whose scores are columns.
-    scores : (R, T) float64
-        NaN where there is no score.
-    mean, spread : (T,) float64
-        Of the scores of these runs: their mean, and the largest less the smallest.
-    relevant, judged : (T,) int64
-        How many documents have a relevant grade, and any.
-    notes : tuple of str
-        Which runs have no scores, and why.
-    """
+    """All topics of the qrels, in their order."""
 
     measure: Measure
-    runs: tuple[str, ...]
-    scores: Floats
+    runs: tuple[str, ...]  # R: the runs whose scores are columns
+    scores: Floats  # (R, T): NaN where there is no score
+    # mean, spread: (T,): of the scores of these runs: their mean, and the largest less the smallest
     mean: Floats
     spread: Floats
+    # relevant, judged: (T,): how many documents have a relevant grade, and any
     relevant: Ints
     judged: Ints
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # which runs have no scores, and why
 
 
 def level_of(measure: Measure) -> float:
@@ -72,13 +59,7 @@ def lower_is_better(measure: Measure) -> bool:
 
 
 def run_scores(workspace: Workspace, measure: Measure, run: str) -> tuple[Floats, str]:
-    """Give the scores of a run on all topics, (T,); or NaN, and why it has none.
-
-    Raises
-    ------
-    InputError
-        If there is no such run.
-    """
+    """Give the scores of a run on all topics, (T,); or NaN, and why it has none."""
     judged = workspace.judged(run)
 
     def _make() -> tuple[Floats, str]:
@@ -91,13 +72,7 @@ def run_scores(workspace: Workspace, measure: Measure, run: str) -> tuple[Floats
 
 
 def table_of(workspace: Workspace, measure: Measure, runs: tuple[str, ...]) -> TopicTable:
-    """Score the runs, and count judgments; made once.
-
-    Raises
-    ------
-    InputError
-        If there is no such run.
-    """
+    """Score the runs, and count judgments; made once."""
     return workspace.remember(("topics", measure, runs), lambda: _table(workspace, measure, runs))
 
 
@@ -124,13 +99,7 @@ def _table(workspace: Workspace, measure: Measure, runs: tuple[str, ...]) -> Top
 
 
 def shown_runs(workspace: Workspace, asked: Order) -> tuple[str, ...]:
-    """Give the runs that are columns: those that were chosen, or the first ones.
-
-    Raises
-    ------
-    InputError
-        If there is no such run.
-    """
+    """Give the runs that are columns: those that were chosen, or the first ones."""
     chosen = tuple(dict.fromkeys(name for name in asked.runs if name)) or workspace.run_names
     for name in chosen:
         workspace.judged(name)
@@ -138,15 +107,7 @@ def shown_runs(workspace: Workspace, asked: Order) -> tuple[str, ...]:
 
 
 def ordered(workspace: Workspace, asked: Order) -> Ints:
-    """Give the positions of the topics that a list has, in its order.
-
-    Raises
-    ------
-    InputError
-        If there is no such run or column, or the expression makes no sense.
-    MeasureError
-        If there is no such measure.
-    """
+    """Give the positions of the topics that a list has, in its order."""
     measure, runs = parse(asked.measure), shown_runs(workspace, asked)
     key = ("topic order", measure, runs, asked.sort, asked.q, asked.where)
     return workspace.remember(key, lambda: _ordered(workspace, asked, table_of(workspace, measure, runs)))

@@ -47,26 +47,13 @@ class GradeCount:
 
 @dataclass(frozen=True)
 class MeasureScores:
-    """The scores of the runs by one measure.
-
-    Attributes
-    ----------
-    measure : str
-    scores : tuple of float or None
-        One a run.
-    difference : float or None
-        The second less the first.
-    better : str
-        The run with the better score; empty where there is none.
-    problem : str
-        Why there is no score.
-    """
+    """The scores of the runs by one measure."""
 
     measure: str
-    scores: tuple[float | None, ...]
-    difference: float | None
-    better: str
-    problem: str
+    scores: tuple[float | None, ...]  # one a run
+    difference: float | None  # the second less the first
+    better: str  # the run with the better score; empty where there is none
+    problem: str  # why there is no score
 
 
 @dataclass(frozen=True)
@@ -81,85 +68,42 @@ class RunScore:
 
 @dataclass(frozen=True)
 class TopicView:
-    """Everything that the page of a topic shows.
-
-    Attributes
-    ----------
-    query_id, query : str
-    attributes : dict
-        What is known of it beside its text.
-    measure, family : str
-        The chosen measure, and the name under which it is described.
-    lower_is_better : bool
-    relevant_from : float or None
-        The least relevant grade; None: any above 0.
-    judged, relevant : int
-    grades : tuple of GradeCount
-        Falling.
-    depth, candidates : int
-        How many documents of a list are shown; and how many are candidates for the loss.
-    place, of : int
-        Its place in the list that the reader came from, from 1 (0: not there), and how long that is.
-    previous, next : str or None
-        Its neighbours in that list.
-    runs : tuple of str
-        Those that are shown: none, one or two.
-    lists : tuple of JudgedList
-    sentence : str
-        What changed from the first list to the second.
-    missed : tuple of MissedDocument
-        Relevant documents that no list shows.
-    scores : tuple of MeasureScores
-    all_runs : tuple of RunScore
-        Best first.
-    losses : tuple of Loss
-    reaches : tuple of Reach
-    explained : tuple of Explained
-        One a list.
-    tools : tuple of Tools
-        One a list, where it was asked for.
-    notes : tuple of str
-    """
+    """Everything that the page of a topic shows."""
 
     query_id: str
     query: str
-    attributes: dict[str, Any]
+    attributes: dict[str, Any]  # what is known of it beside its text
+    # measure, family: the chosen measure, and the name under which it is described
     measure: str
     family: str
     lower_is_better: bool
-    relevant_from: float | None
+    relevant_from: float | None  # the least relevant grade; None: any above 0
     judged: int
     relevant: int
-    grades: tuple[GradeCount, ...]
+    grades: tuple[GradeCount, ...]  # falling
+    # depth, candidates: how many documents of a list are shown; and how many are candidates for the loss
     depth: int
     candidates: int
+    # place, of: its place in the list that the reader came from, from 1 (0: not there), and how long that is
     place: int
     of: int
-    previous: str | None
-    next: str | None
-    runs: tuple[str, ...]
+    previous: str | None  # its neighbours in that list
+    next: str | None  # its neighbours in that list
+    runs: tuple[str, ...]  # those that are shown: none, one or two
     lists: tuple[JudgedList, ...]
-    sentence: str
-    missed: tuple[MissedDocument, ...]
+    sentence: str  # what changed from the first list to the second
+    missed: tuple[MissedDocument, ...]  # relevant documents that no list shows
     scores: tuple[MeasureScores, ...]
-    all_runs: tuple[RunScore, ...]
+    all_runs: tuple[RunScore, ...]  # best first
     losses: tuple[Loss, ...]
     reaches: tuple[Reach, ...]
-    explained: tuple[Explained, ...]
-    tools: tuple[Tools, ...]
+    explained: tuple[Explained, ...]  # one a list
+    tools: tuple[Tools, ...]  # one a list, where it was asked for
     notes: tuple[str, ...]
 
 
 def topic(workspace: Workspace, asked: AskedTopic) -> TopicView:
-    """Give everything that is known of one topic.
-
-    Raises
-    ------
-    InputError
-        If there is no such topic or run, or the list it came from makes no sense.
-    MeasureError
-        If there is no such measure.
-    """
+    """Give everything that is known of one topic."""
     check_topic(workspace, asked.id)
     key = ("topic", *((name, str(value)) for name, value in asked.model_dump().items()))
     return workspace.remember(key, lambda: _topic(workspace, asked))
