@@ -23,23 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Judges:
-    """Several judges' grades of the same pairs of topic and document.
+    """Several judges' grades of the same pairs of topic and document."""
 
-    Attributes
-    ----------
-    names : tuple of J str
-    everything : Qrels
-        Every pair that some judge judged, with grade 0: for joining runs once.
-    grades : (P, J) float64
-        In the order of ``everything.index``; NaN where a judge did not judge the pair.
-    levels : tuple of (float or None)
-        The grade from which each judge's grades were made 1, if they were.
-    """
-
-    names: tuple[str, ...]
-    everything: Qrels = field(repr=False)
+    names: tuple[str, ...]  # J
+    everything: Qrels = field(repr=False)  # every pair that some judge judged, with grade 0: for joining runs once
+    # (P, J): in the order of `everything.index`; NaN where a judge did not judge the pair
     grades: Floats = field(repr=False)
-    levels: tuple[float | None, ...]
+    levels: tuple[float | None, ...]  # the grade from which each judge's grades were made 1, if they were
 
     def __post_init__(self) -> None:
         self.grades.flags.writeable = False
@@ -70,20 +60,7 @@ def _is_named(given: Any) -> bool:
 
 
 def judges_of(given: Sequence[Any], rel: float | Mapping[str, float] | None) -> Judges:
-    """Put judgments side by side.
-
-    Parameters
-    ----------
-    given
-        At least two, each a `Qrels` or anything that `Qrels.of` takes.
-    rel
-        Make grades from this one on 1 and all others 0; by judge, where a dict is given. None to leave them.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two, one cannot be read, or ``rel`` names a judge that does not exist.
-    """
+    """Put judgments side by side."""
     if len(given) == 1 and _is_named(given[0]):
         several = [replace(Qrels.of(one), name=id_text(name, "name")) for name, one in given[0].items()]
     else:

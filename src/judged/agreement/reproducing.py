@@ -26,26 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Closeness:
-    """How close the scores by one measure are.
-
-    Attributes
-    ----------
-    measure : str
-    original, again : float
-        The means over the topics.
-    rmse : float
-        Root mean square error of the topic scores.
-    p : float
-        Of a paired t-test.
-    effect_ratio, delta_relative_improvement : float or None
-        How much of the improvement over a baseline came back; None without baselines.
-    """
+    """How close the scores by one measure are."""
 
     measure: str
-    original: float
-    again: float
-    rmse: float
-    p: float
+    original: float  # the means over the topics
+    again: float  # the means over the topics
+    rmse: float  # root mean square error of the topic scores
+    p: float  # of a paired t-test
+    # effect_ratio, delta_relative_improvement: how much of the improvement over a baseline came back; None without
+    # baselines
     effect_ratio: float | None
     delta_relative_improvement: float | None
 

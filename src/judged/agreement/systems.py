@@ -34,15 +34,8 @@ class Policies(NamedTuple):
 def system_effects(
     judges: Judges, runs: Any, measures: Any, policies: Policies, *, own: bool
 ) -> tuple[SystemEffect, ...]:
-    """Score every run by the judgments of each two judges, over the topics that both have; none without such topics.
-
-    Each run is joined once, with every pair that anyone judged; the grades of one judge are then put in.
-
-    Raises
-    ------
-    MeasureError
-        If a measure looks at single labels (subtopics) or at other topics' judgments.
-    """
+    """Score every run by the judgments of each two judges, over the topics that both have; none without such topics."""
+    # Each run is joined once, with every pair that anyone judged; the grades of one judge are then put in.
     if isinstance(runs, list) and not runs:
         return ()
     wanted = measures_of(measures)

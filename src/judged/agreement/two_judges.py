@@ -18,58 +18,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TopicAgreement:
-    """Two judges on one topic.
-
-    Attributes
-    ----------
-    query_id : str
-    shared : int
-        Documents that both judged.
-    same : float
-        The share of equal grades.
-    distance : float
-        The mean distance of the two grades.
-    bias : float
-        The mean of the second judge's grade minus the first's.
-    """
+    """Two judges on one topic."""
 
     query_id: str
-    shared: int
-    same: float
-    distance: float
-    bias: float
+    shared: int  # documents that both judged
+    same: float  # the share of equal grades
+    distance: float  # the mean distance of the two grades
+    bias: float  # the mean of the second judge's grade minus the first's
 
 
 @dataclass(frozen=True, eq=False)
 class PairAgreement:
-    """Two judges on all that both judged.
-
-    Attributes
-    ----------
-    first, second : str
-    shared, only_first, only_second : int
-        Pairs of topic and document that both judged, and one alone.
-    same : float
-        The share of equal grades; NaN where nothing is shared.
-    kappa, linear, quadratic, alpha : Agreement
-        Cohen's kappa, plain and weighted, and Krippendorff's alpha. The plain kappa is undefined where
-        grades are no whole numbers.
-    confusion : Confusion
-    topics : tuple of TopicAgreement
-        Of the topics in which something is shared, in byte order of their ids.
-    """
+    """Two judges on all that both judged."""
 
     first: str
     second: str
+    # shared, only_first, only_second: pairs of topic and document that both judged, and one alone
     shared: int
     only_first: int
     only_second: int
-    same: float
+    same: float  # the share of equal grades; NaN where nothing is shared
+    # kappa, linear, quadratic, alpha: Cohen's kappa, plain and weighted, and Krippendorff's alpha. The plain kappa is
+    # undefined where grades are no whole numbers.
     kappa: Agreement
     linear: Agreement
     quadratic: Agreement
     alpha: Agreement
     confusion: Confusion = field(repr=False)
+    # of the topics in which something is shared, in byte order of their ids
     topics: tuple[TopicAgreement, ...] = field(repr=False)
 
     @property
@@ -100,27 +76,17 @@ class PairAgreement:
 
 @dataclass(frozen=True, eq=False)
 class SystemEffect:
-    """What becomes of the systems' scores by one measure, if the second judge stands in for the first.
-
-    Attributes
-    ----------
-    first, second, measure : str
-    topics : int
-        Topics in which both judged something.
-    runs : tuple of R str
-    scores, other_scores : (R,) float64
-        The aggregate of each run by the judgments of the first, and of the second.
-    tau, tau_ap, spearman : Correlation
-        How alike the rankings of systems are: tau_b, tau_AP,b, Spearman's rho.
-    """
+    """What becomes of the systems' scores by one measure, if the second judge stands in for the first."""
 
     first: str
     second: str
     measure: str
-    topics: int
-    runs: tuple[str, ...]
+    topics: int  # topics in which both judged something
+    runs: tuple[str, ...]  # R
+    # scores, other_scores: (R,): the aggregate of each run by the judgments of the first, and of the second
     scores: Floats = field(repr=False)
     other_scores: Floats = field(repr=False)
+    # tau, tau_ap, spearman: how alike the rankings of systems are: tau_b, tau_AP,b, Spearman's rho
     tau: Correlation
     tau_ap: Correlation
     spearman: Correlation

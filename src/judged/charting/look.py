@@ -23,17 +23,7 @@ _INK = "#333"
 
 
 def altair() -> Any:
-    """Import altair.
-
-    Returns
-    -------
-    module
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
-    """
+    """Import altair."""
     try:
         import altair as alt
     except ImportError:
@@ -44,17 +34,6 @@ def altair() -> Any:
 def themed(chart: Any) -> Any:
     """Give a chart our looks: little ink, text that can be read in a column of a paper.
 
-    Parameters
-    ----------
-    chart
-        A chart of altair that is not part of another one.
-
-    Returns
-    -------
-    The same kind of chart; the one that was given stays as it is.
-
-    Examples
-    --------
     >>> themed(altair().Chart().mark_bar()).to_dict(validate=False)["config"]["background"]
     'white'
     """

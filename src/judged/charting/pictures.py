@@ -22,13 +22,7 @@ _SHARP = 3  # pixels of a PNG file for one of the chart: it stays sharp in print
 
 
 def specification(chart: Any) -> dict[str, Any]:
-    """Give a chart as Vega-Lite, in plain Python values.
-
-    Parameters
-    ----------
-    chart
-        A chart of altair, or the Vega-Lite of one.
-    """
+    """Give a chart as Vega-Lite, in plain Python values."""
     made: dict[str, Any] = dict(chart) if isinstance(chart, dict) else chart.to_dict()
     return made
 
@@ -36,24 +30,6 @@ def specification(chart: Any) -> dict[str, Any]:
 def picture(chart: Any, form: str, title: str = "") -> bytes:
     """Give a chart as a PNG, SVG or PDF picture, or as an HTML page that holds all that it needs.
 
-    Parameters
-    ----------
-    chart
-        A chart of altair, or the Vega-Lite of one.
-    form
-        ``png``, ``svg``, ``pdf`` or ``html``.
-    title
-        Of the HTML page.
-
-    Raises
-    ------
-    InputError
-        If the form is none of these.
-    MissingExtraError
-        If altair or vl-convert is not installed.
-
-    Examples
-    --------
     >>> bars = altair().Chart(altair().InlineData(values=[{"n": 1}])).mark_bar().encode(x="n:Q")
     >>> picture(bars, "svg")[:4]
     b'<svg'
@@ -74,26 +50,7 @@ def picture(chart: Any, form: str, title: str = "") -> bytes:
 
 
 def save_chart(chart: Any, path: str | Path, form: str | None = None, title: str = "") -> None:
-    """Write a chart to a file, whole or not at all; what it becomes is told by the end of its name.
-
-    Parameters
-    ----------
-    chart
-        A chart of altair, or the Vega-Lite of one.
-    path
-        A name that ends in ``.png``, ``.svg``, ``.pdf`` or ``.html``.
-    form
-        One of these four, where the name does not tell.
-    title
-        Of an HTML page.
-
-    Raises
-    ------
-    InputError
-        If the form is not known, or the file cannot be written.
-    MissingExtraError
-        If altair or vl-convert is not installed.
-    """
+    """Write a chart to a file, whole or not at all; what it becomes is told by the end of its name."""
     chosen = form or Path(path).suffix.lower().removeprefix(".")
     if chosen not in PICTURES:
         known = ", ".join(f".{name}" for name in PICTURES)
@@ -106,15 +63,8 @@ def save_chart(chart: Any, path: str | Path, form: str | None = None, title: str
 
 
 def library() -> str:
-    """Give the JavaScript that draws charts in a page, about 900 kB: it sets ``window.vegaEmbed``.
-
-    It names its variables at the top level, so a page should put it into a function of its own.
-
-    Raises
-    ------
-    MissingExtraError
-        If altair or vl-convert is not installed.
-    """
+    """Give the JavaScript that draws charts in a page, about 900 kB: it sets ``window.vegaEmbed``."""
+    # It names its variables at the top level, so a page should put it into a function of its own.
     made: str = converter().javascript_bundle("window.vegaEmbed=vegaEmbed;", vl_version=language())
     return made
 
@@ -125,13 +75,7 @@ def resource(name: str) -> str:
 
 
 def converter() -> Any:
-    """Import vl_convert, which draws charts without a browser.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
-    """
+    """Import vl_convert, which draws charts without a browser."""
     try:
         import vl_convert
     except ImportError:

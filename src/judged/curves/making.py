@@ -91,23 +91,10 @@ def curve(
 def at_cutoffs(measure: Any = "nDCG", cutoffs: int | Iterable[int] | None = None) -> tuple[Measure, ...]:
     """Give one measure at many cutoffs: what `evaluate` or `score_lists` is asked for to draw a curve.
 
-    Parameters
-    ----------
-    measure, cutoffs
-        As `curve` takes them; 1 to 100, if nothing is said of cutoffs.
-
-    Raises
-    ------
-    InputError
-        If a cutoff is no whole number from 1.
-    MeasureError
-        If there is no such measure, or it takes no cutoff.
-
-    Examples
-    --------
     >>> at_cutoffs("RBP(p=0.5)", [10, 1]), len(at_cutoffs("nDCG"))
     ((RBP(p=0.5)@1, RBP(p=0.5)@10), 100)
     """
+    # `measure`, `cutoffs`: as `curve` takes them; 1 to 100, if nothing is said of cutoffs.
     which, named = _read(measure)
     return tuple(which.replace(cutoff=k) for k in _chosen(cutoffs, named) or range(1, _USUAL + 1))
 
@@ -117,34 +104,13 @@ def curve_of_scores(
 ) -> Curves:
     """Draw scores that are there already: those of one measure at several cutoffs.
 
-    Nothing is read again, and the scores may be those of some topics: ``scores.over_topics(mask)``.
-
-    Parameters
-    ----------
-    scores
-        What `evaluate` or `score_lists` returned, or a file that `Scores.save` wrote.
-    ci, level, resamples, seed
-        As `curve` takes them.
-
-    Returns
-    -------
-    Curves
-        As `curve` gives them for the same qrels, runs and cutoffs.
-
-    Raises
-    ------
-    InputError
-        If these are no scores, they are of several measures, or they have bounds.
-    MeasureError
-        If one of the measures has no cutoff.
-
-    Examples
-    --------
     >>> from judged import evaluate
     >>> scores = evaluate({"q": {"b": 1, "c": 1}}, {"q": ["a", "b", "c"]}, at_cutoffs("R", 3))
     >>> curve_of_scores(scores).mean.tolist()
     [[0.0, 0.5, 1.0]]
     """
+    # Nothing is read again, and the scores may be those of some topics: `scores.over_topics(mask)`. Returns as `curve`
+    # gives them for the same qrels, runs and cutoffs.
     interval = IntervalMethod(ci, level, resamples, seed)
     found = scores_of(scores, None, None, {})
     if found.ranges:
@@ -254,13 +220,7 @@ def precision_recall(
 def _read(
     measure: Any, qrels: Qrels | None = None, dialect: Any = None, at: str = "cutoff"
 ) -> tuple[Measure, tuple[int, ...]]:
-    """Read a measure as the dialect means it for these qrels, and the cutoffs that its name holds, if any.
-
-    Raises
-    ------
-    MeasureError
-        If there is no such measure, it takes nothing behind the ``@``, or several are named.
-    """
+    """Read a measure as the dialect means it for these qrels, and the cutoffs that its name holds, if any."""
     if isinstance(measure, str):
         entry = entry_of(measure)
     elif isinstance(measure, Measure) or (isinstance(measure, type) and issubclass(measure, Measure)):
@@ -292,13 +252,7 @@ def _named(measure: Measure, at: str, letter: str) -> str:
 
 
 def _chosen(cutoffs: int | Iterable[int] | None, named: Sequence[int]) -> list[int] | None:
-    """Give the cutoffs that were asked for, rising; None if that was left open.
-
-    Raises
-    ------
-    InputError
-        If one is no whole number from 1, or there are very many.
-    """
+    """Give the cutoffs that were asked for, rising; None if that was left open."""
     if cutoffs is None:
         if not named:
             return None
@@ -318,13 +272,7 @@ def _chosen(cutoffs: int | Iterable[int] | None, named: Sequence[int]) -> list[i
 def _scores(
     qrels: Qrels, runs: Any, series: Sequence[Measure], seed: int, policies: dict[str, Any], *, trimmed: bool = False
 ) -> Scores:
-    """Evaluate a series of measures at once; trimmed, only to the end of the longest ranking.
-
-    Raises
-    ------
-    InputError
-        If bounds are asked for: a line has one number a point.
-    """
+    """Evaluate a series of measures at once; trimmed, only to the end of the longest ranking."""
     if policies.get("ties") == "bounds" or policies.get("unjudged"):
         raise InputError(_NO_BOUNDS, fix=_WITHOUT_BOUNDS)
     if not trimmed:

@@ -27,39 +27,24 @@ _SERIES = re.compile(r"([A-Za-z]\w*(?:\([^()]*\))?)@[0-9.]+(?:, \1@[0-9.]+)+(?:,
 
 @dataclass(frozen=True, eq=False)
 class CurvePoints:
-    """Curves as numbers, of R runs and K points each: the part of a result that its forms stand on.
+    """Curves as numbers, of R runs and K points each: the part of a result that its forms stand on."""
 
-    Attributes
-    ----------
-    kind
-        ``cutoff``: a measure by cutoff; ``interpolated``: interpolated precision by recall; ``raw``: precision and
-        recall at the same cutoffs.
-    name
-        What is drawn: the measure's name with ``k`` for the cutoff, or ``c`` for the recall.
-    at : (K,) float64
-        The cutoff of each point, or its recall where ``kind`` is ``interpolated``; rising.
-    x, mean, low, high : (R, K) float64
-        Where each point stands: ``x`` is ``at``, or the mean recall of a run at that cutoff; ``mean`` is the
-        measure's own aggregate over topics, ``low`` and ``high`` its interval. NaN where there is no point, or no
-        interval.
-    topics : (R, K) int64
-        How many topics each point rests on.
-    scores
-        The scores of every topic that the points are made of. For ``raw`` the K precisions, then the K recalls.
-    interval
-        How the intervals are made.
-    """
-
+    # `cutoff`: a measure by cutoff; `interpolated`: interpolated precision by recall; `raw`: precision and recall at
+    # the same cutoffs
     kind: Kind
-    name: str
-    at: Floats
+    name: str  # what is drawn: the measure's name with `k` for the cutoff, or `c` for the recall
+    at: Floats  # (K,): the cutoff of each point, or its recall where `kind` is `interpolated`; rising
+    # x, mean, low, high: (R, K): where each point stands: `x` is `at`, or the mean recall of a run at that cutoff;
+    # `mean` is the measure's own aggregate over topics, `low` and `high` its interval. NaN where there is no point, or
+    # no interval.
     x: Floats = field(repr=False)
     mean: Floats = field(repr=False)
     low: Floats = field(repr=False)
     high: Floats = field(repr=False)
-    topics: Ints = field(repr=False)
+    topics: Ints = field(repr=False)  # (R, K): how many topics each point rests on
+    # the scores of every topic that the points are made of. For `raw` the K precisions, then the K recalls.
     scores: Scores = field(repr=False)
-    interval: IntervalMethod
+    interval: IntervalMethod  # how the intervals are made
 
     def __post_init__(self) -> None:
         for column in (self.at, self.x, self.mean, self.low, self.high, self.topics):
@@ -168,10 +153,8 @@ class CurvePoints:
 
 
 def _estimated(scores: Scores, part: slice, interval: IntervalMethod) -> tuple[Floats, Floats, Floats, Ints]:
-    """Estimate some measures: mean, low, high and topics, each (R, K).
-
-    Some runs at a time: the resamples of a thousand cutoffs of many runs would fill the memory.
-    """
+    """Estimate some measures: mean, low, high and topics, each (R, K)."""
+    # Some runs at a time: the resamples of a thousand cutoffs of many runs would fill the memory.
     measures = scores.measures[part]
     shape, size = (len(scores.runs), len(measures)), max(1, _ROWS // len(measures))
     found = [

@@ -45,24 +45,12 @@ def save(curves: CurvePoints, path: str | Path, form: str | None) -> None:
 
 
 def form_of(path: str | Path) -> str:
-    """Tell what a file is to become by the end of its name.
-
-    Raises
-    ------
-    InputError
-        If nothing is known by this end.
-    """
+    """Tell what a file is to become by the end of its name."""
     return form_by_name(path, _SUFFIX, "a curve")
 
 
 def written(curves: CurvePoints, form: str) -> str:
-    """Give a form that is text.
-
-    Raises
-    ------
-    InputError
-        If the form is none of text.
-    """
+    """Give a form that is text."""
     if form == "plot":
         return f"{text_plot(curves)}\n\n{curves.basis()}"
     if form == "json":
@@ -79,11 +67,5 @@ def written(curves: CurvePoints, form: str) -> str:
 
 
 def picture(curves: CurvePoints, form: str) -> bytes:
-    """Give a chart as a PNG, SVG or PDF picture, or as an HTML page that holds all that it needs.
-
-    Raises
-    ------
-    MissingExtraError
-        If altair or vl-convert is not installed.
-    """
+    """Give a chart as a PNG, SVG or PDF picture, or as an HTML page that holds all that it needs."""
     return charting.picture(chart(curves), form, curves.title)

@@ -21,61 +21,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Dialect:
-    """What one tool does, as far as it does the same every time.
+    """What one tool does, as far as it does the same every time."""
 
-    Attributes
-    ----------
-    name
-        How it is asked for.
-    about
-        The tool, and what is special about its numbers, in a sentence or two.
-    topics, ties, precision, depth
-        The policies of a call; one that is given to `evaluate` goes before the dialect's.
-    digits
-        How many decimals the tool prints; None for all.
-    defaults
-        What the tool computes when no measure is named, in its own words; empty for ours.
-    read
-        Reads a name as the tool means it.
-    regrades
-        What the tool does to grades, for a warning where that changes some.
-    omits
-        What of a run the tool leaves out.
-    prepare_qrels, prepare_run
-        What the tool does to its input before it ranks.
-    """
-
-    name: str
-    about: str
+    name: str  # how it is asked for
+    about: str  # the tool, and what is special about its numbers, in a sentence or two
+    # topics, ties, precision, depth: the policies of a call; one that is given to `evaluate` goes before the dialect's
     topics: TopicPolicy = "qrels"
     ties: TiePolicy = "docid"
     precision: Precision = "double"
     depth: int | None = None
-    digits: int | None = None
-    defaults: tuple[str, ...] = ()
-    read: Reader = field(default=names.ours, repr=False)
-    regrades: str = ""
-    omits: str = ""
+    digits: int | None = None  # how many decimals the tool prints; None for all
+    defaults: tuple[str, ...] = ()  # what the tool computes when no measure is named, in its own words; empty for ours
+    read: Reader = field(default=names.ours, repr=False)  # reads a name as the tool means it
+    regrades: str = ""  # what the tool does to grades, for a warning where that changes some
+    omits: str = ""  # what of a run the tool leaves out
+    # prepare_qrels, prepare_run: what the tool does to its input before it ranks
     prepare_qrels: Callable[[Qrels], Qrels] = field(default=dialect_inputs.as_given, repr=False)
     prepare_run: Callable[[Run], Run] = field(default=dialect_inputs.run_as_given, repr=False)
 
     def measures(self, names: Any, grades: Sequence[float] = ()) -> tuple[Measure, ...]:
         """Read one name or several as the tool means them; what it has no name for is read as ours.
 
-        Parameters
-        ----------
-        names
-            Names or measures, one or several. A measure is left as it is.
-        grades
-            The grades that the qrels hold, for names whose meaning depends on them.
-
-        Raises
-        ------
-        MeasureError
-            If there is no such measure.
-
-        Examples
-        --------
         >>> DIALECTS["gdeval"].measures("ndcg@20"), DIALECTS["msmarco"].measures("MRR @10")
         ((nDCG(gain=exp2,undefined=skip)@20,), (RR@10,))
         """
@@ -186,13 +152,7 @@ DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in _ALL}
 
 
 def dialect_of(given: str | Dialect | None) -> Dialect:
-    """Find a dialect by its name; None is our own.
-
-    Raises
-    ------
-    InputError
-        If there is none of this name.
-    """
+    """Find a dialect by its name; None is our own."""
     if isinstance(given, Dialect):
         return given
     if (found := DIALECTS.get(given or "judged")) is None:

@@ -68,25 +68,16 @@ class Policies:
 
 @dataclass(frozen=True, eq=False)
 class TopicRanges:
-    """How far every score could move, for one reason.
+    """How far every score could move, for one reason."""
 
-    Attributes
-    ----------
-    reason : str
-        ``ties``, or ``unjudged``: documents without a judgment.
-    low, high : (R, M, T) float64
-        For each run, measure and topic; NaN where the score is.
-    kind : (R, M, T) of str
-        ``exact``, ``outer`` (the ends may not be reached) or ``sampled`` (the truth may be wider).
-    judged : (R, M) float64
-        The mean share of judged documents among those that the measure looks at, down to its cutoff; NaN where the
-        reason is another one, and for a run without a ranking.
-    """
-
-    reason: str
+    reason: str  # `ties`, or `unjudged`: documents without a judgment
+    # low, high: (R, M, T): for each run, measure and topic; NaN where the score is
     low: Floats
     high: Floats
+    # (R, M, T): `exact`, `outer` (the ends may not be reached) or `sampled` (the truth may be wider)
     kind: np.ndarray[Any, Any]
+    # (R, M): the mean share of judged documents among those that the measure looks at, down to its cutoff; NaN where
+    # the reason is another one, and for a run without a ranking
     judged: Floats
 
     def __post_init__(self) -> None:
@@ -96,25 +87,14 @@ class TopicRanges:
 
 @dataclass(frozen=True)
 class Reach:
-    """How far an aggregate could move, for one reason.
+    """How far an aggregate could move, for one reason."""
 
-    Attributes
-    ----------
-    reason : str
-        As in `TopicRanges`.
-    low, high : float
-        The aggregate if every topic had its least, or its greatest, score.
-    kind : str
-        The weakest of the topics' kinds.
-    judged : float
-        As in `TopicRanges`.
-    """
-
-    reason: str
+    reason: str  # as in `TopicRanges`
+    # low, high: the aggregate if every topic had its least, or its greatest, score
     low: float
     high: float
-    kind: Exactness
-    judged: float
+    kind: Exactness  # the weakest of the topics' kinds
+    judged: float  # as in `TopicRanges`
 
 
 @dataclass(frozen=True)

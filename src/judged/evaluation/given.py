@@ -20,13 +20,7 @@ _FEW = 3
 
 
 def scores_of(given: Any, runs: Any, measures: Any, policies: dict[str, Any]) -> Scores:
-    """Take scores as they are, read them, or make them.
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
+    """Take scores as they are, read them, or make them."""
     if runs is not None:
         wanted = _usual(policies.get("dialect")) if measures is None else measures
         with warnings.catch_warnings():
@@ -54,13 +48,7 @@ def _usual(dialect: Any) -> tuple[str, ...]:
 
 
 def chosen_measures(scores: Scores, measures: Any) -> Scores:
-    """Give the same scores with some of their measures.
-
-    Raises
-    ------
-    InputError
-        If a measure is not among them.
-    """
+    """Give the same scores with some of their measures."""
     wanted = measures_of(measures)
     if missing := [str(one) for one in wanted if str(one) not in scores.measure_names]:
         raise InputError(f"{missing[0]} was not evaluated", fix=f"one of {', '.join(scores.measure_names)}")

@@ -34,24 +34,12 @@ class Sampled(NamedTuple):
 
 @dataclass(frozen=True)
 class Movement:
-    """What is wanted beyond one number a topic.
+    """What is wanted beyond one number a topic."""
 
-    Attributes
-    ----------
-    ties
-        How ties are treated; ``expected`` changes the scores, ``bounds`` adds ranges to them.
-    unjudged
-        Whether the returned documents without a judgment are given every grade that they could have.
-    depth
-        How many documents of each topic count.
-    seed
-        Of the samples that are drawn where there are too many orders.
-    """
-
-    ties: TieTreatment
-    unjudged: bool
-    depth: int | None
-    seed: int
+    ties: TieTreatment  # how ties are treated; `expected` changes the scores, `bounds` adds ranges to them
+    unjudged: bool  # whether the returned documents without a judgment are given every grade that they could have
+    depth: int | None  # how many documents of each topic count
+    seed: int  # of the samples that are drawn where there are too many orders
 
     def __post_init__(self) -> None:
         if self.ties not in (known := (*get_args(TiePolicy), "expected", "bounds")):

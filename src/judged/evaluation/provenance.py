@@ -26,24 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What numbers rest on.
-
-    Attributes
-    ----------
-    qrels : QrelsFacts
-    policies : Policies
-    runs : tuple of RunFacts
-        With the warnings of each.
-    versions : dict of str
-    notes : tuple of Note
-        Warnings about the judgments, and about the runs together.
-    """
+    """What numbers rest on."""
 
     qrels: QrelsFacts
     policies: Policies
-    runs: tuple[RunFacts, ...]
+    runs: tuple[RunFacts, ...]  # with the warnings of each
     versions: Mapping[str, str]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Note, ...] = ()  # warnings about the judgments, and about the runs together
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -78,17 +67,7 @@ def provenance_of_lists(
     topics: TopicPolicy = "qrels",
     dialect: str = "judged",
 ) -> Provenance:
-    """Tell what judged lists of one ranking policy rest on, with the warnings that `evaluate` has for them.
-
-    Parameters
-    ----------
-    lists
-        One a run, at least one, over the same judgments.
-    measures
-        What they are scored by.
-    topics, dialect
-        As in `Policies`; all else of it is that of the first list.
-    """
+    """Tell what judged lists of one ranking policy rest on, with the warnings that `evaluate` has for them."""
     first = lists[0]
     ranking = first.ranking
     chosen = Policies(topics, ranking.ties, ranking.depth, ranking.precision, dialect)
@@ -119,13 +98,7 @@ def qrels_facts(qrels: Qrels) -> QrelsFacts:
 
 
 def refuse_foreign(judged: Judged) -> None:
-    """Refuse a run that has no topic in common with the qrels: every number would be 0.
-
-    Raises
-    ------
-    InputError
-        If it has none.
-    """
+    """Refuse a run that has no topic in common with the qrels: every number would be 0."""
     if judged.present.any():
         return
     theirs = f"its first topic is {judged.extra[0]!r}" if judged.extra else "it has no topics"

@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
 
 def reach(ranges: TopicRanges, at: tuple[int, int], scores: Floats, kind: Aggregate) -> Reach:
-    """Aggregate the ranges of one run and measure over its topics.
-
-    A topic that the measure leaves out today (``undefined=skip``), but that would count with other grades, joins a
-    mean only where that moves the end further out.
-    """
+    """Aggregate the ranges of one run and measure over its topics."""
+    # A topic that the measure leaves out today (`undefined=skip`), but that would count with other grades, joins a mean
+    # only where that moves the end further out.
     low, high = ranges.low[at], ranges.high[at]
     counts, joins = ~np.isnan(scores), np.isnan(scores) & ~np.isnan(low)
     low = np.where(np.isnan(low), scores, low)

@@ -23,36 +23,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
-    """Scores as numbers: the part of a result that the forms below stand on.
+    """Scores as numbers: the part of a result that the forms below stand on."""
 
-    Attributes
-    ----------
-    runs : tuple of R RunFacts
-    measures : tuple of M Measure
-    query_ids : tuple of T str
-        All topics that count for some run, in byte order.
-    values : (R, M, T) float64
-        NaN where a topic does not count for a run, or a measure leaves it out.
-    counted : (R, T) bool
-        Whether a topic counts for a run.
-    policies, qrels, versions
-        What the numbers rest on.
-    notes : tuple of Note
-        What should be known of the call as a whole; each run has notes of its own.
-    ranges : tuple of TopicRanges
-        How far the scores could move, where that was asked for.
-    """
-
-    runs: tuple[RunFacts, ...]
-    measures: tuple[Measure, ...]
-    query_ids: tuple[str, ...]
+    runs: tuple[RunFacts, ...]  # R
+    measures: tuple[Measure, ...]  # M
+    query_ids: tuple[str, ...]  # T: all topics that count for some run, in byte order
+    # (R, M, T): NaN where a topic does not count for a run, or a measure leaves it out
     values: Floats = field(repr=False)
-    counted: Bools = field(repr=False)
-    policies: Policies
-    qrels: QrelsFacts
-    notes: tuple[Note, ...] = ()
-    versions: dict[str, str] = field(default_factory=dict)
-    ranges: tuple[TopicRanges, ...] = ()
+    counted: Bools = field(repr=False)  # (R, T): whether a topic counts for a run
+    policies: Policies  # what the numbers rest on
+    qrels: QrelsFacts  # what the numbers rest on
+    notes: tuple[Note, ...] = ()  # what should be known of the call as a whole; each run has notes of its own
+    versions: dict[str, str] = field(default_factory=dict)  # what the numbers rest on
+    ranges: tuple[TopicRanges, ...] = ()  # how far the scores could move, where that was asked for
 
     def __post_init__(self) -> None:
         for column in (self.values, self.counted):

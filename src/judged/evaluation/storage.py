@@ -49,13 +49,7 @@ def save(scores: ScoreTable, path: str | Path) -> None:
 
 
 def load(cls: type[S], path: str | Path) -> S:
-    """Read scores back.
-
-    Raises
-    ------
-    InputError
-        If the file is not a Parquet file that `save` wrote, or is no longer as it wrote it.
-    """
+    """Read scores back."""
     where = str(path)
     if files.head(path, 4) != b"PAR1":
         raise InputError("this is no file of scores", fix="give a file that Scores.save wrote", path=where)

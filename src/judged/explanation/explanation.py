@@ -155,10 +155,8 @@ def _rows(sheet: Sheet) -> Iterator[tuple[str, ...]]:
 
 
 def _behind(sheet: Sheet) -> int:
-    """Find the row from which on the running sum stays as it is shown, if there are many of them.
-
-    A relevant document that adds nothing at all is a part of the story, and never left out.
-    """
+    """Find the row from which on the running sum stays as it is shown, if there are many of them."""
+    # A relevant document that adds nothing at all is a part of the story, and never left out.
     if "so far" not in sheet.header:
         return len(sheet.rows)
     at = sheet.header.index("so far")

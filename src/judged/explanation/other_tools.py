@@ -32,52 +32,27 @@ _OWN_TIES = "but it orders equal scores in its own way, and this topic has some"
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule of a tool that is not ours, and the score once it is applied to all before it.
-
-    Attributes
-    ----------
-    rule : str
-    score : float
-        NaN where the topic does not count any more.
-    matters : bool
-        Whether it changed the score.
-    """
+    """One rule of a tool that is not ours, and the score once it is applied to all before it."""
 
     rule: str
-    score: float
-    matters: bool
+    score: float  # NaN where the topic does not count any more
+    matters: bool  # whether it changed the score
 
 
 @dataclass(frozen=True)
 class Opinion:
-    """What one tool reports.
+    """What one tool reports."""
 
-    Attributes
-    ----------
-    tool, called : str
-        The tool, and what the measure is called there; empty where it has none of this name.
-    measure : str
-        Our name for its number.
-    score : float
-        NaN where the topic does not count for it, or it has no such measure.
-    printed : str
-        The score in as many digits as the tool prints.
-    rules : tuple of Rule
-        Its rules that differ from ours, one applied after the other: the last gives its score.
-    remark : str
-        What is special about its measure.
-    caveat : str
-        Why its number may be another all the same.
-    """
-
+    # tool, called: the tool, and what the measure is called there; empty where it has none of this name
     tool: str
     called: str
-    measure: str
-    score: float
-    printed: str
+    measure: str  # our name for its number
+    score: float  # NaN where the topic does not count for it, or it has no such measure
+    printed: str  # the score in as many digits as the tool prints
+    # its rules that differ from ours, one applied after the other: the last gives its score
     rules: tuple[Rule, ...] = ()
-    remark: str = ""
-    caveat: str = ""
+    remark: str = ""  # what is special about its measure
+    caveat: str = ""  # why its number may be another all the same
 
 
 @dataclass(frozen=True, repr=False)

@@ -23,55 +23,29 @@ _SOME = 10  # documents that are shown where nothing was computed for any
 
 @dataclass(frozen=True)
 class Line:
-    """One number and how it came about: ``nDCG@10 = DCG / ideal = 3.2 / 4 = 0.8``.
-
-    Attributes
-    ----------
-    name : str
-    how : str
-        The formula in names, or in words; empty for a number that is given.
-    numbers : str
-        The formula with numbers put in; empty where there is none.
-    value : float
-    """
+    """One number and how it came about: ``nDCG@10 = DCG / ideal = 3.2 / 4 = 0.8``."""
 
     name: str
-    how: str
-    numbers: str
+    how: str  # the formula in names, or in words; empty for a number that is given
+    numbers: str  # the formula with numbers put in; empty where there is none
     value: float
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table, and the lines that follow from it.
-
-    Attributes
-    ----------
-    title : str
-    header : tuple of str
-        The columns; a ranking begins with ``rank, document, grade``.
-    rows : tuple of tuples
-        A cell is a number, a text, or None where the document does not count there.
-    how : dict of str
-        The formulas of the columns that come from others.
-    lines : tuple of Line
-    """
+    """A table, and the lines that follow from it."""
 
     title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    how: Mapping[str, str]
+    header: tuple[str, ...]  # the columns; a ranking begins with `rank, document, grade`
+    rows: tuple[tuple[Cell, ...], ...]  # a cell is a number, a text, or None where the document does not count there
+    how: Mapping[str, str]  # the formulas of the columns that come from others
     lines: tuple[Line, ...]
 
 
 def sheets(working: Working, cutoff: int | None = None) -> tuple[Sheet, ...]:
-    """Cut the working where it goes on to another list, and lay each part out.
-
-    Rankings are shown as far as something was computed, or to the cutoff where there is one.
-
-    A column that stands in the table already is not repeated; where a list is split by subtopic or assessor, each
-    of these has a sheet.
-    """
+    """Cut the working where it goes on to another list, and lay each part out."""
+    # Rankings are shown as far as something was computed, or to the cutoff where there is one. A column that stands in
+    # the table already is not repeated; where a list is split by subtopic or assessor, each of these has a sheet.
     made: list[Sheet] = []
     for on, entries in _by_list(working.entries):
         columns = [one for one in entries if isinstance(one, Column)]
@@ -105,10 +79,8 @@ def _by_list(entries: Sequence[Step | Column | Rows]) -> Iterator[tuple[JudgedHi
 
 
 def _turns(current: Sequence[Step | Column | Rows], entry: Step | Column | Rows) -> bool:
-    """Whether a new sheet begins: behind the lines below a table, with the next column; around a table of its own.
-
-    Lines before the first column stand alone above it; on a split list they stand below, with their subtopic.
-    """
+    """Whether a new sheet begins: behind the lines below a table, with the next column; around a table of its own."""
+    # Lines before the first column stand alone above it; on a split list they stand below, with their subtopic.
     if isinstance(entry, Rows) or isinstance(current[-1], Rows):
         return True
     begins = isinstance(current[-1], Step) and isinstance(entry, Column)

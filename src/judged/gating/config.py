@@ -300,13 +300,7 @@ def _known_slices(checks: Iterable[Check], slices: Iterable[Slice]) -> None:
 
 
 def check_dialect(name: Any) -> None:
-    """Refuse what is no name of a dialect.
-
-    Raises
-    ------
-    InputError
-        If it is not None, and there is no such dialect.
-    """
+    """Refuse what is no name of a dialect."""
     if name is not None:
         from judged.evaluation import DIALECTS
 

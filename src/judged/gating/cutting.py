@@ -23,22 +23,8 @@ NO_OUTCOME = (
 
 
 def sliced(config: GateConfig, attributes: Any = None, qrels: Qrels | None = None) -> Slicing | None:
-    """Cut the topics into the slices of the configuration; None where it has none.
-
-    Parameters
-    ----------
-    config
-        Its files are read, also where no slice asks for them: a path that leads nowhere is a mistake.
-    attributes
-        In place of the configuration's file.
-    qrels
-        The topics, and what can be derived from their judgments. None: all must be in the attributes.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, an attribute is not known, or a slice is cut by an outcome.
-    """
+    """Cut the topics into the slices of the configuration; None where it has none."""
+    # `qrels`: the topics, and what can be derived from their judgments. None: all must be in the attributes.
     from judged.data.attributes import Attributes
     from judged.slicing.expression import Expression
     from judged.slicing.known import known_topics
@@ -76,13 +62,7 @@ def _line_of(problem: str, config: GateConfig) -> int | None:
 
 
 def over_these(slicing: Slicing, query_ids: tuple[str, ...], config: GateConfig) -> Slicing:
-    """Give the slices of these topics.
-
-    Raises
-    ------
-    InputError
-        If the attributes are of other topics.
-    """
+    """Give the slices of these topics."""
     if slicing.slices and not set(slicing.query_ids) & set(query_ids):
         ours, theirs = next(iter(query_ids), "none"), next(iter(slicing.query_ids), "none")
         raise InputError(
@@ -94,13 +74,7 @@ def over_these(slicing: Slicing, query_ids: tuple[str, ...], config: GateConfig)
 
 
 def refuse_outcome(one: Slice, wrong: Wrong) -> None:
-    """Refuse a slice by the outcome of a run.
-
-    Raises
-    ------
-    InputError
-        If its expression asks for one.
-    """
+    """Refuse a slice by the outcome of a run."""
     from judged.slicing.expression import Expression
 
     if is_outcome(Expression(one.expression).names):

@@ -31,23 +31,12 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """The scores that one check looks at.
-
-    Attributes
-    ----------
-    check : Check
-    measure : Measure
-    query_ids : tuple of T str
-        The topics of the slice.
-    baseline, candidate : (T,) float64
-        NaN where a topic has no score.
-    minimum : int
-    owner : str
-    """
+    """The scores that one check looks at."""
 
     check: Check
     measure: Measure
-    query_ids: tuple[str, ...]
+    query_ids: tuple[str, ...]  # T: the topics of the slice
+    # baseline, candidate: (T,): NaN where a topic has no score
     baseline: Floats
     candidate: Floats
     minimum: int
@@ -87,17 +76,11 @@ class Paired:
 
 
 def decide(given: Sequence[Paired], config: GateConfig) -> tuple[CheckResult, ...]:
-    """Decide every check.
-
-    For each, two one-sided tests of the same differences: that more than the margin was lost, and that less was. The
-    first make the gate fail, and their p-values are corrected for the number of checks, so that the chance of failing
-    at all is at most alpha where no true loss exceeds its margin. The second let a check pass; they need no
-    correction, as the gate as a whole passes only if every check does (an intersection-union test).
-
-    Returns
-    -------
-    One for each, in their order.
-    """
+    """Decide every check."""
+    # For each, two one-sided tests of the same differences: that more than the margin was lost, and that less was. The
+    # first make the gate fail, and their p-values are corrected for the number of checks, so that the chance of failing
+    # at all is at most alpha where no true loss exceeds its margin. The second let a check pass; they need no
+    # correction, as the gate as a whole passes only if every check does (an intersection-union test).
     unchanged = all(one.same for one in given)
     found = [_tested(one, config, unchanged=unchanged) for one in given]
     adjusted = adjust([one.p for one in found], config.correction) if found else np.zeros(0)
@@ -209,11 +192,9 @@ def _decided(found: CheckResult, paired: Paired, adjusted: float, config: GateCo
 
 
 def _detectable(paired: Paired, gaps: Floats, config: GateConfig, family: int) -> float:
-    """Give the true loss that fails with the configured power, were this the first check that Holm looks at.
-
-    `detectable` is of a two-sided test, whose other side is never reached: a one-sided one at alpha has the power of a
-    two-sided one at twice that.
-    """
+    """Give the true loss that fails with the configured power, were this the first check that Holm looks at."""
+    # `detectable` is of a two-sided test, whose other side is never reached: a one-sided one at alpha has the power of
+    # a two-sided one at twice that.
     _, shift = _margin(paired, aggregate(paired.measure.entry.aggregate, paired.baseline[paired.kept]))
     flips = config.test == "randomisation"
     least = detectable(gaps, 2 * config.alpha / family, config.power, flips=flips, seed=config.seed)

@@ -26,96 +26,51 @@ class TopicLoss:
 
 @dataclass(frozen=True)
 class CheckFinding:
-    """What was found by one check.
+    """What was found by one check."""
 
-    Attributes
-    ----------
-    check : Check
-        What was asked.
-    measure : str
-        The canonical name.
-    owner : str
-        Of the slice.
-    n, left_out : int
-        Topics of the slice with a score for both runs; topics of it that lack one.
-    minimum : int
-        With fewer topics nothing is decided.
-    baseline, candidate : float
-        Aggregates over the n topics.
-    difference : float
-        Mean of candidate minus baseline. Where `kind` is ``ratio`` (geometric means), the relative change.
-    interval : (float, float) or None
-        Of the difference, two-sided at level 1 - 2 alpha: its limits decide as the one-sided tests do, before any
-        correction. A limit is infinite where so few topics can rule out nothing.
-    margin : float
-        The largest loss that is allowed, in the unit of `difference`, from 0.
-    lower_is_better : bool
-        Then a loss is a positive difference.
-    p, adjusted : float
-        Of the test for a loss of more than the margin, before and after the correction. NaN where nothing is tested.
-    p_safe : float
-        Of the test for a loss of less than the margin, which needs no correction: the gate passes only if all do.
-    detectable : float
-        A true loss of this size would have been noticed with the configured power. NaN where that is not known, or
-        where no loss could fail by itself.
-    method : str
-        ``randomisation``, ``ratio`` or ``t``.
-    status : str
-        ``fail``: more than the margin was lost. ``pass``: that is ruled out. ``inconclusive``: neither is shown.
-    strict : bool
-        Whether the gate fails where this check is inconclusive.
-    note : str
-        Why nothing was tested, or what else must be known.
-    worst : tuple of TopicLoss
-        The topics that lost most, at most three.
-    large_loss : float
-        What counts as a large loss of a topic, in the measure's unit.
-    large_losses : int
-        How many of the n topics lost more.
-    max_share_of_large_losses : float or None
-        A larger share of them fails.
-    identical : bool
-        Whether both runs have the same score on each of the n topics.
-    unseen_loss : float
-        A loss of this size on a topic, on so few of all topics that these may have none, outweighs the margin: that is
-        not ruled out by any test of these topics. NaN where no topic can lose as much.
-    family : int
-        How many checks share alpha.
-    least_p : float
-        Below this p cannot be with so many topics, or resamples. NaN where nothing is tested.
-    """
-
-    check: Check
-    measure: str
-    owner: str
+    check: Check  # what was asked
+    measure: str  # the canonical name
+    owner: str  # of the slice
+    # n, left_out: topics of the slice with a score for both runs; topics of it that lack one
     n: int
     left_out: int
-    minimum: int
-    baseline: float
-    candidate: float
+    minimum: int  # with fewer topics nothing is decided
+    baseline: float  # aggregates over the n topics
+    candidate: float  # aggregates over the n topics
+    # mean of candidate minus baseline. Where `kind` is `ratio` (geometric means), the relative change.
     difference: float
+    # of the difference, two-sided at level 1 - 2 alpha: its limits decide as the one-sided tests do, before any
+    # correction. A limit is infinite where so few topics can rule out nothing.
     interval: tuple[float, float] | None
     level: float
-    margin: float
+    margin: float  # the largest loss that is allowed, in the unit of `difference`, from 0
     kind: Literal["difference", "ratio"]
-    lower_is_better: bool
+    lower_is_better: bool  # then a loss is a positive difference
+    # p, adjusted: of the test for a loss of more than the margin, before and after the correction. NaN where nothing is
+    # tested.
     p: float
     adjusted: float
+    # of the test for a loss of less than the margin, which needs no correction: the gate passes only if all do
     p_safe: float
+    # a true loss of this size would have been noticed with the configured power. NaN where that is not known, or where
+    # no loss could fail by itself.
     detectable: float
     power: float
     correction: str
-    method: str
+    method: str  # `randomisation`, `ratio` or `t`
+    # `fail`: more than the margin was lost. `pass`: that is ruled out. `inconclusive`: neither is shown.
     status: Status
-    strict: bool
-    note: str = ""
-    worst: tuple[TopicLoss, ...] = ()
-    family: int = 1
-    least_p: float = math.nan
-    large_loss: float = math.nan
-    large_losses: int = 0
-    max_share_of_large_losses: float | None = None
-    identical: bool = False
+    strict: bool  # whether the gate fails where this check is inconclusive
+    note: str = ""  # why nothing was tested, or what else must be known
+    worst: tuple[TopicLoss, ...] = ()  # the topics that lost most, at most three
+    family: int = 1  # how many checks share alpha
+    least_p: float = math.nan  # below this p cannot be with so many topics, or resamples. NaN where nothing is tested.
+    large_loss: float = math.nan  # what counts as a large loss of a topic, in the measure's unit
+    large_losses: int = 0  # how many of the n topics lost more
+    max_share_of_large_losses: float | None = None  # a larger share of them fails
+    identical: bool = False  # whether both runs have the same score on each of the n topics
+    # a loss of this size on a topic, on so few of all topics that these may have none, outweighs the margin: that is
+    # not ruled out by any test of these topics. NaN where no topic can lose as much.
     unseen_loss: float = math.nan
 
     @property
@@ -166,25 +121,14 @@ class CheckFinding:
 
 @dataclass(frozen=True)
 class GuardrailFinding:
-    """What a guardrail found: numbers that are compared as they stand.
+    """What a guardrail found: numbers that are compared as they stand."""
 
-    Attributes
-    ----------
-    guardrail : Guardrail
-        What was asked.
-    baseline, candidate : float
-        The numbers. NaN where a number plays no part.
-    limits : tuple of str
-        What was allowed, in words.
-    status : str
-        ``pass`` or ``fail``.
-    """
-
-    guardrail: Guardrail
+    guardrail: Guardrail  # what was asked
+    # baseline, candidate: the numbers. NaN where a number plays no part.
     baseline: float
     candidate: float
-    limits: tuple[str, ...]
-    status: Status
+    limits: tuple[str, ...]  # what was allowed, in words
+    status: Status  # `pass` or `fail`
 
     @property
     def name(self) -> str:
@@ -199,30 +143,15 @@ class GuardrailFinding:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decision:
-    """Whether the candidate may take the baseline's place.
+    """Whether the candidate may take the baseline's place."""
 
-    Attributes
-    ----------
-    config : GateConfig
-        What was asked.
-    baseline, candidate : str
-        The names of the runs.
-    checks : tuple of CheckFinding
-        In the order of the configuration.
-    guardrails : tuple of GuardrailFinding
-    scores : Scores
-        Of both runs, which the checks are made of.
-    warnings : tuple of str
-        What should be known before the decision is used.
-    """
-
-    config: GateConfig
-    baseline: str
-    candidate: str
-    checks: tuple[CheckFinding, ...]
+    config: GateConfig  # what was asked
+    baseline: str  # the names of the runs
+    candidate: str  # the names of the runs
+    checks: tuple[CheckFinding, ...]  # in the order of the configuration
     guardrails: tuple[GuardrailFinding, ...]
-    scores: Scores = field(repr=False)
-    warnings: tuple[str, ...] = ()
+    scores: Scores = field(repr=False)  # of both runs, which the checks are made of
+    warnings: tuple[str, ...] = ()  # what should be known before the decision is used
 
     @property
     def parts(self) -> tuple[CheckFinding | GuardrailFinding, ...]:

@@ -72,48 +72,18 @@ def first_config(
 ) -> str:
     """Write a first configuration: measures that fit, margins that these topics can tell, a guardrail.
 
-    Parameters
-    ----------
-    qrels, baseline
-        As `gate` takes them.
-    others
-        Other runs of the same topics, the more like the baseline the better: how much they differ from it, topic by
-        topic, says what can be told. Without any, scores of two versions are taken to correlate at 0.9.
-    measures
-        None: nDCG@10, or RR@10 where topics have one relevant document; and R@100, or less for shorter lists.
-    attributes, queries, by
-        What is known of the topics, their texts, and the attributes to slice by, which may be derived. None: the only
-        one there is, or no slices.
-    attributes_path, queries_path
-        How the configuration names these files: relative to the folder that it will stand in.
-    margin_relative
-        Take this share of the baseline's mean as every margin. None: 0.02, or what the topics can tell if `strict`.
-    strict
-        Let inconclusive checks fail, and choose margins that a candidate as good as the baseline stays within four
-        times in five.
-
-    Returns
-    -------
-    str
-        TOML, which `parse_config` accepts.
-
-    Raises
-    ------
-    InputError
-        If something cannot be read, the baseline scores 0 on every topic, or it is not clear what to slice by.
-
-    Warns
-    -----
-    JudgedWarning
-        What makes a run doubtful as a measure of others: topics that it lacks, document ids that hardly match.
-
-    Examples
-    --------
     >>> qrels = {f"q{at}": {"d": 1, "e": 1} for at in range(12)}
     >>> run = {topic: ["d", "e"] if at % 3 else ["x", "d"] for at, topic in enumerate(qrels)}
     >>> [line for line in first_config(qrels, run, strict=True).splitlines() if line.startswith("m")]
     ['measure = "nDCG@10"', 'margin = 0.12', 'measure = "Judged@10"', 'missing_topics = 0']
     """
+    # `others`: other runs of the same topics, the more like the baseline the better: how much they differ from it,
+    # topic by topic, says what can be told. Without any, scores of two versions are taken to correlate at 0.9.
+    # `measures`: None: nDCG@10, or RR@10 where topics have one relevant document; and R@100, or less for shorter lists.
+    # `attributes`, `queries`, `by`: what is known of the topics, their texts, and the
+    # attributes to slice by, which may be derived. None: the only one there is, or no slices. `margin_relative`: take
+    # this share of the baseline's mean as every margin. None: 0.02, or what the topics can tell if `strict`. Returns
+    # TOML, which `parse_config` accepts.
     judgments = Qrels.of(qrels)
     first = runs_of(baseline)
     if len(first) != 1:
@@ -334,10 +304,9 @@ def _rests(one: _Seen) -> str:
 
 
 def _chance(one: _Seen, margin: float) -> float:
-    """Give the chance that a candidate without a true difference passes: the power of one side at alpha.
-
-    The other side of a two-sided test at twice alpha is where a candidate fails: of a small margin it is no small part.
-    """
+    """Give the chance that a candidate without a true difference passes: the power of one side at alpha."""
+    # The other side of a two-sided test at twice alpha is where a candidate fails: of a small margin it is no small
+    # part.
     from scipy.special import nctdtr
 
     beyond = -student_quantile(1 - ALPHA, one.n - 1)

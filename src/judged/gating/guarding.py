@@ -54,13 +54,7 @@ def lost_topics(scores: Scores, baseline: int, candidate: int) -> tuple[str, ...
 
 
 def table_numbers(guardrail: Guardrail, names: Sequence[str], folder: Path) -> GuardrailResult:
-    """Compare numbers from a table by run.
-
-    Raises
-    ------
-    InputError
-        If the table cannot be read, lacks the column or a run, or has several numbers for one and no quantile is asked.
-    """
+    """Compare numbers from a table by run."""
     path = folder / (guardrail.table or "")
     numbers = numbers_by_run(path, guardrail.column or "")
     found = [

@@ -15,11 +15,9 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 def junit(result: Decision) -> str:
-    """Write one test case a check and a guardrail.
-
-    What blocks is a failure; what is inconclusive, and does not block, is skipped. No times and dates: the same
-    decision gives the same file.
-    """
+    """Write one test case a check and a guardrail."""
+    # What blocks is a failure; what is inconclusive, and does not block, is skipped. No times and dates: the same
+    # decision gives the same file.
     failures = sum(one.blocks for one in result.parts)
     skipped = sum(one.status == "inconclusive" and not one.blocks for one in result.parts)
     counts = {"tests": len(result.parts), "failures": failures, "errors": 0}

@@ -31,13 +31,7 @@ T = TypeVar("T")
 
 
 def config_of(given: Any) -> GateConfig:
-    """Take a configuration as it is, read it from a file, or from a mapping laid out as the file is.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read.
-    """
+    """Take a configuration as it is, read it from a file, or from a mapping laid out as the file is."""
     if isinstance(given, GateConfig):
         return given
     if isinstance(given, Mapping):
@@ -50,32 +44,15 @@ def config_of(given: Any) -> GateConfig:
 
 
 def read_config(path: str | Path) -> GateConfig:
-    """Read the configuration of a gate from a TOML file.
-
-    Parameters
-    ----------
-    path
-        Tables ``[gate]``, ``[[check]]``, ``[[guardrail]]`` and ``[[slice]]``, and ``attributes``. Their keys are the
-        parameters of `GateConfig`, `Check`, `Guardrail` and `judged.slicing.Slice`.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, a key is not known, or a value makes no sense. The message names the line.
-    """
+    """Read the configuration of a gate from a TOML file."""
+    # `path`: tables `[gate]`, `[[check]]`, `[[guardrail]]` and `[[slice]]`, and `attributes`. Their keys are the
+    # parameters of `GateConfig`, `Check`, `Guardrail` and `judged.slicing.Slice`.
     return parse_config(read_toml(path, "write one with 'judged gate init'"), path=str(path))
 
 
 def parse_config(text: str, *, path: str = "") -> GateConfig:
     r"""Read a configuration from the text of its file; `path` is what messages call it.
 
-    Raises
-    ------
-    InputError
-        As `read_config`.
-
-    Examples
-    --------
     >>> config = parse_config('''
     ... [[check]]
     ... measure = "nDCG@10"

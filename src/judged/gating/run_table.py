@@ -18,13 +18,7 @@ _FORMATS = "give CSV, TSV, JSON (a list of records), JSONL or Parquet, with a co
 
 
 def numbers_by_run(path: Path, column: str) -> dict[str, list[float]]:
-    """Read one column of numbers, by the run that each row names; empty cells are left out.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, lacks a column, or a value is no finite number.
-    """
+    """Read one column of numbers, by the run that each row names; empty cells are left out."""
     rows = list(read_records(path))
     if not rows:
         raise InputError("no rows in it", fix=_FORMATS, path=str(path))

@@ -170,11 +170,9 @@ def _refuse_unknown(config: GateConfig, slicing: Slicing | None) -> None:
 
 
 def _refuse_unmeasured(pairs: Sequence[Paired], places: Sequence[Wrong], scores: Scores, at: Sequence[int]) -> None:
-    """Refuse runs of which nothing was measured: ids that do not match would pass, as a baseline of 0 loses nothing.
-
-    A slice may be so hard that no run finds anything: there it is refused only if nothing is measured elsewhere. A
-    candidate that is not measured fails, except by measures of which 0 is the best score.
-    """
+    """Refuse runs of which nothing was measured: ids that do not match would pass, as a baseline of 0 loses nothing."""
+    # A slice may be so hard that no run finds anything: there it is refused only if nothing is measured elsewhere. A
+    # candidate that is not measured fails, except by measures of which 0 is the best score.
     baseline, candidate = (scores.runs[run] for run in at)
     if not baseline.returned_judged:
         problem = f"no document of the baseline {baseline.name} is judged, so that nothing can be lost"

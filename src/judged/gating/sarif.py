@@ -24,10 +24,8 @@ _RULES = {
 
 
 def sarif(result: Decision) -> str:
-    """Write one result for each check and guardrail that did not pass: an error if it blocks, else a warning.
-
-    Its place is the line of the configuration where it is declared.
-    """
+    """Write one result for each check and guardrail that did not pass: an error if it blocks, else a warning."""
+    # Its place is the line of the configuration where it is declared.
     names = list(_RULES)
     found = [_result(one, names, result.config.path) for one in result.parts if one.status != "pass"]
     driver = {

@@ -8,15 +8,6 @@ from judged.errors import InputError
 class Wrong:
     """Makes errors about one part of a configuration.
 
-    Parameters
-    ----------
-    part
-        How the part is called, such as ``[[check]] 1``.
-    path, line
-        Where it stands; without a path a line says nothing.
-
-    Examples
-    --------
     >>> str(Wrong("[[check]] 1", "gate.toml", 5)("no slice 'od'", "write odd"))
     "gate.toml:5: [[check]] 1: no slice 'od'. Fix: write odd."
     """

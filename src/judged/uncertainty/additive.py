@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
 
 def additive_means(tied: TiedList) -> Floats:
-    """Give the mean score of each open topic over all orders: one value a topic of ``open_topics``.
-
-    On average each document of a group of n has 1/n of what it would add at all of its places together. So one
-    variant has a kind of document, of which the group has c, at every place of its group, and its score counts c/n
-    times. Groups with the same share c/n fit into one variant.
-    """
+    """Give the mean score of each open topic over all orders: one value a topic of ``open_topics``."""
+    # On average each document of a group of n has 1/n of what it would add at all of its places together. So one
+    # variant has a kind of document, of which the group has c, at every place of its group, and its score counts c/n
+    # times. Groups with the same share c/n fit into one variant.
     groups, topics = tied.open_groups, tied.open_topics
     group, member, count = _kinds(tied)
     divisor = np.gcd(count, groups.size[group])
@@ -70,10 +68,8 @@ def _ordinals(keys: Ints) -> Ints:
 
 
 def additive_worth(tied: TiedList) -> Floats:
-    """Give what each member of an open topic gains by standing at the top in place of the end: (M,).
-
-    Where shares are what a document is worth, times what its rank is worth, the best order is that of this gain.
-    """
+    """Give what each member of an open topic gains by standing at the top in place of the end: (M,)."""
+    # Where shares are what a document is worth, times what its rank is worth, the best order is that of this gain.
     keys = tied.topic * (int(tied.alike.max(initial=0)) + 1) + tied.alike
     members = np.flatnonzero(np.isin(tied.topic, tied.open_topics))
     _, first, kind = np.unique(keys[members], return_index=True, return_inverse=True)
@@ -88,10 +84,8 @@ def additive_worth(tied: TiedList) -> Floats:
 
 
 def rotation_means(tied: TiedList, topic: int, base: float) -> float:
-    """Give the mean score of a topic over all orders from the rotations of each group: its places in turn.
-
-    For lists of all documents, in which every place must be filled.
-    """
+    """Give the mean score of a topic over all orders from the rotations of each group: its places in turn."""
+    # For lists of all documents, in which every place must be filled.
     groups, total = tied.open_groups, base
     mine = np.flatnonzero(groups.topic == topic).tolist()
     stay = {at: np.arange(groups.start[at], groups.stop[at]) for at in mine}

@@ -27,19 +27,11 @@ _WAYS = 1 << 12  # that are listed together
 
 @dataclass(frozen=True, eq=False)
 class Arranged:
-    """A list with open documents, the measure that scores it, and the grades to choose from.
-
-    Attributes
-    ----------
-    open : Open
-    measure : Measure
-    states : (S,) float64
-        Rising; grades that the measure cannot tell apart are left out.
-    """
+    """A list with open documents, the measure that scores it, and the grades to choose from."""
 
     open: Open
     measure: Measure
-    states: Floats
+    states: Floats  # (S,): rising; grades that the measure cannot tell apart are left out
 
     @property
     def topics(self) -> Ints:
@@ -74,18 +66,9 @@ class Arranged:
         return found
 
     def counted(self, topics: Ints, counts: Ints, *, last: bool = False, known: Ints | None = None) -> Floats:
-        """Score variants in which so many open documents, the first or the last, have at least each grade: (V,).
-
-        Parameters
-        ----------
-        topics : (V,) int64
-        counts : (V, S - 1) int64
-            For each grade but the lowest, how many have it or a higher one.
-        last
-            Whether they are those that stand last.
-        known : (V, S - 1) int64
-            The same for the judgments, where these are to differ.
-        """
+        """Score variants in which so many open documents, the first or the last, have at least each grade: (V,)."""
+        # `counts`: (V, S - 1): for each grade but the lowest, how many have it or a higher one. `known`: (V, S - 1):
+        # the same for the judgments, where these are to differ.
 
         def make(first: int, behind: int) -> tuple[Floats, Floats | None]:
             size = self.open.counts[topics[first:behind]]
@@ -105,11 +88,9 @@ class Arranged:
 
 
 def ends(asked: Arranged) -> Range:
-    """Give the range of a measure that more grade never lowers: everything lowest, everything highest.
-
-    A topic in which nothing is relevant at first is left out, or scores what ``undefined`` says; of the grades that
-    bring something relevant into it, the least are one for one document.
-    """
+    """Give the range of a measure that more grade never lowers: everything lowest, everything highest."""
+    # A topic in which nothing is relevant at first is left out, or scores what `undefined` says; of the grades that
+    # bring something relevant into it, the least are one for one document.
     low, high = asked.alike(0), asked.alike(-1)
     exact = np.full(len(low), "exact", dtype="<U7")
     if getattr(asked.measure, "undefined", 0.0) == 0.0 or not (rows := np.flatnonzero(asked.undefined)).size:
@@ -141,12 +122,10 @@ def _least_single(asked: Arranged, topics: Ints, state: int) -> Floats:
 
 
 def by_counts(asked: Arranged, *, bounded: bool) -> Range:
-    """Give the range of a measure that asks for relevance alone, and better documents first.
-
-    Of all ways to have c relevant documents, the extremes are the first c and the last c. With `bounded`, the score
-    rises with the ranking and falls with the judgments: the first b documents in the ranking against a in the
-    judgments are then more than any count between the two can reach, so that most counts need not be tried.
-    """
+    """Give the range of a measure that asks for relevance alone, and better documents first."""
+    # Of all ways to have c relevant documents, the extremes are the first c and the last c. With `bounded`, the score
+    # rises with the ranking and falls with the judgments: the first b documents in the ranking against a in the
+    # judgments are then more than any count between the two can reach, so that most counts need not be tried.
     exact = np.full(len(asked.topics), "exact", dtype="<U7")
     lowest = asked.alike(0)
     if len(asked.states) == 1:
@@ -157,11 +136,9 @@ def by_counts(asked: Arranged, *, bounded: bool) -> Range:
 
 
 def _climb(asked: Arranged, best: Floats, sign: float, *, bounded: bool) -> Floats:
-    """Find the greatest score (sign 1) of the first c, or the greatest of minus the score (-1) of the last c: (T,).
-
-    A cell is a range of counts whose ends are known. It is cut into pieces; the scores at the cuts are computed, and
-    the bound of each piece that has counts between its ends; a piece whose bound is no better than the best is done.
-    """
+    """Find the greatest score (sign 1) of the first c, or the greatest of minus the score (-1) of the last c: (T,)."""
+    # A cell is a range of counts whose ends are known. It is cut into pieces; the scores at the cuts are computed, and
+    # the bound of each piece that has counts between its ends; a piece whose bound is no better than the best is done.
     most = asked.measure.properties.high if sign > 0 else asked.measure.properties.low
     most = math.inf if most is None else sign * most
     topic, low, high = asked.topics, np.ones_like(asked.topics), asked.open.counts
@@ -194,11 +171,9 @@ def _cut(topic: Ints, low: Ints, high: Ints, pieces: int | None) -> tuple[Ints, 
 
 
 def by_enumeration(asked: Arranged, limit: int, *, few: bool) -> Range:
-    """Try all ways to grade the open documents of each topic that has at most so many; NaN and outer for the others.
-
-    With `few`, better documents first is better: of the ways that use the same grades as often, the extremes are
-    grades falling and grades rising.
-    """
+    """Try all ways to grade the open documents of each topic that has at most so many; NaN and outer for the others."""
+    # With `few`, better documents first is better: of the ways that use the same grades as often, the extremes are
+    # grades falling and grades rising.
     count = len(asked.topics)
     low, high, kind = np.full(count, np.nan), np.full(count, np.nan), np.full(count, "outer", dtype="<U7")
     for topic, size in enumerate(asked.open.counts.tolist()):
@@ -226,11 +201,9 @@ def _rows(grades: Floats, first: int, behind: int) -> tuple[Floats, None]:
 
 
 def by_parts(asked: Arranged, found: Range, *, bounded: bool) -> Range:
-    """Bound the topics that are not known exactly from outside.
-
-    With `bounded`, the ranking at its worst against judgments at their best, and the other way round; else the range
-    that the measure declares.
-    """
+    """Bound the topics that are not known exactly from outside."""
+    # With `bounded`, the ranking at its worst against judgments at their best, and the other way round; else the range
+    # that the measure declares.
     rows = np.flatnonzero(found.kind == "outer")
     if not len(rows):
         return found

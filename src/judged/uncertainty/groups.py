@@ -26,27 +26,16 @@ ENDLESS = int(np.iinfo(np.int64).max)
 
 
 class Groups(NamedTuple):
-    """Documents of one score each, those of size 1 too, in the order of topic and rank: (G,) each.
+    """Documents of one score each, those of size 1 too, in the order of topic and rank: (G,) each."""
 
-    Attributes
-    ----------
-    topic, first, size : int64
-        The topic, the rank of the first document, and how many documents there are.
-    inside : int64
-        How many of its places count: those that are not below the depth.
-    start, stop : int64
-        Where its members stand in the list.
-    open : bool
-        Whether another order of its documents could change the score.
-    """
-
+    # topic, first, size: the topic, the rank of the first document, and how many documents there are
     topic: Ints
     first: Ints
     size: Ints
-    inside: Ints
-    start: Ints
-    stop: Ints
-    open: Bools
+    inside: Ints  # how many of its places count: those that are not below the depth
+    start: Ints  # where its members stand in the list
+    stop: Ints  # where its members stand in the list
+    open: Bools  # whether another order of its documents could change the score
 
     def some(self, kept: Ints) -> Groups:
         """Leave these groups."""
@@ -58,42 +47,23 @@ class Groups(NamedTuple):
 class TiedList:
     """What may be put in another order, and how a measure sees it.
 
-    The members are the hits, or all returned documents where the measure asks for facts of them. M of them:
-
-    Attributes
-    ----------
-    judged : Judged
-        Where the members stand. Its hits are not cut; its lengths are.
-    measure : Measure
-        What scores it.
-    properties : Properties
-        What is true of the measure on this list.
-    depth : int
-        The last rank that counts.
-    topic, rank, first, last : (M,) int64
-        Each member's topic, rank, and first and last rank of its tie group; ordered by topic and rank.
-    alike : (M,) int64
-        Members of one topic with the same number can take each other's place, and the score stays.
-    hit : (M,) int64
-        The hit that the member is, -1 for an unjudged document.
-    doc : Arrow array or None
-        The members' document ids, where they are all returned documents.
-    possible : (T,) bool
-        The topics of which this list speaks.
+    The members are the hits, or all returned documents where the measure asks for facts of them. M of them.
     """
 
-    judged: Judged
-    measure: Measure
-    properties: Properties
-    depth: int
+    judged: Judged  # where the members stand. Its hits are not cut; its lengths are.
+    measure: Measure  # what scores it
+    properties: Properties  # what is true of the measure on this list
+    depth: int  # the last rank that counts
+    # topic, rank, first, last: (M,): each member's topic, rank, and first and last rank of its tie group; ordered by
+    # topic and rank
     topic: Ints
     rank: Ints
     first: Ints
     last: Ints
-    alike: Ints
-    hit: Ints
-    doc: Strings | None
-    possible: Bools
+    alike: Ints  # (M,): members of one topic with the same number can take each other's place, and the score stays
+    hit: Ints  # (M,): the hit that the member is, -1 for an unjudged document
+    doc: Strings | None  # the members' document ids, where they are all returned documents
+    possible: Bools  # (T,): the topics of which this list speaks
 
     @cached_property
     def starts(self) -> Ints:
@@ -141,13 +111,7 @@ def _totals(values: Ints, start: Ints) -> Ints:
 
 
 def refuse_cut(judged: Judged) -> None:
-    """Refuse a list that lacks documents which are tied with some that it has.
-
-    Raises
-    ------
-    InputError
-        If the list was cut within a tie group.
-    """
+    """Refuse a list that lacks documents which are tied with some that it has."""
     depth = judged.ranking.depth
     if depth is None or judged.reordered:
         return
@@ -183,13 +147,7 @@ def is_ours(measure: Measure) -> bool:
 
 
 def tied_lists(judged: Judged, measure: Measure, depth: int | None) -> tuple[Floats, list[TiedList]]:
-    """Give each topic's score as the list stands, (T,), and what may be put in another order.
-
-    Raises
-    ------
-    InputError
-        If the list was cut within a tie group, or a depth is given for a run without scores.
-    """
+    """Give each topic's score as the list stands, (T,), and what may be put in another order."""
     judged = replace(judged, working=None)
     refuse_cut(judged)
     if depth is not None and not judged.ranked:
@@ -231,10 +189,8 @@ def _condensed(judged: Judged) -> Judged:
 
 
 def _properties(judged: Judged, measure: Measure, depth: int | None, reach: int) -> Properties:
-    """Give what is true of the measure where the list may be cut at a rank: what is true of it at this cutoff.
-
-    With rel=0 a document of grade 0 is better than an unjudged one; that apart, the better come first there too.
-    """
+    """Give what is true of the measure where the list may be cut at a rank: what is true of it at this cutoff."""
+    # With rel=0 a document of grade 0 is better than an unjudged one; that apart, the better come first there too.
     crossing = depth == reach and ((judged.tie_first <= reach) & (judged.tie_last > reach)).any()
     seen = measure
     if crossing and hasattr(measure, "cutoff") and measure.entry.at == "cutoff":

@@ -19,47 +19,25 @@ NOWHERE = int(np.iinfo(np.int64).max)
 
 
 class Moved(NamedTuple):
-    """The places of a group's members in each arrangement of the group.
+    """The places of a group's members in each arrangement of the group."""
 
-    Attributes
-    ----------
-    members : (n,) int64
-        Positions in the tied list.
-    first : int
-        The rank of the group's first place.
-    places : (A, n) int
-        The place of each, from 0; -1 somewhere below the depth.
-    stride : int
-        How many orders of the topic follow each other with the same arrangement; 0 where order and arrangement
-        have the same number.
-    """
-
-    members: Ints
-    first: int
-    places: Places
+    members: Ints  # positions in the tied list
+    first: int  # the rank of the group's first place
+    places: Places  # (A, n): the place of each, from 0; -1 somewhere below the depth
+    # how many orders of the topic follow each other with the same arrangement; 0 where order and arrangement have the
+    # same number
     stride: int
 
 
 @dataclass(frozen=True, eq=False)
 class Orders:
-    """Some orders of one topic's documents; N of them.
-
-    Attributes
-    ----------
-    topic, count : int
-    weight : (N,) float64
-        How likely each is; they add up to 1.
-    exact : bool
-        Whether these are all.
-    moved : tuple of Moved
-        The groups that change.
-    """
+    """Some orders of one topic's documents; N of them."""
 
     topic: int
     count: int
-    weight: Floats
-    exact: bool
-    moved: tuple[Moved, ...]
+    weight: Floats  # (N,): how likely each is; they add up to 1
+    exact: bool  # whether these are all
+    moved: tuple[Moved, ...]  # the groups that change
 
     def ranks(self, tied: TiedList, low: int, high: int) -> Ints:
         """Give the rank of each of the topic's members in some of the orders: (high - low, members)."""
@@ -100,12 +78,10 @@ def all_orders(tied: TiedList, topic: int, limit: int) -> Orders | None:
 
 @lru_cache(maxsize=16)
 def _arrangements(kinds: tuple[int, ...], unjudged: int, inside: int, limit: int) -> tuple[Places, Floats] | None:
-    """Arrange documents of some kinds, so many of each, in the first places of their group.
-
-    The rest of them stand below, in no order. Gives the place of each, kind by kind, -1 below: (A, n); and how
-    likely each arrangement is where every order of the documents is as likely as every other: (A,). None for more
-    arrangements than the limit.
-    """
+    """Arrange documents of some kinds, so many of each, in the first places of their group."""
+    # The rest of them stand below, in no order. Gives the place of each, kind by kind, -1 below: (A, n); and how likely
+    # each arrangement is where every order of the documents is as likely as every other: (A,). None for more
+    # arrangements than the limit.
     counts = np.array([*kinds, unjudged], dtype=np.int64)
     size, judged, begin = int(counts.sum()), len(kinds), np.cumsum(counts) - counts
     left, places = counts[np.newaxis], np.full((1, size - unjudged), -1, dtype=np.int32)

@@ -27,27 +27,20 @@ _LEAST_JUDGED = 0.95  # a pool of this depth would have all judged; some qrels l
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What becomes of one number of a run, if its own contributions to the pool are not judged.
-
-    Attributes
-    ----------
-    run, group, measure : str
-    old, new : float
-        The aggregate over the topics with all judgments, and without those that only this group contributed.
-    lost, relevant_lost : int
-        How many judgments are taken away, and how many of these have a grade above 0.
-    old_place, new_place : int or None
-        The place among the runs, 1 for the best, all scored with the same judgments; runs with the same number
-        share a place. None for a measure that is neither better high nor low, and for a run that has no number.
-    """
+    """What becomes of one number of a run, if its own contributions to the pool are not judged."""
 
     run: str
     group: str
     measure: str
+    # old, new: the aggregate over the topics with all judgments, and without those that only this group contributed
     old: float
     new: float
+    # lost, relevant_lost: how many judgments are taken away, and how many of these have a grade above 0
     lost: int
     relevant_lost: int
+    # old_place, new_place: the place among the runs, 1 for the best, all scored with the same judgments; runs with the
+    # same number share a place. None for a measure that is neither better high nor low, and for a run that has no
+    # number.
     old_place: int | None
     new_place: int | None
 
@@ -59,29 +52,15 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Every run without the judgments that are owed to it alone.
-
-    Attributes
-    ----------
-    pool_depth : int
-    rows : tuple of LeftOut
-        Run by run, measure by measure.
-    judgments : int
-        The judged pairs of the qrels.
-    outside : int
-        Those that no run has among its first ``pool_depth``: they came from elsewhere, and stay.
-    judged_share : float
-        The share of the runs' first ``pool_depth`` documents that is judged; a pool of this depth has 1.
-    notes : tuple of str
-        What to know before the numbers are read.
-    """
+    """Every run without the judgments that are owed to it alone."""
 
     pool_depth: int
-    rows: tuple[LeftOut, ...]
-    judgments: int
-    outside: int
+    rows: tuple[LeftOut, ...]  # run by run, measure by measure
+    judgments: int  # the judged pairs of the qrels
+    outside: int  # those that no run has among its first `pool_depth`: they came from elsewhere, and stay
+    # the share of the runs' first `pool_depth` documents that is judged; a pool of this depth has 1
     judged_share: float
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # what to know before the numbers are read
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, ready for JSON."""

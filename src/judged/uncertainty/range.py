@@ -15,19 +15,13 @@ Exactness: TypeAlias = Literal["exact", "outer", "sampled"]
 
 @dataclass(frozen=True, eq=False)
 class Range:
-    """The least and the greatest score that each topic could have.
+    """The least and the greatest score that each topic could have."""
 
-    Attributes
-    ----------
-    low, high : (T,) float64
-        NaN for a topic that the measure leaves out.
-    kind : (T,) of str
-        ``exact``: some arrangement reaches each end. ``outer``: no arrangement lies outside, though the ends may
-        not be reached. ``sampled``: found by trying; the true range may be wider.
-    """
-
+    # low, high: (T,): NaN for a topic that the measure leaves out
     low: Floats
     high: Floats
+    # (T,): `exact`: some arrangement reaches each end. `outer`: no arrangement lies outside, though the ends may not be
+    # reached. `sampled`: found by trying; the true range may be wider.
     kind: np.ndarray[Any, Any]
 
     def __post_init__(self) -> None:

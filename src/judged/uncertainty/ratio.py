@@ -58,30 +58,15 @@ def by_ratio(asked: Arranged) -> Range | None:
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """What N and I of some topics are made of, by the number of open documents that have each gain.
+    """What N and I of some topics are made of, by the number of open documents that have each gain."""
 
-    Attributes
-    ----------
-    counts : (T,) int64
-        The open documents.
-    counted : (T,) int64
-        Those with a weight: where there is a cutoff, the others can only add to the ideal.
-    steps : (S - 1,) float64
-        What each gain has more than the one before it.
-    weight : (T, W + 1) float64
-        The weights of the first 0, 1, ... open documents, added up.
-    ideal : (S - 1, T, u + 1) float64
-        What the documents with at least each gain add to the ideal, if so many are open ones.
-    fixed : two of (T,)
-        What is in N and in I whatever the open documents have.
-    """
-
-    counts: Ints
-    counted: Ints
-    steps: Floats
-    weight: Floats
+    counts: Ints  # (T,): the open documents
+    counted: Ints  # (T,): those with a weight: where there is a cutoff, the others can only add to the ideal
+    steps: Floats  # (S - 1,): what each gain has more than the one before it
+    weight: Floats  # (T, W + 1): the weights of the first 0, 1, ... open documents, added up.
+    # (S - 1, T, u + 1): what the documents with at least each gain add to the ideal, if so many are open ones
     ideal: Floats
-    fixed: tuple[Floats, Floats]
+    fixed: tuple[Floats, Floats]  # two of (T,): what is in N and in I whatever the open documents have
 
     @classmethod
     def of(cls, asked: Arranged, topics: Ints, worth: Floats, gain: Gain) -> _Parts:
@@ -175,11 +160,9 @@ def _weights(one: object, deepest: int) -> Floats:
 def _ideal(
     asked: Arranged, topics: Ints, new_row: Ints, worth: Floats, gain: Gain, so_far: Floats, width: int
 ) -> tuple[Floats, Floats]:
-    """Give what documents add to the ideal by their gain: (S - 1, T, u + 1), and what there is in any case: (T,).
-
-    The ideal is a sum over levels of gain: what a level is above the one below it, times the weights of as many first
-    ranks as there are documents of at least this level.
-    """
+    """Give what documents add to the ideal by their gain: (S - 1, T, u + 1), and what there is in any case: (T,)."""
+    # The ideal is a sum over levels of gain: what a level is above the one below it, times the weights of as many first
+    # ranks as there are documents of at least this level.
     full, size = asked.open.full, len(topics)
     closed = np.ones(len(full.label_grade), dtype=np.bool_)
     closed[full.row[asked.open.hits]] = False

@@ -24,10 +24,8 @@ _ROWS = 1 << 18  # labels of the variants that are judged together
 
 
 def by_labels(judged: Judged, measure: Measure, states: Floats, limit: int) -> Range:
-    """Try all grades under every aspect for each topic that has at most so many ways; else what is declared.
-
-    The aspects are those of the topic: every subtopic, assessor or user that labelled some document of it.
-    """
+    """Try all grades under every aspect for each topic that has at most so many ways; else what is declared."""
+    # The aspects are those of the topic: every subtopic, assessor or user that labelled some document of it.
     count, known = len(judged), measure.properties
     undefined = float(getattr(measure, "undefined", 0.0))
     low = np.full(count, np.fmin(-math.inf if known.low is None else known.low, undefined))

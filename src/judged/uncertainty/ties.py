@@ -38,21 +38,11 @@ _MOST_KINDS = 4  # whose orders are all tried in a search: 120 with the unjudged
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """The mean score of each topic over all orders of its tied documents, each as likely as every other.
+    """The mean score of each topic over all orders of its tied documents, each as likely as every other."""
 
-    Attributes
-    ----------
-    values : (T,) float64
-        NaN for a topic that the measure leaves out.
-    kind : (T,) of str
-        ``exact``, but for rounding; or ``sampled``: the mean over orders drawn at random.
-    standard_error : (T,) float64
-        That of a sampled mean, else 0.
-    """
-
-    values: Floats
-    kind: np.ndarray[Any, Any]
-    standard_error: Floats
+    values: Floats  # (T,): NaN for a topic that the measure leaves out
+    kind: np.ndarray[Any, Any]  # (T,): `exact`, but for rounding; or `sampled`: the mean over orders drawn at random
+    standard_error: Floats  # (T,): that of a sampled mean, else 0
 
     def __post_init__(self) -> None:
         for column in (self.values, self.kind, self.standard_error):
@@ -61,19 +51,13 @@ class Expected:
 
 @dataclass(frozen=True, eq=False)
 class TiedShare:
-    """How much of what is judged in the first k ranks is tied.
+    """How much of what is judged in the first k ranks is tied."""
 
-    Attributes
-    ----------
-    share : (T,) float64
-        Which share of the judged documents among the first k has the same score as another document; 0 where none
-        is judged there.
-    matters : (T,) bool
-        Whether one of the groups of equal scores that begin among the first k has documents of different grades.
-        A document that is unjudged, or has a negative grade, counts as one of grade 0.
-    """
-
+    # (T,): which share of the judged documents among the first k has the same score as another document; 0 where none
+    # is judged there
     share: Floats
+    # (T,): whether one of the groups of equal scores that begin among the first k has documents of different grades. A
+    # document that is unjudged, or has a negative grade, counts as one of grade 0.
     matters: Bools
 
     def __post_init__(self) -> None:

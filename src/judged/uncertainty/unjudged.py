@@ -99,11 +99,6 @@ def levels_of(judged: Judged, measure: Measure, highest: float | None = None) ->
     >>> from judged import ERR, judge_list
     >>> levels_of(judge_list([1, 0.5, -1]), ERR(max=2)).tolist()
     [0.0, 0.5, 1.0, 2.0]
-
-    Raises
-    ------
-    InputError
-        If the highest is no finite number from 0.
     """
     known = judged.qrels.index.grade
     if highest is None:
@@ -158,11 +153,9 @@ def _all_judged(measure: Measure) -> Measure:
 
 
 def _states(measure: Measure, levels: Floats) -> Floats:
-    """Leave of the grades, rising, those that differ to the measure.
-
-    One that asks for relevance alone knows two, or one if its level is not among them. Without a level to be seen,
-    as in a measure of one's own, any grade may make the difference.
-    """
+    """Leave of the grades, rising, those that differ to the measure."""
+    # One that asks for relevance alone knows two, or one if its level is not among them. Without a level to be seen, as
+    # in a measure of one's own, any grade may make the difference.
     known, rel = measure.properties, getattr(measure, "rel", None)
     if not known.sees_relevance:
         return levels[:1]
