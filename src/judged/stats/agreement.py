@@ -25,39 +25,25 @@ ENOUGH = 20
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far judges agree beyond chance.
-
-    Attributes
-    ----------
-    method : str
-    value : float
-        1 for no disagreement, 0 for as much as by chance, below 0 for more; NaN where it is undefined.
-    observed, expected : float
-        The mean distance of two grades that one thing was given, and of two grades put together by chance: the
-        value is 1 - observed / expected.
-    interval : (float, float) or None
-        Of the jackknife over groups: the adjusted t interval (see `IntervalMethod`) of its pseudo-values, between the
-        bounds -1 and 1.
-    level : float
-    units, groups, judges : int
-        How many judged things count, in how many groups (topics) that were left out as a whole, and by how many judges.
-    left_out : int
-        Things that do not count, because too few judges graded them.
-    note : str
-        Why there is no value or no interval.
-    """
+    """How far judges agree beyond chance."""
 
     method: str
-    value: float
+    value: float  # 1 for no disagreement, 0 for as much as by chance, below 0 for more; NaN where it is undefined
+    # observed, expected: the mean distance of two grades that one thing was given, and of two grades put together by
+    # chance: the value is 1 - observed / expected
     observed: float
     expected: float
+    # of the jackknife over groups: the adjusted t interval (see `IntervalMethod`) of its pseudo-values, between the
+    # bounds -1 and 1
     interval: tuple[float, float] | None
     level: float
+    # units, groups, judges: how many judged things count, in how many groups (topics) that were left out as a whole,
+    # and by how many judges
     units: int
     groups: int
     judges: int
-    left_out: int
-    note: str = ""
+    left_out: int  # things that do not count, because too few judges graded them
+    note: str = ""  # why there is no value or no interval
 
     @property
     def sentence(self) -> str:
@@ -83,18 +69,10 @@ class Agreement:
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """How often each grade of one judge met each grade of another.
+    """How often each grade of one judge met each grade of another."""
 
-    Attributes
-    ----------
-    grades : (K,) float64
-        All grades of either, rising.
-    counts : (K, K) int64
-        Rows: the first judge's grade; columns: the second's.
-    """
-
-    grades: Floats
-    counts: Ints = field(repr=False)
+    grades: Floats  # (K,): all grades of either, rising
+    counts: Ints = field(repr=False)  # (K, K): rows: the first judge's grade; columns: the second's
 
     def __post_init__(self) -> None:
         for column in (self.grades, self.counts):
@@ -110,8 +88,6 @@ class Confusion:
 def confusion(first: Floats, second: Floats) -> Confusion:
     """Count the pairs of grades of two judges: (U,) and (U,), NaN where one did not judge.
 
-    Examples
-    --------
     >>> confusion(np.array([0, 0, 1, 2]), np.array([0, 1, 1, np.nan])).counts.tolist()
     [[1, 1], [0, 1]]
     """
@@ -126,8 +102,6 @@ def confusion(first: Floats, second: Floats) -> Confusion:
 def raw_agreement(grades: Floats) -> Floats:
     """Give the share of pairs of judges that gave each thing the same grade: (U, J) to (U,), NaN below two judges.
 
-    Examples
-    --------
     >>> raw_agreement(np.array([[1, 1, 2], [0, np.nan, 0], [1, np.nan, np.nan]])).round(3).tolist()
     [0.333, 1.0, nan]
     """

@@ -42,32 +42,15 @@ def least_p(
 ) -> float:
     """Give a p-value that a paired test cannot go below, however large the differences are.
 
-    Tests that flip signs, or count and rank them, have 2^m arrangements of m topics that differ, of which one is the
-    most extreme to a side; those that draw resamples count what was seen as one more. A t is largest where all m have
-    the same difference.
-
-    Parameters
-    ----------
-    n
-        Topics that are compared.
-    test, alternative, resamples
-        As for `judged.stats.paired.paired_test`. Where a test is not believed, it is that of signs flipped at random,
-        which takes its place.
-    differing
-        Topics with a difference; all, if left out.
-
-    Returns
-    -------
-    float
-        1 for fewer than two topics, of which there is no test; 0 for tests that know no bound, such as ``bayes``.
-
-    Examples
-    --------
     >>> least_p(5), least_p(5, alternative="less"), least_p(5, "t"), least_p(48, resamples=999)
     (0.0625, 0.03125, 0.0, 0.001)
     >>> least_p(48, differing=3), least_p(5, "bootstrap"), round(least_p(48, "t", differing=6), 4)
     (0.25, 0.0625, 0.0127)
     """
+    # Tests that flip signs, or count and rank them, have 2^m arrangements of m topics that differ, of which one is the
+    # most extreme to a side; those that draw resamples count what was seen as one more. A t is largest where all m have
+    # the same difference. Returns 1 for fewer than two topics, of which there is no test; 0 for tests that know no
+    # bound, such as `bayes`.
     moved = n if differing is None else differing
     if n < 2 or moved < 1:
         return 1.0
@@ -93,11 +76,8 @@ def out_of_reach(
 ) -> bool:
     """Tell whether no difference could be significant: the least p-value is above alpha.
 
-    For one of many comparisons give the alpha that is left after the correction, such as alpha / family.
-
-    Examples
-    --------
     >>> out_of_reach(0.05, 5), out_of_reach(0.05, 6), out_of_reach(0.05 / 2, 6), out_of_reach(0.05, 5, "t")
     (True, False, True, False)
     """
+    # For one of many comparisons give the alpha that is left after the correction, such as alpha / family.
     return least_p(n, test, alternative, resamples, differing=differing) > alpha * (1 + _ROUNDING)

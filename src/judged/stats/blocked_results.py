@@ -202,27 +202,20 @@ class AgainstBaseline(Result):
 
 @dataclass(frozen=True)
 class Factor:
-    """One source of variation: systems or topics.
+    """One source of variation: systems or topics."""
 
-    Parameters
-    ----------
-    squares, df, mean_square
-        Sum of squares, degrees of freedom, and one over the other.
-    f, p
-        Against the residual variance. NaN where neither varies; F is infinite where only the factor does.
-    eta_squared, omega_squared
-        Share of the variance that it explains; omega squared is corrected for luck, and can fall below 0.
-    partial_eta_squared, partial_omega_squared
-        The same share with the other factor left aside.
-    """
-
+    # squares, df, mean_square: sum of squares, degrees of freedom, and one over the other
     squares: float
     df: int
     mean_square: float
+    # f, p: against the residual variance. NaN where neither varies; F is infinite where only the factor does.
     f: float
     p: float
+    # eta_squared, omega_squared: share of the variance that it explains; omega squared is corrected for luck, and can
+    # fall below 0
     eta_squared: float
     omega_squared: float
+    # partial_eta_squared, partial_omega_squared: the same share with the other factor left aside
     partial_eta_squared: float
     partial_omega_squared: float
 

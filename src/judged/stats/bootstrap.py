@@ -21,20 +21,10 @@ _LEVEL = 1e-12  # of the largest square: a resample that draws one value only ha
 
 
 def percentile(differences: Floats, rounding: Floats, options: Options) -> list[Found]:
-    """Test by the shift method (Efron and Tibshirani 1993, 16.4); the interval inverts it.
-
-    p is the share, (b + 1) / (B + 1), of resamples of the differences shifted to a mean of 0 whose mean is at
-    least as far from 0 as the one seen. The interval holds the means that this would not reject.
-
-    Parameters
-    ----------
-    differences
-        (P, T) with T > 1, no row of one value only.
-    rounding
-        (P,): sums that differ by this much are the same.
-    options
-        How.
-    """
+    """Test by the shift method (Efron and Tibshirani 1993, 16.4); the interval inverts it."""
+    # p is the share, (b + 1) / (B + 1), of resamples of the differences shifted to a mean of 0 whose mean is at least
+    # as far from 0 as the one seen. The interval holds the means that this would not reject. `differences`: (P, T) with
+    # T > 1, no row of one value only. `rounding`: (P,): sums that differ by this much are the same.
 
     def found(means: Floats, row: Floats, slack: float) -> Found:
         mean, two_sided = float(row.mean()), options.alternative == "two-sided"
@@ -50,11 +40,9 @@ def percentile(differences: Floats, rounding: Floats, options: Options) -> list[
 
 
 def bca(differences: Floats, rounding: Floats, options: Options) -> list[Found]:
-    """Give the bias-corrected and accelerated interval (Efron 1987), and p by inverting it.
-
-    p is one less the level at which the interval's nearer limit reaches 0, and at least 1 / (B + 1).
-    Parameters as for `percentile`.
-    """
+    """Give the bias-corrected and accelerated interval (Efron 1987), and p by inverting it."""
+    # p is one less the level at which the interval's nearer limit reaches 0, and at least 1 / (B + 1). Parameters as
+    # for `percentile`.
     from scipy.special import ndtr, ndtri
 
     def found(means: Floats, row: Floats, slack: float) -> Found:
@@ -71,13 +59,11 @@ def bca(differences: Floats, rounding: Floats, options: Options) -> list[Found]:
 
 
 def studentised(differences: Floats, rounding: Floats, options: Options) -> list[Found]:
-    """Compare t with its bootstrap distribution (Efron and Tibshirani 1993, 12.5), equal tails.
-
-    Each resample gives t* = (its mean - the mean) / its standard error. The p-value is twice the smaller of the
-    shares, (b + 1) / (B + 1), of t* at least and at most t; the interval holds the means that this would not reject.
-    A resample without variance counts as infinitely far: with few topics, limits become infinite.
-    Parameters as for `percentile`.
-    """
+    """Compare t with its bootstrap distribution (Efron and Tibshirani 1993, 12.5), equal tails."""
+    # Each resample gives t* = (its mean - the mean) / its standard error. The p-value is twice the smaller of the
+    # shares, (b + 1) / (B + 1), of t* at least and at most t; the interval holds the means that this would not reject.
+    # A resample without variance counts as infinitely far: with few topics, limits become infinite. Parameters as for
+    # `percentile`.
     topics = differences.shape[1]
     means = differences.mean(axis=1)
     apart = differences - means[:, None]

@@ -23,66 +23,33 @@ _HELD = 1 << 20  # values permuted at a time
 
 @dataclass(frozen=True)
 class Change:
-    """A change of level.
+    """A change of level."""
 
-    Parameters
-    ----------
-    point
-        Index of the first point of the new level.
-    before, after
-        Weighted means of the stretches on both sides, each up to the next change.
-    p
-        Chance of so large a difference somewhere in the stretch that was cut, had its points come in random order.
-    """
-
-    point: int
+    point: int  # index of the first point of the new level
+    # before, after: weighted means of the stretches on both sides, each up to the next change
     before: float
     after: float
+    # chance of so large a difference somewhere in the stretch that was cut, had its points come in random order
     p: float
 
 
 def change_points(
-    values: Floats,
+    values: Floats,  # (n,) in order of time. NaN: no point.
     weights: Floats,
     *,
     alpha: float = 0.01,
     shortest: int = 5,
-    resamples: int = 999,
+    resamples: int = 999,  # resamples, seed: random orders, at least 100, and of what they are drawn
     seed: int = 0,
 ) -> tuple[Change, ...]:
     """Find where the level of a series changes.
 
-    Parameters
-    ----------
-    values
-        (n,) in order of time. NaN: no point.
-    weights
-        (n,) what each point counts: in proportion to ``1 / errors**2``, and so to the size of its sample. Above 0.
-    alpha
-        The chance of finding any change in a series that has none, and in each stretch between changes that has none.
-        It holds for points that are independent of one another. Days are not where weekends differ: weeks are the
-        better points then.
-    shortest
-        Points on either side of a change at least.
-    resamples, seed
-        Random orders, at least 100, and of what they are drawn.
-
-    Returns
-    -------
-    tuple of Change
-        In order of time. None for a series of fewer than ``2 * shortest`` points.
-
-    Raises
-    ------
-    InputError
-        If a number makes no sense.
-
-    Examples
-    --------
     >>> values = np.array([0.30, 0.31, 0.29, 0.30, 0.31, 0.30, 0.25, 0.24, 0.25, 0.26, 0.24, 0.25])
     >>> [(one.point, round(one.before, 3), round(one.after, 3)) for one in change_points(values, np.ones(12))]
     [(6, 0.302, 0.248)]
     """
+    # `weights`: (n,) what each point counts: in proportion to `1 / errors**2`, and so to the size of its sample. Above
+    # 0. Returns in order of time. None for a series of fewer than `2 * shortest` points.
     check_resampling(resamples, seed)
     if not 0 < alpha < 1 or shortest < 1:
         raise InputError(
@@ -127,11 +94,9 @@ def _cut(x: Floats, w: Floats, shortest: int, resamples: int, rng: np.random.Gen
 
 
 def _scores(standardised: Floats, w: Floats, shortest: int) -> Floats:
-    """Give the weighted CUSUM statistic, squared, of each place to cut: what cutting there takes off the variance.
-
-    With sums S of ``w x`` and W of w up to the cut, and the mean of all at 0: ``S**2 / W + S**2 / (W_all - W)``,
-    as a share of the sum of squares around the means, which orders of weighted points change.
-    """
+    """Give the weighted CUSUM statistic, squared, of each place to cut: what cutting there takes off the variance."""
+    # With sums S of `w x` and W of w up to the cut, and the mean of all at 0: `S**2 / W + S**2 / (W_all - W)`, as a
+    # share of the sum of squares around the means, which orders of weighted points change.
     root = np.sqrt(w)
     sums = np.cumsum(standardised * root, axis=1)
     up_to = np.cumsum(w)

@@ -32,11 +32,9 @@ def student(differences: Floats, _rounding: Floats, options: Options) -> list[Fo
 
 
 def bayes(differences: Floats, _rounding: Floats, options: Options) -> list[Found]:
-    """Give the posterior of each mean difference under normal differences and the reference prior 1 / sigma.
-
-    (mean difference - its true value) / standard error then has Student's t distribution: the interval is that of
-    the t-test, but it may be read as "the true mean difference is in here with this probability".
-    """
+    """Give the posterior of each mean difference under normal differences and the reference prior 1 / sigma."""
+    # (mean difference - its true value) / standard error then has Student's t distribution: the interval is that of the
+    # t-test, but it may be read as "the true mean difference is in here with this probability".
     from scipy.special import stdtr, stdtrit
 
     topics = differences.shape[1]
@@ -55,13 +53,11 @@ def bayes(differences: Floats, _rounding: Floats, options: Options) -> list[Foun
 
 
 def wilcoxon(differences: Floats, _rounding: Floats, options: Options) -> list[Found]:
-    """Test by Wilcoxon's signed ranks whether each row of (P, T) is symmetric about 0.
-
-    Differences of 0 are dropped before ranking (Wilcoxon's own convention, not Pratt's); equal sizes share their
-    mean rank. Up to `EXACT_RANKS` topics the null distribution is exact, ties or not; above, it is normal with the
-    variance that ties leave, without a continuity correction. The statistic is the sum of the ranks of the topics
-    where the second system is higher.
-    """
+    """Test by Wilcoxon's signed ranks whether each row of (P, T) is symmetric about 0."""
+    # Differences of 0 are dropped before ranking (Wilcoxon's own convention, not Pratt's); equal sizes share their mean
+    # rank. Up to `EXACT_RANKS` topics the null distribution is exact, ties or not; above, it is normal with the
+    # variance that ties leave, without a continuity correction. The statistic is the sum of the ranks of the topics
+    # where the second system is higher.
     found: list[Found] = []
     for row in differences:
         seen = row[row != 0]

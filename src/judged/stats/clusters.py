@@ -31,34 +31,16 @@ def bootstrap_intervals(
 ) -> Floats:
     """Give studentised bootstrap intervals of ratios of sums over units.
 
-    Parameters
-    ----------
-    numerators, denominators
-        (units, ratios) sums of each unit; 0 and 0 for a unit that does not count for a ratio.
-    level
-        The share of samples whose interval holds the true value.
-    resamples, seed
-        How many resamples, at least 100, and of what they are drawn. All ratios share them, and a ratio's interval does
-        not depend on what stands beside it.
-
-    Returns
-    -------
-    (ratios, 2) float64
-        Low and high; NaN where fewer than two units count. Where no numerator is negative, low is at least 0; where
-        none is above its denominator either, it is a share: high is at most 1, and the interval of one that is 0 or 1
-        is `exact_share_interval`. Infinite where too few resamples vary.
-
-    Raises
-    ------
-    InputError
-        If it would take too long, or a number makes no sense.
-
-    Examples
-    --------
     >>> clicks, pages = np.array([[1.0], [0.0], [2.0], [1.0]]), np.array([[2.0], [1.0], [4.0], [3.0]])
     >>> bootstrap_intervals(clicks, pages, resamples=200).round(2).tolist()
     [[0.0, 1.0]]
     """
+    # `numerators`, `denominators`: (units, ratios) sums of each unit; 0 and 0 for a unit that does not count for a
+    # ratio. `level`: the share of samples whose interval holds the true value. `resamples`, `seed`: how many resamples,
+    # at least 100, and of what they are drawn. All ratios share them, and a ratio's interval does not depend on what
+    # stands beside it. Returns low and high; NaN where fewer than two units count. Where no numerator is negative, low
+    # is at least 0; where none is above its denominator either, it is a share: high is at most 1, and the interval of
+    # one that is 0 or 1 is `exact_share_interval`. Infinite where too few resamples vary.
     check_resampling(resamples, seed)
     units, ratios = numerators.shape
     if units * ratios * float(resamples) * _SUMS > _WORK:

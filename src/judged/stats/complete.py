@@ -25,17 +25,10 @@ UNEVEN = 1.2
 
 @dataclass(frozen=True, eq=False)
 class Complete:
-    """The topics that have a score for every system.
+    """The topics that have a score for every system."""
 
-    Attributes
-    ----------
-    scores : (S, n) float64
-    left_out
-        Topics that lack a score for some system.
-    """
-
-    scores: Floats
-    left_out: int
+    scores: Floats  # (S, n)
+    left_out: int  # topics that lack a score for some system
 
     @property
     def n(self) -> int:
@@ -89,21 +82,10 @@ class Complete:
 def complete(values: ArrayLike) -> Complete:
     """Keep the topics that have a score for every system.
 
-    Parameters
-    ----------
-    values
-        (S, T): S systems over T topics. NaN: the topic has no score for that system.
-
-    Raises
-    ------
-    InputError
-        If they have another shape, there are fewer than two systems, or a score is infinite.
-
-    Examples
-    --------
     >>> complete([[0.1, 0.2, float("nan")], [0.3, 0.4, 0.5]])
     Complete(scores=array([[0.1, 0.2], [0.3, 0.4]]), left_out=1)
     """
+    # `values`: (S, T): S systems over T topics. NaN: the topic has no score for that system.
     scores, left_out = complete_topics(score_matrix(values))
     return Complete(scores, left_out)
 

@@ -31,91 +31,49 @@ _OF_RANGE = 2.0 / math.sqrt(math.pi)  # mean absolute difference of two independ
 
 @dataclass(frozen=True)
 class Signal:
-    """A point at which a rule of Nelson (Journal of Quality Technology 1984) speaks.
+    """A point at which a rule of Nelson (Journal of Quality Technology 1984) speaks."""
 
-    Parameters
-    ----------
-    rule
-        ``nelson-1``: a point outside the limits. ``nelson-2``: nine points in a row on one side of the centre; told
-        once a run, at its ninth point.
-    point
-        Its index.
-    first
-        Index of the first point of the run; `point` itself for ``nelson-1``.
-    side
-        ``above`` or ``below``.
-    """
-
+    # `nelson-1`: a point outside the limits. `nelson-2`: nine points in a row on one side of the centre; told once a
+    # run, at its ninth point.
     rule: Rule
-    point: int
-    first: int
-    side: Side
+    point: int  # its index
+    first: int  # index of the first point of the run; `point` itself for `nelson-1`
+    side: Side  # `above` or `below`
 
 
 @dataclass(frozen=True, eq=False)
 class Control:
-    """Limits of a series.
+    """Limits of a series."""
 
-    Parameters
-    ----------
-    centre
-        Weighted mean of the base; NaN where there are too few points.
-    sigma_z
-        How much more points differ than their errors say: 1 if nothing but their own samples moves them.
-    low, high
-        (n,) limits of each point; NaN where there are none.
-    errors
-        (n,) the errors that the limits are made of.
-    base
-        How many points centre and limits come from.
-    signals
-        In order of points.
-    """
-
-    centre: float
-    sigma_z: float
+    centre: float  # weighted mean of the base; NaN where there are too few points
+    sigma_z: float  # how much more points differ than their errors say: 1 if nothing but their own samples moves them
+    # low, high: (n,) limits of each point; NaN where there are none
     low: Floats
     high: Floats
-    errors: Floats
-    base: int
-    signals: tuple[Signal, ...]
+    errors: Floats  # (n,) the errors that the limits are made of
+    base: int  # how many points centre and limits come from
+    signals: tuple[Signal, ...]  # in order of points
 
 
 def control_limits(
-    values: Floats,
+    values: Floats,  # values, errors: (n,) estimates in order of time, with their standard errors. NaN: no point.
     errors: Floats,
     *,
     weights: Floats | None = None,
-    base: Bools | None = None,
-    bounds: tuple[float, float] = (-math.inf, math.inf),
+    base: Bools | None = None,  # (n,) which points centre and limits come from; None: all
+    bounds: tuple[float, float] = (-math.inf, math.inf),  # limits are cut there: (0, 1) for shares
 ) -> Control:
     """Give the individuals chart of a series with Laney's correction, and its signals.
 
-    Parameters
-    ----------
-    values, errors
-        (n,) estimates in order of time, with their standard errors. NaN: no point.
-    weights
-        (n,) sizes of the samples. Given, a point's error is taken from all points: the pooled one for its size, as in
-        the p chart. A day without a click then has an error, which its own sample does not have. None: the errors as
-        they are, the centre weighted by ``1 / errors**2``, and points without error left out.
-    base
-        (n,) which points centre and limits come from; None: all.
-    bounds
-        Limits are cut there: (0, 1) for shares.
-
-    Returns
-    -------
-    Control
-        Without limits and signals if the base has fewer than `FEWEST` points or does not vary.
-
-    Examples
-    --------
     >>> values = np.array([0.30, 0.31, 0.29, 0.30, 0.32, 0.30, 0.29, 0.31, 0.30, 0.20])
     >>> found = control_limits(values, np.full(10, 0.01), base=np.arange(10) < 9)
     >>> round(found.centre, 4), round(float(found.low[0]), 4), found.signals
     (0.3022, 0.2623, (Signal(rule='nelson-1', point=9, first=9, side='below'),))
     """
+    # `weights`: (n,) sizes of the samples. Given, a point's error is taken from all points: the pooled one for its
+    # size, as in the p chart. A day without a click then has an error, which its own sample does not have. None: the
+    # errors as they are, the centre weighted by `1 / errors**2`, and points without error left out. Returns without
+    # limits and signals if the base has fewer than `FEWEST` points or does not vary.
     errors = errors if weights is None else pooled_errors(errors, weights, base)
     usable = np.isfinite(values) & np.isfinite(errors) & (errors > 0)
     chosen = usable if base is None else usable & base

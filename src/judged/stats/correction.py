@@ -72,30 +72,16 @@ def adjust(p_values: ArrayLike, method: str = "holm") -> Floats:
 def interval_alphas(p_values: ArrayLike, method: str, alpha: float) -> Floats:
     """Give 1 - level for an interval of each comparison that excludes 0 just where its corrected p is at most alpha.
 
-    For Bonferroni, Holm and Hochberg it is alpha / N, so that together the N intervals hold all true values with
-    probability 1 - alpha; but for what only a later step finds significant, it is that of the last step that was
-    taken. For ``bh`` and ``by`` it is the share of alpha that the R significant ones had: then at most alpha of the
-    intervals of significant comparisons are expected to miss (Benjamini and Yekutieli 2005).
-
-    Parameters
-    ----------
-    p_values, method
-        As for `adjust`.
-    alpha
-        A corrected p-value up to here is significant.
-
-    Returns
-    -------
-    (N,) float64
-        In the order given; NaN for a comparison that was not made.
-
-    Examples
-    --------
     >>> interval_alphas([0.01, 0.02, 0.3], "holm", 0.05).round(4).tolist()  # the second is found at 0.05 / 2
     [0.0167, 0.025, 0.0167]
     >>> interval_alphas([0.01, 0.02, 0.3], "bh", 0.06).tolist()
     [0.04, 0.04, 0.04]
     """
+    # For Bonferroni, Holm and Hochberg it is alpha / N, so that together the N intervals hold all true values with
+    # probability 1 - alpha; but for what only a later step finds significant, it is that of the last step that was
+    # taken. For `bh` and `by` it is the share of alpha that the R significant ones had: then at most alpha of the
+    # intervals of significant comparisons are expected to miss (Benjamini and Yekutieli 2005). Returns in the order
+    # given; NaN for a comparison that was not made.
     adjusted = adjust(p_values, method)
     made = int(np.count_nonzero(~np.isnan(adjusted)))
     found = adjusted <= alpha * (1 + _ROUNDING)
@@ -112,23 +98,9 @@ def corrected_family(
     found: Sequence[Difference],
     method: str,
     alpha: float,
-    again: Callable[[list[int], float], Sequence[Difference]],
+    again: Callable[[list[int], float], Sequence[Difference]],  # tests those at some places of `found` at another level
 ) -> list[Difference]:
-    """Correct the p-values of a family, and give each difference the interval that goes with its corrected p.
-
-    Parameters
-    ----------
-    found
-        The family, tested at whatever level.
-    method, alpha
-        The correction; a corrected p-value up to alpha is significant.
-    again
-        Tests those at some places of ``found`` at another level.
-
-    Returns
-    -------
-    In the order given. One comparison is not corrected.
-    """
+    """Correct the p-values of a family, and give each difference the interval that goes with its corrected p."""
     p_values = [one.p for one in found]
     adjusted = adjust(p_values, method).tolist()
     alphas = interval_alphas(p_values, method, alpha)

@@ -32,37 +32,15 @@ def detectable(
 ) -> float:
     """Give the true mean difference that a test of such topics finds with this probability, whichever way it points.
 
-    As many topics are drawn from the differences, less their mean; if the true difference were D, each would be higher
-    by D. A draw whose interval reaches down to -x is one in which the test finds every D above x: so D is a quantile
-    of that, or of the same for differences the other way, if that is larger.
-
-    Parameters
-    ----------
-    differences
-        (n,): by topic.
-    alpha
-        At which the test is done; of several comparisons what is left for one.
-    power
-        The probability.
-    flips
-        Whether it is the randomisation test. For more than 12 topics Student's t stands in for it, as for the
-        bootstraps: on the same draws they agree.
-    critical
-        Where a test goes by a fixed margin, as Tukey's does: the mean difference that is significant.
-    seed
-        Of the draws.
-
-    Returns
-    -------
-    float
-        NaN where the differences do not vary, or are of so few topics that none could be found. Over more than 1000
-        topics by the formula for normal differences.
-
-    Examples
-    --------
     >>> round(detectable(np.linspace(-0.1, 0.2, 43), 0.05), 2)
     0.04
     """
+    # As many topics are drawn from the differences, less their mean; if the true difference were D, each would be
+    # higher by D. A draw whose interval reaches down to -x is one in which the test finds every D above x: so D is a
+    # quantile of that, or of the same for differences the other way, if that is larger. `flips`: whether it is the
+    # randomisation test. For more than 12 topics Student's t stands in for it, as for the bootstraps: on the same draws
+    # they agree. Returns NaN where the differences do not vary, or are of so few topics that none could be found. Over
+    # more than 1000 topics by the formula for normal differences.
     n, deviation = len(differences), spread(differences)
     if not deviation > 0:
         return math.nan

@@ -143,11 +143,9 @@ def losers(differences: ArrayLike, rate: float = 0.1, *, scale: float = 1.0) -> 
 
 
 def _threshold(losses: Floats, gains: Floats, rate: float, slack: float) -> tuple[float, float]:
-    """Give the least loss that the rule admits, and its estimated rate.
-
-    Only losses need be tried as thresholds: between one and the next the topics found stay, and the gains that
-    speak against them only become fewer.
-    """
+    """Give the least loss that the rule admits, and its estimated rate."""
+    # Only losses need be tried as thresholds: between one and the next the topics found stay, and the gains that speak
+    # against them only become fewer.
     as_low = len(losses) - np.searchsorted(losses, losses - slack)
     as_high = len(gains) - np.searchsorted(gains, losses - slack)
     estimates = (1 + as_high) / np.maximum(as_low, 1)

@@ -19,38 +19,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Discrimination:
-    """The p-values of all pairs of systems, and what share of them is significant.
+    """The p-values of all pairs of systems, and what share of them is significant."""
 
-    Attributes
-    ----------
-    method : str
-        The test that gave the p-values.
-    alpha : float
-    pairs : tuple of (int, int)
-        Rows of the systems, by falling p-value: a curve of p-values over this order is Sakai's ASL curve. Pairs
-        without a p-value stand at the end.
-    p_values, differences : tuple of float
-        In the same order; difference of the means, second minus first.
-    significant : int
-        Pairs with ``p <= alpha``. Nothing here corrects the p-values for the number of pairs.
-    share : float
-        Of the pairs that have a p-value. NaN if none has.
-    required : float
-        The difference that would have been significant for every pair: the largest of their critical differences
-        t(1 - alpha / 2) SD / sqrt(n). Sakai reads the same off bootstrap samples. NaN if no pair has two topics.
-    largest_missed : float
-        The largest absolute difference that was not significant; 0 if all were.
-    """
-
-    method: str
+    method: str  # the test that gave the p-values
     alpha: float
+    # rows of the systems, by falling p-value: a curve of p-values over this order is Sakai's ASL curve. Pairs without a
+    # p-value stand at the end.
     pairs: tuple[tuple[int, int], ...]
+    # p_values, differences: in the same order; difference of the means, second minus first
     p_values: tuple[float, ...]
     differences: tuple[float, ...]
-    significant: int
-    share: float
+    significant: int  # pairs with `p <= alpha`. Nothing here corrects the p-values for the number of pairs.
+    share: float  # of the pairs that have a p-value. NaN if none has.
+    # the difference that would have been significant for every pair: the largest of their critical differences t(1 -
+    # alpha / 2) SD / sqrt(n). Sakai reads the same off bootstrap samples. NaN if no pair has two topics.
     required: float
-    largest_missed: float
+    largest_missed: float  # the largest absolute difference that was not significant; 0 if all were
 
     @property
     def sentence(self) -> str:

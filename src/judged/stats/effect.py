@@ -23,37 +23,24 @@ __all__ = ["Effects", "Equivalence", "Wins", "effect_sizes", "equivalence", "non
 
 @dataclass(frozen=True)
 class Effects:
-    """The difference of two systems over the same topics, in several units.
+    """The difference of two systems over the same topics, in several units."""
 
-    Attributes
-    ----------
-    difference : float
-        Mean of second minus first, in the measure's own unit. NaN without a topic.
-    dz : float
-        Cohen's d for paired data: the mean of the differences over their standard deviation (n - 1). NaN if that is
-        0, or for one topic.
-    standardised : float
-        The mean difference after each topic's scores were divided by their standard deviation over the reference
-        systems (Webber, Moffat and Zobel 2008), so that no topic weighs more because scores vary more on it. NaN
-        without reference systems.
-    standardised_topics : int
-        The topics that it rests on: those where the reference systems do not all score the same.
-    cliffs_delta : float
-        Cliff's delta within pairs: the share of topics that the second system wins, minus the share that it loses.
-        From -1 to 1; ties count as neither.
-    cliffs_delta_between : float
-        Cliff's delta of the two sets of scores as if they were not paired: the probability that the second system on
-        one topic scores higher than the first on another or the same, minus that it scores lower.
-    n, left_out : int
-        Topics with a score for both, and without.
-    """
-
-    difference: float
+    difference: float  # mean of second minus first, in the measure's own unit. NaN without a topic.
+    # Cohen's d for paired data: the mean of the differences over their standard deviation (n - 1). NaN if that is 0, or
+    # for one topic.
     dz: float
+    # the mean difference after each topic's scores were divided by their standard deviation over the reference systems
+    # (Webber, Moffat and Zobel 2008), so that no topic weighs more because scores vary more on it. NaN without
+    # reference systems.
     standardised: float
-    standardised_topics: int
+    standardised_topics: int  # the topics that it rests on: those where the reference systems do not all score the same
+    # Cliff's delta within pairs: the share of topics that the second system wins, minus the share that it loses. From
+    # -1 to 1; ties count as neither.
     cliffs_delta: float
+    # Cliff's delta of the two sets of scores as if they were not paired: the probability that the second system on one
+    # topic scores higher than the first on another or the same, minus that it scores lower
     cliffs_delta_between: float
+    # n, left_out: topics with a score for both, and without
     n: int
     left_out: int
 
@@ -181,23 +168,13 @@ def _dominance(a: Floats, b: Floats) -> float:
 
 @dataclass(frozen=True)
 class Wins:
-    """On how many topics the second system is higher, about the same, or lower.
+    """On how many topics the second system is higher, about the same, or lower."""
 
-    Attributes
-    ----------
-    wins, ties, losses : int
-        Of the second system.
-    minimum : float
-        The least difference that is a win or a loss; a smaller one is a tie.
-    left_out : int
-        Topics without a score for both.
-    """
-
-    wins: int
-    ties: int
-    losses: int
-    minimum: float = 0.0
-    left_out: int = 0
+    wins: int  # of the second system
+    ties: int  # of the second system
+    losses: int  # of the second system
+    minimum: float = 0.0  # the least difference that is a win or a loss; a smaller one is a tie
+    left_out: int = 0  # topics without a score for both
 
     @property
     def sentence(self) -> str:

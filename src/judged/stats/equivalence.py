@@ -18,47 +18,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Whether the second system is as good as the first, within a margin: two one-sided t-tests, or one of them.
+    """Whether the second system is as good as the first, within a margin: two one-sided t-tests, or one of them."""
 
-    Attributes
-    ----------
-    kind : str
-        ``equivalence``: the difference is within the margin on either side. ``non-inferiority``: the second system is
-        not worse than the first by the margin or more.
-    difference : float
-        Mean of second minus first.
-    margin : float
-    higher_is_better : bool
-        Of the measure; matters for non-inferiority alone.
-    statistic : float
-        t; of two tests, that of the one with the larger p.
-    p : float
-        The probability of data that speak as clearly for it, were it at the margin. NaN for fewer than two topics.
-    interval : (float, float) or None
-        Of level 1 - 2 alpha: it lies within the margin exactly where ``shown`` is true.
-    interval_level, level : float
-        1 - 2 alpha, and 1 - alpha of each one-sided test.
-    shown : bool
-        Whether ``p < alpha``.
-    n, left_out : int
-        Topics that were compared; topics that lack a score for one of the two.
-    note : str
-        What else a reader must know.
-    """
-
+    # `equivalence`: the difference is within the margin on either side. `non-inferiority`: the second system is not
+    # worse than the first by the margin or more.
     kind: Literal["equivalence", "non-inferiority"]
-    difference: float
+    difference: float  # mean of second minus first
     margin: float
-    higher_is_better: bool
-    statistic: float
+    higher_is_better: bool  # of the measure; matters for non-inferiority alone
+    statistic: float  # t; of two tests, that of the one with the larger p
+    # the probability of data that speak as clearly for it, were it at the margin. NaN for fewer than two topics.
     p: float
+    # of level 1 - 2 alpha: it lies within the margin exactly where `shown` is true
     interval: tuple[float, float] | None
+    # interval_level, level: 1 - 2 alpha, and 1 - alpha of each one-sided test
     interval_level: float
     level: float
-    shown: bool
+    shown: bool  # whether `p < alpha`
+    # n, left_out: topics that were compared; topics that lack a score for one of the two
     n: int
     left_out: int
-    note: str = ""
+    note: str = ""  # what else a reader must know
 
     @property
     def sentence(self) -> str:

@@ -14,44 +14,24 @@ _CHUNK = 128  # groups left out at a time
 
 
 class Rule(NamedTuple):
-    """What tells one coefficient from another.
+    """What tells one coefficient from another."""
 
-    Attributes
-    ----------
-    distance
-        Of two grades.
-    chance
-        How grades meet by chance, and how a thing counts: ``apart``, each judge's own grades against the other's;
-        ``things``, the grades of all judges in one urn, each thing counts once; ``grades``, one urn, each grade
-        counts once.
-    drawn
-        How many grades have been taken from the urn before the second is drawn.
-    """
-
-    distance: Literal["nominal", "linear", "quadratic", "ordinal"]
+    distance: Literal["nominal", "linear", "quadratic", "ordinal"]  # of two grades
+    # how grades meet by chance, and how a thing counts: `apart`, each judge's own grades against the other's; `things`,
+    # the grades of all judges in one urn, each thing counts once; `grades`, one urn, each grade counts once
     chance: Literal["apart", "things", "grades"]
-    drawn: int
+    drawn: int  # how many grades have been taken from the urn before the second is drawn
 
 
 class Counts(NamedTuple):
-    """What the coefficient is made of, by group; sums over any multiset of groups are what it needs.
+    """What the coefficient is made of, by group; sums over any multiset of groups are what it needs."""
 
-    Attributes
-    ----------
-    grades : (K,) float64
-        Rising.
-    one, other : (P,) int64
-        The pairs of grades that met, as codes.
-    met : (G, P) sparse
-        How often, weighted.
-    urn, second_urn : (G, K) sparse
-        How often each grade can be drawn.
-    """
-
-    grades: Floats
+    grades: Floats  # (K,): rising
+    # one, other: (P,): the pairs of grades that met, as codes
     one: Ints
     other: Ints
-    met: Any
+    met: Any  # (G, P): how often, weighted
+    # urn, second_urn: (G, K): how often each grade can be drawn
     urn: Any
     second_urn: Any
 

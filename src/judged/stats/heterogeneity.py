@@ -38,39 +38,19 @@ _LEAST = 1000
 
 @dataclass(frozen=True)
 class Heterogeneity:
-    """Whether a number by topic, such as a difference of two systems, has the same mean in all groups.
+    """Whether a number by topic, such as a difference of two systems, has the same mean in all groups."""
 
-    Attributes
-    ----------
-    statistic : float
-        Welch's: squared distances of the groups' means from their common mean, each over its squared error, by
-        group less one. NaN where there is no test.
-    p : float
-        Of a statistic at least as large, were the groups drawn by lot, or by Welch's F, whichever is larger.
-    groups : tuple of int
-        The groups, rising.
-    n : tuple of int
-        Topics of each.
-    means : tuple of float
-    between : float
-        The share of the variation between topics that lies between the groups (eta squared), from 0 to 1.
-    resamples : int or None
-        How many permutations were drawn; None: p is Welch's F, as all groups are large.
-    seed : int
-        Of the permutations.
-    note : str
-        Why there is no test.
-    """
-
+    # Welch's: squared distances of the groups' means from their common mean, each over its squared error, by group less
+    # one. NaN where there is no test.
     statistic: float
-    p: float
-    groups: tuple[int, ...]
-    n: tuple[int, ...]
+    p: float  # of a statistic at least as large, were the groups drawn by lot, or by Welch's F, whichever is larger
+    groups: tuple[int, ...]  # the groups, rising
+    n: tuple[int, ...]  # topics of each
     means: tuple[float, ...]
-    between: float
-    resamples: int | None
-    seed: int
-    note: str = ""
+    between: float  # the share of the variation between topics that lies between the groups (eta squared), from 0 to 1
+    resamples: int | None  # how many permutations were drawn; None: p is Welch's F, as all groups are large
+    seed: int  # of the permutations
+    note: str = ""  # why there is no test
 
     @property
     def sentence(self) -> str:
@@ -89,32 +69,18 @@ class Heterogeneity:
 
 @dataclass(frozen=True)
 class AgainstRest:
-    """The mean of one group of topics against that of all others.
+    """The mean of one group of topics against that of all others."""
 
-    Attributes
-    ----------
-    difference : float
-        Mean of the group minus mean of the others; NaN where either is empty.
-    interval : (float, float) or None
-        Welch's, of this one difference.
-    statistic, p : float
-        Welch's t, and the share of permutations with one at least as far from 0, or the p of Welch's distribution if
-        that is larger; NaN where there is no test.
-    n, n_rest : int
-    resamples : int or None
-        How many permutations were drawn; None: p is Welch's t, as both sides are large.
-    seed : int
-        Of the permutations.
-    """
-
-    difference: float
-    interval: tuple[float, float] | None
+    difference: float  # mean of the group minus mean of the others; NaN where either is empty
+    interval: tuple[float, float] | None  # Welch's, of this one difference
+    # statistic, p: Welch's t, and the share of permutations with one at least as far from 0, or the p of Welch's
+    # distribution if that is larger; NaN where there is no test
     statistic: float
     p: float
     n: int
     n_rest: int
-    resamples: int | None
-    seed: int
+    resamples: int | None  # how many permutations were drawn; None: p is Welch's t, as both sides are large
+    seed: int  # of the permutations
 
     def to_dict(self) -> dict[str, Any]:
         """Give plain values for JSON."""
@@ -195,34 +161,13 @@ def against_rest(
 ) -> tuple[AgainstRest, ...]:
     """Compare each group of topics with all topics outside it; groups may overlap.
 
-    Parameters
-    ----------
-    values
-        (T,): one number a topic. NaN: the topic is left out.
-    members
-        (G, T) bool: which topics are in which group.
-    level
-        Of the intervals.
-    resamples, seed
-        Of the permutations, which all groups share, and of which p is (b + 1) / (B + 1). For groups that have more than
-        200 topics and leave as many, p is that of Welch's t.
-
-    Returns
-    -------
-    One a group. No test and no interval where the group or the rest has fewer than two topics. p-values are not
-    corrected for the number of groups: see `judged.stats.correction.adjust`.
-
-    Raises
-    ------
-    InputError
-        If the shapes do not fit, a number is infinite, or an option makes no sense.
-
-    Examples
-    --------
     >>> found, = against_rest([0.0, 0.1, 0.2, 0.1, 0.9, 1.0, 0.8, 0.9], [[0, 0, 0, 0, 1, 1, 1, 1]])
     >>> round(found.difference, 3), [round(limit, 3) for limit in found.interval]
     (0.8, [0.659, 0.941])
     """
+    # `values`: (T,): one number a topic. NaN: the topic is left out. `members`: (G, T) bool: which topics are in which
+    # group. `resamples`, `seed`: of the permutations, which all groups share, and of which p is (b + 1) / (B + 1). For
+    # groups that have more than 200 topics and leave as many, p is that of Welch's t.
     masks = np.asarray(members, dtype=np.bool_)
     if masks.ndim != 2:
         raise InputError(f"groups of shape {masks.shape} are no table", fix="give one row a group, one column a topic")
@@ -313,10 +258,8 @@ def _chance_of_f(observed: float, labels: Ints, apart: Floats, sizes: Ints) -> f
 
 
 def _chances(observed: Floats, sizes: Ints, apart: Floats, resamples: int, seed: int) -> Floats:
-    """Give the share of groups of each size, drawn by lot, whose t is at least as far from 0: (G,).
-
-    The first topics of one random order serve for groups of all sizes; no more of it is drawn than the largest needs.
-    """
+    """Give the share of groups of each size, drawn by lot, whose t is at least as far from 0: (G,)."""
+    # The first topics of one random order serve for groups of all sizes; no more of it is drawn than the largest needs.
     reached = np.zeros(len(sizes))
     if not len(sizes):
         return reached
@@ -339,10 +282,8 @@ def _orders(topics: int, most: int, resamples: int, seed: int) -> np.ndarray[Any
 
 
 def _drawn(topics: int, most: int, resamples: int, seed: int) -> Iterator[Ints]:
-    """Draw topics without replacement, (b, most) at a time, by the first steps of a shuffle of each row.
-
-    The first topics do not depend on how many more are drawn: a group's p-value is the same whatever else is asked.
-    """
+    """Draw topics without replacement, (b, most) at a time, by the first steps of a shuffle of each row."""
+    # The first topics do not depend on how many more are drawn: a group's p-value is the same whatever else is asked.
     step = max(1, _HELD // topics)
     for start in range(0, resamples, step):
         size = min(step, resamples - start)
@@ -357,10 +298,8 @@ def _drawn(topics: int, most: int, resamples: int, seed: int) -> Iterator[Ints]:
 
 
 def _t_of(sums: Floats, squares: Floats, sizes: Ints, apart: Floats) -> Floats:
-    """Give Welch's t of groups against the rest, by their sums and sums of squares.
-
-    Numbers are centred. Variances are pooled with that of all topics as in `_welch`.
-    """
+    """Give Welch's t of groups against the rest, by their sums and sums of squares."""
+    # Numbers are centred. Variances are pooled with that of all topics as in `_welch`.
     whole, rest = float((apart**2).sum()), len(apart) - sizes
     overall = whole / max(len(apart) - 1, 1)
     inside = np.maximum(squares - sums**2 / sizes, 0.0) + overall

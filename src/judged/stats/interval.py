@@ -28,31 +28,17 @@ _ROUNDING = 1e-12  # of the largest mean: the last bits of a product of matrices
 class IntervalMethod:
     """How intervals are made; it travels with the result.
 
-    Parameters
-    ----------
-    method
-        ``adjusted``: Student's t around the mean, with half a topic added that scores the lowest value and the highest
-        in equal parts, where the measure has both, and a third of the correction for skewness. ``t``: Student's t as in
-        textbooks. ``bootstrap``: bias-corrected and accelerated (Efron 1987), topics resampled; the same resamples
-        for all runs and measures that count the same topics. ``none``: no intervals.
-    level
-        The share of samples whose interval holds the true mean.
-    resamples, seed
-        Of the bootstrap.
-
-    Raises
-    ------
-    InputError
-        If a value makes no sense.
-
-    Examples
-    --------
     >>> IntervalMethod().words, IntervalMethod("bootstrap", 0.9).words
     ('95% interval: adjusted t', '90% interval: bootstrap, 2000 resamples, seed 0')
     """
 
+    # `adjusted`: Student's t around the mean, with half a topic added that scores the lowest value and the highest in
+    # equal parts, where the measure has both, and a third of the correction for skewness. `t`: Student's t as in
+    # textbooks. `bootstrap`: bias-corrected and accelerated (Efron 1987), topics resampled; the same resamples for all
+    # runs and measures that count the same topics. `none`: no intervals.
     method: IntervalName = "adjusted"
-    level: float = 0.95
+    level: float = 0.95  # the share of samples whose interval holds the true mean
+    # resamples, seed: of the bootstrap
     resamples: int = 2000
     seed: int = 0
 
@@ -77,34 +63,18 @@ class IntervalMethod:
 def mean_intervals(values: Floats, method: IntervalMethod, bounds: ArrayLike = (np.nan, np.nan)) -> Floats:
     """Give an interval for the mean of each row.
 
-    Parameters
-    ----------
-    values
-        (S, T): S quantities over T topics. NaN: the topic does not count for that quantity.
-    method
-        How.
-    bounds
-        (S, 2), or (2,) for all rows: the lowest and highest value that a topic can have; NaN where there is none, and
-        where a value lies beyond it, it is no bound. Only ``adjusted`` uses them.
-
-    Returns
-    -------
-    (S, 2) float64
-        Low and high. NaN for a row with fewer than two topics, and for one whose values are all the same unless
-        bounds say how far others could lie: such a sample shows no variation, which is not to say that there is none.
-
-    Notes
-    -----
-    How often each method's intervals hold the true mean, on scores of real runs: docs/calibration.md.
-
-    Examples
-    --------
     >>> scores = np.array([[0.1, 0.2, 0.4, 0.5], [1, 1, 1, 1]])
     >>> mean_intervals(scores, IntervalMethod("t")).round(3).tolist()
     [[0.009, 0.591], [nan, nan]]
     >>> mean_intervals(scores, IntervalMethod(), (0, 1)).round(3).tolist()
     [[0.037, 0.726], [0.4, 1.0]]
     """
+    # How often each method's intervals hold the true mean, on scores of real runs: docs/calibration.md. `values`: (S,
+    # T): S quantities over T topics. NaN: the topic does not count for that quantity. `bounds`: (S, 2), or (2,) for all
+    # rows: the lowest and highest value that a topic can have; NaN where there is none, and where a value lies beyond
+    # it, it is no bound. Only `adjusted` uses them. Returns low and high. NaN for a row with fewer than two topics, and
+    # for one whose values are all the same unless bounds say how far others could lie: such a sample shows no
+    # variation, which is not to say that there is none.
     limits = np.full((len(values), 2), np.nan)
     topics = values.shape[1]
     if method.method == "none" or topics < 2:
@@ -146,22 +116,10 @@ def _intervals(values: Floats, method: IntervalMethod, bounds: Floats) -> Floats
 
 
 def adjusted(values: Floats, bounds: ArrayLike, level: float) -> Floats:
-    """Give Student's interval with half a pseudo-topic at the bounds, moved against the skewness.
-
-    Parameters
-    ----------
-    values
-        (S, T), each row with two topics that count or more; NaN: a topic does not count.
-    bounds
-        (S, 2) or (2,), what the mean can be at the least and at most; NaN where there is no bound.
-    level
-        Of the intervals.
-
-    Returns
-    -------
-    (S, 2) float64
-        Within the bounds, and around the mean. NaN for a row without variation or bounds.
-    """
+    """Give Student's interval with half a pseudo-topic at the bounds, moved against the skewness."""
+    # `values`: (S, T), each row with two topics that count or more; NaN: a topic does not count. `bounds`: (S, 2) or
+    # (2,), what the mean can be at the least and at most; NaN where there is no bound. Returns within the bounds, and
+    # around the mean. NaN for a row without variation or bounds.
     ends = np.broadcast_to(np.asarray(bounds, dtype=np.float64), (len(values), 2))
     counted = ~np.isnan(values)
     n = counted.sum(axis=1)

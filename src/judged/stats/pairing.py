@@ -24,28 +24,11 @@ MOST_RESAMPLES = 1_000_000
 def paired_differences(first: ArrayLike, second: ArrayLike) -> tuple[Floats, int]:
     """Subtract the first from the second, over the topics that have a score for both.
 
-    Parameters
-    ----------
-    first, second
-        (T,): scores by topic; NaN where the topic has none.
-
-    Returns
-    -------
-    differences : (n,) float64
-        Exactly 0 where the two scores are equal but for rounding.
-    left_out : int
-        T - n.
-
-    Raises
-    ------
-    InputError
-        If they are not two rows of the same length, or a score is infinite.
-
-    Examples
-    --------
     >>> paired_differences([0.1, 0.5, float("nan")], [0.1, 0.75, 1.0])
     (array([0.  , 0.25]), 1)
     """
+    # `first`, `second`: (T,): scores by topic; NaN where the topic has none. Returns differences: exactly 0 where the
+    # two scores are equal but for rounding. Returns left_out: T - n.
     a, b = _numbers(first), _numbers(second)
     if a.ndim != 1 or a.shape != b.shape:
         raise InputError(
@@ -59,13 +42,7 @@ def paired_differences(first: ArrayLike, second: ArrayLike) -> tuple[Floats, int
 
 
 def score_matrix(values: ArrayLike, *, least: int = 2) -> Floats:
-    """Check scores of systems by topic: (S, T), with at least so many systems.
-
-    Raises
-    ------
-    InputError
-        If they have another shape, or a score is infinite.
-    """
+    """Check scores of systems by topic: (S, T), with at least so many systems."""
     scores = _numbers(values)
     if scores.ndim != 2:
         raise InputError(
@@ -96,13 +73,7 @@ def spread(differences: Floats) -> float:
 
 
 def check_share(name: str, value: float, low: float = 0.0, high: float = 1.0) -> None:
-    """Refuse what is not strictly between two bounds.
-
-    Raises
-    ------
-    InputError
-        If it is not.
-    """
+    """Refuse what is not strictly between two bounds."""
     if not low < value < high:
         raise InputError(f"the {name} {value} is not between {low:g} and {high:g}", fix=f"give a {name} between them")
 

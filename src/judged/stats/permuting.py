@@ -35,24 +35,15 @@ _LISTED = 1 << 12  # sums in one list
 
 @dataclass(frozen=True, eq=False)
 class NullDistribution:
-    """What a statistic is when systems make no difference.
+    """What a statistic is when systems make no difference."""
 
-    Attributes
-    ----------
-    sorted : (B,) float64
-        One value an arrangement, rising.
-    exact
-        Whether these are all arrangements there are, not a sample.
-    """
-
-    sorted: Floats
-    exact: bool
+    sorted: Floats  # (B,): one value an arrangement, rising
+    exact: bool  # whether these are all arrangements there are, not a sample
 
     def p(self, observed: Floats, tolerance: float) -> Floats:
-        """Give the chance of a value at least as large; what is equal within the tolerance counts.
-
-        (b + 1) / (B + 1) of a sample, the observed arrangement being one more, and the share b / B of all arrangements.
-        """
+        """Give the chance of a value at least as large; what is equal within the tolerance counts."""
+        # (b + 1) / (B + 1) of a sample, the observed arrangement being one more, and the share b / B of all
+        # arrangements.
         below = np.searchsorted(self.sorted, observed - tolerance, side="left")
         reached = np.asarray(len(self.sorted) - below, dtype=np.float64)
         if self.exact:
@@ -72,21 +63,8 @@ class NullDistribution:
 def null_distribution(
     scores: Floats, statistic: Statistic, resamples: int, seed: int, *, relabelling: bool
 ) -> NullDistribution:
-    """Permute scores within topics.
-
-    Parameters
-    ----------
-    scores
-        (S, n), complete.
-    statistic
-        From sums over topics (B, S) to one value each (B,).
-    resamples
-        How many permutations to draw. If there are no more than that, all are listed instead.
-    seed
-        Of the draws. The outcome does not depend on the number of threads.
-    relabelling
-        Whether the statistic stays the same when systems change names: then one topic need not be permuted.
-    """
+    """Permute scores within topics."""
+    # `scores`: (S, n), complete. `statistic`: from sums over topics (B, S) to one value each (B,).
     check_resampling(resamples, seed)
     moving = scores.max(axis=0) > scores.min(axis=0)
     fixed = scores[:, ~moving].sum(axis=1)
@@ -112,10 +90,8 @@ def _orders(systems: int) -> Ints:
 
 
 def _lists(table: Floats, orders: Ints) -> Iterator[Floats]:
-    """List the sums of the systems (C, S) for all orders of some topics together; every topic is in one list.
-
-    They are made again for each block, as those of many topics would fill the memory.
-    """
+    """List the sums of the systems (C, S) for all orders of some topics together; every topic is in one list."""
+    # They are made again for each block, as those of many topics would fill the memory.
     listed = np.zeros((1, table.shape[1]))
     for row in table:
         if len(listed) > 1 and len(listed) * len(orders) > _LISTED:

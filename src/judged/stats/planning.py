@@ -41,76 +41,42 @@ __all__ = [
 
 @dataclass(frozen=True)
 class PairPlan:
-    """What could be seen between two systems.
+    """What could be seen between two systems."""
 
-    Attributes
-    ----------
-    first, second : int
-        Their rows.
-    n, left_out : int
-        Topics with a score for both, and without.
-    difference : float
-        The observed mean of second minus first; it plays no part in the plan.
-    sd : float
-        The standard deviation of the differences (n - 1); NaN for fewer than two topics.
-    topics : int
-        The number of topics that is planned for: n, unless another was asked for.
-    detectable : float
-        The smallest true difference that is found with the asked power.
-    topics_needed : int or None
-        For the difference that was asked for. None without one, and where the deviation is not known.
-    """
-
-    first: int
-    second: int
+    first: int  # their rows
+    second: int  # their rows
+    # n, left_out: topics with a score for both, and without
     n: int
     left_out: int
-    difference: float
-    sd: float
-    topics: int
-    detectable: float
+    difference: float  # the observed mean of second minus first; it plays no part in the plan
+    sd: float  # the standard deviation of the differences (n - 1); NaN for fewer than two topics
+    topics: int  # the number of topics that is planned for: n, unless another was asked for
+    detectable: float  # the smallest true difference that is found with the asked power
+    # for the difference that was asked for. None without one, and where the deviation is not known.
     topics_needed: int | None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the paired t-test could see with so many topics.
+    """What the paired t-test could see with so many topics."""
 
-    Attributes
-    ----------
-    topics : int
-        The number of topics that is planned for.
-    n, left_out : int
-        Topics that the deviation was estimated from: those with a score for every system; and the others. Both 0
-        where the deviation was given.
-    systems : int
-        0 where the deviation was given.
-    sd : float
-        The standard deviation of the differences between two systems: over all pairs, the root of the mean variance.
-        This is the root of twice the residual mean square of a two-way ANOVA.
-    detectable : float
-        The smallest true difference that is found with the asked power. NaN where it is not known.
-    alpha, power : float
-        The level of the two-sided test, and the probability of finding the difference.
-    difference : float or None
-        The difference that was asked for.
-    topics_needed : int or None
-        The topics to find it. None without one, and where the deviation is not known or 0.
-    pairs : tuple of PairPlan
-        Every two systems, each with its own deviation and its own topics.
-    """
-
-    topics: int
+    topics: int  # the number of topics that is planned for
+    # n, left_out: topics that the deviation was estimated from: those with a score for every system; and the others.
+    # Both 0 where the deviation was given.
     n: int
     left_out: int
-    systems: int
+    systems: int  # 0 where the deviation was given
+    # the standard deviation of the differences between two systems: over all pairs, the root of the mean variance. This
+    # is the root of twice the residual mean square of a two-way ANOVA.
     sd: float
-    detectable: float
+    detectable: float  # the smallest true difference that is found with the asked power. NaN where it is not known.
+    # alpha, power: the level of the two-sided test, and the probability of finding the difference
     alpha: float
     power: float
-    difference: float | None = None
+    difference: float | None = None  # the difference that was asked for
+    # the topics to find it. None without one, and where the deviation is not known or 0.
     topics_needed: int | None = None
-    pairs: tuple[PairPlan, ...] = ()
+    pairs: tuple[PairPlan, ...] = ()  # every two systems, each with its own deviation and its own topics
 
     @property
     def sentence(self) -> str:
@@ -203,19 +169,11 @@ def plan_of_sd(
 ) -> Plan:
     """Make a plan from a standard deviation of differences that is known or assumed; else as `plan`.
 
-    From the standard deviation of single scores, as a paper may report it, the upper bound of what is needed here is
-    about that times the square root of 2; systems that find the same topics hard differ by less.
-
-    Raises
-    ------
-    InputError
-        If an option makes no sense.
-
-    Examples
-    --------
     >>> plan_of_sd(0.1, 43).sentence
     'With 43 topics you could detect 0.044 (80% power, alpha 0.05).'
     """
+    # From the standard deviation of single scores, as a paper may report it, the upper bound of what is needed here is
+    # about that times the square root of 2; systems that find the same topics hard differ by less.
     _check_topics(topics)
     if math.isnan(sd):
         raise InputError("the standard deviation is no number", fix="give 0 or more")

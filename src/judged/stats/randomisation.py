@@ -17,29 +17,14 @@ if TYPE_CHECKING:
 
 
 def randomisation(differences: Floats, rounding: Floats, options: Options) -> list[Found]:
-    """Test whether the mean of each row is 0 by flipping signs.
-
-    The p-value is the share of sign flips whose sum is at least as far from 0; sums that are the same but for
-    rounding count. Drawn flips: (b + 1) / (B + 1), as the signs that were seen are one more flip.
-
-    The interval holds every shift of the second system that the same flips would not reject. Flipping the topics F
-    of differences shifted by x gives a sum as high as the one seen just where the mean difference over F is at most
-    x: the limits are quantiles of the means over random subsets of topics (Hartigan 1969). An interval excludes 0
-    where p is at most alpha, and is infinite where so few topics cannot be significant.
-
-    Parameters
-    ----------
-    differences
-        (P, T) with T > 1, no row all 0.
-    rounding
-        (P,): sums that differ by this much are the same.
-    options
-        How.
-
-    Returns
-    -------
-    One for each row; the statistic is the mean difference.
-    """
+    """Test whether the mean of each row is 0 by flipping signs."""
+    # The p-value is the share of sign flips whose sum is at least as far from 0; sums that are the same but for
+    # rounding count. Drawn flips: (b + 1) / (B + 1), as the signs that were seen are one more flip. The interval holds
+    # every shift of the second system that the same flips would not reject. Flipping the topics F of differences
+    # shifted by x gives a sum as high as the one seen just where the mean difference over F is at most x: the limits
+    # are quantiles of the means over random subsets of topics (Hartigan 1969). An interval excludes 0 where p is at
+    # most alpha, and is infinite where so few topics cannot be significant. `differences`: (P, T) with T > 1, no row
+    # all 0. `rounding`: (P,): sums that differ by this much are the same.
     topics = differences.shape[1]
     flips = SignFlips(topics, options.resamples, options.seed)
     numbers, units = whole_numbers(differences)

@@ -27,33 +27,17 @@ _CHUNK = 512  # rows of the matrix of pairs held at a time
 
 @dataclass(frozen=True)
 class Correlation:
-    """How alike two orders of the same things are.
-
-    Attributes
-    ----------
-    method : str
-    value : float
-        From -1, reversed, to 1, the same; NaN where it is undefined.
-    n : int
-        How many things were ranked by both.
-    left_out : int
-        Those without a score in one of the two.
-    concordant, discordant : int
-        Pairs in the same order in both, and in opposite orders: the swaps.
-    tied : int
-        Pairs that are tied in at least one of the two.
-    note : str
-        Why there is no value.
-    """
+    """How alike two orders of the same things are."""
 
     method: str
-    value: float
-    n: int
-    left_out: int
+    value: float  # from -1, reversed, to 1, the same; NaN where it is undefined
+    n: int  # how many things were ranked by both
+    left_out: int  # those without a score in one of the two
+    # concordant, discordant: pairs in the same order in both, and in opposite orders: the swaps
     concordant: int
     discordant: int
-    tied: int
-    note: str = ""
+    tied: int  # pairs that are tied in at least one of the two
+    note: str = ""  # why there is no value
 
     @property
     def sentence(self) -> str:

@@ -28,31 +28,15 @@ _TABLED = 100  # degrees of freedom up to which the quantile of Student's t is c
 def ratio_error(units: float, sum_n: float, sum_d: float, sum_nn: float, sum_dd: float, sum_nd: float) -> float:
     """Give the standard error of R = sum_n / sum_d by the delta method, units being clusters.
 
-    With n and d the sums of one unit, and sample variances (divisor ``units - 1``),
-    ``Var(R) = (s_nn / D**2 + s_dd N**2 / D**4 - 2 s_nd N / D**3) / units`` where N and D are means over units:
-    Deng, Knoblich and Lu, KDD 2018. It is computed in the equal form of ``n - R d``, which cancels less.
-
-    Parameters
-    ----------
-    units
-        How many units there are with d > 0.
-    sum_n, sum_d
-        Sums of n and of d over units.
-    sum_nn, sum_dd, sum_nd
-        Sums of their squares and of their product.
-
-    Returns
-    -------
-    float
-        At least 0; NaN for fewer than two units and where `sum_d` is 0.
-
-    Examples
-    --------
     Three users with 1, 0 and 2 clicks on 2, 1 and 4 pages:
 
     >>> round(ratio_error(3, 3, 7, 5, 21, 10), 6)
     0.093522
     """
+    # With n and d the sums of one unit, and sample variances (divisor `units - 1`), `Var(R) = (s_nn / D**2 + s_dd N**2
+    # / D**4 - 2 s_nd N / D**3) / units` where N and D are means over units: Deng, Knoblich and Lu, KDD 2018. It is
+    # computed in the equal form of `n - R d`, which cancels less. `units`: how many units there are with d > 0. Returns
+    # at least 0; NaN for fewer than two units and where `sum_d` is 0.
     given = (np.asarray(value, dtype=np.float64) for value in (units, sum_n, sum_d, sum_nn, sum_dd, sum_nd))
     return float(ratio_errors(*given))
 
@@ -71,24 +55,21 @@ def ratio_errors(units: Floats, sum_n: Floats, sum_d: Floats, sum_nn: Floats, su
 def effective_units(sum_d: float, sum_dd: float) -> float:
     """Give Kish's effective number of units: how many equal ones tell as much as these unequal ones.
 
-    ``sum_d**2 / sum_dd``, at most the number of units, and that where all have the same d (Kish 1965; for degrees of
-    freedom of clusters: Carter, Schnepel and Steigerwald 2017). NaN where there are none.
-
-    Examples
-    --------
     Two users with a page each, and one with eight:
 
     >>> round(effective_units(10, 66), 2)
     1.52
     """
+    # `sum_d**2 / sum_dd`, at most the number of units, and that where all have the same d (Kish 1965; for degrees of
+    # freedom of clusters: Carter, Schnepel and Steigerwald 2017). NaN where there are none.
     return float(sum_d) ** 2 / float(sum_dd) if sum_dd > 0 else math.nan
 
 
 def ratio_interval(
     value: float,
     error: float,
-    units: float,
-    level: float,
+    units: float,  # how many units they are made over: `units - 1` degrees of freedom of Student's t
+    level: float,  # the share of samples whose interval holds the true value, above 0 and below 1
     *,
     share: bool,
     effective: float | None = None,
@@ -96,31 +77,6 @@ def ratio_interval(
 ) -> tuple[float, float]:
     """Give the interval of a ratio of sums over units.
 
-    Parameters
-    ----------
-    value, error
-        The ratio and its standard error, of `ratio_error`.
-    units
-        How many units they are made over: ``units - 1`` degrees of freedom of Student's t.
-    level
-        The share of samples whose interval holds the true value, above 0 and below 1.
-    share
-        Every row of the ratio lies between 0 and 1. The interval is then made on the logit scale, and so never leaves
-        them; of a share that is exactly 0 or 1, `exact_share_interval`.
-    effective
-        `effective_units`; given, it takes the place of `units` in the degrees of freedom and in the divisor of the
-        variance: with few users of very unequal activity, intervals are too short without it.
-    signed
-        The numerator may be negative: the interval is the plain one, ``value +- t * error``. Otherwise that of a value
-        above 0 that is no share is made on the logarithmic scale, ``value * exp(+- t * error / value)``.
-
-    Returns
-    -------
-    (float, float)
-        Low and high; NaN for fewer than two units. Twice the value where the error is 0, save for shares of 0 and 1.
-
-    Examples
-    --------
     >>> [round(end, 4) for end in ratio_interval(3.0, 0.2, 50, 0.95, share=False)]
     [2.6238, 3.4301]
     >>> [round(end, 4) for end in ratio_interval(3.0, 0.2, 50, 0.95, share=False, signed=True)]
@@ -128,6 +84,11 @@ def ratio_interval(
     >>> [round(end, 4) for end in ratio_interval(0.02, 0.02, 50, 0.95, share=True)]
     [0.0026, 0.1369]
     """
+    # `share`: every row of the ratio lies between 0 and 1. The interval is then made on the logit scale, and so never
+    # leaves them; of a share that is exactly 0 or 1, `exact_share_interval`. `signed`: the numerator may be negative:
+    # the interval is the plain one, `value +- t * error`. Otherwise that of a value above 0 that is no share is made on
+    # the logarithmic scale, `value * exp(+- t * error / value)`. Returns low and high; NaN for fewer than two units.
+    # Twice the value where the error is 0, save for shares of 0 and 1.
     counted = units if effective is None else effective
     values, errors, users, counts = (np.array(number, dtype=np.float64) for number in (value, error, units, counted))
     low, high = ratio_intervals(values, errors, users, counts, level, share=np.array(share), signed=signed)
@@ -169,27 +130,11 @@ def ratio_intervals(
 def exact_share_interval(units: float, level: float, value: float) -> tuple[float, float]:
     """Give the interval of Clopper and Pearson for a share that is 0 or 1 for all units.
 
-    Its open end is where that would still happen with the chance ``(1 - level) / 2``: that power of ``1 / units``.
-
-    Parameters
-    ----------
-    units
-        How many units.
-    level
-        As for `ratio_interval`.
-    value
-        0 or 1.
-
-    Returns
-    -------
-    (float, float)
-        NaN for fewer than two units.
-
-    Examples
-    --------
     >>> [round(end, 4) for end in exact_share_interval(100, 0.95, 0)]
     [0.0, 0.0362]
     """
+    # Its open end is where that would still happen with the chance `(1 - level) / 2`: that power of `1 / units`.
+    # Returns NaN for fewer than two units.
     return ratio_interval(float(value > 0), 0.0, units, level, share=True)
 
 
@@ -198,28 +143,13 @@ def woodruff(
 ) -> tuple[float, float]:
     """Give the two probabilities whose quantiles bound the interval of a quantile.
 
-    The share of rows at or below the estimated quantile is a ratio with an error over units; its interval is carried
-    over to values by the quantile function (Woodruff, JASA 1952).
-
-    Parameters
-    ----------
-    probability
-        Of the quantile: 0.5 for a median.
-    error
-        Standard error of the share of rows at or below the estimate: of `ratio_error`.
-    units, level, effective
-        As for `ratio_interval`.
-
-    Returns
-    -------
-    (float, float)
-        Between 0 and 1; NaN for fewer than two units.
-
-    Examples
-    --------
     >>> [round(end, 3) for end in woodruff(0.5, 0.05, 100, 0.95)]
     [0.402, 0.598]
     """
+    # The share of rows at or below the estimated quantile is a ratio with an error over units; its interval is carried
+    # over to values by the quantile function (Woodruff, JASA 1952). `probability`: of the quantile: 0.5 for a median.
+    # `error`: standard error of the share of rows at or below the estimate: of `ratio_error`. Returns between 0 and 1;
+    # NaN for fewer than two units.
     return ratio_interval(probability, error, units, level, share=True, effective=effective)
 
 

@@ -26,29 +26,17 @@ _CHUNK = 256  # tied documents held at a time
 
 @dataclass(frozen=True)
 class Overlap:
-    """The rank-biased overlap of two rankings.
+    """The rank-biased overlap of two rankings."""
 
-    Attributes
-    ----------
-    value : float
-        The estimate (RBO_EXT): agreement goes on below what was seen as it was there. NaN where a ranking is empty.
-    low, high : float
-        What no documents below could undercut, and what none could surpass (RBO_MIN and RBO_MAX).
-    p : float
-    ties : str
-    lengths : (int, int)
-        Of the two rankings.
-    shared : int
-        How many documents are in both.
-    """
-
+    # the estimate (RBO_EXT): agreement goes on below what was seen as it was there. NaN where a ranking is empty.
     value: float
+    # low, high: what no documents below could undercut, and what none could surpass (RBO_MIN and RBO_MAX)
     low: float
     high: float
     p: float
     ties: TieVariant
-    lengths: tuple[int, int]
-    shared: int
+    lengths: tuple[int, int]  # of the two rankings
+    shared: int  # how many documents are in both
 
     @property
     def residual(self) -> float:
@@ -222,14 +210,7 @@ def _placed(ranks: Ints) -> _Placed:
 
 
 class _Depths(NamedTuple):
-    """What stands down to each depth from 1; (D,) each.
-
-    Attributes
-    ----------
-    full : documents of ties that end there or above
-    first, size : the first rank and the size of the tie that goes on below; size 1 where none does
-    seen : the share of that tie that is seen
-    """
+    """What stands down to each depth from 1; (D,) each."""
 
     full: Ints
     first: Ints

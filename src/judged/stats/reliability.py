@@ -19,56 +19,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A coefficient of reliability with its interval, and the topics that a target would take.
+    """A coefficient of reliability with its interval, and the topics that a target would take."""
 
-    Attributes
-    ----------
-    value : float
-        From 0 to 1, for the number of topics at hand. NaN where it is not defined.
-    interval : (float, float) or None
-    topics : float
-        The topics for which the coefficient reaches the target: a whole number, or infinite.
-    topics_interval : (float, float) or None
-        The same for the upper and the lower end of the interval.
-    """
-
-    value: float
+    value: float  # from 0 to 1, for the number of topics at hand. NaN where it is not defined.
     interval: tuple[float, float] | None
-    topics: float
-    topics_interval: tuple[float, float] | None
+    topics: float  # the topics for which the coefficient reaches the target: a whole number, or infinite
+    topics_interval: tuple[float, float] | None  # the same for the upper and the lower end of the interval
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """Variance components of systems, topics and the rest, and what they say about the collection.
+    """Variance components of systems, topics and the rest, and what they say about the collection."""
 
-    Attributes
-    ----------
-    systems, n, left_out : int
-        Systems; topics with a score for every system; the others.
-    variance_systems, variance_topics, variance_residual : float
-        Components of a two-way random-effects ANOVA with one score a cell; a negative estimate is taken as 0. The
-        residual holds the interaction: topics that suit one system more than another. NaN for fewer than two topics.
-    generalisability : Coefficient
-        E rho^2: whether other topics would rank the systems, and space them, alike (relative decisions).
-    dependability : Coefficient
-        Phi: whether they would give them the same scores (absolute decisions). Never above E rho^2.
-    target : float
-        The coefficient that `Coefficient.topics` is for.
-    level : float
-        Of the intervals.
-    """
-
+    # systems, n, left_out: systems; topics with a score for every system; the others
     systems: int
     n: int
     left_out: int
+    # variance_systems, variance_topics, variance_residual: components of a two-way random-effects ANOVA with one score
+    # a cell; a negative estimate is taken as 0. The residual holds the interaction: topics that suit one system more
+    # than another. NaN for fewer than two topics.
     variance_systems: float
     variance_topics: float
     variance_residual: float
+    # E rho^2: whether other topics would rank the systems, and space them, alike (relative decisions)
     generalisability: Coefficient
+    # Phi: whether they would give them the same scores (absolute decisions). Never above E rho^2.
     dependability: Coefficient
-    target: float
-    level: float
+    target: float  # the coefficient that `Coefficient.topics` is for
+    level: float  # of the intervals
 
     @property
     def shares(self) -> tuple[float, float, float]:

@@ -28,20 +28,12 @@ def rmse(original: Floats, again: Floats) -> float:
 def effect_ratio(baseline: Floats, advanced: Floats, baseline_again: Floats, advanced_again: Floats) -> float:
     """Give the mean improvement that was found again, divided by the original one.
 
-    1: the same effect; between 0 and 1: a smaller one; below 0: the opposite one. NaN where there was none to find.
-
-    Parameters
-    ----------
-    baseline, advanced : (T,) float64
-        The original scores; topics with a NaN are left out.
-    baseline_again, advanced_again : (U,) float64
-        The reproduced ones, over the same topics or (a replication) others.
-
-    Examples
-    --------
     >>> effect_ratio(np.array([0.25]), np.array([0.75]), np.array([0.25]), np.array([0.5]))
     0.5
     """
+    # 1: the same effect; between 0 and 1: a smaller one; below 0: the opposite one. NaN where there was none to find.
+    # `baseline`, `advanced`: (T,): the original scores; topics with a NaN are left out. `baseline_again`,
+    # `advanced_again`: (U,): the reproduced ones, over the same topics or (a replication) others.
     was, now = (_improvement(*_paired(*pair)) for pair in ((baseline, advanced), (baseline_again, advanced_again)))
     return now / was if was else math.nan
 
@@ -67,23 +59,11 @@ def delta_relative_improvement(
 def t_test_p(original: Floats, again: Floats, *, same_topics: bool = True) -> float:
     """Give the p-value of Student's t-test, two-sided: a small one says that the scores are not those of the original.
 
-    Parameters
-    ----------
-    original, again : (T,) float64, (U,) float64
-    same_topics
-        Whether this is a paired test of the same topics (a reproduction), or one of two samples (a replication).
-
-    Returns
-    -------
-    float
-        1 where all differences are 0; 0 where all are the same but not 0, so that there is no variance to test
-        against; NaN below two topics.
-
-    Examples
-    --------
     >>> round(t_test_p(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.2, 0.2, 0.5, 0.5])), 4)
     0.0917
     """
+    # `original`, `again`: (T,) float64, (U,). Returns 1 where all differences are 0; 0 where all are the same but not
+    # 0, so that there is no variance to test against; NaN below two topics.
     from scipy.special import stdtr
 
     if same_topics:

@@ -102,20 +102,8 @@ class ResampledTopics:
 
 
 def resampled_sums(weights: Weights, *tables: Floats) -> Iterator[tuple[int, list[Floats]]]:
-    """Add up each row of each table in each resample.
-
-    Parameters
-    ----------
-    weights
-        Of the topics.
-    tables
-        Each (P, T), of the same P.
-
-    Yields
-    ------
-    first, sums
-        For a block of p rows from ``first`` on: one (p, B) for each table. They are overwritten at the next step.
-    """
+    """Add up each row of each table in each resample."""
+    # Yields, for a block of p rows from `first` on: one (p, B) for each table. They are overwritten at the next step.
     kept = list(weights.blocks()) if weights.count * weights.topics <= _KEPT else None
     rows = len(tables[0])
     step = min(rows, max(1, _HELD // (weights.count * len(tables))))
@@ -134,22 +122,12 @@ def resampled_sums(weights: Weights, *tables: Floats) -> Iterator[tuple[int, lis
 def whole_numbers(values: Floats, times: int = 1) -> tuple[Floats, Floats]:
     """Write each row as whole numbers of a unit, so that sums of up to ``times`` all of them are exact.
 
-    Parameters
-    ----------
-    values
-        (P, T), each row with something other than 0.
-    times
-        The largest weight of a value in a sum.
-
-    Returns
-    -------
-    numbers, units
-        (P, T) and (P,): ``values`` is ``numbers * units`` but for half a unit.
-
     >>> numbers, units = whole_numbers(np.array([[0.1, -0.3]]))
     >>> float(abs(numbers[0] * units[0] - [0.1, -0.3]).max()) <= 1e-16
     True
     """
+    # `values`: (P, T), each row with something other than 0. Returns (P, T) and (P,): `values` is `numbers * units` but
+    # for half a unit.
     _, exponents = np.frexp(times * np.abs(values).sum(axis=1))
     units = np.ldexp(1.0, exponents - _BITS)
     return np.rint(values / units[:, None]), units

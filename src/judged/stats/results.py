@@ -37,26 +37,16 @@ _NOT_OF_MEANS = {
 
 @dataclass(frozen=True)
 class Posterior:
-    """What a Bayesian comparison believes about the mean difference after seeing the topics.
+    """What a Bayesian comparison believes about the mean difference after seeing the topics."""
 
-    Parameters
-    ----------
-    higher
-        Probability that the second system's true mean is higher.
-    lower
-        Probability that it is lower: ``1 - higher``.
-    practically_higher, equivalent, practically_lower
-        Probabilities that the mean difference is above, inside and below the region of practical equivalence.
-    rope
-        That region is from ``-rope`` to ``rope``.
-    """
-
-    higher: float
-    lower: float
+    higher: float  # probability that the second system's true mean is higher
+    lower: float  # probability that it is lower: `1 - higher`
+    # practically_higher, equivalent, practically_lower: probabilities that the mean difference is above, inside and
+    # below the region of practical equivalence
     practically_higher: float
     equivalent: float
     practically_lower: float
-    rope: float
+    rope: float  # that region is from `-rope` to `rope`
 
 
 @dataclass(frozen=True)

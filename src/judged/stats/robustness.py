@@ -35,44 +35,26 @@ __all__ = [
 
 @dataclass(frozen=True)
 class LeaveOneTopicOut:
-    """A difference and its significance, with each topic left out in turn.
+    """A difference and its significance, with each topic left out in turn."""
 
-    Attributes
-    ----------
-    method : str
-        The test that was done with all topics, as in `judged.stats.paired.METHODS`.
-    alpha : float
-    difference, p : float
-        Of all topics: the mean of second minus first.
-    topics : tuple of int
-        The columns of the topics that have a score for both.
-    differences, p_values : tuple of float
-        Without each of these topics; NaN where nothing is left to test.
-    sign_rests_on : tuple of int
-        The topics (columns) without which the sign of the difference is another, or the difference is gone.
-    significance_rests_on : tuple of int
-        The topics without which the answer to ``p <= alpha`` is another, whichever way.
-    to_reverse : int or None
-        The least number of topics whose removal leaves no difference, or one of the other sign. None where there is
-        none to begin with, or all topics agree.
-    standard_error : float
-        The jackknife's, of the difference. NaN for fewer than two topics.
-    left_out : int
-        Topics without a score for both.
-    """
-
-    method: str
+    method: str  # the test that was done with all topics, as in `judged.stats.paired.METHODS`
     alpha: float
+    # difference, p: of all topics: the mean of second minus first
     difference: float
     p: float
-    topics: tuple[int, ...]
+    topics: tuple[int, ...]  # the columns of the topics that have a score for both
+    # differences, p_values: without each of these topics; NaN where nothing is left to test
     differences: tuple[float, ...]
     p_values: tuple[float, ...]
+    # the topics (columns) without which the sign of the difference is another, or the difference is gone
     sign_rests_on: tuple[int, ...]
+    # the topics without which the answer to `p <= alpha` is another, whichever way
     significance_rests_on: tuple[int, ...]
+    # the least number of topics whose removal leaves no difference, or one of the other sign. None where there is none
+    # to begin with, or all topics agree.
     to_reverse: int | None
-    standard_error: float
-    left_out: int
+    standard_error: float  # the jackknife's, of the difference. NaN for fewer than two topics.
+    left_out: int  # topics without a score for both
 
     @property
     def sentence(self) -> str:

@@ -63,36 +63,14 @@ def power_anova(
 ) -> float:
     """Give the least probability that an ANOVA sees that systems differ, when the best and the worst are so far apart.
 
-    Parameters
-    ----------
-    difference
-        Between the true means of the best and the worst system. The others are taken to stand in the middle, which is
-        the hardest case (Sakai 2016).
-    sd
-        The standard deviation of the residuals: of scores within a system for ``one-way``, of what is left after
-        systems and topics for ``two-way``.
-    systems, n
-        At least two systems; topics.
-    alpha
-        The level of the test.
-    design
-        ``two-way``: all systems on the same topics. ``one-way``: the topics are not accounted for.
-
-    Returns
-    -------
-    float
-        NaN for fewer than two topics, and if both difference and deviation are 0.
-
-    Raises
-    ------
-    InputError
-        If an option makes no sense.
-
-    Examples
-    --------
     >>> round(power_anova(0.5, 0.5, systems=3, n=21, design="one-way"), 4)
     0.8148
     """
+    # `difference`: between the true means of the best and the worst system. The others are taken to stand in the
+    # middle, which is the hardest case (Sakai 2016). `sd`: the standard deviation of the residuals: of scores within a
+    # system for `one-way`, of what is left after systems and topics for `two-way`. `design`: `two-way`: all systems on
+    # the same topics. `one-way`: the topics are not accounted for. Returns NaN for fewer than two topics, and if both
+    # difference and deviation are 0.
     _check(sd=sd, alpha=alpha, systems=systems, design=design)
     if n < 2 or (sd == 0 and difference == 0):
         return math.nan
@@ -138,30 +116,10 @@ def minimum_detectable(sd: float, n: int, alpha: float = 0.05, power: float = 0.
 def topics_needed_t(difference: float, sd: float, alpha: float = 0.05, power: float = 0.8) -> int:
     """Give how many topics the two-sided paired t-test needs to find a true difference with this probability.
 
-    Parameters
-    ----------
-    difference
-        The true mean difference, not 0. Its sign does not matter.
-    sd
-        The standard deviation of the differences between topics.
-    alpha, power
-        The level of the test; the probability of finding the difference, above alpha.
-
-    Returns
-    -------
-    int
-        At least 2.
-
-    Raises
-    ------
-    InputError
-        If an option makes no sense.
-
-    Examples
-    --------
     >>> topics_needed_t(0.5, 1.0), topics_needed_t(0.05, 0.1)
     (34, 34)
     """
+    # `difference`: the true mean difference, not 0. Its sign does not matter. Returns at least 2.
     _check(sd=sd, alpha=alpha, power=power, difference=difference)
     return _fewest(lambda n: (_noncentrality_of_t(n, alpha, power) * sd / difference) ** 2)
 
@@ -177,19 +135,11 @@ def topics_needed_anova(
 ) -> int:
     """Give how many topics an ANOVA needs to see that systems differ, when the best and the worst are so far apart.
 
-    Parameters are those of `power_anova` and `topics_needed_t`. Sakai's design for one-way ANOVA, and for two-way
-    ANOVA without replication; his recommendation is the one-way design also where the topics are the same.
-
-    Raises
-    ------
-    InputError
-        If an option makes no sense.
-
-    Examples
-    --------
     >>> topics_needed_anova(0.5, 0.5, systems=3, design="one-way"), topics_needed_anova(0.5, 0.5, systems=3)
     (21, 21)
     """
+    # Parameters are those of `power_anova` and `topics_needed_t`. Sakai's design for one-way ANOVA, and for two-way
+    # ANOVA without replication; his recommendation is the one-way design also where the topics are the same.
     _check(sd=sd, alpha=alpha, power=power, difference=difference, systems=systems, design=design)
     per_unit = 2 * sd**2 / difference**2
     return _fewest(lambda n: per_unit * _noncentrality_of_f(*_degrees(systems, n, design), alpha, power))
@@ -198,25 +148,10 @@ def topics_needed_anova(
 def topics_needed_interval(width: float, sd: float, level: float = 0.95) -> int:
     """Give how many topics make the interval of a difference as narrow as this, on average (Sakai 2014).
 
-    Parameters
-    ----------
-    width
-        From the lower to the upper limit of Student's interval for the mean difference, above 0.
-    sd
-        The standard deviation of the differences between topics.
-    level
-        Of the interval.
-
-    Raises
-    ------
-    InputError
-        If an option makes no sense.
-
-    Examples
-    --------
     >>> topics_needed_interval(0.5, 0.5)
     18
     """
+    # `width`: from the lower to the upper limit of Student's interval for the mean difference, above 0.
     from scipy.special import gammaln, stdtrit
 
     check_share("level", level)
@@ -255,10 +190,8 @@ def _noncentrality_of_f(between: int, within: int, alpha: float, power: float) -
 
 
 def _power_of_t(noncentrality: float, df: int, alpha: float) -> float:
-    """Give P(|T| > the critical value) for a noncentral T: T squared is a noncentral F with 1 and df degrees.
-
-    Both tails at once, and the noncentral F of scipy.special keeps its digits where its noncentral t gives NaN.
-    """
+    """Give P(|T| > the critical value) for a noncentral T: T squared is a noncentral F with 1 and df degrees."""
+    # Both tails at once, and the noncentral F of scipy.special keeps its digits where its noncentral t gives NaN.
     return _power_of_f(noncentrality**2, 1, df, alpha)
 
 

@@ -23,20 +23,11 @@ SECOND = "; on slices with Hall's test too, which sees skewness, the larger p an
 
 
 def allowing_for_skew(gaps: Iterable[Floats], tests: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Take the larger p-value of each test and of Hall's, and the wider of their limits.
-
-    Tests that flip signs, and Student's t, take differences to spread alike to both sides: of a dozen topics with many
-    small losses and a few large gains they reject a mean of 0 twice as often as they say. Hall's transformation of t
-    takes the skewness out of it (Hall 1992). What none of the topics shows, no test sees.
-
-    Parameters
-    ----------
-    gaps
-        P rows of (T,): the differences that were tested, NaN where a topic has none.
-    tests
-        One for each row. Tests of other kinds, without a p-value, or of fewer than three topics or differences that do
-        not vary, stay as they are.
-    """
+    """Take the larger p-value of each test and of Hall's, and the wider of their limits."""
+    # Tests that flip signs, and Student's t, take differences to spread alike to both sides: of a dozen topics with
+    # many small losses and a few large gains they reject a mean of 0 twice as often as they say. Hall's transformation
+    # of t takes the skewness out of it (Hall 1992). What none of the topics shows, no test sees. `gaps`: P rows of
+    # (T,): the differences that were tested, NaN where a topic has none.
     return tuple(_larger(test, row[~np.isnan(row)]) for test, row in zip(tests, gaps, strict=True))
 
 

@@ -25,18 +25,13 @@ _ACCEPTED = 0.05  # of swaps: Voorhees and Buckley call a difference reliable fr
 
 @dataclass(frozen=True)
 class SwapBin:
-    """How often two systems swapped places whose difference in one set of topics was so large.
+    """How often two systems swapped places whose difference in one set of topics was so large."""
 
-    Attributes
-    ----------
-    low, high : float
-        Of the absolute difference: ``low <= difference < high``; the last bin has no end.
-    pairs, swaps : int
-        Comparisons that fell into the bin, and those in which the other set of topics had the order reversed.
-    """
-
+    # low, high: of the absolute difference: `low <= difference < high`; the last bin has no end
     low: float
     high: float
+    # pairs, swaps: comparisons that fell into the bin, and those in which the other set of topics had the order
+    # reversed
     pairs: int
     swaps: int
 
@@ -48,40 +43,25 @@ class SwapBin:
 
 @dataclass(frozen=True)
 class Stability:
-    """How far two separate sets of topics agree on the order of the systems.
+    """How far two separate sets of topics agree on the order of the systems."""
 
-    Attributes
-    ----------
-    systems, n, left_out : int
-        Systems; topics with a score for every system; the others.
-    size : int
-        Topics in each of the two sets.
-    samples, seed : int
-        How often two sets were drawn.
-    bins : tuple of SwapBin
-    swap_rate : float
-        Over all comparisons in which the first set had a difference; none in the second is no swap.
-    reliable_difference : float
-        The least lower end of a bin from which on no bin swaps in more than 5% of its comparisons; infinite if there
-        is none. It holds for sets of this size; with more topics it would be smaller.
-    tau : float
-        Kendall's tau-b between the orders of the systems in the two sets: mean over the samples. NaN where all
-        systems tied.
-    tau_interval : (float, float)
-        The middle 95% of the samples.
-    """
-
+    # systems, n, left_out: systems; topics with a score for every system; the others
     systems: int
     n: int
     left_out: int
-    size: int
+    size: int  # topics in each of the two sets
+    # samples, seed: how often two sets were drawn
     samples: int
     seed: int
     bins: tuple[SwapBin, ...]
-    swap_rate: float
+    swap_rate: float  # over all comparisons in which the first set had a difference; none in the second is no swap
+    # the least lower end of a bin from which on no bin swaps in more than 5% of its comparisons; infinite if there is
+    # none. It holds for sets of this size; with more topics it would be smaller.
     reliable_difference: float
+    # Kendall's tau-b between the orders of the systems in the two sets: mean over the samples. NaN where all systems
+    # tied.
     tau: float
-    tau_interval: tuple[float, float]
+    tau_interval: tuple[float, float]  # the middle 95% of the samples
 
     @property
     def sentence(self) -> str:

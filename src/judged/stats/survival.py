@@ -22,28 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SurvivalCurve:
-    """A Kaplan-Meier curve: a step down at each duration at which something ended.
+    """A Kaplan-Meier curve: a step down at each duration at which something ended."""
 
-    Parameters
-    ----------
-    times
-        (J,) durations, rising.
-    ended, censored
-        (J,) how many ended at that time, and how many were watched no longer. What ended comes first.
-    at_risk
-        (J,) how many lasted at least so long.
-    survival
-        (J,) the share that lasts longer than that time.
-    spread
-        (J,) Greenwood's sum up to that time: of ``ended / (at_risk * (at_risk - ended))``. Times at which all that were
-        left ended add nothing: the curve is 0 from there on.
-    """
-
-    times: Ints
+    times: Ints  # (J,) durations, rising
+    # ended, censored: (J,) how many ended at that time, and how many were watched no longer. What ended comes first.
     ended: Ints
     censored: Ints
-    at_risk: Ints
-    survival: Floats
+    at_risk: Ints  # (J,) how many lasted at least so long
+    survival: Floats  # (J,) the share that lasts longer than that time
+    # (J,) Greenwood's sum up to that time: of `ended / (at_risk * (at_risk - ended))`. Times at which all that were
+    # left ended add nothing: the curve is 0 from there on.
     spread: Floats
 
     @property
@@ -78,14 +66,9 @@ class SurvivalCurve:
         return self.at(time) * math.sqrt(self.spread[step]) if step >= 0 else 0.0
 
     def influence(self, time: float) -> tuple[Floats, Floats]:
-        """Give what one duration adds to ``log(at(time))``, by its length.
-
-        Returns
-        -------
-        (J,) and (J,) float64
-            Of durations that ended, and of those that were watched no longer. Over all durations they sum to 0, and
-            their squares to Greenwood's sum.
-        """
+        """Give what one duration adds to ``log(at(time))``, by its length."""
+        # Of durations that ended, and of those that were watched no longer. Over all durations they sum to 0, and their
+        # squares to Greenwood's sum.
         step = self._step(time)
         if step < 0 or not self.survival[step] > 0:
             return np.zeros(len(self.times)), np.zeros(len(self.times))
@@ -96,25 +79,9 @@ class SurvivalCurve:
     def interval(
         self, time: float, error: float, units: float, level: float, *, effective: float | None = None
     ) -> tuple[float, float]:
-        """Give the interval of `at`, on the logit scale.
-
-        Parameters
-        ----------
-        time
-            The time.
-        error
-            Standard error of `at`, of `clustered_error`.
-        units, effective
-            As for `judged.stats.ratio.ratio_interval`; `effective` of the numbers of durations by unit.
-        level
-            As there.
-
-        Returns
-        -------
-        (float, float)
-            Of a curve that is still 1, from the units that were watched so long; of one that is 0 already, up to the
-            limit just before its last step, unless nothing was lost sight of until then.
-        """
+        """Give the interval of `at`, on the logit scale."""
+        # Of a curve that is still 1, from the units that were watched so long; of one that is 0 already, up to the
+        # limit just before its last step, unless nothing was lost sight of until then.
         value = self.at(time)
         step = self._step(time)
         if math.isnan(value) or units < 2:
@@ -141,20 +108,13 @@ class SurvivalCurve:
 def kaplan_meier(times: Ints | list[int], ended: Ints | list[int], censored: Ints | list[int]) -> SurvivalCurve:
     """Give the curve of counted durations (Kaplan and Meier, JASA 1958).
 
-    Parameters
-    ----------
-    times
-        (J,) distinct durations, rising.
-    ended, censored
-        (J,) how many ended then, and how many were watched until then.
-
-    Examples
-    --------
     Four visits: one ended after 10 s, one after 20 s, one was watched for 20 s, one ended after 30 s:
 
     >>> kaplan_meier([10, 20, 30], [1, 1, 1], [0, 1, 0]).survival.round(3).tolist()
     [0.75, 0.5, 0.0]
     """
+    # `times`: (J,) distinct durations, rising. `ended`, `censored`: (J,) how many ended then, and how many were watched
+    # until then.
     time, end, lost = (np.asarray(given, dtype=np.int64) for given in (times, ended, censored))
     gone = end + lost
     at_risk = np.cumsum(gone[::-1])[::-1]
@@ -167,23 +127,8 @@ def kaplan_meier(times: Ints | list[int], ended: Ints | list[int], censored: Int
 def clustered_error(value: float, squares: float, units: float) -> float:
     """Give the standard error of a point of a curve.
 
-    Parameters
-    ----------
-    value
-        The point.
-    squares
-        Sum over units of the square of the sum of their durations' influences.
-    units
-        How many units: the sum is multiplied by ``units / (units - 1)``.
-
-    Returns
-    -------
-    float
-        NaN for fewer than two units.
-
-    Examples
-    --------
     >>> round(clustered_error(0.5, 0.25, 5), 4)
     0.2795
     """
+    # `units`: how many units: the sum is multiplied by `units / (units - 1)`. Returns NaN for fewer than two units.
     return value * math.sqrt(max(squares, 0.0) * units / (units - 1.0)) if units >= 2 else math.nan

@@ -25,23 +25,13 @@ _CHUNK = 128  # resamples held at a time
 
 @dataclass(frozen=True, eq=False)
 class WeightedMeans:
-    """Weighted means over topics, one a row.
+    """Weighted means over topics, one a row."""
 
-    Attributes
-    ----------
-    values : (S,) float64
-        NaN where no topic counts.
-    limits : (S, 2) float64
-        Low and high of the interval; NaN where there is none.
-    n : (S,) int64
-        Topics that count.
-    effective : (S,) float64
-        Kish's effective number of topics: as many topics of equal weight would give a mean as sure. 0 without topics.
-    """
-
-    values: Floats
-    limits: Floats
-    n: Ints
+    values: Floats  # (S,): NaN where no topic counts
+    limits: Floats  # (S, 2): low and high of the interval; NaN where there is none
+    n: Ints  # (S,): topics that count
+    # (S,): Kish's effective number of topics: as many topics of equal weight would give a mean as sure. 0 without
+    # topics.
     effective: Floats
 
 
@@ -113,32 +103,14 @@ def weighted_means(values: ArrayLike, weights: ArrayLike, method: IntervalMethod
 def means_of_groups(values: ArrayLike, groups: ArrayLike, level: float | None = 0.95) -> WeightedMeans:
     """Give the mean of the groups' means: each group counts the same, however many topics it has.
 
-    Parameters
-    ----------
-    values
-        (S, T). NaN: the topic does not count for that quantity.
-    groups
-        (T,) whole numbers; a negative one: the topic is in no group.
-    level
-        Of the intervals; None: no intervals. The groups are taken as they are, their topics as samples; the
-        means' errors add up, with Satterthwaite's degrees of freedom.
-
-    Returns
-    -------
-    WeightedMeans
-        NaN where a group has no topic, and no interval where one has fewer than two.
-
-    Raises
-    ------
-    InputError
-        If the shapes do not fit.
-
-    Examples
-    --------
     >>> found = means_of_groups([[0.2, 0.4, 0.9, 0.5]], [0, 0, 1, 1])
     >>> found.values.round(3).tolist(), found.limits.round(3).tolist()
     ([0.5], [[-0.921, 1.921]])
     """
+    # `values`: (S, T). NaN: the topic does not count for that quantity. `groups`: (T,) whole numbers; a negative one:
+    # the topic is in no group. `level`: of the intervals; None: no intervals. The groups are taken as they are, their
+    # topics as samples; the means' errors add up, with Satterthwaite's degrees of freedom. Returns NaN where a group
+    # has no topic, and no interval where one has fewer than two.
     codes = np.asarray(groups, dtype=np.int64)
     if codes.ndim != 1:
         raise InputError(f"groups of shape {codes.shape} are no list", fix="give one whole number a topic")
@@ -201,10 +173,8 @@ def _resampled(scores: Floats, weights: Floats, means: Floats, method: IntervalM
 
 
 def _ratios(products: Floats, weights: Floats, method: IntervalMethod) -> Floats:
-    """Give each row's weighted mean in each resample of the topics: (S, B).
-
-    The draws are those of the plain mean's interval, which equal weights therefore give.
-    """
+    """Give each row's weighted mean in each resample of the topics: (S, B)."""
+    # The draws are those of the plain mean's interval, which equal weights therefore give.
     topics = len(weights)
     rng = np.random.default_rng(method.seed)
     made: list[Floats] = []
