@@ -20,17 +20,8 @@ _NO_FAULT_OF_THE_NAME = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, err
 
 @contextmanager
 def replaced(path: str | Path) -> Generator[Path]:
-    """Give a temporary path in the same folder, which takes the place of ``path`` if all goes well.
-
-    A failure leaves an old file as it was, and nothing new beside it.
-
-    Raises
-    ------
-    InputError
-        If the folder is missing or may not be written to, or the name is none that a file can have.
-    OutputError
-        If the disk or the device takes no more.
-    """
+    """Give a temporary path in the same folder, which takes the place of ``path`` if all goes well."""
+    # A failure leaves an old file as it was, and nothing new beside it.
     path = Path(path)
     part: Path | None = None
     if "\0" in str(path):
@@ -61,15 +52,7 @@ def replaced(path: str | Path) -> Generator[Path]:
 
 
 def unwritten(path: str | Path, error: OSError) -> NoReturn:
-    """Say that nothing could be written: for the name, which was given, or for the place, which fails.
-
-    Raises
-    ------
-    InputError
-        If the name is to blame.
-    OutputError
-        If the disk or the device is.
-    """
+    """Say that nothing could be written: for the name, which was given, or for the place, which fails."""
     if error.errno in _NO_FAULT_OF_THE_NAME:
         raise OutputError(str(path), error) from None
     raise InputError(

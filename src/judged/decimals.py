@@ -54,12 +54,6 @@ def read_number(given: Any) -> float:
 
     >>> read_number("1e-05"), read_number(" 7 "), read_number(2)
     (1e-05, 7.0, 2.0)
-
-    Raises
-    ------
-    ValueError
-        If it is none (no underscores, decimal commas, hexadecimal or NaN), or none that a double holds: too large, or
-        so small that it would become 0. The message is the end of a sentence about it.
     """
     text = given.strip(" \t\v\f\r\n") if isinstance(given, str) else ""  # no other blank parts fields
     if text and _INFINITE.fullmatch(text):

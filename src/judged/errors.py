@@ -62,8 +62,6 @@ class InputError(JudgedError, ValueError):
 class OutputError(JudgedError):
     """A result is there, and the place where it should go does not take it: a full disk, a closed output.
 
-    Examples
-    --------
     >>> print(OutputError("results.csv", OSError(28, "No space left on device")))
     results.csv: it cannot be written (No space left on device). Fix: make room, or write elsewhere.
     """

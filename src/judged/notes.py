@@ -20,30 +20,15 @@ SEVERAL = 3
 class Note:
     """What should be known before numbers are used.
 
-    Parameters
-    ----------
-    rule
-        What kind of note it is: a short name that does not change, such as ``missing-topics``.
-    text
-        What is said, without its subject.
-    subject
-        Of what, such as the name of a run; empty where it is of all of them.
-    weight
-        How much the subject is affected, against others by the same rule.
-    severity
-        Whether numbers mean nothing, or are to be read with it in mind.
-
-    Examples
-    --------
     >>> print(Note("missing-topics", "nothing returned for 1 of 4 topics", "bm25", 1))
     bm25: nothing returned for 1 of 4 topics
     """
 
-    rule: str
-    text: str
-    subject: str = ""
-    weight: float = 0.0
-    severity: Severity = "warning"
+    rule: str  # what kind of note it is: a short name that does not change, such as `missing-topics`
+    text: str  # what is said, without its subject
+    subject: str = ""  # of what, such as the name of a run; empty where it is of all of them
+    weight: float = 0.0  # how much the subject is affected, against others by the same rule
+    severity: Severity = "warning"  # whether numbers mean nothing, or are to be read with it in mind
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.text}" if self.subject else self.text

@@ -154,10 +154,8 @@ def _entry(rule: Rule, profile: Profile, against: Iterable[Measure]) -> Recommen
 
 
 def _measures(rule: Rule, profile: Profile) -> tuple[Measure, ...]:
-    """Give a rule's measures as they suit the data; those that become one are one.
-
-    What is to be avoided is named as it is commonly reported, also where the lists end before its cutoff.
-    """
+    """Give a rule's measures as they suit the data; those that become one are one."""
+    # What is to be avoided is named as it is commonly reported, also where the lists end before its cutoff.
     cut = rule.kind in {"recommend", "pair"}
     return tuple(dict.fromkeys(fitted(parse(name), profile, cut=cut) for name in rule.measures))
 

@@ -54,103 +54,59 @@ class Spread:
 
 @dataclass(frozen=True)
 class RunProfile:
-    """The facts about one run.
+    """The facts about one run."""
 
-    Attributes
-    ----------
-    name, path
-        How it is called, and where it comes from.
-    ranked
-        Whether it has scores; if not it is a set, and the shares below are 0.
-    missing
-        For how many topics of the qrels it returned nothing.
-    returned
-        Documents returned, over the topics for which there are any.
-    judged_10, judged_100
-        Mean share of the first 10 and 100 that have a judgment, over all topics of the qrels.
-    judged_depth
-        Down to which of the ranks 5, 10, 20, 50, ..., 1000, or the end of the longest list, at least 80% of the
-        ranking is judged; 0 for none.
-    tied_10
-        Share of the judged documents of the first 10 whose score another document of the topic has too.
-    """
-
+    # name, path: how it is called, and where it comes from
     name: str
     path: str
-    ranked: bool
-    missing: int
-    returned: Spread
+    ranked: bool  # whether it has scores; if not it is a set, and the shares below are 0
+    missing: int  # for how many topics of the qrels it returned nothing
+    returned: Spread  # documents returned, over the topics for which there are any
+    # judged_10, judged_100: mean share of the first 10 and 100 that have a judgment, over all topics of the qrels
     judged_10: float
     judged_100: float
+    # down to which of the ranks 5, 10, 20, 50, ..., 1000, or the end of the longest list, at least 80% of the ranking
+    # is judged; 0 for none
     judged_depth: int
-    tied_10: float
+    tied_10: float  # share of the judged documents of the first 10 whose score another document of the topic has too
 
 
 @dataclass(frozen=True)
 class Profile:
-    """The facts that the rules look at. Counts are of judged pairs, the highest grade where one has several.
+    """The facts that the rules look at. Counts are of judged pairs, the highest grade where one has several."""
 
-    Attributes
-    ----------
-    topics, judgments
-        How many there are.
-    grades
-        The distinct grades, rising.
-    level
-        The grade from which a document is relevant to the measures that ask for relevant or not.
-    level_given
-        Whether the caller chose that level.
-    relevant, judged
-        Relevant and judged documents a topic.
-    barren, single
-        Topics with no relevant document, and with exactly one.
-    under_10, over_10, over_100
-        Topics with 1 to 9 relevant documents, with more than 10, with more than 100.
-    best_p10, best_r10, best_r100
-        What P@10, R@10 and R@100 of the best possible ranking come to, as means over the topics.
-    lost
-        Topics that have a document of some grade above 0, and none that reaches the level.
-    one_sided
-        Topics that have relevant documents and none judged not relevant.
-    not_relevant, negative
-        Pairs of a grade from 0 up to the level, and of a grade below 0.
-    weakest
-        Share of the documents above grade 0 that have the lowest such grade.
-    below_best
-        Topics with something above grade 0, and nothing of the highest grade of all.
-    labels
-        What the iterations of the qrels seem to be: subtopics, assessors, preferences, rounds, or nothing.
-    iterations, repeated
-        Distinct iterations, and pairs that several of them judge.
-    runs
-        The facts about each run.
-    """
-
-    topics: int
-    judgments: int
-    grades: tuple[float, ...]
-    level: float
-    level_given: bool
+    topics: int  # how many there are
+    judgments: int  # how many there are
+    grades: tuple[float, ...]  # the distinct grades, rising
+    level: float  # the grade from which a document is relevant to the measures that ask for relevant or not
+    level_given: bool  # whether the caller chose that level
+    # relevant, judged: relevant and judged documents a topic
     relevant: Spread
     judged: Spread
+    # barren, single: topics with no relevant document, and with exactly one
     barren: int
     single: int
+    # under_10, over_10, over_100: topics with 1 to 9 relevant documents, with more than 10, with more than 100
     under_10: int
     over_10: int
     over_100: int
+    # best_p10, best_r10, best_r100: what P@10, R@10 and R@100 of the best possible ranking come to, as means over the
+    # topics
     best_p10: float
     best_r10: float
     best_r100: float
-    lost: int
-    one_sided: int
+    lost: int  # topics that have a document of some grade above 0, and none that reaches the level
+    one_sided: int  # topics that have relevant documents and none judged not relevant
+    # not_relevant, negative: pairs of a grade from 0 up to the level, and of a grade below 0
     not_relevant: int
     negative: int
-    weakest: float
-    below_best: int
-    labels: str
+    weakest: float  # share of the documents above grade 0 that have the lowest such grade
+    below_best: int  # topics with something above grade 0, and nothing of the highest grade of all
+    labels: str  # what the iterations of the qrels seem to be: subtopics, assessors, preferences, rounds, or nothing
+    # iterations, repeated: distinct iterations, and pairs that several of them judge
     iterations: int
     repeated: int
-    runs: tuple[RunProfile, ...] = ()
+    runs: tuple[RunProfile, ...] = ()  # the facts about each run
 
     @property
     def positive(self) -> tuple[float, ...]:
@@ -231,23 +187,6 @@ class Profile:
 def profile_of(qrels: Any, runs: Iterable[Run] = (), *, rel: float | None = None) -> Profile:
     """Collect the facts about judgments and runs.
 
-    Parameters
-    ----------
-    qrels
-        A `Qrels`, or anything that `Qrels.of` takes.
-    runs
-        The runs; each is read once.
-    rel
-        The grade from which a document is relevant; chosen by the scale for None: 2 on the scale 0 to 3, unless that
-        leaves more than a tenth of the topics empty, else 1 (or the lowest grade above 0, where all are below 1).
-
-    Raises
-    ------
-    InputError
-        If a run has no topic in common with the qrels, or the level is none.
-
-    Examples
-    --------
     >>> facts = profile_of({"q1": {"a": 2, "b": 0}, "q2": {"c": 1}})
     >>> facts.topics, facts.positive, facts.level, str(facts.relevant)
     (2, (1.0, 2.0), 1.0, 'always 1')

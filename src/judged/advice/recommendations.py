@@ -15,62 +15,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """One rule that holds, with the numbers of the data.
+    """One rule that holds, with the numbers of the data."""
 
-    Parameters
-    ----------
-    rule, kind
-        The rule's id, and whether it says recommend, pair, avoid or note.
-    measures
-        The measures, at the relevance level, the highest grade and the list length of the data.
-    reason
-        Why, with the numbers of the data.
-    facts
-        The facts that it rests on, as sentences; none for one that rests on the task alone.
-    sources
-        The papers it goes back to, as keys of `judged.advice.sources.SOURCES`.
-    disputed
-        Who sees it otherwise.
-    """
-
+    # rule, kind: the rule's id, and whether it says recommend, pair, avoid or note
     rule: str
     kind: Kind
+    # the measures, at the relevance level, the highest grade and the list length of the data
     measures: tuple[Measure, ...]
-    reason: str
-    facts: tuple[str, ...]
-    sources: tuple[str, ...]
-    disputed: str = ""
+    reason: str  # why, with the numbers of the data
+    facts: tuple[str, ...]  # the facts that it rests on, as sentences; none for one that rests on the task alone
+    sources: tuple[str, ...]  # the papers it goes back to, as keys of `judged.advice.sources.SOURCES`
+    disputed: str = ""  # who sees it otherwise
 
 
 @dataclass(frozen=True)
 class Recommendations:
-    """All that is recommended for some data: the part of an advice that its forms stand on.
+    """All that is recommended for some data: the part of an advice that its forms stand on."""
 
-    Parameters
-    ----------
-    profile
-        The facts about judgments and runs.
-    task
-        What the system is for.
-    given
-        Whether the caller said so; else it was taken from the data.
-    others
-        The other tasks that the data do not speak against.
-    entries
-        Every rule that holds, in the order of the advice.
-    inputs
-        The qrels and runs as they are written on a command line.
-    options
-        Further options of the command that reads them.
-    """
-
-    profile: Profile
-    task: Task
-    given: bool
-    others: tuple[Task, ...]
-    entries: tuple[Recommendation, ...]
-    inputs: tuple[str, ...]
-    options: tuple[str, ...] = ()
+    profile: Profile  # the facts about judgments and runs
+    task: Task  # what the system is for
+    given: bool  # whether the caller said so; else it was taken from the data
+    others: tuple[Task, ...]  # the other tasks that the data do not speak against
+    entries: tuple[Recommendation, ...]  # every rule that holds, in the order of the advice
+    inputs: tuple[str, ...]  # the qrels and runs as they are written on a command line
+    options: tuple[str, ...] = ()  # further options of the command that reads them
 
     def of(self, *kinds: Kind) -> tuple[Recommendation, ...]:
         """Give the entries of some kinds."""

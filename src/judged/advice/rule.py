@@ -20,24 +20,12 @@ Kind: TypeAlias = Literal["recommend", "pair", "avoid", "note"]
 
 @dataclass(frozen=True)
 class Condition:
-    """A named question about the facts.
+    """A named question about the facts."""
 
-    Parameters
-    ----------
-    name
-        As a clause: "topics have one relevant document".
-    test
-        The question.
-    facts
-        Which facts it looks at, by their names in `judged.advice.facts`.
-    otherwise
-        The clause for the opposite.
-    """
-
-    name: str
-    test: Callable[[Profile], bool]
-    facts: tuple[str, ...]
-    otherwise: str = ""
+    name: str  # as a clause: "topics have one relevant document"
+    test: Callable[[Profile], bool]  # the question
+    facts: tuple[str, ...]  # which facts it looks at, by their names in `judged.advice.facts`
+    otherwise: str = ""  # the clause for the opposite
 
     def __call__(self, profile: Profile) -> bool:
         """Answer it."""
@@ -53,45 +41,25 @@ class Condition:
 
 @dataclass(frozen=True)
 class Rule:
-    """One piece of advice.
+    """One piece of advice."""
 
-    Parameters
-    ----------
-    id
-        A short name that does not change.
-    kind
-        ``recommend``: report these measures. ``pair``: report them side by side. ``avoid``: not these here.
-        ``note``: what to know when reading any of them.
-    tasks
-        For which tasks it holds; for all where there are none.
-    when
-        What must be true of the facts. A rule that recommends is silent, too, where the runs have no scores
-        and its measures need ranks.
-    measures
-        Their names, at the relevance level 1; the advice puts in the level and the highest grade of the data.
-    here
-        A sentence with the numbers of the data: a format string in which ``p`` is the `Profile`. A count
-        with a word behind the colon is written with it, ``{p.topics:topic}``.
-    about
-        Facts that the sentence names beside those of the conditions.
-    why
-        The reason, in plain words and without the data.
-    sources
-        Keys of `judged.advice.sources.SOURCES`.
-    disputed
-        Who sees it otherwise, and what they say.
-    """
-
-    id: str
+    id: str  # a short name that does not change
+    # `recommend`: report these measures. `pair`: report them side by side. `avoid`: not these here. `note`: what to
+    # know when reading any of them.
     kind: Kind
-    why: str
-    sources: tuple[str, ...]
+    why: str  # the reason, in plain words and without the data
+    sources: tuple[str, ...]  # keys of `judged.advice.sources.SOURCES`
+    # what must be true of the facts. A rule that recommends is silent, too, where the runs have no scores and its
+    # measures need ranks.
     when: tuple[Condition, ...] = ()
-    tasks: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()  # for which tasks it holds; for all where there are none
+    # their names, at the relevance level 1; the advice puts in the level and the highest grade of the data
     measures: tuple[str, ...] = ()
+    # a sentence with the numbers of the data: a format string in which `p` is the `Profile`. A count with a word behind
+    # the colon is written with it, `{p.topics:topic}`.
     here: str = ""
-    about: tuple[str, ...] = ()
-    disputed: str = ""
+    about: tuple[str, ...] = ()  # facts that the sentence names beside those of the conditions
+    disputed: str = ""  # who sees it otherwise, and what they say
 
     def holds(self, profile: Profile, task: str) -> bool:
         """Whether the task is one of its own and every condition is true."""

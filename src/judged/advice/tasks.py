@@ -15,20 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Task:
-    """What a system is for.
+    """What a system is for."""
 
-    Parameters
-    ----------
-    name
-        As it is given to ``advise``.
-    what
-        When it is one's own task.
-    allowed
-        What must be true of the data for it to be inferred; never inferred for None: the data do not show it.
-    """
-
-    name: str
-    what: str
+    name: str  # as it is given to `advise`
+    what: str  # when it is one's own task
+    # what must be true of the data for it to be inferred; never inferred for None: the data do not show it
     allowed: tuple[Condition, ...] | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -67,13 +58,7 @@ _NEEDS = {
 
 
 def checked(name: str) -> Task:
-    """Give the task of a name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """Give the task of a name."""
     if name not in TASKS:
         raise InputError(f"no task {name!r}", fix=f"one of {', '.join(sorted(TASKS))}")
     return TASKS[name]

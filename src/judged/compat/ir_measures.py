@@ -84,13 +84,7 @@ _IMPLIED: dict[str, dict[str, Any]] = {"ERR": {"max": 4}, "IPrec": {"rounding": 
 
 
 def our_measure(measure: Any) -> Measure:
-    """Give our measure for one of ir_measures.
-
-    Raises
-    ------
-    MeasureError
-        If we have no such measure, or ir_measures leaves open what it would be.
-    """
+    """Give our measure for one of ir_measures."""
     if measure.NAME not in _NAMES:
         raise MeasureError(f"judged does not compute {measure} of ir_measures. Fix: leave it to another provider")
     unset = _theirs.providers.base.NOT_PROVIDED

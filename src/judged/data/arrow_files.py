@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 
 
 def parquet_table(path: Path, where: str, choose: Choice = list) -> Table:
-    """Read a Parquet file; `choose` says which of its columns.
-
-    Raises
-    ------
-    InputError
-        If it is damaged or no Parquet file.
-    """
+    """Read a Parquet file; `choose` says which of its columns."""
     with _damage_named("Parquet", where):
         file = _parquet(path)
         names = file.schema_arrow.names
@@ -42,13 +36,7 @@ def parquet_table(path: Path, where: str, choose: Choice = list) -> Table:
 
 
 def parquet_batches(path: Path, where: str, choose: Choice) -> Iterator[Batch]:
-    """Read some columns of a Parquet file, a part of its rows at a time.
-
-    Raises
-    ------
-    InputError
-        As `parquet_table`.
-    """
+    """Read some columns of a Parquet file, a part of its rows at a time."""
     with _damage_named("Parquet", where):
         file = _parquet(path)
         names = file.schema_arrow.names
@@ -65,13 +53,7 @@ def parquet_batches(path: Path, where: str, choose: Choice) -> Iterator[Batch]:
 
 
 def arrow_table(path: Path, where: str) -> Table:
-    """Read an Arrow file (Feather), or a stream that somebody kept in a file.
-
-    Raises
-    ------
-    InputError
-        If it is damaged or neither of them.
-    """
+    """Read an Arrow file (Feather), or a stream that somebody kept in a file."""
     is_file = files.head(path, 6) == b"ARROW1"
     with _damage_named("Arrow", where):
         source = _random_access(path)

@@ -17,24 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Aspects:
-    """Every judgment by its pair.
+    """Every judgment by its pair, with P judged pairs and A judgments."""
 
-    With P judged pairs and A judgments:
-
-    Attributes
-    ----------
-    names : tuple of str
-        The distinct iterations (subtopics, assessors, ``user subgroup``) in byte order; an aspect code is a
-        position here.
-        One empty name where the qrels have no such column.
-    starts : (P + 1,) int64
-        Where the judgments of each pair of ``qrels.index`` begin below.
-    aspect, grade : (A,) int64, float64
-        Each judgment's aspect code and grade, aspects rising within a pair.
-    """
-
+    # the distinct iterations (subtopics, assessors, `user subgroup`) in byte order; an aspect code is a position here.
+    # One empty name where the qrels have no such column.
     names: tuple[str, ...]
-    starts: Ints
+    starts: Ints  # (P + 1,): where the judgments of each pair of `qrels.index` begin below
+    # aspect, grade: (A,): each judgment's aspect code and grade, aspects rising within a pair
     aspect: Ints
     grade: Floats
 

@@ -63,10 +63,8 @@ class Content:
 
 
 def read_content(rows: Rows, columns: tuple[str, ...], whole: Callable[[], Table]) -> Content:
-    """Read all rows in bulk, and line by line only where that fails.
-
-    `whole` reads the table and raises `InputError`; a source without lines then has one finding.
-    """
+    """Read all rows in bulk, and line by line only where that fails."""
+    # `whole` reads the table and raises `InputError`; a source without lines then has one finding.
     try:
         return Content(rows, whole())
     except InputError as error:

@@ -50,27 +50,10 @@ class _Facts:
 
 
 def read_facts(path: str | Path, id_name: str = "query_id") -> Table:
-    """Read facts by id from a file: CSV, TSV, JSON, JSONL, Parquet or Arrow (Feather), compressed or not.
-
-    The format is found by the name's ending and by content. JSON is ``{id: {...}}`` or a list of records.
-
-    Parameters
-    ----------
-    path
-        The file; ``-`` for standard input.
-    id_name
-        ``query_id`` or ``doc_id``. Other usual names of that column are understood.
-
-    Returns
-    -------
-    Arrow table
-        The column of ids under `id_name`, then the others in their order: string, float64 or bool.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read so, has no column of ids, names one twice, or a value is nested.
-    """
+    """Read facts by id from a file: CSV, TSV, JSON, JSONL, Parquet or Arrow (Feather), compressed or not."""
+    # The format is found by the name's ending and by content. JSON is `{id: {...}}` or a list of records. `path`: the
+    # file; `-` for standard input. `id_name`: `query_id` or `doc_id`. Other usual names of that column are understood.
+    # Returns the column of ids under `id_name`, then the others in their order: string, float64 or bool.
     where = files.STDIN if str(path) == "-" else str(path)
     file = files.local(path)
     try:
@@ -84,13 +67,7 @@ def read_facts(path: str | Path, id_name: str = "query_id") -> Table:
 
 
 def typed_facts(table: Table, id_name: str, where: str) -> Table:
-    """Name the column of ids, put it first, and give every other column one of three types.
-
-    Raises
-    ------
-    InputError
-        If there is no column of ids, two columns have one name, or a column is nested.
-    """
+    """Name the column of ids, put it first, and give every other column one of three types."""
     names = [name.strip() for name in table.column_names]
     if len(set(names)) < len(names):
         twice = next(name for at, name in enumerate(names) if name in names[:at])
@@ -110,13 +87,7 @@ def typed_facts(table: Table, id_name: str, where: str) -> Table:
 
 
 def under_id(id_name: str, name: str, known: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Give what stands under an id as a record with it.
-
-    Raises
-    ------
-    InputError
-        If there is another id in it.
-    """
+    """Give what stands under an id as a record with it."""
     if str(known.get(id_name, name)) != name:
         problem = f"{_OF[id_name]} {name} has the {id_name} {known[id_name]!r:.40} in it"
         raise InputError(problem, fix="leave one of the two out", path=where)
@@ -141,16 +112,6 @@ def typed_column(column: Any, name: str) -> Any:
 
     >>> [typed_column(pa.array(texts), "x").to_pylist() for texts in (["3", ""], ["007", "1"], ["true", "False"])]
     [[3.0, None], ['007', '1'], [True, False]]
-
-    Raises
-    ------
-    InputError
-        If its values are nested, bytes or infinite.
-
-    Warns
-    -----
-    JudgedWarning
-        If it stays text, and most of its values are numbers, or would be in another notation (``1,5``).
     """
     column = decoded(column)
     kind = column.type

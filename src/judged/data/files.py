@@ -62,13 +62,7 @@ def compression(path: str | Path) -> str:
 
 @contextmanager
 def opened(path: str | Path, digest: Digest | None = None) -> Generator[IO[bytes]]:
-    """Open a file for reading its decompressed bytes.
-
-    Raises
-    ------
-    InputError
-        If the file is not there, is a folder, or its compressed data is cut short or damaged.
-    """
+    """Open a file for reading its decompressed bytes."""
     packed = ""
     try:
         packed = compression(path)
@@ -111,16 +105,9 @@ def blocks(
     longest: int = LONGEST,
     returns: bool = False,
 ) -> Iterator[bytes]:
-    """Yield a file's bytes in blocks of about ``size``, each ending where a line ends.
-
-    A byte order mark is left out. The last line may lack its newline. With ``returns`` lines may also end with a
-    carriage return, as on very old machines.
-
-    Raises
-    ------
-    InputError
-        As `opened`; and if a line has many more bytes than ``longest``, before it is read to its end.
-    """
+    """Yield a file's bytes in blocks of about ``size``, each ending where a line ends."""
+    # A byte order mark is left out. The last line may lack its newline. With `returns` lines may also end with a
+    # carriage return, as on very old machines.
     with opened(path, digest) as file:
         rest, first, before = b"", True, 0
         while chunk := file.read(size):

@@ -32,11 +32,6 @@ def id_text(value: Any, what: str, *, path: str = "", line: int | None = None) -
 
     >>> id_text(7, "query id"), id_text("007", "query id")
     ('7', '007')
-
-    Raises
-    ------
-    InputError
-        If the value is neither text nor a whole number (a float would print ambiguously).
     """
     if isinstance(value, str):
         return value
@@ -63,13 +58,7 @@ def shown(value: Any) -> str:
 
 
 def id_array(ids: list[str], what: str) -> Strings:
-    """Give an Arrow array of identifiers.
-
-    Raises
-    ------
-    InputError
-        If one holds half a character (a lone surrogate), which no file can hold.
-    """
+    """Give an Arrow array of identifiers."""
     try:
         return pa.array(ids, pa.string())
     except UnicodeEncodeError as error:
@@ -103,13 +92,7 @@ def decoded(column: Any) -> Any:
 
 
 def column_of(values: Any, name: str) -> Any:
-    """Give Python values as an Arrow array; texts and whole numbers among each other are ids, and become text.
-
-    Raises
-    ------
-    InputError
-        If they are of kinds that do not go together.
-    """
+    """Give Python values as an Arrow array; texts and whole numbers among each other are ids, and become text."""
     try:
         return pa.array(values)
     except UnicodeEncodeError as error:

@@ -24,20 +24,11 @@ _SMALLEST_FILTER, _LARGEST_FILTER = 16, 24  # powers of two: 64 kB to 16 MB
 
 @dataclass(frozen=True, eq=False)
 class QrelsIndex:
-    """The judged pairs of a `Qrels`, sorted by topic and document code.
+    """The judged pairs of a `Qrels`, sorted by topic and document code."""
 
-    Attributes
-    ----------
-    topics
-        Query ids in byte order; the topic code is the position here.
-    docs
-        Distinct document ids; the document code is the position here.
-    topic, doc, grade
-        One entry a judged pair: its codes, and the highest grade it was given.
-    """
-
-    topics: tuple[str, ...]
-    docs: Strings = field(repr=False)
+    topics: tuple[str, ...]  # query ids in byte order; the topic code is the position here
+    docs: Strings = field(repr=False)  # distinct document ids; the document code is the position here
+    # topic, doc, grade: one entry a judged pair: its codes, and the highest grade it was given
     topic: Ints
     doc: Ints
     grade: Floats
@@ -100,11 +91,9 @@ class QrelsIndex:
         return marks
 
     def maybe_judged(self, topic: Ints, lengths: Ints, doc_hash: Hashes) -> Ints:
-        """Give the rows whose pair may be in the qrels: every judged pair, and next to no other.
-
-        `topic` holds a topic code for each piece of rows, -1 for a topic that is not in the qrels; `lengths`
-        how many rows the pieces have; `doc_hash` one hash a row.
-        """
+        """Give the rows whose pair may be in the qrels: every judged pair, and next to no other."""
+        # `topic` holds a topic code for each piece of rows, -1 for a topic that is not in the qrels; `lengths` how many
+        # rows the pieces have; `doc_hash` one hash a row.
         if not self.topics:
             return np.zeros(0, dtype=np.int64)
         mixed = _mix(np.repeat(self.topic_hash[topic], lengths), doc_hash)

@@ -44,13 +44,7 @@ class _Place:
 
 
 def read_json(path: Path, kind: Kind, where: str) -> Table:
-    """Read ``{query_id: {doc_id: number}}`` or a list of records.
-
-    Raises
-    ------
-    InputError
-        If the file is not such JSON, a key stands twice in one object, or a number is NaN.
-    """
+    """Read ``{query_id: {doc_id: number}}`` or a list of records."""
     data = load(path, where)
     if isinstance(data, dict):
         return _dict_table(cast("dict[str, Any]", data), kind, where)
@@ -65,38 +59,20 @@ def read_json(path: Path, kind: Kind, where: str) -> Table:
 
 
 def read_jsonl(path: Path, kind: Kind, where: str) -> Table:
-    """Read one record a line.
-
-    Raises
-    ------
-    InputError
-        With the line that is no record, lacks a column, or holds no number where one is needed.
-    """
+    """Read one record a line."""
     records = ((_Place(where, line, line), record) for line, record in json_lines(path, where))
     return _records_table(records, kind, where)
 
 
 def load(path: Path, where: str) -> Any:
-    """Parse a JSON file, refusing keys that stand twice in an object.
-
-    Raises
-    ------
-    InputError
-        With the line of the first error in it.
-    """
+    """Parse a JSON file, refusing keys that stand twice in an object."""
     with files.opened(path) as file:
         data = file.read()
     return parse_json(data.removeprefix(files.BOM), where)
 
 
 def json_lines(path: Path, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Give the object on each line of a file with its line number.
-
-    Raises
-    ------
-    InputError
-        With the line that is not a JSON object.
-    """
+    """Give the object on each line of a file with its line number."""
     number = 0
     for block in files.blocks(path):
         for raw in block.split(b"\n")[: -1 if block.endswith(b"\n") else None]:
@@ -109,13 +85,7 @@ def json_lines(path: Path, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def parse_json(data: bytes, where: str, line: int | None = None) -> Any:
-    """Parse JSON, refusing keys that stand twice in an object and numbers that no double holds.
-
-    Raises
-    ------
-    InputError
-        With the line of the first error in it.
-    """
+    """Parse JSON, refusing keys that stand twice in an object and numbers that no double holds."""
     place = _Place(where, line)
     try:
         found = json.loads(data.decode(), object_pairs_hook=unique_keys, parse_float=_float, parse_constant=_constant)
@@ -144,13 +114,7 @@ class _ValueError(ValueError):
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of JSON, as a hook of its parser.
-
-    Raises
-    ------
-    ValueError
-        If a key stands twice in it.
-    """
+    """Make an object of JSON, as a hook of its parser."""
     made = dict(pairs)
     if len(made) < len(pairs):
         keys = [key for key, _ in pairs]

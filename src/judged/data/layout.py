@@ -30,38 +30,19 @@ class LineError(ValueError):
 
 @dataclass(frozen=True)
 class Layout:
-    r"""How the lines of a text file are made.
+    """How the lines of a text file are made.
 
-    Parameters
-    ----------
-    names
-        Our column name for each field, ``""`` for a field that is not used.
-    delimiter
-        ``" "`` or ``"\t"`` stand for any white space unless ``strict``; a comma is always strict.
-    strict
-        A delimiter is exactly one character, so fields may be empty or hold blanks.
-    header
-        The first line that is neither blank nor a comment names the columns.
-    optional
-        How many fields at the end may be missing (a run's tag, say).
-    fields
-        How many fields the lines have, where that is more than there are names.
-    open_ended
-        Any number of fields may follow.
-
-    Examples
-    --------
     >>> print(Layout(("query_id", "", "doc_id", "relevance"), " "))
     query_id _ doc_id relevance
     """
 
-    names: tuple[str, ...]
-    delimiter: str
-    strict: bool = False
-    header: bool = False
-    optional: int = 0
-    fields: int = 0
-    open_ended: bool = False
+    names: tuple[str, ...]  # our column name for each field, `""` for a field that is not used
+    delimiter: str  # `" "` or `"\t"` stand for any white space unless `strict`; a comma is always strict
+    strict: bool = False  # a delimiter is exactly one character, so fields may be empty or hold blanks
+    header: bool = False  # the first line that is neither blank nor a comment names the columns
+    optional: int = 0  # how many fields at the end may be missing (a run's tag, say)
+    fields: int = 0  # how many fields the lines have, where that is more than there are names
+    open_ended: bool = False  # any number of fields may follow
 
     @property
     def width(self) -> int:
@@ -92,13 +73,6 @@ def split_line(raw: bytes, layout: Layout) -> dict[str, str] | None:
 
     >>> split_line(b"q1 Q0  d7 1 0.5 tag", Layout(("query_id", "", "doc_id", "rank", "score", ""), " "))
     {'query_id': 'q1', 'doc_id': 'd7', 'rank': '1', 'score': '0.5'}
-
-    Raises
-    ------
-    LineError
-        If the line has too few fields, too many, or an empty id.
-    UnicodeDecodeError
-        If the line is not UTF-8.
     """
     text = raw.decode().strip(" \t\v\f\r\n")
     comment = text.startswith("#")
@@ -125,13 +99,6 @@ def split_fields(raw: bytes, delimiter: str, *, strict: bool) -> list[bytes]:
 
     >>> split_fields(b"q1\t d 1", " ", strict=False), split_fields(b'1, "a, b" ,5', ",", strict=True)
     ([b'q1', b'd', b'1'], [b'1', b'a, b', b'5'])
-
-    Raises
-    ------
-    LineError
-        If a quoted field has no end.
-    UnicodeDecodeError
-        If a line with quotes is not UTF-8.
     """
     if not strict:
         return raw.split()
@@ -154,11 +121,6 @@ def value(name: str, text: str) -> str | float | int:
 
     >>> value("score", "1e-05"), value("doc_id", "007"), value("rank", "3")
     (1e-05, '007', 3)
-
-    Raises
-    ------
-    LineError
-        If a number is expected and the text is none.
     """
     if name not in NUMBERS:
         return text

@@ -25,17 +25,10 @@ _EMPTY = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score"
 
 
 def rows_of_object(data: Any, kind: Kind) -> Rows:
-    """Take rows from whatever Python object holds them.
-
-    Accepted: ``{query_id: {doc_id: number}}``; any object with the Arrow C stream interface (pyarrow,
-    pandas, polars, DuckDB, Ibis); named tuples with the field names of ir_datasets; a list that holds,
-    for each topic, the list of its document ids (relevant ones for qrels, in rank order for a run).
-
-    Raises
-    ------
-    InputError
-        If it is none of these, or an id or number in it has the wrong type.
-    """
+    """Take rows from whatever Python object holds them."""
+    # Accepted: `{query_id: {doc_id: number}}`; any object with the Arrow C stream interface (pyarrow, pandas, polars,
+    # DuckDB, Ibis); named tuples with the field names of ir_datasets; a list that holds, for each topic, the list of
+    # its document ids (relevant ones for qrels, in rank order for a run).
     if isinstance(data, Mapping):
         return _mapping_rows(data, kind)  # type: ignore[reportUnknownArgumentType]
     if hasattr(data, "__arrow_c_stream__"):
@@ -163,13 +156,7 @@ def _listed_rows(data: list[Any], kind: Kind) -> Rows:
 
 
 def dict_table(records: list[Mapping[str, Any]]) -> Table:
-    """Lay dicts out as columns, which come from all of them.
-
-    Raises
-    ------
-    InputError
-        If a column mixes kinds of values, or a text holds half of a character.
-    """
+    """Lay dicts out as columns, which come from all of them."""
     names = dict.fromkeys(name for record in records for name in record)
     try:
         return pa.table({str(name): column_of([record.get(name) for record in records], str(name)) for name in names})
@@ -178,10 +165,8 @@ def dict_table(records: list[Mapping[str, Any]]) -> Table:
 
 
 def _ranked_rows(topics: Mapping[str, Collection[Any]], kind: Kind, where: str) -> Rows:
-    """Make rows of the ids of each topic: relevant ones with grade 1, or returned ones in rank order.
-
-    A Python set has no order, so a run of sets has no scores.
-    """
+    """Make rows of the ids of each topic: relevant ones with grade 1, or returned ones in rank order."""
+    # A Python set has no order, so a run of sets has no scores.
     rows = [(topic, id_text(doc, "document id"), -at) for topic, docs in topics.items() for at, doc in enumerate(docs)]
     columns = {
         "query_id": id_array([topic for topic, _, _ in rows], "query id"),

@@ -20,11 +20,9 @@ _THREADS = max(1, min(os.cpu_count() or 1, 8))
 
 
 def in_order(parts: Iterable[Part], work: Callable[[Batch], T]) -> Iterator[T]:
-    """Call each part and do the work on its batch, in threads, a few parts ahead; empty batches are passed over.
-
-    Parsing and NumPy let other threads run, so that reading, parsing and ranking overlap. A single part needs
-    no thread.
-    """
+    """Call each part and do the work on its batch, in threads, a few parts ahead; empty batches are passed over."""
+    # Parsing and NumPy let other threads run, so that reading, parsing and ranking overlap. A single part needs no
+    # thread.
     several = iter(parts)
     first, second = next(several, None), next(several, None)
     if first is None:

@@ -183,10 +183,8 @@ class Qrels:
 
 
 def by_user(table: Table, subgroup: str | None) -> Table:
-    """Give preferences as judgments whose iteration is the user and, where there is one, the user's subgroup.
-
-    Without subgroups everything that a user said is one: ``0``.
-    """
+    """Give preferences as judgments whose iteration is the user and, where there is one, the user's subgroup."""
+    # Without subgroups everything that a user said is one: `0`.
     group = "0" if subgroup is None else table[subgroup]
     users = pc.binary_join_element_wise(table["user"], group, " ")
     return table.select(["query_id", "doc_id", "relevance"]).append_column("iteration", users)

@@ -24,25 +24,9 @@ if TYPE_CHECKING:
 
 
 def read_records(path: str | Path, *, key: str = "") -> Iterator[Record]:
-    """Read the records of a file, one after the other; its format is found by content, compressed or not.
-
-    Parameters
-    ----------
-    path
-        CSV (commas or semicolons) or TSV with a header, a JSON list, JSON Lines, Parquet or Arrow.
-    key
-        JSON may then also be ``{name: {...}}``: the name stands in the record under this key.
-
-    Yields
-    ------
-    line, record
-        The 1-based line, None where there are none. Cells stand as they are, columns that a row lacks are empty.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read so; the message names the line where there is one.
-    """
+    """Read the records of a file, one after the other; its format is found by content, compressed or not."""
+    # `key`: JSON may then also be `{name: {...}}`: the name stands in the record under this key. Yields the 1-based
+    # line, None where there are none. Cells stand as they are, columns that a row lacks are empty.
     where = files.STDIN if str(path) == "-" else str(path)
     file = files.local(path)
     head = files.head(file).lstrip()
@@ -64,13 +48,7 @@ def read_records(path: str | Path, *, key: str = "") -> Iterator[Record]:
 
 
 def unique_columns(table: Table, where: str) -> Table:
-    """Give a table as it is, unless two of its columns have one name, of which records would keep the last.
-
-    Raises
-    ------
-    InputError
-        If they have.
-    """
+    """Give a table as it is, unless two of its columns have one name, of which records would keep the last."""
     names = table.column_names
     if len(set(names)) < len(names):
         twice = next(name for at, name in enumerate(names) if name in names[:at])

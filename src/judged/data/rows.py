@@ -134,13 +134,7 @@ class MappingRows:
 
 
 def score_array(scores: Any, what: str = "score") -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Make float64 of Python numbers, refusing text, and whole numbers that no double holds.
-
-    Raises
-    ------
-    InputError
-        If something among them is not a number.
-    """
+    """Make float64 of Python numbers, refusing text, and whole numbers that no double holds."""
     try:
         array = np.asarray(scores)
         if array.dtype.kind in "fiub":
@@ -161,20 +155,8 @@ def score_array(scores: Any, what: str = "score") -> np.ndarray[Any, np.dtype[np
 
 
 def table_of(data: Any, used: Callable[[list[str]], Iterable[Any]] | None = None) -> Table:
-    """Take any object with the Arrow C stream interface as a table, without importing its library.
-
-    Parameters
-    ----------
-    data
-        The object.
-    used
-        Says of each column's name whether it is used: others may hold what Arrow cannot. None: all are.
-
-    Raises
-    ------
-    InputError
-        If it is no table, names a column twice, or a column that is used mixes kinds of values.
-    """
+    """Take any object with the Arrow C stream interface as a table, without importing its library."""
+    # `used`: says of each column's name whether it is used: others may hold what Arrow cannot. None: all are.
     if isinstance(data, (pa.Table, pa.RecordBatch)):
         return data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
     try:
@@ -197,13 +179,7 @@ def _by_column(data: Any, used: Callable[[list[str]], Iterable[Any]] | None) -> 
 
 
 def typed_table(data: Any, names: tuple[str, ...], where: str) -> Table:
-    """Rename and cast a table's columns to ours; columns named ``""`` are left out.
-
-    Raises
-    ------
-    InputError
-        If an id or number column has another type, or a null.
-    """
+    """Rename and cast a table's columns to ours; columns named ``""`` are left out."""
     made: dict[str, Any] = {}
     for name, column in zip(names, data.columns, strict=True):
         if name in {"query_id", "doc_id", "iteration", "run_id"}:

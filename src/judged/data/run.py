@@ -130,10 +130,8 @@ def run_ids(rows: Rows) -> list[str]:
 
 
 def split_runs(rows: Rows, name: str) -> list[Run]:
-    """Make one run of some rows, or several where a column ``run_id`` tells them apart.
-
-    The tag at the end of TREC lines tells nothing apart: systems share tags, and one system may use several.
-    """
+    """Make one run of some rows, or several where a column ``run_id`` tells them apart."""
+    # The tag at the end of TREC lines tells nothing apart: systems share tags, and one system may use several.
     if isinstance(rows, TextRows) and rows.layout.header and "run_id" in rows.layout.names:
         rows = TableRows(Run(rows, name).table, rows.where)
     names = run_ids(rows)

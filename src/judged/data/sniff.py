@@ -93,13 +93,7 @@ class _Sample:
 
 
 def sniff(path: Path, where: str, kind: Kind, format: str | None = None) -> Layout | Format:
-    """Find how a file is made: a `Layout` for lines of fields, else the name of its format.
-
-    Raises
-    ------
-    InputError
-        If the file is empty, is no text, looks like the other kind, or has no layout that is known.
-    """
+    """Find how a file is made: a `Layout` for lines of fields, else the name of its format."""
     if format is not None and format not in FORMATS:
         raise InputError(f"there is no format {format!r}", fix=f"use one of {', '.join(FORMATS)}", path=where)
     if format in {"json", "jsonl", "parquet", "arrow"}:
@@ -278,10 +272,8 @@ def _of_width(sample: _Sample, rows: list[list[str]], delimiter: str, *, strict:
 
 
 def _best(rows: list[list[str]], choices: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Give the layout that fits most lines.
-
-    An only one is given even where it fits none: reading will name the bad line.
-    """
+    """Give the layout that fits most lines."""
+    # An only one is given even where it fits none: reading will name the bad line.
     if len(choices) == 1 and len(choices[0]) != 4:
         return choices[0]
     one_iteration = len({row[1] for row in rows if len(row) > 1}) == 1

@@ -52,33 +52,15 @@ class FileTable(TableRows):
 
 @dataclass(frozen=True)
 class Source:
-    """Rows and what they go by.
+    """Rows and what they go by."""
 
-    Parameters
-    ----------
-    rows
-        Where the rows come from.
-    name
-        What results call them: the file's name without its endings.
-    """
-
-    rows: Rows
-    name: str = ""
+    rows: Rows  # where the rows come from
+    name: str = ""  # what results call them: the file's name without its endings
 
     def table(self, columns: tuple[str, ...]) -> tuple[Table, str | None]:
-        """Read all rows into one table.
-
-        Returns
-        -------
-        table, sha256
-            The rows, with those of the columns that the source has; and the hash of the file's bytes
-            as they lie on disk, None where there is no file.
-
-        Raises
-        ------
-        InputError
-            If a row cannot be read; the message names the line where there is one.
-        """
+        """Read all rows into one table."""
+        # Returns the rows, with those of the columns that the source has; and the hash of the file's bytes as they lie
+        # on disk, None where there is no file.
         digest = hashlib.sha256() if isinstance(self.rows, (TextRows, FileTable)) else None
         batches = list(in_order(self.rows.parts(columns, digest), lambda batch: batch))
         if not batches:
@@ -87,15 +69,8 @@ class Source:
 
 
 def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Source:
-    """Open a file, or standard input for ``-``, as rows of qrels or of a run.
-
-    Text is read in blocks when the rows are asked for; the other formats are read here.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, empty, damaged, of no known format, or of the other kind.
-    """
+    """Open a file, or standard input for ``-``, as rows of qrels or of a run."""
+    # Text is read in blocks when the rows are asked for; the other formats are read here.
     name = "stdin" if str(path) == "-" else source_name(path)
     where = files.STDIN if str(path) == "-" else str(path)
     file = files.local(path)

@@ -128,13 +128,7 @@ class TextRows:
                     yield number, raw
 
     def lines(self) -> Iterator[Record]:
-        """Give every row as text with its line number, raising at the first that cannot be split.
-
-        Raises
-        ------
-        InputError
-            With the file and line of a row that has too few fields, or bytes that are not UTF-8.
-        """
+        """Give every row as text with its line number, raising at the first that cannot be split."""
         for number, raw in self.numbered():
             try:
                 fields = split_line(raw, self.layout)

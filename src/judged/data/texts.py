@@ -243,13 +243,7 @@ def _first(names: Iterable[str], usual: tuple[str, ...]) -> str | None:
 
 
 def _chosen(names: Iterable[str], where: str) -> tuple[str, str | None, str | None]:
-    """Find the names of id, title and text; one of the last two may be missing.
-
-    Raises
-    ------
-    InputError
-        If there is no id, or neither title nor text.
-    """
+    """Find the names of id, title and text; one of the last two may be missing."""
     known = list(names)
     doc, title, text = (_first(known, usual) for usual in (_IDS, _TITLES, _TEXTS))
     if doc is None or (title is None and text is None):

@@ -14,13 +14,7 @@ _AT = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 def read_toml(path: str | Path, fix: str = "check the path") -> str:
-    """Give the text of a file of TOML; `fix` is what to do where there is none.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or is not UTF-8.
-    """
+    """Give the text of a file of TOML; `fix` is what to do where there is none."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -33,13 +27,6 @@ def read_toml(path: str | Path, fix: str = "check the path") -> str:
 def parse_toml(text: str, path: str = "") -> dict[str, Any]:
     """Read TOML; `path` is what messages call it.
 
-    Raises
-    ------
-    InputError
-        With the line that is wrong, where Python's reader tells it.
-
-    Examples
-    --------
     >>> parse_toml("alpha = 0.05")
     {'alpha': 0.05}
     """

@@ -30,13 +30,7 @@ FORMATS = ("tsv", "csv", "json", "jsonl", "trec", "xml", "lines")
 
 
 def read_topic_records(path: Path, where: str, format: str | None = None) -> TopicRecords:
-    """Read the topics of a file; its format is found by its content.
-
-    Raises
-    ------
-    InputError
-        If it is not a file of topics.
-    """
+    """Read the topics of a file; its format is found by its content."""
     if format is not None and format not in FORMATS:
         raise InputError(f"there is no format {format!r} of topics", fix=f"use one of {', '.join(FORMATS)}", path=where)
     records = TopicRecords(where)
@@ -202,10 +196,8 @@ def _trec(text: str, where: str, records: TopicRecords) -> None:
 
 
 def _fields(text: str) -> Iterator[tuple[str, str]]:
-    """Cut a topic into its fields; a ``<`` in a sentence, or ``List<String>``, belongs to the text.
-
-    A tag begins a field where it is a usual one, the first of its line, or follows a closing tag.
-    """
+    """Cut a topic into its fields; a ``<`` in a sentence, or ``List<String>``, belongs to the text."""
+    # A tag begins a field where it is a usual one, the first of its line, or follows a closing tag.
     opened, begin, closed = "", 0, 0
     for mark in _TAG.finditer(text):
         name, before = mark[2].lower(), text[closed : mark.start()]

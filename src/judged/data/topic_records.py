@@ -28,13 +28,7 @@ class TopicRecords:
         self._count = 0
 
     def add(self, record: Mapping[str, Any], line: int | None) -> None:
-        """Take one topic in.
-
-        Raises
-        ------
-        InputError
-            If it has no id or no text, or names one field too many.
-        """
+        """Take one topic in."""
         try:
             found = named(record)
         except InputError as error:
@@ -57,11 +51,6 @@ def record_of(found: Any, query_id: Any = None) -> dict[str, Any]:
 
     >>> record_of("income tax", 1)
     {'query_id': 1, 'text': 'income tax'}
-
-    Raises
-    ------
-    InputError
-        If it is neither.
     """
     known = {} if query_id is None else {"query_id": query_id}
     if isinstance(found, str) and known:
@@ -78,11 +67,6 @@ def named(record: Mapping[str, Any]) -> dict[str, str]:
 
     >>> named({"_id": 7, "Query": "income tax", "Domain": "law", "metadata": {}})
     {'query_id': '7', 'text': 'income tax', 'domain': 'law'}
-
-    Raises
-    ------
-    InputError
-        If there is no id or no text among them.
     """
     keys = {plain_name(key): key for key in record}
     if len(keys) < len(record):
@@ -105,13 +89,7 @@ def named(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def refuse_wide(columns: int, where: str, line: int | None = None) -> None:
-    """Refuse a table of too many columns.
-
-    Raises
-    ------
-    InputError
-        If there are more than 500.
-    """
+    """Refuse a table of too many columns."""
     if columns > _COLUMNS:
         fix = "keep those that matter; what differs from record to record is a value, not a name"
         raise InputError(f"there are more than {_COLUMNS} columns", fix=fix, path=where, line=line)

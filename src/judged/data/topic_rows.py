@@ -20,18 +20,6 @@ if TYPE_CHECKING:
 class TopicRows:
     """The rows of a run by topic. Query ids are kept once a topic and not once a row.
 
-    Attributes
-    ----------
-    name, where : str
-        Of the run.
-    table : Arrow table
-        ``doc_id`` and, where the run has them, ``score`` and ``rank``; the rows of a topic stand together, in the
-        order of the run.
-    bounds : dict of (int, int) by query id
-        Where the rows of a topic begin and end.
-
-    Examples
-    --------
     >>> rows = TopicRows.of(Run.of({"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d3": 1.0}}, name="mine"))
     >>> rows.run("q1").table.to_pydict()
     {'query_id': ['q1', 'q1'], 'doc_id': ['d1', 'd2'], 'score': [2.0, 1.0]}
@@ -39,20 +27,16 @@ class TopicRows:
     []
     """
 
-    name: str
-    where: str
+    name: str  # of the run
+    where: str  # of the run
+    # `doc_id` and, where the run has them, `score` and `rank`; the rows of a topic stand together, in the order of the
+    # run
     table: Table = field(repr=False)
-    bounds: dict[str, tuple[int, int]] = field(repr=False)
+    bounds: dict[str, tuple[int, int]] = field(repr=False)  # where the rows of a topic begin and end
 
     @classmethod
     def of(cls, run: Run) -> Self:
-        """Read a run into memory.
-
-        Raises
-        ------
-        InputError
-            If it cannot be read.
-        """
+        """Read a run into memory."""
         table = run.table
         query = table["query_id"].combine_chunks()
         query = query.dictionary_encode() if not isinstance(query, pa.DictionaryArray) else query

@@ -18,15 +18,9 @@ if TYPE_CHECKING:
 
 
 class Returned(NamedTuple):
-    """Every returned document of the topics that count, ordered by topic and rank; D of them.
+    """Every returned document of the topics that count, ordered by topic and rank; D of them."""
 
-    Attributes
-    ----------
-    topic, rank : (D,) int64
-        The topic's code and the 1-based rank.
-    doc : Arrow array of D strings
-    """
-
+    # topic, rank: (D,): the topic's code and the 1-based rank
     topic: Ints
     rank: Ints
     doc: Strings

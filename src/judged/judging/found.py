@@ -16,33 +16,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Rows that may be judged, with their place in the ranking, and the topics they come from.
+    """Rows that may be judged, with their place in the ranking, and the topics they come from."""
 
-    Attributes
-    ----------
-    names, returned
-        Every topic met: its query id and how many documents were returned for it.
-    topic
-        For each row: its topic's code in the qrels.
-    doc
-        For each row: its document id.
-    rank, tie_first, tie_last
-        For each row: its 1-based rank, and the first and last rank of those with the same score.
-    score
-        For each row.
-    row
-        For each row: its position among the judged pairs, where that is known already.
-    """
-
+    # names, returned: every topic met: its query id and how many documents were returned for it
     names: tuple[str, ...]
     returned: Ints
-    topic: Ints
-    doc: Strings
+    topic: Ints  # for each row: its topic's code in the qrels
+    doc: Strings  # for each row: its document id
+    # rank, tie_first, tie_last: for each row: its 1-based rank, and the first and last rank of those with the same
+    # score
     rank: Ints
     tie_first: Ints
     tie_last: Ints
-    score: Floats
-    row: Ints | None = None
+    score: Floats  # for each row
+    row: Ints | None = None  # for each row: its position among the judged pairs, where that is known already
 
 
 def nothing() -> Found:

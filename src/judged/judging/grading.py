@@ -25,18 +25,10 @@ _COLUMNS = ["query_id", "doc_id", "relevance"]
 
 @dataclass(frozen=True, eq=False)
 class Open:
-    """A list of which every returned document is judged, and which of these judgments are open.
+    """A list of which every returned document is judged, and which of these judgments are open."""
 
-    Attributes
-    ----------
-    full : Judged
-        The list, with grade 0 for what is open.
-    hits : (U,) int64
-        The positions of the open documents among its hits.
-    """
-
-    full: Judged
-    hits: Ints
+    full: Judged  # the list, with grade 0 for what is open
+    hits: Ints  # (U,): the positions of the open documents among its hits
 
     @cached_property
     def starts(self) -> Ints:
@@ -54,16 +46,9 @@ class Open:
         return segment_starts(self.full.label_topic, len(self.full))
 
     def graded(self, topics: Ints, grades: Floats, known: Floats | None = None) -> Judged:
-        """Make variants of topics, one for each entry, whose open documents have these grades.
-
-        Parameters
-        ----------
-        topics : (V,) int64
-        grades : (N,) float64
-            The grades of the open documents of these topics, in rank order, one variant after the other.
-        known : (N,) float64
-            What the judgments, and so the ideal and R, take for these grades; the same for None.
-        """
+        """Make variants of topics, one for each entry, whose open documents have these grades."""
+        # `grades`: (N,): the grades of the open documents of these topics, in rank order, one variant after the other.
+        # `known`: (N,): what the judgments, and so the ideal and R, take for these grades; the same for None.
         full, known = self.full, grades if known is None else known
         hits, labels = np.diff(full.starts)[topics], np.diff(self.label_starts)[topics]
         first_label = np.cumsum(labels) - labels
@@ -119,11 +104,6 @@ def _alike(topics: Ints) -> Iterator[tuple[int, int]]:
 def opened(judged: Judged) -> Open:
     """Give every unjudged returned document the grade 0, as a hit and as a judged pair.
 
-    Where every returned document is at hand (``judged.shown``), the qrels hold these pairs too. Where not, the new
-    pairs have no names: this serves the measures that look at grades alone. Nothing of scores and ties is known.
-
-    Examples
-    --------
     >>> from judged import judge_list
     >>> found = opened(judge_list([2, None], missing=[1]))
     >>> found.hits.tolist(), found.full.grade.tolist(), found.full.label_grade.tolist()
@@ -132,6 +112,8 @@ def opened(judged: Judged) -> Open:
     >>> many.ideal.grade.tolist()
     [2.0, 1.0, 1.0, 3.0, 2.0, 1.0]
     """
+    # Where every returned document is at hand (`judged.shown`), the qrels hold these pairs too. Where not, the new
+    # pairs have no names: this serves the measures that look at grades alone. Nothing of scores and ties is known.
     topic, rank = unjudged(judged)
     known, new = len(judged.label_topic), np.arange(len(topic))
     label_topic = np.concatenate((judged.label_topic, topic))
@@ -190,18 +172,12 @@ def _named(full: Judged, hits: Ints) -> Judged:
 def withdrawn(judged: Judged, gone: Bools) -> Judged:
     """Take judgments away: these documents become unjudged, and the topics stay.
 
-    Parameters
-    ----------
-    gone : (P,) bool
-        Marks pairs of ``judged.qrels.index``. The qrels themselves stay as they are, for looking up names.
-
-    Examples
-    --------
     >>> from judged import judge_list
     >>> found = withdrawn(judge_list([2, 0, 1], missing=[3]), np.array([True, False, False, False]))
     >>> found.rank.tolist(), found.grade.tolist(), found.ideal.grade.tolist()
     ([2, 3], [0.0, 1.0], [3.0, 1.0, 0.0])
     """
+    # `gone`: (P,): marks pairs of `judged.qrels.index`. The qrels themselves stay as they are, for looking up names.
     labels = np.flatnonzero(~gone[judged.label_row])
     new_row = np.full(len(judged.label_row), -1, dtype=np.int64)
     new_row[labels] = np.arange(len(labels))

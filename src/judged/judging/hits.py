@@ -22,89 +22,53 @@ if TYPE_CHECKING:
 
 
 class Labels(NamedTuple):
-    """Labels one by one, where a document may have several.
+    """Labels one by one, where a document may have several."""
 
-    Attributes
-    ----------
-    of : (A,) int64
-        The position of the hit, or of the judged pair, that the label belongs to; rising.
-    aspect : (A,) int64
-        The subtopic or assessor: a position in ``qrels.aspects.names``; rising within one hit or pair.
-    grade : (A,) float64
-    """
-
-    of: Ints
-    aspect: Ints
-    grade: Floats
+    of: Ints  # (A,): the position of the hit, or of the judged pair, that the label belongs to; rising
+    aspect: Ints  # (A,): the subtopic or assessor: a position in `qrels.aspects.names`; rising within one hit or pair
+    grade: Floats  # (A,)
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedHits:
     """The judged documents that a run returned, with their ranks: what a measure counts, and its working stands on.
 
-    All columns are NumPy arrays. With T topics, H hits and L judged pairs:
-
-    Attributes
-    ----------
-    query_ids : tuple of T str
-        The topics, in byte order. A topic code below is a position here.
-    returned : (T,) int64
-        How many documents the run returned for each topic, judged or not (cut at the ranking's depth).
-    present : (T,) bool
-        Whether the run has the topic at all.
-    topic, rank, grade : (H,) int64, int64, float64
-        The hits, ordered by topic and rank: topic code, 1-based rank, grade. A document with a negative
-        grade is a hit too; documents without a judgment are not.
-    row : (H,) int64
-        Each hit's position among the judged pairs.
-    score, tie_first, tie_last : (H,) float64, int64, int64
-        Each hit's score, and the first and last rank of the documents that share this score.
-    label_topic, label_grade : (L,) int64, float64
-        The judged pairs of these topics, whether returned or not, ordered by topic.
-    label_row : (L,) int64
-        Each pair's position in ``qrels.index``.
-    ranked : bool
-        False for a run without scores: ranks then mean nothing.
-    ranking : Ranking
-        The policy that made the ranks.
-    extra : tuple of str, extra_returned : (E,) int64
-        Topics of the run that the qrels do not have, and how many documents each returned.
-    qrels, run
-        Where all this comes from.
-    documents : Documents or None
-        What is known of documents, for the measures that ask for it.
-    reordered : bool
-        Whether this is another ranking than the run's own: an ideal one, or one without unjudged documents.
-    title : str
-        What ranking this is, in words.
-    shown : Returned or None
-        Every returned document, where that is known already.
+    All columns are NumPy arrays. With T topics, H hits and L judged pairs.
     """
 
-    query_ids: tuple[str, ...]
+    query_ids: tuple[str, ...]  # T: the topics, in byte order. A topic code below is a position here.
+    # (T,): how many documents the run returned for each topic, judged or not (cut at the ranking's depth)
     returned: Ints
-    present: Bools
+    present: Bools  # (T,): whether the run has the topic at all
+    # topic, rank, grade: (H,): the hits, ordered by topic and rank: topic code, 1-based rank, grade. A document with a
+    # negative grade is a hit too; documents without a judgment are not.
     topic: Ints
     rank: Ints
     grade: Floats
-    row: Ints = field(repr=False)
+    row: Ints = field(repr=False)  # (H,): each hit's position among the judged pairs
+    # score, tie_first, tie_last: (H,): each hit's score, and the first and last rank of the documents that share this
+    # score
     score: Floats = field(repr=False)
     tie_first: Ints = field(repr=False)
     tie_last: Ints = field(repr=False)
+    # label_topic, label_grade: (L,): the judged pairs of these topics, whether returned or not, ordered by topic
     label_topic: Ints = field(repr=False)
     label_grade: Floats = field(repr=False)
-    label_row: Ints = field(repr=False)
-    ranked: bool
-    ranking: Ranking
+    label_row: Ints = field(repr=False)  # (L,): each pair's position in `qrels.index`
+    ranked: bool  # False for a run without scores: ranks then mean nothing
+    ranking: Ranking  # the policy that made the ranks
+    # extra, extra_returned: topics of the run that the qrels do not have, and (E,) how many documents each returned
     extra: tuple[str, ...]
     extra_returned: Ints = field(repr=False)
-    qrels: Qrels = field(repr=False)
-    run: Run = field(repr=False)
+    qrels: Qrels = field(repr=False)  # where all this comes from
+    run: Run = field(repr=False)  # where all this comes from
     run_sha256: str | None = field(default=None, repr=False)
+    # what is known of documents, for the measures that ask for it
     documents: Documents | None = field(default=None, repr=False)
+    # whether this is another ranking than the run's own: an ideal one, or one without unjudged documents
     reordered: bool = field(default=False, repr=False)
-    title: str = field(default="ranking", repr=False)
-    shown: Returned | None = field(default=None, repr=False)
+    title: str = field(default="ranking", repr=False)  # what ranking this is, in words
+    shown: Returned | None = field(default=None, repr=False)  # every returned document, where that is known already
 
     def __post_init__(self) -> None:
         for column in vars(self).values():

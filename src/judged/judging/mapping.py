@@ -33,13 +33,7 @@ _Topics: TypeAlias = "dict[str, Mapping[Any, Any]]"
 
 
 def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]], ranking: Ranking) -> Found:
-    """Find the judged documents of ``{query_id: {doc_id: score}}`` and their ranks.
-
-    Raises
-    ------
-    InputError
-        If a score is not a number, or an id stands twice (as text and as an integer).
-    """
+    """Find the judged documents of ``{query_id: {doc_id: score}}`` and their ranks."""
     topics = _topics(mapping)
     if not topics:
         return nothing()
@@ -80,10 +74,8 @@ def _topics(mapping: Mapping[Any, Mapping[Any, Any]]) -> _Topics:
 
 
 def _refuse_duplicates(topics: _Topics) -> set[str]:
-    """Refuse ids that are no ids, and a document that stands twice: as text and as an integer.
-
-    Gives the topics whose ids are not all text.
-    """
+    """Refuse ids that are no ids, and a document that stands twice: as text and as an integer."""
+    # Gives the topics whose ids are not all text.
     odd = {name for name, docs in topics.items() if not _all_text(docs)}
     for name in odd:
         seen: set[str] = set()
@@ -95,12 +87,10 @@ def _refuse_duplicates(topics: _Topics) -> set[str]:
 
 
 def _all_text(docs: Mapping[Any, Any]) -> bool:
-    """Whether all keys are text.
-
-    CPython keeps a dict whose keys are all text in a smaller form, and changes the form at the first other
-    key. So a dict that is smaller than any with other keys can be holds text only, and no key is looked at,
-    which would take longer than all the rest. Where that cannot be told, the keys are counted.
-    """
+    """Whether all keys are text."""
+    # CPython keeps a dict whose keys are all text in a smaller form, and changes the form at the first other key. So a
+    # dict that is smaller than any with other keys can be holds text only, and no key is looked at, which would take
+    # longer than all the rest. Where that cannot be told, the keys are counted.
     if type(docs) is dict and sys.getsizeof(docs) < _least_size(len(docs)):
         return True
     return countOf(map(type, docs), str) == len(docs)
@@ -155,10 +145,8 @@ def _make_fall(flat: Floats, starts: Ints, ends: Ints) -> None:
 
 
 def _look_up(index: QrelsIndex, topics: _Topics, odd: set[str]) -> tuple[Ints, Ints, Floats]:
-    """Give, for each judged document that was returned: its topic's place in the run, its qrels row, its score.
-
-    A document is looked up under its text and, in the topics whose ids are not all text, under its integer.
-    """
+    """Give, for each judged document that was returned: its topic's place in the run, its qrels row, its score."""
+    # A document is looked up under its text and, in the topics whose ids are not all text, under its integer.
     got: list[Any] = []
     first: list[int] = []
     ends: list[int] = []

@@ -39,42 +39,28 @@ class Pairs(NamedTuple):
 class Preferences:
     """What the users of each topic prefer, and the documents in the order of a ranking.
 
-    With L judged pairs, A labels and U pairs of a topic and a user:
-
-    Attributes
-    ----------
-    judged : Judged
-        Where it comes from.
-    topic, code : (U,) int64
-        Each user's topic, rising; and who it is, as in ``qrels.aspects.user``.
-    several : (U,) bool
-        Whether the user has several subgroups.
-    row : (L,) int64
-        The judged pairs of each topic in the order of the ranking; those not returned follow, by rising id.
-        A document is a position here.
-    returned : (L,) bool
-        Whether the document was returned.
-    user, doc, grade, group : (A,) int64, int64, float64, int64
-        Each label: its user, its document, its grade and its subgroup; ordered by user, subgroup and falling grade,
-        documents rising.
+    With L judged pairs, A labels and U pairs of a topic and a user.
     """
 
-    judged: Judged
+    judged: Judged  # where it comes from
+    # topic, code: (U,): each user's topic, rising; and who it is, as in `qrels.aspects.user`
     topic: Ints
     code: Ints
-    several: Bools
+    several: Bools  # (U,): whether the user has several subgroups
+    # (L,): the judged pairs of each topic in the order of the ranking; those not returned follow, by rising id. A
+    # document is a position here.
     row: Ints
-    returned: Bools
+    returned: Bools  # (L,): whether the document was returned
+    # user, doc, grade, group: (A,): each label: its user, its document, its grade and its subgroup; ordered by user,
+    # subgroup and falling grade, documents rising
     user: Ints
     doc: Ints
     grade: Floats
     group: Ints
 
     def counts(self, among: Bools) -> tuple[Floats, Floats]:
-        """Count each user's preferences among some labels: those that the ranking keeps, and all. (U,) each.
-
-        Kept is a preference whose better document was returned and stands above the worse.
-        """
+        """Count each user's preferences among some labels: those that the ranking keeps, and all. (U,) each."""
+        # Kept is a preference whose better document was returned and stands above the worse.
         kept, possible = self._counts_alone(np.flatnonzero(among & ~self.several[self.user]))
         docs = len(self.row)
         chosen = np.unique(self.user[among] * docs + self.doc[among]) if self._put_together else self.doc[:0]
@@ -87,11 +73,9 @@ class Preferences:
         return kept, possible
 
     def _counts_alone(self, labels: Ints) -> tuple[Floats, Floats]:
-        """Count for users of one subgroup, without making the pairs.
-
-        Two grades, numbered, differ in some highest bit. For each bit, among labels whose higher bits are equal, those
-        that have it are preferred to those that do not.
-        """
+        """Count for users of one subgroup, without making the pairs."""
+        # Two grades, numbered, differ in some highest bit. For each bit, among labels whose higher bits are equal,
+        # those that have it are preferred to those that do not.
         labels = labels[np.lexsort((self.doc[labels], self.user[labels]))]
         user, returned = self.user[labels], self.returned[self.doc[labels]]
         level = np.unique(self.grade[labels], return_inverse=True)[1]
@@ -113,13 +97,7 @@ class Preferences:
         return (pairs.better < pairs.worse) & self.returned[pairs.better]
 
     def pairs(self, users: Bools) -> Iterator[Pairs]:
-        """Give all preferences of some users one by one, some topics at a time.
-
-        Raises
-        ------
-        MeasureError
-            If those of one topic are too many to be listed.
-        """
+        """Give all preferences of some users one by one, some topics at a time."""
         lower, end = _runs(self.group, self.grade)
         counts = end - lower  # the labels of lower grade stand behind those of the same grade
         counts[self.several[self.user] | ~users[self.user]] = 0

@@ -50,24 +50,8 @@ def columns_of(ranking: Ranking) -> tuple[str, ...]:
 
 
 def rank_topics(index: QrelsIndex, batch: Batch, ranking: Ranking, runs: TopicRuns | None = None) -> Found:
-    """Rank a batch of whole topics, each in one piece, and pick out the rows that may be judged.
-
-    Parameters
-    ----------
-    index
-        The qrels.
-    batch
-        ``query_id, doc_id`` and, unless the run is a set, ``score`` (or ``rank``, where that is the order).
-    ranking
-        How documents are put in order.
-    runs
-        What `topic_runs` says of its query ids, where the caller knows that already.
-
-    Raises
-    ------
-    InputError
-        If a score is NaN, or a document stands twice in a topic.
-    """
+    """Rank a batch of whole topics, each in one piece, and pick out the rows that may be judged."""
+    # `batch`: `query_id, doc_id` and, unless the run is a set, `score` (or `rank`, where that is the order).
     names, starts, ends = runs or topic_runs(batch.column("query_id"))
     docs = batch.column("doc_id")
     scores = _scores(batch, ranking)

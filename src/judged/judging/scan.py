@@ -55,13 +55,7 @@ class _Cut(NamedTuple):
 
 
 def scan(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Restartable | None = None) -> Found:
-    """Find the judged rows of a run and their ranks, whatever the order of its rows.
-
-    Raises
-    ------
-    InputError
-        If a part cannot be read or ranked.
-    """
+    """Find the judged rows of a run and their ranks, whatever the order of its rows."""
     try:
         return _scan_grouped(index, rows, ranking, digest)
     except ScatteredError:

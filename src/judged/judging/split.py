@@ -18,25 +18,15 @@ if TYPE_CHECKING:
 class ByAspect:
     """A judged list whose topics are pairs of a topic and one of its subtopics or assessors.
 
-    With T topics, and S pairs of a topic and an aspect that labels one of its documents:
-
-    Attributes
-    ----------
-    judged : Judged
-        The same ranking S times: each with the documents that this aspect labels, and its grades alone. Its
-        labels are already single ones, so that its own `aspects` mean nothing.
-    topic : (S,) int64
-        The topic that each stands for; rising.
-    aspect : (S,) int64
-        The aspect: a position in ``qrels.aspects.names``; rising within one topic.
-    count : int
-        The number of topics, T.
+    With T topics, and S pairs of a topic and an aspect that labels one of its documents.
     """
 
+    # the same ranking S times: each with the documents that this aspect labels, and its grades alone. Its labels are
+    # already single ones, so that its own `aspects` mean nothing.
     judged: Judged
-    topic: Ints
-    aspect: Ints
-    count: int
+    topic: Ints  # (S,): the topic that each stands for; rising
+    aspect: Ints  # (S,): the aspect: a position in `qrels.aspects.names`; rising within one topic
+    count: int  # the number of topics, T
 
     def mean(self, scores: Floats, counted: Bools | None = None) -> Floats:
         """Average one score a topic and aspect over the aspects that count; 0 for a topic without: (S,) to (T,)."""
@@ -46,19 +36,8 @@ class ByAspect:
     def show_mean(
         self, whole: Judged, name: object, each: str, what: str, scores: Floats, counted: Bools | None = None
     ) -> Floats:
-        """Average as `mean` does, and show how: (S,) to (T,).
-
-        Parameters
-        ----------
-        whole
-            The list that was split; T topics.
-        name
-            What the mean is called: the measure.
-        each, what
-            What is averaged, and over what: ``"AP"``, ``"subtopic"``.
-        scores, counted
-            (S,).
-        """
+        """Average as `mean` does, and show how: (S,) to (T,)."""
+        # `each`, `what`: what is averaged, and over what: `"AP"`, `"subtopic"`.
         mean = self.mean(scores, counted)
         if whole.working is None:
             return mean

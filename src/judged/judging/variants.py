@@ -18,15 +18,12 @@ if TYPE_CHECKING:
 def copies(judged: Judged, topics: Ints) -> Judged:
     """Make a list whose topics are copies of these topics, one for each entry, in this order: (V,).
 
-    A measure scores V variants of a topic at once, as it scores V topics.
-
-    Examples
-    --------
     >>> from judged import judge_list
     >>> j = copies(judge_list([3, None, 1]), np.array([0, 0]))
     >>> j.query_ids, j.topic.tolist(), j.rank.tolist()
     (('list', 'list'), [0, 0, 1, 1], [1, 3, 1, 3])
     """
+    # A measure scores V variants of a topic at once, as it scores V topics.
     label_starts = segment_starts(judged.label_topic, len(judged))
     hit, topic = gathered(judged.starts, topics)
     label, label_topic = gathered(label_starts, topics)
@@ -53,8 +50,6 @@ def copies(judged: Judged, topics: Ints) -> Judged:
 def reranked(judged: Judged, rank: Ints) -> Judged:
     """Give each hit another rank: (H,). Those beyond the depth of the ranking are left out.
 
-    Examples
-    --------
     >>> from judged import judge_list
     >>> j = reranked(judge_list([3, None, 1]), np.array([2, 1]))
     >>> j.rank.tolist(), j.grade.tolist()
@@ -77,8 +72,6 @@ def reranked(judged: Judged, rank: Ints) -> Judged:
 def cut(judged: Judged, depth: int) -> Judged:
     """Leave the first documents of each topic, as if the run ended there.
 
-    Examples
-    --------
     >>> from judged import judge_list
     >>> j = cut(judge_list([3, None, 1]), 2)
     >>> j.rank.tolist(), j.returned.tolist()
@@ -98,11 +91,6 @@ def cut(judged: Judged, depth: int) -> Judged:
 def placed(judged: Judged, topics: Ints, variant: Ints, hit: Ints, rank: Ints, shown: Returned | None = None) -> Judged:
     """Make variants of these topics, (V,), out of hits put at ranks: variant, hit of this list and rank, (N,) each.
 
-    A hit that stands in no place of a variant was not returned there; one may also stand in several. The lengths
-    of the rankings stay.
-
-    Examples
-    --------
     >>> from judged import judge_list
     >>> first, both = np.array([0]), np.array([0, 1])  # the first hit alone at rank 2; both, exchanged
     >>> variant, hit, rank = np.repeat([0, 1], [1, 2]), np.append(first, both), np.array([2, 3, 1])
@@ -110,6 +98,8 @@ def placed(judged: Judged, topics: Ints, variant: Ints, hit: Ints, rank: Ints, s
     >>> j.topic.tolist(), j.rank.tolist(), j.grade.tolist(), j.ideal.grade.tolist()
     ([0, 1, 1], [2, 1, 3], [3.0, 1.0, 3.0], [3.0, 1.0, 3.0, 1.0])
     """
+    # A hit that stands in no place of a variant was not returned there; one may also stand in several. The lengths of
+    # the rankings stay.
     label_starts = segment_starts(judged.label_topic, len(judged))
     label, label_topic = gathered(label_starts, topics)
     first_label = segment_starts(label_topic, len(topics))

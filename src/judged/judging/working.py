@@ -21,67 +21,37 @@ Part: TypeAlias = "Floats | Ints | Bools | float | str"
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One number a topic, and how it came about.
+    """One number a topic, and how it came about."""
 
-    Attributes
-    ----------
-    name : str
-        What the number is called.
-    values : (T,)
-        One a topic of ``on``.
-    how : str
-        The formula, in the names of its parts: ``"dcg / ideal"``.
-    parts : dict
-        What stands for each name: (T,) or a number.
-    on : JudgedHits
-        The list that it was computed from.
-    """
-
-    name: str
-    values: Floats
-    how: str
-    parts: Mapping[str, Part]
-    on: JudgedHits
+    name: str  # what the number is called
+    values: Floats  # (T,): one a topic of `on`
+    how: str  # the formula, in the names of its parts: `"dcg / ideal"`
+    parts: Mapping[str, Part]  # what stands for each name: (T,) or a number
+    on: JudgedHits  # the list that it was computed from
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One number a rank of a list, and how it came about.
+    """One number a rank of a list, and how it came about."""
 
-    Attributes
-    ----------
-    name, how, parts, on
-        As in `Step`; the parts are (N,) or a number.
-    values : (N,)
-    topic, rank : (N,) int64
-        Where each value stands.
-    """
-
+    # name, how, parts, on: as in `Step`; the parts are (N,) or a number
     name: str
-    values: np.ndarray[Any, Any]
+    values: np.ndarray[Any, Any]  # (N,)
     how: str
     parts: Mapping[str, Part]
     on: JudgedHits
+    # topic, rank: (N,): where each value stands
     topic: Ints
     rank: Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table of its own: recall points, subtopics, pairs of documents.
-
-    Attributes
-    ----------
-    title : str
-    columns : dict of sequences, all of one length
-    how : dict of str
-        How a column comes from the others, by its name.
-    on : JudgedHits
-    """
+    """A table of its own: recall points, subtopics, pairs of documents."""
 
     title: str
     columns: Mapping[str, Sequence[object] | np.ndarray]
-    how: Mapping[str, str]
+    how: Mapping[str, str]  # how a column comes from the others, by its name
     on: JudgedHits
 
 
@@ -101,11 +71,9 @@ class Working:
         where: Bools | None = None,
         rank: Ints | None = None,
     ) -> None:
-        """Write a column down, and before it those of its parts that are columns too.
-
-        Without `rank`, there is one value a hit, of which those ``where`` says count; with it, one for each of
-        these ranks of the only topic.
-        """
+        """Write a column down, and before it those of its parts that are columns too."""
+        # Without `rank`, there is one value a hit, of which those `where` says count; with it, one for each of these
+        # ranks of the only topic.
         kept = np.flatnonzero(where) if where is not None else slice(None)
         at = on.rank[kept] if rank is None else rank
         topic = on.topic[kept] if rank is None else np.zeros(len(at), dtype=np.int64)

@@ -18,13 +18,7 @@ SIZE = Parameter("Number of documents in the collection.", None, whole(1), requi
 
 
 def check_size(one: Measure, n: int, seen: Floats | Ints) -> None:
-    """Refuse a collection that is smaller than what a topic shows of it.
-
-    Raises
-    ------
-    MeasureError
-        If a topic has more documents than n.
-    """
+    """Refuse a collection that is smaller than what a topic shows of it."""
     if (n < seen).any():
         raise MeasureError(f"{one}: more documents are returned or relevant than n. Fix: n is the collection's size")
 

@@ -221,11 +221,9 @@ class _Comparison(NamedTuple):
 
 
 def _compared(one: _Cells, other: _Cells, groups: int) -> _Comparison:
-    """Compare each topic's shares.
-
-    The other may be of one topic, for all. Each of its groups that does not stand in the first adds its share
-    times ln 2.
-    """
+    """Compare each topic's shares."""
+    # The other may be of one topic, for all. Each of its groups that does not stand in the first adds its share times
+    # ln 2.
     topic, topics = one.key // groups, len(one.total)
     whose = topic if len(other.total) == topics else np.zeros_like(topic)
     key = whose * groups + one.key % groups

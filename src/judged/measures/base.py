@@ -209,18 +209,8 @@ class Measure(metaclass=MeasureType):
         raise MeasureError(f"{type(self).__name__} has no formula for the {len(judged)} topics")
 
     def __call__(self, judged: Judged) -> Floats:
-        """Score every topic of a judged list.
-
-        Returns
-        -------
-        (T,) float64
-            NaN only for a topic that the measure's parameters leave out (``undefined=skip``).
-
-        Raises
-        ------
-        MeasureError
-            If the run has no scores and the measure needs ranks.
-        """
+        """Score every topic of a judged list."""
+        # Returns NaN only for a topic that the measure's parameters leave out (`undefined=skip`).
         if not judged.ranked and (self.properties.needs_ranking or getattr(self, "cutoff", None) is not None):
             raise MeasureError(
                 f"{self} needs a ranking, and the run {judged.run.name} has no scores."

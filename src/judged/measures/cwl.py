@@ -69,8 +69,6 @@ _FACTORS = {"EU": ("W", "gain"), "ETU": ("L", "gained"), "EC": ("W", "cost"), "E
 class Expected:
     """What follows from a user's continuation: weights, the last rank, and five expectations, one a topic each.
 
-    Examples
-    --------
     A user who always reads two documents, of which the first gains 1:
 
     >>> seen = Reading(gain=np.array([[1.0, 0.0, 1.0]]), cost=np.ones((1, 3)), relevant=np.array([[2.0]]))

@@ -27,21 +27,13 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What users read on some topics: one row a topic, one column a rank; one row for all where they are alike.
+    """What users read on some topics: one row a topic, one column a rank; one row for all where they are alike."""
 
-    Attributes
-    ----------
-    gain, cost : (B, n) float64, (B, n) or (1, n) float64
-        What each document gives, from 0 to 1, and what it takes.
-    relevant : (B, 1) float64
-        How many documents of the topic gain something, returned or not.
-    notes : list of Note or None
-        What continuations write down, where someone asked for it; there is one topic then.
-    """
-
+    # gain, cost: (B, n) float64, (B, n): what each document gives, from 0 to 1, and what it takes
     gain: Floats
     cost: Floats
-    relevant: Floats
+    relevant: Floats  # (B, 1): how many documents of the topic gain something, returned or not
+    # what continuations write down, where someone asked for it; there is one topic then
     notes: list[Note] | None = None
 
     def note(self, name: str, values: Floats, how: str, **parts: Part) -> Floats:

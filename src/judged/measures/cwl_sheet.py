@@ -22,31 +22,15 @@ _ADDED_UP = {"gained": "gain", "spent": "cost"}
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """The tables of a working: columns by rank, each behind those that it is made of, and totals below them.
+    """The tables of a working: columns by rank, each behind those that it is made of, and totals below them."""
 
-    Attributes
-    ----------
-    top : TopRanks
-        Which ranks are shown.
-    far : int
-        The last rank that noticeably many users reach.
-    reading : Reading
-    gain : (H,) float64 or None
-        What each hit gains; None where unjudged documents gain as well.
-    how_gain : str
-    hits : (H,) bool or None
-        In a table of hits, those that have a row; None in a table of ranks.
-    written : set of str
-        The columns of the present table.
-    """
-
-    top: TopRanks
-    far: int
+    top: TopRanks  # which ranks are shown
+    far: int  # the last rank that noticeably many users reach
     reading: Reading
-    gain: Floats | None
+    gain: Floats | None  # (H,): what each hit gains; None where unjudged documents gain as well
     how_gain: str
-    hits: Bools | None = None
-    written: set[str] = field(default_factory=set[str])
+    hits: Bools | None = None  # (H,): in a table of hits, those that have a row; None in a table of ranks
+    written: set[str] = field(default_factory=set[str])  # the columns of the present table
 
     @classmethod
     def of(cls, judged: Judged, reading: Reading, reached: Floats, gain: Floats | None, how_gain: str) -> Sheet:

@@ -124,10 +124,8 @@ def show_coverage(judged: Judged, rel: float, aspect: Ints) -> None:
 
 
 def novelty(judged: Judged, rel: float, alpha: float, cutoff: int | None = None) -> tuple[Floats, Bools]:
-    """Give each hit its gain: for each of its subtopics (1 - alpha) to the number of earlier hits on it. (H,).
-
-    And mark the hits that are added up: (H,).
-    """
+    """Give each hit its gain: for each of its subtopics (1 - alpha) to the number of earlier hits on it. (H,)."""
+    # And mark the hits that are added up: (H,).
     labels = judged.aspects
     relevant = relevant_to(labels, rel)
     of, aspect = labels.of[relevant], labels.aspect[relevant]
@@ -156,10 +154,8 @@ def _show_subtopics(judged: Judged, of: Ints, aspect: Ints, worth: Floats, count
 
 
 def share_of_possible(measure: Novel, judged: Judged, by: Weigh, *, in_full: bool = True) -> Floats:
-    """Divide the novelty of the first k, weighed by rank, by the most that is possible: (T,).
-
-    Without `in_full`, the most is shown as one number.
-    """
+    """Divide the novelty of the first k, weighed by rank, by the most that is possible: (T,)."""
+    # Without `in_full`, the most is shown as one number.
     gain, counted = novelty(judged, measure.rel, measure.alpha, measure.cutoff)
     found = judged.total("gains", by.weigh(gain, judged.rank), by.how, where=counted, G=gain)
     most = _best_possible(judged, measure, by, in_full=in_full)
@@ -186,10 +182,8 @@ def _best_possible(judged: Judged, measure: Novel, by: Weigh, *, in_full: bool) 
 
 
 def greedy_ideal(judged: Judged, rel: float, alpha: float, depth: int | None = None) -> Judged:
-    """Rank the judged documents as ndeval does: at each rank the one with most gain, of equals the greatest id.
-
-    Documents that are relevant to nothing gain nothing and are left out. `depth` limits the work; None for all.
-    """
+    """Rank the judged documents as ndeval does: at each rank the one with most gain, of equals the greatest id."""
+    # Documents that are relevant to nothing gain nothing and are left out. `depth` limits the work; None for all.
     labels = judged.label_aspects
     counted = np.flatnonzero(relevant_to(labels, rel))
     index = judged.qrels.index
@@ -209,10 +203,8 @@ def greedy_ideal(judged: Judged, rel: float, alpha: float, depth: int | None = N
 
 
 def _greedily(topic: Ints, doc: Ints, subtopic: Ints, fading: float) -> Iterator[Ints]:
-    """Choose a document of each topic for one rank after the other, until none is left.
-
-    `topic` has an entry a document, `doc` and `subtopic` one a pair of a document and a subtopic that it covers.
-    """
+    """Choose a document of each topic for one rank after the other, until none is left."""
+    # `topic` has an entry a document, `doc` and `subtopic` one a pair of a document and a subtopic that it covers.
     worth = np.ones(int(subtopic.max(initial=-1)) + 1)
     left = np.arange(len(topic))
     while len(left):

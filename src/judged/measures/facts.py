@@ -20,13 +20,7 @@ _CELLS = 1 << 17  # of one dense block: a megabyte, which stays in a processor's
 
 
 def amounts(judged: Judged, fact: str, measure: object, *, zero: bool) -> Floats:
-    """Look up a number for every returned document, in the order of ``judged.everything``: (D,).
-
-    Raises
-    ------
-    InputError
-        If one is no finite number, or negative, or zero where that is not allowed.
-    """
+    """Look up a number for every returned document, in the order of ``judged.everything``: (D,)."""
     column = judged.fact(fact, measure)
     where = judged.documents.where if judged.documents else ""
     fix = f"give {fact} as a number {'from' if zero else 'above'} 0 for every document"

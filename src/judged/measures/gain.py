@@ -56,13 +56,7 @@ BASE = Parameter("The base b of the original discount.", 2.0, real(1.0000001), v
 
 
 def check_base(discount: str, base: float) -> None:
-    """Refuse a base where the discount has none: the name would promise another number.
-
-    Raises
-    ------
-    MeasureError
-        If a base is given with another discount than the original one.
-    """
+    """Refuse a base where the discount has none: the name would promise another number."""
     if discount != "original" and base != BASE.default:
         raise MeasureError(f"the discount {discount} has no base. Fix: write discount=original,base={spell(base)}")
 

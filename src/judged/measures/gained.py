@@ -34,10 +34,8 @@ def discounted_by(judged: Judged, discount: str, base: float, where: Bools | Non
 
 
 def down_to_last(judged: Judged, worth: Floats | Bools, cutoff: int | None) -> Bools:
-    """Mark the first k hits; without a cutoff, those above the long tail that adds nothing and need not be shown: (H,).
-
-    Without a sheet to write on all hits are marked: to find the tail would take time. The sum is the same.
-    """
+    """Mark the first k hits; without a cutoff, those above the long tail that adds nothing to show: (H,)."""
+    # Without a sheet to write on all hits are marked: to find the tail would take time. The sum is the same.
     if judged.working is None or cutoff is not None:
         return judged.within(cutoff)
     last = np.full(len(judged), _FEW)

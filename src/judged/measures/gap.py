@@ -117,12 +117,10 @@ class GAP(Measure):
 
 
 def _agreed(judged: Judged, worth: Floats) -> Floats:
-    """Add up the lesser of the two worths over each hit and all above it: (H,), 0 for a hit worth nothing.
-
-    Those above that are worth less count as themselves, all others as the hit. Two worths, numbered, differ in some
-    highest bit: for each bit, among hits whose higher bits are equal, those without it are worth less than those with
-    it. Grades may be as many as hits, so nothing here takes a step for each.
-    """
+    """Add up the lesser of the two worths over each hit and all above it: (H,), 0 for a hit worth nothing."""
+    # Those above that are worth less count as themselves, all others as the hit. Two worths, numbered, differ in some
+    # highest bit: for each bit, among hits whose higher bits are equal, those without it are worth less than those with
+    # it. Grades may be as many as hits, so nothing here takes a step for each.
     some = np.flatnonzero(worth > 0)
     topic, value = judged.topic[some], worth[some]
     level = np.unique(value, return_inverse=True)[1]

@@ -82,11 +82,6 @@ def listed(given: Any) -> list[Any]:
 
     >>> listed("AP"), listed(("AP", "RR"))
     (['AP'], ['AP', 'RR'])
-
-    Raises
-    ------
-    MeasureError
-        If it is neither.
     """
     if isinstance(given, (str, Measure, type)):
         return [given]
@@ -101,11 +96,6 @@ def find(name: str) -> tuple[Entry, Mapping[str, Any]]:
 
     >>> find("hitrate")[0].name, find("ndcg_burges")[1]
     ('Success', {'gain': 'exp2'})
-
-    Raises
-    ------
-    MeasureError
-        If nothing is called so; the message names what is close.
     """
     if name in REGISTRY:
         return REGISTRY[name], {}
@@ -125,11 +115,6 @@ def entry_of(text: str) -> Entry:
 
     >>> entry_of("RBP(p=0.8)@10").name, entry_of("ERR").name, entry_of("ndcg_cut_10").name
     ('RBP', 'ERR', 'nDCG')
-
-    Raises
-    ------
-    MeasureError
-        As `find`.
     """
     whole, suffixed = _NAME.fullmatch(text), _SUFFIX.fullmatch(text.strip())
     name = whole["name"] if whole else text

@@ -59,13 +59,7 @@ _FAMILIES = [
 
 
 def page(name: str) -> str:
-    """Write the page of one measure as Markdown that also reads well as it stands.
-
-    Raises
-    ------
-    MeasureError
-        If there is no such measure.
-    """
+    """Write the page of one measure as Markdown that also reads well as it stands."""
     entry = entry_of(name)
     parts = [
         f"# {written(entry)}",

@@ -30,13 +30,7 @@ class Registry(Mapping[str, Entry]):
         self._entries: dict[str, Entry] = {}
 
     def add(self, entry: Entry) -> None:
-        """Register a measure; the same class again is its new version: a notebook cell that was run again.
-
-        Raises
-        ------
-        MeasureError
-            If another measure has its name.
-        """
+        """Register a measure; the same class again is its new version: a notebook cell that was run again."""
         ours = f"{__package__}.{HOMES[entry.name]}" if entry.name in HOMES else ""
         known = self._entries.get(entry.name)
         place = (entry.cls.__module__, entry.cls.__qualname__)

@@ -11,28 +11,14 @@ if TYPE_CHECKING:
 def relstring(judged: Judged, length: int = 10) -> list[str]:
     """Write the grades of the first documents of each topic, one character each.
 
-    A digit is the grade (its whole part), ``>`` a grade of 10 or more, ``.`` a negative grade, ``-`` a document
-    without a judgment.
-
-    Parameters
-    ----------
-    judged
-        The judged list.
-    length
-        How many documents are shown.
-
-    Returns
-    -------
-    list of T str
-
-    Examples
-    --------
     >>> from judged import judge_list
     >>> relstring(judge_list([3, None, 0, -1, 12, 1]))
     ['3-0.>1']
     >>> relstring(judge_list([3, None, 0]), 2)
     ['3-']
     """
+    # A digit is the grade (its whole part), `>` a grade of 10 or more, `.` a negative grade, `-` a document without a
+    # judgment.
     shown = [["-"] * min(int(returned), max(length, 0)) for returned in judged.returned]
     kept = judged.rank <= length
     hits = zip(judged.topic[kept].tolist(), judged.rank[kept].tolist(), judged.grade[kept].tolist(), strict=True)

@@ -40,25 +40,13 @@ LOWEST = Parameter(
 
 
 def check_order(low: float, high: float) -> None:
-    """Refuse a scale that does not rise.
-
-    Raises
-    ------
-    MeasureError
-        If the lowest grade is not below the highest.
-    """
+    """Refuse a scale that does not rise."""
     if low >= high:
         raise MeasureError(f"min={spell(low)} is not below max={spell(high)}. Fix: give a lower min, or leave it out")
 
 
 def check_scale(judged: Judged, high: float, measure: object) -> None:
-    """Refuse qrels with a grade above the scale: its gain would be more than the most there is.
-
-    Raises
-    ------
-    MeasureError
-        If some judged document of these topics has a grade above the highest.
-    """
+    """Refuse qrels with a grade above the scale: its gain would be more than the most there is."""
     found = float(judged.label_grade.max(initial=0.0))
     if found > high:
         raise MeasureError(

@@ -59,13 +59,7 @@ def unquoted(written: str) -> str:
 
 
 def translated(entry: Entry, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Turn ir_measures' parameters into ours; some of them make it another measure.
-
-    Raises
-    ------
-    MeasureError
-        If a parameter that is theirs has a value that it cannot have.
-    """
+    """Turn ir_measures' parameters into ours; some of them make it another measure."""
     known = {parameter.name for parameter in entry.all_parameters}
     name, made = entry.name, dict[str, Any]()
     for parameter, value in given.items():
@@ -85,13 +79,7 @@ def translated(entry: Entry, given: Mapping[str, Any]) -> tuple[str, dict[str, A
 
 
 def refuse_implied(entry: Entry, given: Mapping[str, Any], cutoffs: str | None) -> None:
-    """Refuse a name that leaves out what other tools imply, and say how to write it.
-
-    Raises
-    ------
-    MeasureError
-        If the parameter is missing.
-    """
+    """Refuse a name that leaves out what other tools imply, and say how to write it."""
     implied = _IMPLIED.get(entry.name)
     if implied is None or implied.parameter in given:
         return

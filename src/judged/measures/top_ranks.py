@@ -17,18 +17,10 @@ MOST_SHOWN = 100  # more ranks nobody reads one by one
 
 @dataclass(frozen=True, eq=False)
 class TopRanks:
-    """The ranks of the only topic that are shown one by one.
+    """The ranks of the only topic that are shown one by one."""
 
-    Attributes
-    ----------
-    judged : Judged
-        A list of one topic, with a working.
-    count : int
-        How many ranks are shown.
-    """
-
-    judged: Judged
-    count: int
+    judged: Judged  # a list of one topic, with a working
+    count: int  # how many ranks are shown
 
     @classmethod
     def down_to(cls, judged: Judged, counted: Bools) -> TopRanks:

@@ -127,11 +127,6 @@ def ranx(name: str, grades: Sequence[float]) -> tuple[Measure, ...] | None:
 
     >>> ranx("ndcg@10-l2", [0, 1, 2]), ranx("f1-l2", []), ranx("mrr@5", [])
     ((nDCG(gain={0:0,1:0,2:2})@10,), (SetF(rel=2),), (RR@5,))
-
-    Raises
-    ------
-    MeasureError
-        For ``rbp`` where grades are not 0 and 1: there it is no measure of ours.
     """
     if (rbp := ranx_rbp(name, grades)) is not None:
         measure, factor = rbp

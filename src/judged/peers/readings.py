@@ -22,21 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """What one tool makes of a measure's name.
+    """What one tool makes of a measure's name."""
 
-    Attributes
-    ----------
-    called : str
-        The tool's own name; ``{k}`` stands for what follows the ``@``.
-    measure : str
-        The canonical name of its number, with ``{k}``; empty where the tool's dialect reads ``called`` itself.
-    rule : str
-        What is special about it, in a clause.
-    """
-
-    called: str
+    called: str  # the tool's own name; `{k}` stands for what follows the `@`
+    # the canonical name of its number, with `{k}`; empty where the tool's dialect reads `called` itself
     measure: str = ""
-    rule: str = ""
+    rule: str = ""  # what is special about it, in a clause
 
     def at(self, cutoff: float | None) -> Reading:
         """Put what follows the ``@`` in."""
@@ -46,35 +37,19 @@ class Reading:
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool's readings.
-
-    Attributes
-    ----------
-    name : str
-    about : str
-        Which versions were compared.
-    dialect : str
-        The dialect whose ranking and topics it has.
-    readings : dict of Reading
-        By our name without parameters, with ``@k`` where there is a cutoff.
-    returned_only : bool
-        Whether it sees no judgment of a document that was not returned.
-    topics, precision
-        Policies that go before those of the dialect.
-    takes_level
-        Whether it can be given a relevance level; one that cannot counts from grade 1.
-    own_ties
-        The measures for which it orders equal scores in a way of its own, which is not followed here; ``*`` for all.
-    """
+    """One tool's readings."""
 
     name: str
-    about: str
-    dialect: str
+    about: str  # which versions were compared
+    dialect: str  # the dialect whose ranking and topics it has
+    # by our name without parameters, with `@k` where there is a cutoff
     readings: Mapping[str, Reading] = field(repr=False)
-    returned_only: bool = False
+    returned_only: bool = False  # whether it sees no judgment of a document that was not returned
+    # topics, precision: policies that go before those of the dialect
     topics: TopicPolicy | None = None
     precision: Precision | None = None
-    takes_level: bool = False
+    takes_level: bool = False  # whether it can be given a relevance level; one that cannot counts from grade 1
+    # the measures for which it orders equal scores in a way of its own, which is not followed here; `*` for all
     own_ties: tuple[str, ...] = ()
 
     def reading(self, measure: Measure) -> Reading | None:
@@ -327,13 +302,7 @@ TOOLS: dict[str, Tool] = {
 
 
 def tool_of(name: str) -> Tool:
-    """Find a tool by its name.
-
-    Raises
-    ------
-    InputError
-        If there is none of this name.
-    """
+    """Find a tool by its name."""
     if (found := TOOLS.get(name)) is None:
         near = [known for known in TOOLS if known.startswith(name)] or list(TOOLS)
         raise InputError(f"no tool {name!r}", fix=f"one of {', '.join(near)}")

@@ -39,19 +39,7 @@ def parameters_of(name: str) -> str:
 
 
 def instead(spec: str, names: Mapping[str, str], groups: Collection[str], later: Collection[str]) -> str:
-    """Say what to write for a name that is not there.
-
-    Parameters
-    ----------
-    spec
-        What was asked for.
-    names
-        The measures that are there, and ours for each.
-    groups
-        The nicknames.
-    later
-        Measures that only trec_eval 10 has, where 9 was asked for.
-    """
+    """Say what to write for a name that is not there."""
     root, _, written = spec.partition(".")
     if root in later:
         return f"{root} is not in trec_eval 9: leave out --dialect trec_eval-9"

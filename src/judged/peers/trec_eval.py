@@ -37,41 +37,20 @@ _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 
 @dataclass(frozen=True)
 class Printed:
-    """One line of trec_eval's output, and what computes it.
+    """One line of trec_eval's output, and what computes it."""
 
-    Attributes
-    ----------
-    name
-        As it is printed: ``P_5``.
-    root
-        The measure that it belongs to: ``P``.
-    ours, given
-        The name of our measure and its parameters. For lines of text only: what to print, and how much.
-    kind
-        How the value is written.
-    shown
-        Where the line stands: for each topic, in the summary, or both.
-    format
-        The form of judgments that it is computed from.
-    """
-
-    name: str
-    root: str
+    name: str  # as it is printed: `P_5`
+    root: str  # the measure that it belongs to: `P`
+    # ours, given: the name of our measure and its parameters. For lines of text only: what to print, and how much.
     ours: str
     given: Mapping[str, Any] = field(default_factory=dict)
-    kind: Kind = "float"
-    shown: Shown = "both"
-    format: Format = "qrels"
+    kind: Kind = "float"  # how the value is written
+    shown: Shown = "both"  # where the line stands: for each topic, in the summary, or both
+    format: Format = "qrels"  # the form of judgments that it is computed from
 
     @cached_property
     def measure(self) -> Measure | None:
-        """Our measure, made now; None for a line of text.
-
-        Raises
-        ------
-        TrecEvalError
-            If our measure refuses these parameters.
-        """
+        """Our measure, made now; None for a line of text."""
         if self.kind == "text":
             return None
         entry, values = find(self.ours)
@@ -323,11 +302,6 @@ def expand(*specs: str, level: float = 1.0, collection: int = 0, dialect: Dialec
     ['P_5', 'P_10', 'ndcg_1=3,2=9']
     >>> [str(line.measure) for line in expand("P.5", "recip_rank", level=2)]
     ['RR(rel=2)', 'P(rel=2)@5']
-
-    Raises
-    ------
-    TrecEvalError
-        If there is no such measure, or its parameters make no sense.
     """
     marked: set[str] = set()
     written: dict[str, str] = {}
@@ -356,11 +330,6 @@ def roots(spec: str, dialect: Dialect = "trec_eval-10") -> tuple[str, ...]:
 
     >>> roots("set_F.0.5"), len(roots("all_trec")), len(roots("all_trec", "trec_eval-9"))
     (('set_F',), 37, 34)
-
-    Raises
-    ------
-    TrecEvalError
-        If there is no such measure.
     """
     name, parameters = split(spec)
     there = names(dialect)

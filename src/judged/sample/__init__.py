@@ -58,13 +58,7 @@ def topics() -> Topics:
 
 
 def copy(folder: Path) -> None:
-    """Copy the sample's files to a folder that does not exist yet.
-
-    Raises
-    ------
-    InputError
-        If there is something of that name already, or none can be made.
-    """
+    """Copy the sample's files to a folder that does not exist yet."""
     from judged.atomic import unwritten
 
     try:

@@ -26,21 +26,11 @@ FORMS = {"qrels": "qrels", "qrels_jg": "qrels_jg", "prefs": "prefs", "qrels_pref
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call of the command gives.
+    """What a call of the command gives."""
 
-    Attributes
-    ----------
-    output
-        The text on standard output.
-    code
-        The exit code.
-    message
-        The text on standard error.
-    """
-
-    output: str
-    code: int = 0
-    message: str = ""
+    output: str  # the text on standard output
+    code: int = 0  # the exit code
+    message: str = ""  # the text on standard error
 
 
 def trec_eval(arguments: Sequence[str]) -> Outcome:

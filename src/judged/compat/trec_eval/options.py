@@ -19,43 +19,22 @@ USAGE_LINE = "usage: judged trec_eval [-h] [-q] [-c] [-n] [-l LEVEL] [-m MEASURE
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asks for.
+    """What the command line asks for."""
 
-    Attributes
-    ----------
-    measures
-        The ``-m`` options as they were written; none means ``official``.
-    per_topic, summary
-        Whether lines are printed for each topic, and for all.
-    complete
-        Whether a topic that the run lacks counts as 0.
-    level
-        The lowest grade that is relevant.
-    depth
-        How many documents of each topic count; None for all.
-    judged_only
-        Whether unjudged documents are left out of the ranking first.
-    collection
-        How many documents the collection has.
-    topic
-        The only topic to evaluate, if one is named.
-    form, results_form
-        How the judgments and the run are written.
-    zscores
-        The file with mean and standard deviation of each line, if scores are to be expressed in them.
-    """
-
-    measures: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()  # the `-m` options as they were written; none means `official`
+    # per_topic, summary: whether lines are printed for each topic, and for all
     per_topic: bool = False
     summary: bool = True
-    complete: bool = False
-    level: int = 1
-    depth: int | None = None
-    judged_only: bool = False
-    collection: int = 0
-    topic: str | None = None
+    complete: bool = False  # whether a topic that the run lacks counts as 0
+    level: int = 1  # the lowest grade that is relevant
+    depth: int | None = None  # how many documents of each topic count; None for all
+    judged_only: bool = False  # whether unjudged documents are left out of the ranking first
+    collection: int = 0  # how many documents the collection has
+    topic: str | None = None  # the only topic to evaluate, if one is named
+    # form, results_form: how the judgments and the run are written
     form: str = "qrels"
     results_form: str = "trec_results"
+    # the file with mean and standard deviation of each line, if scores are to be expressed in them
     zscores: str | None = None
     dialect: Dialect = "trec_eval-10"
     help: bool = False
@@ -142,11 +121,6 @@ def read_options(arguments: Sequence[str]) -> Options:
     >>> options = read_options(["-qc", "-l2", "q.txt", "--measure", "P.5", "--Max=100", "-m", "map", "r.txt"])
     >>> options.measures, options.level, options.depth, options.qrels, options.run
     (('P.5', 'map'), 2, 100, 'q.txt', 'r.txt')
-
-    Raises
-    ------
-    TrecEvalError
-        If an option or a measure is unknown, or there are not two operands.
     """
     try:
         pairs, operands = getopt.gnu_getopt(list(arguments), _SHORT, list(_LONG))

@@ -38,10 +38,10 @@ def by_topic(topics: Sequence[str], columns: Iterable[tuple[str, Sequence[str]]]
     """Write all lines of the first topic, then those of the second, and so on.
 
     >>> print(by_topic(["1", "2"], [("map", ["0.5000", "0.2500"]), ("P_5", ["0.2000", "0.4000"])]), end="")
-    map	1	0.5000
-    P_5	1	0.2000
-    map	2	0.2500
-    P_5	2	0.4000
+    map 1       0.5000
+    P_5 1       0.2000
+    map 2       0.2500
+    P_5 2       0.4000
     """
     columns = list(columns)
     written = [f"{name}\t{topic}\t{values[at]}\n" for at, topic in enumerate(topics) for name, values in columns]

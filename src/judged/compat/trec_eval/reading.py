@@ -37,28 +37,15 @@ _WORDS = {"iteration": "user (or 0)", "user": "user", "doc_id": "document", "rel
 
 
 def read_qrels(path: str) -> Qrels:
-    """Read judgments: four fields a line, grades cut to whole numbers as C's ``atol`` cuts them.
-
-    A pair may stand in them twice: only the evaluation of its topic fails.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read so.
-    """
+    """Read judgments: four fields a line, grades cut to whole numbers as C's ``atol`` cuts them."""
+    # A pair may stand in them twice: only the evaluation of its topic fails.
     table, where = _table(path, _QRELS)
     grades = pa.array(np.trunc(table["relevance"].to_numpy()) + 0.0)
     return Qrels(table.set_column(table.column_names.index("relevance"), "relevance", grades), "qrels", where)
 
 
 def open_run(path: str) -> Run:
-    """Open a run: six fields a line or more, of which topic, document and score count; ``-`` is standard input.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, empty, or no text.
-    """
+    """Open a run: six fields a line or more, of which topic, document and score count; ``-`` is standard input."""
     rows = _text_rows(path, "run")
     names = ("query_id", "", "doc_id", "", "score", "run_id")
     layout = Layout(names, rows.layout.delimiter, fields=rows.layout.fields, open_ended=True)
@@ -119,15 +106,8 @@ def _refuse_malformed(rows: TextRows, names: tuple[str, ...]) -> None:
 
 
 def read_preferences(path: str, form: str) -> Qrels:
-    """Read preferences: ``prefs`` have a user and a group, ``qrels_prefs`` a user whose one group is all.
-
-    User and group together are the iteration.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read so.
-    """
+    """Read preferences: ``prefs`` have a user and a group, ``qrels_prefs`` a user whose one group is all."""
+    # User and group together are the iteration.
     subgroup = None if form == "qrels_prefs" else "subgroup"
     names = ("query_id", "user", "doc_id", "relevance") if subgroup is None else _PREFS
     table, where = _table(path, names)

@@ -27,15 +27,7 @@ _ZEROED = frozenset({"num_ret", "utility", "rbp_resid"})
 
 
 class Scorer:
-    """Computes the lines of one walk.
-
-    Parameters
-    ----------
-    walk, options
-        The topics, and what was asked.
-    means
-        What z-scores are made with; None for plain scores.
-    """
+    """Computes the lines of one walk."""
 
     def __init__(self, walk: Walk, options: Options, means: Means | None) -> None:
         self.walk = walk

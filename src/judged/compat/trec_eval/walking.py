@@ -26,21 +26,11 @@ _PREFERENCES = frozenset({"prefs", "qrels_prefs"})
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """The topics to evaluate.
+    """The topics to evaluate."""
 
-    Attributes
-    ----------
-    judged
-        Over all topics of the judgments.
-    codes
-        The topics to evaluate, in byte order; those before the one that cannot be, if there is one.
-    stopped
-        Why the evaluation ends there; empty if it does not.
-    """
-
-    judged: Judged
-    codes: Ints
-    stopped: str = ""
+    judged: Judged  # over all topics of the judgments
+    codes: Ints  # the topics to evaluate, in byte order; those before the one that cannot be, if there is one
+    stopped: str = ""  # why the evaluation ends there; empty if it does not
 
     @property
     def topics(self) -> list[str]:
@@ -49,19 +39,10 @@ class Walk:
 
 
 def walk(qrels: Qrels, run: Run, options: Options, *, ranked: bool) -> Walk:
-    """Rank the run, join it with the judgments, and choose the topics.
-
-    A topic stops the evaluation if a document stands in it twice, in the run or in the judgments, unless no
-    measure looks at the ranking (`ranked`); and, by the rules of trec_eval 10, if the run lacks it and
-    missing topics are not to count as 0.
-
-    Raises
-    ------
-    TrecEvalError
-        If there is no topic at all.
-    InputError
-        If the run cannot be read.
-    """
+    """Rank the run, join it with the judgments, and choose the topics."""
+    # A topic stops the evaluation if a document stands in it twice, in the run or in the judgments, unless no measure
+    # looks at the ranking (`ranked`); and, by the rules of trec_eval 10, if the run lacks it and missing topics are not
+    # to count as 0.
     judged, problems = _joined(qrels, run, options)
     problems = {**_judged_twice(qrels, options), **problems} if ranked else {}
     codes = np.arange(len(judged))

@@ -20,13 +20,7 @@ Means: TypeAlias = dict[tuple[str, str], tuple[float, float]]
 
 
 def read_means(path: str) -> Means:
-    """Read lines of ``topic line mean deviation``.
-
-    Raises
-    ------
-    TrecEvalError
-        If the file cannot be read so.
-    """
+    """Read lines of ``topic line mean deviation``."""
     try:
         lines = Path(path).read_bytes().decode(errors="replace").removesuffix("\n").split("\n")
     except OSError as error:
