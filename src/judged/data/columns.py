@@ -33,8 +33,6 @@ _NEEDED = {"qrels": {"query_id", "doc_id", "relevance"}, "run": {"query_id", "do
 def canonical(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     """Translate a table's column names; a name that means nothing here becomes ``""``.
 
-    In qrels a column called ``score`` is the relevance (BEIR writes it so).
-
     >>> canonical(["query-id", "corpus-id", "score"], "qrels")
     ('query_id', 'doc_id', 'relevance')
     >>> canonical(["qid", "Docno", "sim", "comment"], "run")
@@ -46,6 +44,7 @@ def canonical(names: Iterable[str], kind: Kind) -> tuple[str, ...]:
     >>> canonical(["qid", "docid", "docno", "rank", "score", "query"], "run")
     ('query_id', '', 'doc_id', 'rank', 'score', '')
     """
+    # In qrels a column called `score` is the relevance (BEIR writes it so).
     plain = [name.strip().lower().replace("-", "_").replace(" ", "_") for name in names]
     found = [_CANONICAL.get(name, "") for name in plain]
     if kind == "qrels" and "relevance" not in found:

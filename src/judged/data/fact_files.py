@@ -107,12 +107,11 @@ def id_place(names: Iterable[str], id_name: str) -> int | None:
 def typed_column(column: Any, name: str) -> Any:
     """Give a column as string, float64 or bool; empty text and NaN become null.
 
-    Text becomes numbers where every value is one, and true or false where every value is one of these words.
-    ``007`` is a code and no number; dates are text.
-
     >>> [typed_column(pa.array(texts), "x").to_pylist() for texts in (["3", ""], ["007", "1"], ["true", "False"])]
     [[3.0, None], ['007', '1'], [True, False]]
     """
+    # Text becomes numbers where every value is one, and true or false where every value is one of these words. `007` is
+    # a code and no number; dates are text.
     column = decoded(column)
     kind = column.type
     if pa.types.is_boolean(kind):

@@ -111,13 +111,12 @@ def column_of(values: Any, name: str) -> Any:
 def hash_ids(ids: Strings) -> Hashes:
     """Hash each string of an Arrow array to 64 bits, in a few NumPy passes.
 
-    Equal strings have equal hashes. Different strings may share one, so whoever finds a match
-    compares the strings themselves: a hash is a filter here and never an identity.
-
     >>> first, second, again = hash_ids(pa.array(["d1", "a much longer identifier", "d1"]))
     >>> bool(first == again), bool(first == second)
     (True, False)
     """
+    # Equal strings have equal hashes. Different strings may share one, so whoever finds a match compares the strings
+    # themselves: a hash is a filter here and never an identity.
     _, offset_buffer, data_buffer = ids.buffers()
     if len(ids) == 0 or data_buffer is None:
         return np.zeros(len(ids), dtype=np.uint64)

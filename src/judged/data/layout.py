@@ -69,11 +69,10 @@ def without_header(block: bytes) -> tuple[bytes, bool]:
 def split_line(raw: bytes, layout: Layout) -> dict[str, str] | None:
     """Split one line into its fields by column name; None for a blank line or a ``#`` comment.
 
-    Where fields are strictly delimited, a line that starts with ``#`` and is complete is a row.
-
     >>> split_line(b"q1 Q0  d7 1 0.5 tag", Layout(("query_id", "", "doc_id", "rank", "score", ""), " "))
     {'query_id': 'q1', 'doc_id': 'd7', 'rank': '1', 'score': '0.5'}
     """
+    # Where fields are strictly delimited, a line that starts with `#` and is complete is a row.
     text = raw.decode().strip(" \t\v\f\r\n")
     comment = text.startswith("#")
     if not text or (comment and not layout.strict):

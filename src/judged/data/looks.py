@@ -99,11 +99,10 @@ def ranks_count_up(rows: Sequence[Sequence[str]]) -> bool:
 def ranks_shuffled(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the third field holds 1 to n in each topic, neither counting up nor down.
 
-    Then it could be a rank as well as a score.
-
     >>> ranks_shuffled([["q1", "d4", "2"], ["q1", "d2", "3"], ["q1", "d1", "1"]])
     True
     """
+    # Then it could be a rank as well as a score.
     topics = [ranks for ranks in _thirds(rows) if len(ranks) > 1]
     if not topics or not all(_counts(sorted(ranks)) for ranks in topics):
         return False

@@ -68,12 +68,11 @@ def running_sum(values: Floats | Bools, starts: Ints) -> Floats:
 def falling_bounds(values: Floats, low: Ints, high: Ints, target: Floats) -> tuple[Ints, Ints]:
     """Find where each target's equals stand in ``values[low:high]``, which falls.
 
-    Gives the first position of the equals and the position behind the last, one of each a target.
-
     >>> first, behind = falling_bounds(np.array([3.0, 2.0, 2.0, 1.0]), np.array([0]), np.array([4]), np.array([2.0]))
     >>> first.tolist(), behind.tolist()
     ([1], [3])
     """
+    # Gives the first position of the equals and the position behind the last, one of each a target.
     return (
         _bisect(low, high, lambda at: values[at] > target),
         _bisect(low, high, lambda at: values[at] >= target),

@@ -19,13 +19,12 @@ FLOOR = 1e-5
 def aggregate(kind: Aggregate, scores: Floats) -> float:
     """Give the aggregate of one score a topic, added up one after the other, as the C tools do; NaN for none.
 
-    A geometric mean raises every score to 0.00001 first, as trec_eval does.
-
     >>> aggregate("mean", np.array([0.5, 1.0])), aggregate("sum", np.array([2.0, 3.0]))
     (0.75, 5.0)
     >>> round(aggregate("geometric mean", np.array([0.1, 0.0])), 6)
     0.001
     """
+    # A geometric mean raises every score to 0.00001 first, as trec_eval does.
     if kind in {"sum", "count"}:
         return _total(scores)
     if not len(scores):

@@ -295,14 +295,13 @@ NICKNAMES: dict[str, tuple[str, ...]] = {
 def expand(*specs: str, level: float = 1.0, collection: int = 0, dialect: Dialect = "trec_eval-10") -> list[Printed]:
     """Give the lines that some ``-m`` options ask for, in trec_eval's order.
 
-    If a measure is named with parameters more than once, the first ones count; given any, those of a mere
-    name or nickname do not.
-
     >>> [line.name for line in expand("P.10,5", "ndcg.1=3,2=9", "P.20")]
     ['P_5', 'P_10', 'ndcg_1=3,2=9']
     >>> [str(line.measure) for line in expand("P.5", "recip_rank", level=2)]
     ['RR(rel=2)', 'P(rel=2)@5']
     """
+    # If a measure is named with parameters more than once, the first ones count; given any, those of a mere name or
+    # nickname do not.
     marked: set[str] = set()
     written: dict[str, str] = {}
     for spec in specs:

@@ -11,11 +11,10 @@ from judged.errors import InputError
 def day_of(value: Any, what: str, where: str = "") -> date:
     """Read a day: a date, or text or a number such as ``2024-05-31``, ``2024-05-31T12:00:00Z`` and ``20240531``.
 
-    The time of day and its zone are not looked at.
-
     >>> day_of("2024-05-31T23:59:00+02:00", "today"), day_of(20240531.0, "today")
     (datetime.date(2024, 5, 31), datetime.date(2024, 5, 31))
     """
+    # The time of day and its zone are not looked at.
     if isinstance(value, datetime):
         return value.date()
     if isinstance(value, date):

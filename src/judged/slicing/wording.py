@@ -48,12 +48,11 @@ def normalised(text: str) -> str:
 def word_count(text: str) -> int | None:
     """Count the words: what stands between white space and has a letter or digit.
 
-    None for a text in a script that writes no spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese,
-    Tibetan): any number would count something else.
-
     >>> word_count("who is the UK's prime minister ?"), word_count("日本語の検索"), word_count("--")
     (6, None, 0)
     """
+    # None for a text in a script that writes no spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese,
+    # Tibetan): any number would count something else.
     if script_of(text) in _UNDIVIDED:
         return None
     return sum(_WORD.search(part) is not None for part in text.split())
@@ -99,11 +98,10 @@ def _asks(words: list[str]) -> bool:
 def script_of(text: str) -> str | None:
     """Name the script of most letters, that of the first where two have as many; None for a text without letters.
 
-    Japanese is Chinese characters with kana among them; without kana they are ``Han``.
-
     >>> [script_of(text) for text in ("income tax", "налог", "日本語の検索", "北京", "ضريبة", "한국", "2024")]
     ['Latin', 'Cyrillic', 'Japanese', 'Han', 'Arabic', 'Hangul', None]
     """
+    # Japanese is Chinese characters with kana among them; without kana they are `Han`.
     found = Counter(
         name
         for char in unicodedata.normalize("NFKC", text)

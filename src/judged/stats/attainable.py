@@ -22,13 +22,12 @@ LEAST_DIFFERING = {"t": 6, **dict.fromkeys(_BOOTSTRAPS, 40)}
 def believed(test: str, n: int, differing: int) -> bool:
     """Tell whether a test holds its error rate over n topics of which so many differ.
 
-    Resampled topics know nothing of values that few topics have: below 40 topics with a difference, the bootstraps
-    reject true nulls up to ten times as often as they say. Student's t fails only where most topics tie and a few
-    have the same difference.
-
     >>> believed("bca", 5000, 2), believed("bca", 48, 43), believed("t", 5, 5), believed("t", 5000, 4)
     (False, True, True, False)
     """
+    # Resampled topics know nothing of values that few topics have: below 40 topics with a difference, the bootstraps
+    # reject true nulls up to ten times as often as they say. Student's t fails only where most topics tie and a few
+    # have the same difference.
     return differing >= LEAST_DIFFERING.get(test, 0) or (test == "t" and differing == n)
 
 

@@ -95,11 +95,10 @@ def control_limits(
 def pooled_errors(errors: Floats, weights: Floats, base: Bools | None = None) -> Floats:
     """Give each point the error that the points have together for a sample of its size.
 
-    ``sqrt(mean(w * error**2) / w)`` over the points of the base that have an error; NaN for points without weight.
-
     >>> pooled_errors(np.array([0.1, 0.1, 0.0]), np.array([100.0, 100.0, 25.0])).round(4).tolist()
     [0.0816, 0.0816, 0.1633]
     """
+    # `sqrt(mean(w * error**2) / w)` over the points of the base that have an error; NaN for points without weight.
     known = np.isfinite(errors) & (weights > 0) & (True if base is None else base)
     if not known.any():
         return np.full(len(errors), np.nan)

@@ -34,11 +34,10 @@ _BLOCK = 1 << 20  # numbers held at a time
 def studentised_range_tail(q: Floats, systems: int, df: float) -> Floats:
     """Give P(Q > q) for the studentised range of `systems` means.
 
-    Harter (1960) gives 3.578 as the upper 5% point for 3 means and 20 degrees of freedom.
-
     >>> round(float(studentised_range_tail(np.array([3.578]), 3, 20)[0]), 4)
     0.05
     """
+    # Harter (1960) gives 3.578 as the upper 5% point for 3 means and 20 degrees of freedom.
     # `q`: (P,), from 0; infinite gives 0, NaN stays. `systems`: at least 2. `df`: of the variance: from 1 to infinity.
     return _studentised(q, df, lambda width: _range_tail(width, systems))
 
@@ -46,11 +45,10 @@ def studentised_range_tail(q: Floats, systems: int, df: float) -> Floats:
 def baseline_tail(q: Floats, systems: int, df: float) -> Floats:
     """Give the chance that of `systems` means besides a baseline some differ from it by more than q standard errors.
 
-    Dunnett (1964) gives 2.58 as the two-sided 5% point for 4 means besides the baseline and 30 degrees of freedom.
-
     >>> round(float(baseline_tail(np.array([2.578 * 2**0.5]), 4, 30)[0]), 4)
     0.05
     """
+    # Dunnett (1964) gives 2.58 as the two-sided 5% point for 4 means besides the baseline and 30 degrees of freedom.
     # As for the range, of one mean, so that Dunnett's t is `q / sqrt(2)`: the differences are correlated by 1/2.
     return _studentised(q, df, lambda width: _baseline_tail(width, systems))
 

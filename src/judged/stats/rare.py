@@ -17,9 +17,8 @@ def share_bound(seen: int, n: int, level: float = 0.95) -> float:
 def unseen_loss(margin: float, n: int, level: float = 0.95) -> float:
     """Give the loss that outweighs a margin on as many topics as n may have missed altogether.
 
-    On a share of topics up to ``share_bound(0, n)`` such a loss is not ruled out, whatever a test of the mean says.
-
     >>> round(unseen_loss(0.02, 48), 2), round(unseen_loss(0.02, 150), 2)
     (0.33, 1.01)
     """
+    # On a share of topics up to `share_bound(0, n)` such a loss is not ruled out, whatever a test of the mean says.
     return margin / share_bound(0, n, level)

@@ -156,12 +156,11 @@ def woodruff(
 def student_quantiles(probability: float, df: Floats) -> Floats:
     """Give quantiles of Student's t for any degrees of freedom, none below 1.
 
-    Whole ones up to 100 are exact. Between them it is interpolated in 1 / df, which is a little too wide, and above
-    them expanded around the normal quantile (Abramowitz and Stegun 26.7.5; to eight digits at usual levels).
-
     >>> student_quantiles(0.975, np.array([1.0, 9.0, 9.5, 1e6])).round(4).tolist()
     [12.7062, 2.2622, 2.2443, 1.96]
     """
+    # Whole ones up to 100 are exact. Between them it is interpolated in 1 / df, which is a little too wide, and above
+    # them expanded around the normal quantile (Abramowitz and Stegun 26.7.5; to eight digits at usual levels).
     shape = np.shape(df)
     df = np.atleast_1d(np.maximum(df, 1.0))  # NaN stays
     quantiles = np.full(df.shape, np.nan)

@@ -136,12 +136,11 @@ def rbo_weight(p: float, depth: int) -> float:
 def overlap_at(first: Ints, second: Ints, depth: int) -> float:
     """Give the share of the first ``depth`` documents that two rankings have in common.
 
-    Of shorter rankings as many documents count as the longer one has. Tied documents at the depth must have ranks of
-    their own: this asks which documents are seen.
-
     >>> overlap_at(np.array([1, 2, 3, 0]), np.array([2, 0, 1, 3]), 2)
     0.5
     """
+    # Of shorter rankings as many documents count as the longer one has. Tied documents at the depth must have ranks of
+    # their own: this asks which documents are seen.
     shared, one, other = _first_documents(first, second, depth)
     return shared / max(one, other) if max(one, other) else math.nan
 
@@ -159,15 +158,14 @@ def jaccard_at(first: Ints, second: Ints, depth: int) -> float:
 def union_tau(first: Ints, second: Ints, depth: int | None = None) -> float:
     """Give Kendall's tau of the union of two rankings (Breuer et al. 2020).
 
-    The union is the first ranking followed by what the second has besides. Each ranking is written as the places of
-    its documents in the union, and tau compares the two lists place by place; the longer one is cut. NaN below two
-    documents. (repro_eval sorts the union by document id, so that its tau depends on how documents are named.)
-
     >>> union_tau(np.array([1, 2, 3, 0]), np.array([1, 2, 0, 3]))  # places 1 2 3 and 1 2 4
     1.0
     >>> round(union_tau(np.array([1, 2, 3, 4, 0, 0]), np.array([0, 1, 3, 0, 2, 4])), 4)  # 1 2 3 4 and 2 5 3 6
     0.6667
     """
+    # The union is the first ranking followed by what the second has besides. Each ranking is written as the places of
+    # its documents in the union, and tau compares the two lists place by place; the longer one is cut. NaN below two
+    # documents. (repro_eval sorts the union by document id, so that its tau depends on how documents are named.)
     one, other = (_listed(side, depth) for side in (first, second))
     place = {doc: at for at, doc in enumerate(dict.fromkeys([*one, *other]))}
     size = min(len(one), len(other))

@@ -43,11 +43,10 @@ def delta_relative_improvement(
 ) -> float:
     """Give the original relative improvement minus the reproduced one: 0 if the same, above 0 if less came back.
 
-    NaN where a baseline has the mean 0.
-
     >>> delta_relative_improvement(np.array([0.25]), np.array([0.75]), np.array([0.25]), np.array([0.5]))
     1.0
     """
+    # NaN where a baseline has the mean 0.
     found: list[float] = []
     for base, other in ((baseline, advanced), (baseline_again, advanced_again)):
         one, two = _paired(base, other)

@@ -136,11 +136,10 @@ def whole_numbers(values: Floats, times: int = 1) -> tuple[Floats, Floats]:
 def least(values: Floats, rank: int) -> float:
     """Give the ``rank``-th smallest value, counted from 1; minus infinity for rank 0 or less.
 
-    The values stand in random order, so that some of them tell where to look, and few need sorting.
-
     >>> least(np.array([0.3, 0.1, 0.2]), 2)
     0.2
     """
+    # The values stand in random order, so that some of them tell where to look, and few need sorting.
     if rank < 1:
         return -math.inf
     head = np.sort(values[:_HEAD])

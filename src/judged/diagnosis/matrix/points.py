@@ -146,11 +146,10 @@ def _quadrant(x: str, y: str) -> str:
 def topic_quadrants(values: Floats, cuts: tuple[float, float], barren: Bools | None = None) -> tuple[str, ...]:
     """Class topics by the cuts alone: (2, T). A single topic has no interval: this describes, and proves nothing.
 
-    Topics that are `barren` (T,) have nothing relevant: nothing can be missed, and nothing ranked badly.
-
     >>> topic_quadrants(np.array([[0.9, 0.9, 0.1], [0.8, 0.1, 0.1]]), (0.5, 0.5))
     ('healthy', 'ranking problem', 'both problems')
     """
+    # Topics that are `barren` (T,) have nothing relevant: nothing can be missed, and nothing ranked badly.
     slack = [ROUNDING * max(1.0, abs(cut)) for cut in cuts]
     x, y = values
     low_x, low_y = x < cuts[0] - slack[0], y < cuts[1] - slack[1]

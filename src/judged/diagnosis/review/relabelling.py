@@ -138,9 +138,7 @@ def changes(judged: Judged, measure: Measure, unjudged: Bools, pairs: Ints, grad
 
 
 def turned(first: Floats, second: Floats, first_change: Floats, second_change: Floats) -> Bools:
-    """Mark the changes after which the other of two scores is the higher one: (N,).
-
-    A tie before or after is no turn.
+    """Mark the changes after which the other of two scores is the higher one: (N,). A tie before or after is no turn.
 
     >>> turned(np.array([0.5, 0.5]), np.array([0.4, 0.5]), np.array([0.0, 0.0]), np.array([0.2, 0.1])).tolist()
     [True, False]

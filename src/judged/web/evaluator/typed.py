@@ -47,12 +47,11 @@ def read_list(text: str, what: str) -> tuple[Item, ...]:
 def read_other(text: str, first: Sequence[Item], what: str) -> tuple[Item, ...]:
     """Read a list that stands beside a first one.
 
-    A row without a name is taken for a document of the first list that has its grade, and else for one of its own:
-    so both lists are made of as few documents as they can be.
-
     >>> [item.doc for item in read_other("0,1,1,1:x", read_list("1,0,1:x", "list"), "other")]
     ['d2', 'd1', 'd4', 'x']
     """
+    # A row without a name is taken for a document of the first list that has its grade, and else for one of its own: so
+    # both lists are made of as few documents as they can be.
     rows = _rows(text, what)
     taken = {doc for doc, _ in rows}
     free: dict[float | None, deque[str]] = {}
