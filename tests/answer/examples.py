@@ -1,0 +1,33 @@
+"""One small example of every answer, by name: what the contract of all forms is tried on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import judged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged.answer import Answer
+
+TOPICS = [f"q{at}" for at in range(1, 13)]
+QRELS = {topic: {f"d{doc}": (at * doc) % 4 for doc in range(1, 9)} for at, topic in enumerate(TOPICS, 1)}
+RUNS = {
+    name: {
+        topic: {f"d{doc}": float(-(doc * (at + shift) % 11)) for doc in range(1, 11)} for at, topic in enumerate(TOPICS)
+    }
+    for shift, name in enumerate(("old", "new", "third"))
+}
+
+
+def scores(*measures: str) -> judged.Scores:
+    """Evaluate the runs."""
+    return judged.evaluate(QRELS, RUNS, measures or ("nDCG@5", "AP"))
+
+
+def tradeoff() -> Answer:
+    return judged.tradeoff(scores(), {"old": {"ms": 3.0}, "new": {"ms": 5.5}, "other": {"ms": 1.0}})
+
+
+EXAMPLES: dict[str, Callable[[], Answer]] = {"tradeoff": tradeoff}
