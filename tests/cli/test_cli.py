@@ -355,7 +355,7 @@ def test_a_terminal_that_cannot_show_a_name_is_no_crash(encoding: str, files: Pa
     assert done.lines[1].split()[1] == "1.0000"
 
 
-HEAVY = "{'pandas', 'scipy', 'polars', 'rich', 'duckdb', 'ibis', 'matplotlib', 'sklearn'}"
+HEAVY = "{'pandas', 'scipy', 'polars', 'duckdb', 'ibis', 'matplotlib', 'sklearn'}"
 
 
 def test_evaluating_imports_nothing_heavy(files: Path) -> None:
@@ -381,7 +381,7 @@ def test_evaluating_from_python_imports_no_scipy_and_no_frames() -> None:
         "import sys, judged\n"
         "scores = judged.evaluate({'q': {'d': 1}, 'r': {'d': 1}}, {'q': {'d': 1.0}, 'r': {'x': 2.0, 'd': 1.0}}, 'AP')\n"
         "scores.estimates(); scores.estimates(ci='t'); repr(scores); scores.to_dict()\n"
-        "print(sorted({'scipy', 'polars', 'rich', 'typer', 'click'} & set(sys.modules)))"
+        "print(sorted({'scipy', 'polars', 'typer', 'click'} & set(sys.modules)))"
     )
     assert python(code) == "[]"
 
@@ -389,6 +389,6 @@ def test_evaluating_from_python_imports_no_scipy_and_no_frames() -> None:
 def test_help_imports_neither_numpy_nor_pyarrow() -> None:
     code = (
         "import sys; from judged.cli.main import main\nsys.argv = ['judged', '--help']\n"
-        "try: main()\nexcept SystemExit: pass\nprint(sorted({'numpy', 'pyarrow', 'rich'} & set(sys.modules)))"
+        "try: main()\nexcept SystemExit: pass\nprint(sorted({'numpy', 'pyarrow'} & set(sys.modules)))"
     )
     assert python(code).splitlines()[-1] == "[]"

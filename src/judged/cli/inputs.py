@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from judged.cli.progress import bar
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,13 +65,6 @@ def progress_bar(runs: Sequence[Run]) -> Generator[Callable[[str, int], None] | 
     """Show a progress bar on a terminal, where there is much to read."""
     from judged.data.files import exists
 
-    sizes = [Path(run.where).stat().st_size for run in runs if exists(run.where)]
-    if not sys.stderr.isatty() or sum(sizes) < _LONG_WORK:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=sum(sizes))
-        yield lambda name, count: bar.update(task, advance=count, description=name)
+    total = sum(Path(run.where).stat().st_size for run in runs if exists(run.where))
+    with bar("reading", total) if total >= _LONG_WORK else nullcontext() as tell:
+        yield tell

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, output
+from judged.cli.progress import bar
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,17 +109,19 @@ def once(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> 
 @contextmanager
 def progress_line(step: str = "reading") -> Generator[Callable[[str, float | None], None] | None]:
     """Show what is being done and how far it is, on a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
+    with bar(step, 1000) as tell:
+        if tell is None:
+            yield None
+            return
+        place = 0
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(step, total=None)
-        yield lambda step, share: bar.update(
-            task, description=step, total=None if share is None else 1.0, completed=share or 0.0
-        )
+        def line(step: str, share: float | None) -> None:
+            nonlocal place
+            steps = None if share is None else round(1000 * share) - place
+            tell(step, steps)
+            place += steps or 0
+
+        yield line
 
 
 def give(text: str, out: Path | None) -> None:

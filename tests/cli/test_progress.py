@@ -1,0 +1,96 @@
+"""The progress bar, as a terminal of the operating system gets it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+pty = pytest.importorskip("pty")
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ERASED = "\x1b[?25h\r\n\x1b[1A\r\x1b[2K"
+
+
+def shown(code: str, folder: Path, **environment: str) -> tuple[str, str]:
+    """Run Python with standard error on a terminal, and give what it printed and what the terminal got."""
+    ours, terminal = pty.openpty()
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", **environment}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=terminal, text=True, env=env, cwd=folder
+    ) as started:
+        os.close(terminal)
+        parts: list[bytes] = []
+        try:
+            while part := os.read(ours, 65536):
+                parts.append(part)
+        except OSError:  # this is how a terminal of Linux ends
+            pass
+        os.close(ours)
+        assert started.stdout
+        return started.stdout.read(), b"".join(parts).decode()
+
+
+EVALUATE = """
+import sys
+from judged.cli import inputs, main
+inputs._LONG_WORK = 1
+sys.argv = ["judged", "evaluate", "qrels.txt", "a\\x1b[31m.run", "bad.run", "-m", "AP"]
+main.main()
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "qrels.txt").write_text("q 0 d 1\n")
+    for name in ("a\x1b[31m.run", "bad.run"):
+        (tmp_path / name).write_text("q Q0 d 1 0.5 x\n")
+    return tmp_path
+
+
+def test_a_bar_is_drawn_for_each_run_and_taken_away(files: Path) -> None:
+    printed, terminal = shown(EVALUATE, files)
+    assert [line.split() for line in printed.splitlines()[:3]][2] == ["bad", "1.0000"]
+    bar, _, after = terminal.partition(ERASED)
+    assert "\ra\\x1b[31m  [#############-------------]   50%" in bar.replace("\x1b[?25l", "")
+    assert "\rbad  [##########################]  100%" in bar.replace("\x1b[?25l", "")
+    assert "\x1b[31m" not in bar
+    assert "%" not in after
+
+
+def test_an_error_stands_alone(files: Path) -> None:
+    (files / "bad.run").write_text("q Q0 d 1 high x\n")
+    printed, terminal = shown(EVALUATE, files)
+    assert printed == ""
+    assert terminal.rpartition(ERASED)[2].startswith("error: bad.run:1: ")
+
+
+def test_no_bar_on_a_terminal_that_cannot_erase(files: Path) -> None:
+    assert "[?25" not in shown(EVALUATE, files, TERM="dumb")[1]
+
+
+def test_warnings_stand_above_and_long_labels_lose_their_middle(tmp_path: Path) -> None:
+    code = """
+import warnings
+from threading import Thread
+from judged.cli.progress import bar
+with bar("reading", 400) as tell:
+    tell("one of " + 100 * "very " + "many", 100)
+    warnings.warn("odd")
+    tell("counting", None)
+    threads = [Thread(target=lambda: [tell("more", 1) for _ in range(75)]) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+warnings.warn("after")
+"""
+    terminal = shown(code, tmp_path)[1].replace("\x1b[?25l", "")
+    assert "\rone of very ver... very very many  [######--------------------]   25%\r\x1b[2K" in terminal
+    assert re.search(r"\r\x1b\[2K<string>:\d+: UserWarning: odd\r\n\rcounting ", terminal)
+    assert "\rmore  [##########################]  100%" in terminal
+    assert terminal.endswith("UserWarning: after\r\n")
