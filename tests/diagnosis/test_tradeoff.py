@@ -235,14 +235,14 @@ def test_a_chart_has_a_point_a_run_and_the_front_of_one_cost() -> None:
     found = tradeoff(SCORES, COSTS)
     spec = found.chart("gb").to_dict()
     points = drawn(spec, "point")
-    assert {one["run"]: one["place"] for one in points} == {
+    assert {one["label"]: one["colour"] for one in points} == {
         "slow": "on the front",
         "mid": "dominated",  # luck costs no more memory
         "luck": "on the front",
     }
-    assert sorted(one["run"] for one in drawn(spec, "line")) == ["luck", "slow"]
+    assert sorted(one["label"] for one in drawn(spec, "line")) == ["luck", "slow"]
     assert len(drawn(found.chart().to_dict(), "point")) == 4
-    with pytest.raises(InputError, match="no cost 'x'"):
+    with pytest.raises(InputError, match="no chart 'x'"):
         found.chart("x")
 
 

@@ -1,7 +1,7 @@
 """What results are made of, and the forms in which people and programs have them."""
 
 from judged.answer.answer import FORMS, PICTURES, SUFFIXES, Answer
-from judged.answer.blocks import Block, Chart, Code, Item, Lists, Ranking, Section, Sentences
+from judged.answer.blocks import Block, Chart, Code, Item, Line, Lists, Ranking, Section, Sentences
 from judged.answer.column import (
     ANY,
     CHANGE,
@@ -36,6 +36,7 @@ __all__ = [
     "Code",
     "Column",
     "Item",
+    "Line",
     "Lists",
     "Ranking",
     "Section",

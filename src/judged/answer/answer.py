@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer.blocks import Chart, Lists, Sentences, asked, flat
@@ -156,8 +157,8 @@ class Answer:
         """Give all charts by name."""
         return {block.name: block for block in flat(self.blocks()) if isinstance(block, Chart)}
 
-    def chart(self, name: str | None = None) -> Any:
-        """Draw a chart by its name with altair, the first one for None.
+    def chart(self, name: str | None = None, **changes: Any) -> Any:
+        """Draw a chart by its name with altair, the first one for None; ``width`` and others of `Chart` may be changed.
 
         Raises
         ------
@@ -171,7 +172,9 @@ class Answer:
         if chosen not in charts:
             problem = f"no chart {chosen!r} in this answer" if charts else "there is no chart of this"
             raise InputError(problem, fix=f"one of {', '.join(charts)}" if charts else "take another form")
-        return charts[chosen].draw()
+        from judged.answer.drawing import drawn
+
+        return drawn(replace(charts[chosen], **changes))
 
     def written(
         self, form: str, *, unfold: Iterable[str] = (), table: str | None = None, chart: str | None = None

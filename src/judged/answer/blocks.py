@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from judged.answer.table import Table
 
@@ -29,22 +29,55 @@ class Code:
     folded: bool = False
 
 
+@dataclass(frozen=True)
+class Line:
+    """A reference line across a chart."""
+
+    axis: Literal["x", "y"]
+    value: float
+    dashed: bool = True
+
+
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A picture of a table, with what it says in words.
+    """A picture that is drawn from a table, with what it says in words.
+
+    Rows without a number are not drawn. The interval of a column is drawn with it; what people see of the table is what
+    a tooltip says.
 
     Parameters
     ----------
     name
         One word of letters and digits; also the name of its file.
     title
-        What is drawn.
+        What is drawn, and `subtitle` how.
     table
-        The numbers that are drawn; of many the ones that matter.
+        What is drawn.
     sentence
         What someone who cannot see the chart should learn from it.
+    kind
+        ``dots``, with intervals, one below the other; ``bars`` likewise; ``points`` of two numbers each; ``lines``.
+    x, y
+        Columns across and up; of dots and bars `y` holds names. Axes are called by the titles of their columns, or by
+        `x_title` and `y_title`. Bars may go from `x` to `x2`.
+    colour
+        The column of the series, in order of appearance or of `colours`, which may choose colours by name.
+    hollow
+        A column of true and false: which marks are hollow.
+    label
+        The column of names beside points.
+    path
+        A column of true and false: which points are joined by `steps`, as Vega-Lite calls them.
+    lines
+        Reference lines.
+    spread
+        How `x` is spread: ``cutoff`` for whole numbers from first to last, ``amount`` for what may be logarithmic.
+    from_zero
+        Whether 0 is on the axis `x`.
+    width, height
+        Pixels; None for a height that fits.
     draw
-        Draws it with altair. It is called only by forms that have pictures.
+        Draws it with altair in place of the above, where no kind does. Only forms that have pictures call it.
     folded
         Whether it is drawn only for those who ask for it.
     """
@@ -53,7 +86,25 @@ class Chart:
     title: str
     table: Table
     sentence: str
-    draw: Callable[[], Any] = field(repr=False)
+    kind: Literal["dots", "bars", "points", "lines"] = "dots"
+    x: str = "value"
+    y: str = ""
+    x2: str = ""
+    x_title: str = ""
+    y_title: str = ""
+    colour: str = ""
+    colours: Mapping[str, str] = field(default_factory=dict[str, str])
+    hollow: str = ""
+    label: str = ""
+    path: str = ""
+    steps: str = "step-after"
+    lines: tuple[Line, ...] = ()
+    spread: Literal["", "cutoff", "amount"] = ""
+    from_zero: bool = False
+    subtitle: str = ""
+    width: int = 460
+    height: int | None = None
+    draw: Callable[[], Any] | None = field(default=None, repr=False)
     folded: bool = False
 
 

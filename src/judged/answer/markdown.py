@@ -16,17 +16,15 @@ if TYPE_CHECKING:
     from judged.answer.blocks import Block, Ranking
 
 
-def markdown(blocks: Iterable[Block], unfold: Iterable[str] = (), level: int = 3) -> str:
-    """Write all blocks; titles are headings of this level and below. A chart is left out where its table is shown."""
+def markdown(blocks: Iterable[Block], unfold: Iterable[str] = (), level: int = 3, *, charts: bool = False) -> str:
+    """Write all blocks; titles are headings of this level and below. With ``charts``, what they say."""
     unfold = tuple(unfold)
-    shown = asked(blocks, unfold)
-    tables = {block.name for block in shown if isinstance(block, Table)}
-    kept = (block for block in shown if not (isinstance(block, Chart) and block.table.name in tables))
-    parts = (part for block in kept for part in _block(block, unfold, level))
+    kept = (block for block in asked(blocks, unfold) if charts or not isinstance(block, Chart))
+    parts = (part for block in kept for part in _block(block, unfold, level, charts=charts))
     return "\n\n".join(part for part in parts if part)
 
 
-def _block(block: Block, unfold: tuple[str, ...], level: int) -> list[str]:
+def _block(block: Block, unfold: tuple[str, ...], level: int, *, charts: bool) -> list[str]:
     title = f"{'#' * level} {markdown_text(block.title)}" if block.title else ""
     match block:
         case Table():
@@ -41,7 +39,7 @@ def _block(block: Block, unfold: tuple[str, ...], level: int) -> list[str]:
             lists = [part for ranking in block.rankings for part in _ranking(ranking)]
             return [title, *map(markdown_prose, block.sentences), *lists]
         case Section():
-            return [title, markdown(block.blocks, unfold, level + 1)]
+            return [title, markdown(block.blocks, unfold, level + 1, charts=charts)]
 
 
 def full_stop(note: str) -> str:

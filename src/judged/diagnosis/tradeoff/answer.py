@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from judged.answer import CHANGE, NUMBER, TEXT, YES_NO, Answer, Chart, Column, Sentences, Table, listed, significant
+from judged.charting import PALETTE
 from judged.decimals import decimal
-from judged.diagnosis.tradeoff.chart import chart
+from judged.diagnosis.tradeoff.pareto import dominators
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,32 +112,39 @@ class Tradeoff(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give the table of runs, what may be concluded, and a chart for each cost."""
-        results = self._results()
-        charts = (self._chart(cost, results) for cost in self.costs)
-        return (results, Sentences(self.sentences), *charts)
+        return (self._results(), Sentences(self.sentences), *map(self._chart, self.costs))
 
     def facts(self) -> dict[str, Any]:
         """Give measure, costs, baseline, level and front."""
         names = ("measure", "higher_is_better", "costs", "more_is_better", "baseline", "level", "front")
         return {name: getattr(self, name) for name in names}
 
-    def chart(self, name: str | None = None, *, width: int = 460, height: int = 320) -> Any:
-        """Draw the measure with its intervals over one cost, and the front of these two.
-
-        Raises
-        ------
-        InputError
-            If there is no such cost.
-        MissingExtraError
-            If altair is not installed.
-        """
-        if name not in (None, *self.costs):
-            raise InputError(f"no cost {name!r} in this table", fix=f"one of {', '.join(self.costs)}")
-        return chart(self, name or self.costs[0], width, height)
-
-    def _chart(self, cost: str, results: Table) -> Chart:
-        sentence = f"{self.measure} of each run over its {cost}, with intervals, and the front of these two."
-        return Chart(cost, f"{self.measure} against {cost}", results, sentence, lambda: self.chart(cost))
+    def _chart(self, cost: str) -> Chart:
+        """Draw the measure with its intervals over one cost, and the front of these two."""
+        rows = [row for row in self.rows if row.costs[cost] is not None]
+        amounts = np.array([row.costs[cost] for row in rows], dtype=np.float64)
+        more = cost in self.more_is_better
+        values = np.array([row.value for row in rows]) * (1.0 if self.higher_is_better else -1.0)
+        dearer = (-amounts if more else amounts)[:, np.newaxis]
+        front = [not dominators(at, values, dearer).any() for at in range(len(rows))]
+        points = Table(f"points_{cost}", (
+            Column("run", [row.run for row in rows], TEXT),
+            Column("cost", amounts.tolist(), significant(3), cost),
+            Column("value", [row.value for row in rows], NUMBER, self.measure, ci=[row.interval for row in rows]),
+            Column("place", ["on the front" if of else "dominated" for of in front], TEXT),
+            Column("front", front, only="data"),
+        ))  # fmt: skip
+        return Chart(
+            name=cost,
+            title=f"{self.measure} against {cost}",
+            subtitle=f"means with {self.level:.0%} intervals; dashed: the front of these two",
+            table=points,
+            sentence=f"{self.measure} of each run over its {cost}, with intervals, and the front of these two.",
+            kind="points", x="cost", y="value", colour="place", label="run", path="front",
+            colours={"on the front": PALETTE[0], "dominated": PALETTE[-1]},
+            steps="step-before" if more else "step-after",  # the best for at most this cost
+            spread="amount", from_zero=True,
+        )  # fmt: skip
 
     def _results(self) -> Table:
         """Lay out one row a run: measure, gain, and of each cost its amount with its change, and the gain a unit."""

@@ -1,0 +1,252 @@
+"""Charts drawn from their tables: dots with intervals, points, lines and bars, all in one look."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judged.answer.column import missing
+from judged.charting import DASHES, FONT, PALETTE, Scale, altair, apart, axis_of, by_cutoff, even, themed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from judged.answer.blocks import Chart
+
+_GREY = "#999"
+_ROW = 16  # pixels for each dot, and for each bar
+_NAME = 13.0  # pixels from one name to the next
+_FAR = 0.7  # of the axis: names of points beyond stand on the left of them
+_NAMED = 20  # points: of more, those on the path alone have names, the others tooltips
+_ENDS = 10  # lines: as many names find room at their ends
+_FEW = 15  # points of a line: each is marked
+_AREAS = 6  # lines: the intervals of more would hide each other
+_LONG = 50  # cutoffs: beyond, their axis is logarithmic
+_WIDE = 30.0  # times the least value: from here on an axis that may be logarithmic is
+
+Row = dict[str, Any]
+
+
+def drawn(chart: Chart) -> Any:
+    """Draw a chart with altair.
+
+    Raises
+    ------
+    MissingExtraError
+        If altair is not installed.
+    """
+    if chart.draw is not None:
+        return chart.draw()
+    alt = altair()
+    rows = _rows(chart)
+    kinds: dict[str, Callable[[Any, Chart, list[Row]], list[Any]]] = {
+        "dots": _dots, "points": _points, "lines": _lines, "bars": _bars,
+    }  # fmt: skip
+    layers = [*_references(alt, chart), *kinds[chart.kind](alt, chart, rows)]
+    head = {"subtitle": chart.subtitle} if chart.subtitle else {}
+    title = alt.TitleParams(chart.title, anchor="start", frame="group", **head)
+    return themed(alt.layer(*layers).properties(width=chart.width, height=_height(chart, rows), title=title))
+
+
+def _rows(chart: Chart) -> list[Row]:
+    """Give one record a row that can be drawn: ``x``, ``y``, what else is seen, and all columns as tooltips."""
+    table = chart.table
+    fields = {"x": chart.x, "y": chart.y, "x2": chart.x2, "colour": chart.colour, "hollow": chart.hollow,
+              "label": chart.label, "path": chart.path}  # fmt: skip
+    used = {field: table.column(name) for field, name in fields.items() if name}
+    cells = [column.cells() for column in table.shown]
+    rows: list[Row] = []
+    for at in range(len(table)):
+        row: Row = {field: column.values[at] for field, column in used.items()}
+        if any(_undrawn(row[field]) for field in ("x", "y", "x2") if field in row):
+            continue
+        for field in ("x", "y"):
+            every = used[field].ci
+            limits = None if every is None else every[at]
+            if limits is not None and all(map(math.isfinite, limits)):
+                row |= {f"{field}_low": float(limits[0]), f"{field}_high": float(limits[1])}
+        row |= {f"t{place}": column[at] for place, column in enumerate(cells)}
+        rows.append({name: value.item() if isinstance(value, np.generic) else value for name, value in row.items()})
+    return rows
+
+
+def _undrawn(value: Any) -> bool:
+    return missing(value) or (isinstance(value, float) and not math.isfinite(value))
+
+
+def _height(chart: Chart, rows: list[Row]) -> int:
+    if chart.height is not None:
+        return chart.height
+    if chart.kind in {"points", "lines"}:
+        return 320
+    names = len({row["y"] for row in rows})
+    series = max(len(_series(chart, rows)), 1) if chart.kind == "dots" else 1
+    return max(60, _ROW * names * series + 8 * names * (series > 1))
+
+
+def _base(alt: Any, rows: Sequence[Row]) -> Any:
+    return alt.Chart(alt.InlineData(values=list(rows)))
+
+
+def _tooltip(alt: Any, chart: Chart) -> list[Any]:
+    return [alt.Tooltip(f"t{at}:N", title=column.heading) for at, column in enumerate(chart.table.shown)]
+
+
+def _scale(chart: Chart, axis: str, rows: list[Row]) -> Scale:
+    """Make an axis that holds every value, every end of an interval and every reference line."""
+    fields = (axis, f"{axis}_low", f"{axis}_high", *(("x2",) if axis == "x" else ()))
+    values = [row[field] for row in rows for field in fields if field in row]
+    values += [line.value for line in chart.lines if line.axis == axis]
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if axis == "x" and chart.spread == "cutoff":
+        points = sorted({row["x"] for row in rows}) or [1.0]
+        return by_cutoff(points, logarithmic=points[-1] > _LONG)
+    if axis == "x" and chart.spread == "amount" and low >= 1 and high > _WIDE * low:
+        return by_cutoff([low * 0.85, high * 1.15], logarithmic=True)
+    values += [0.0] if axis == "x" and chart.from_zero and low >= 0 else []
+    return even(np.array(values or [0.0], dtype=np.float64), 6)
+
+
+def _quantity(alt: Any, chart: Chart, axis: str, rows: list[Row], scale: Scale | None = None) -> Any:
+    """Make the encoding of an axis of numbers."""
+    scale = scale or _scale(chart, axis, rows)
+    title = (chart.x_title if axis == "x" else chart.y_title) or chart.table.column(getattr(chart, axis)).heading
+    bounds = alt.Scale(
+        type="log" if scale.logarithmic else "linear", domain=[scale.low, scale.high], nice=False,
+        **({} if scale.logarithmic else {"zero": False}),
+    )  # fmt: skip
+    form = {"format": ",.3~r"} if axis == "x" and chart.spread else {}
+    kind = alt.X if axis == "x" else alt.Y
+    return kind(f"{axis}:Q", title=title, scale=bounds, axis=axis_of(alt, scale, labelFlush=False, **form))
+
+
+def _names(alt: Any, rows: list[Row]) -> Any:
+    """Make the encoding of an axis of names, as the rows have them."""
+    order = list(dict.fromkeys(row["y"] for row in rows))
+    axis = alt.Axis(labelLimit=260, grid=False, domain=False, ticks=False, labelOverlap=False)
+    return alt.Y("y:N", sort=order, title=None, axis=axis)
+
+
+def _series(chart: Chart, rows: list[Row]) -> list[str]:
+    found = dict.fromkeys(row["colour"] for row in rows if chart.colour)
+    return [name for name in chart.colours if name in found] if chart.colours else list(found)
+
+
+def _colour(alt: Any, chart: Chart, rows: list[Row], *, legend: bool = True) -> Any:
+    """Make the encoding of the colours; one colour alone has no legend."""
+    names = _series(chart, rows)
+    if not names:
+        return alt.value(PALETTE[0])
+    colours = [chart.colours.get(name) or PALETTE[at % len(PALETTE)] for at, name in enumerate(names)]
+    where = alt.Legend(title=None, labelLimit=300, orient="top") if legend and len(names) > 1 else None
+    return alt.Color("colour:N", sort=names, title=None, legend=where, scale=alt.Scale(domain=names, range=colours))
+
+
+def _references(alt: Any, chart: Chart) -> list[Any]:
+    """Draw the reference lines."""
+    return [
+        _base(alt, [{line.axis: line.value}])
+        .mark_rule(color=_GREY, strokeDash=[4, 3] if line.dashed else [1, 0])
+        .encode(**{line.axis: alt.X("x:Q") if line.axis == "x" else alt.Y("y:Q")})
+        for line in chart.lines
+    ]
+
+
+def _marks(base: Any, chart: Chart, size: int) -> list[Any]:
+    """Give dots, hollow ones where the table says so."""
+    how = {"size": size, "opacity": 1, "strokeWidth": 1.6}
+    if not chart.hollow:
+        return [base.mark_point(filled=True, **how)]
+    return [
+        base.transform_filter("!datum.hollow").mark_point(filled=True, **how),
+        base.transform_filter("datum.hollow").mark_point(filled=False, fill="white", **how),
+    ]
+
+
+def _dots(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
+    """Draw a dot and its interval for each name, series beside one another."""
+    series = _series(chart, rows)
+    both = len({(row["y"], row["colour"]) for row in rows}) > len({row["y"] for row in rows}) if series else False
+    offset = {"yOffset": alt.YOffset("colour:N", sort=series)} if both else {}
+    how = {"y": _names(alt, rows), "color": _colour(alt, chart, rows), **offset}
+    x = _quantity(alt, chart, "x", rows)
+    base = _base(alt, rows)
+    line = base.mark_rule(strokeWidth=1.6).transform_filter("isValid(datum.x_low)")
+    dots = [mark.encode(x=x, tooltip=_tooltip(alt, chart), **how) for mark in _marks(base, chart, 46)]
+    return [line.encode(x=alt.X("x_low:Q", title=x.title), x2="x_high:Q", **how), *dots]
+
+
+def _bars(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
+    """Draw a bar for each name, from 0 to ``x``, or from ``x`` to ``x2``."""
+    bars = _base(alt, rows).mark_bar(height=0.68 * _ROW)
+    second = {"x2": "x2:Q"} if chart.x2 else {}
+    x = _quantity(alt, chart, "x", rows if second else [*rows, {"x": 0.0}])
+    return [
+        bars.encode(y=_names(alt, rows), x=x, color=_colour(alt, chart, rows), tooltip=_tooltip(alt, chart), **second)
+    ]
+
+
+def _points(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
+    """Draw a point for each row, with its intervals and its name, and the path through some of them."""
+    across, up = (_scale(chart, axis, rows) for axis in ("x", "y"))
+    x, y = _quantity(alt, chart, "x", rows, across), _quantity(alt, chart, "y", rows, up)
+    colour = _colour(alt, chart, rows)
+    base = _base(alt, rows)
+    layers: list[Any] = []
+    on_path = [row for row in rows if row.get("path")]
+    if chart.path:
+        mark = {"interpolate": chart.steps, "strokeWidth": 1.2, "strokeDash": [4, 3], "color": PALETTE[0]}
+        layers.append(_base(alt, on_path).mark_line(**mark).encode(x=x, y=y, order=alt.Order("x:Q")))
+    tall = base.transform_filter("isValid(datum.y_low)").mark_rule(strokeWidth=1.4, opacity=0.6)
+    wide = base.transform_filter("isValid(datum.x_low)").mark_rule(strokeWidth=1.4, opacity=0.6)
+    if any("y_low" in row for row in rows):
+        layers.append(tall.encode(x=x, y=alt.Y("y_low:Q"), y2="y_high:Q", color=colour))
+    if any("x_low" in row for row in rows):
+        layers.append(wide.encode(x=alt.X("x_low:Q"), x2="x_high:Q", y=y, color=colour))
+    layers += [mark.encode(x=x, y=y, color=colour, tooltip=_tooltip(alt, chart)) for mark in _marks(base, chart, 52)]
+    named = [row for row in rows if row.get("label")]
+    named = [row for row in named if row.get("path")] if chart.path and len(named) > _NAMED else named
+    if not named or (chart.path and len(named) > _NAMED):
+        return layers
+    wanted = np.array([row["y"] for row in named], dtype=np.float64)
+    moved = apart(wanted, _NAME / _height(chart, rows) * (up.high - up.low)).tolist()
+    far = (across.share(np.array([row["x"] for row in named], dtype=np.float64)) > _FAR).tolist()
+    for align, sign in (("left", 1), ("right", -1)):
+        side = [{"x": row["x"], "y": place, "label": row["label"]}
+                for row, place, right in zip(named, moved, far, strict=True) if right == (sign < 0)]  # fmt: skip
+        for halo in ({"stroke": "white", "strokeWidth": 3}, {"color": "#333"}) if side else ():
+            mark = {"align": align, "baseline": "middle", "dx": 7 * sign, "dy": -8, "fontSize": 11, "font": FONT}
+            layers.append(_base(alt, side).mark_text(**mark, **halo).encode(x=x, y=y, text="label:N"))
+    return layers
+
+
+def _lines(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
+    """Draw a line for each series with its interval as an area, and its name at its end where there is room."""
+    across, up = (_scale(chart, axis, rows) for axis in ("x", "y"))
+    x, y = _quantity(alt, chart, "x", rows, across), _quantity(alt, chart, "y", rows, up)
+    names = _series(chart, rows)
+    direct = chart.spread == "cutoff" and len(names) <= _ENDS
+    colour = _colour(alt, chart, rows, legend=not direct)
+    dashes = [list(DASHES[(at + at // len(PALETTE)) % len(DASHES)]) for at in range(len(names))]
+    legend = None if direct else alt.Legend(title=None, orient="top")
+    dash = alt.StrokeDash("colour:N", sort=names, legend=legend, scale=alt.Scale(domain=names, range=dashes))
+    rows = [{**row, "order": at} for at, row in enumerate(rows)]
+    base = _base(alt, rows)
+    layers: list[Any] = []
+    if len(names) <= _AREAS and any("y_low" in row for row in rows):
+        area = base.mark_area(opacity=0.13, clip=True).transform_filter("isValid(datum.y_low)")
+        layers.append(area.encode(x=x, y=alt.Y("y_low:Q"), y2="y_high:Q", color=colour))
+    how = {"x": x, "y": y, "color": colour, "tooltip": _tooltip(alt, chart)}
+    layers.append(base.mark_line(strokeWidth=1.8).encode(strokeDash=dash, order=alt.Order("order:Q"), **how))
+    if len(rows) <= _FEW * max(len(names), 1):
+        layers.append(base.mark_point(filled=True, size=28, opacity=1).encode(**how))
+    if direct and rows:
+        last = list({row["colour"]: row for row in rows}.values())
+        ends = apart(np.array([row["y"] for row in last]), (_NAME + 1) / _height(chart, rows) * (up.high - up.low))
+        labels = [{"x": row["x"], "y": end, "colour": row["colour"]}
+                  for row, end in zip(last, ends.tolist(), strict=True)]  # fmt: skip
+        text = {"align": "left", "baseline": "middle", "dx": 7, "fontSize": 11, "font": FONT, "clip": False}
+        layers.append(_base(alt, labels).mark_text(**text).encode(x=x, y=y, text="colour:N", color=colour))
+    return layers
