@@ -1,10 +1,14 @@
-"""Numbers as text: read without a guess, and written so that none seems to be what it is not."""
+"""Numbers as text: read without a guess, and written so that none seems to be what it is not; and lists of names."""
 
 from __future__ import annotations
 
 import math
 import re
-from typing import Any
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
@@ -13,6 +17,8 @@ _MEANT = re.compile(r"\s*[+-]?[\d,_]*(\.[\d,_]*)?([eE][+-]?\d+)?\s*", re.ASCII)
 
 _NOISE = 1e-12
 """Nearer to 0 or 1 than this is 0 or 1: sums of doubles are that far off."""
+_LEAST_P = 1e-300  # below this a p-value is no number to be quoted: floats end soon after
+_WIDTH = 100  # of sentences, where no width is given
 
 
 def decimal(value: float, digits: int = 4, sign: str = "") -> str:
@@ -47,6 +53,56 @@ def percent(share: float, digits: int = 0) -> str:
     if _NOISE < near < 0.5 * 10.0 ** -(digits + 2):
         digits = max(digits + 1, math.ceil(-math.log10(near) - 1e-9) - 2)
     return f"{share:.{digits}%}"
+
+
+def p_text(p: float, alpha: float | None) -> str:
+    """Write a p-value for people, for a place such as ``p = 0.012``; one too small for a float is bounded.
+
+    >>> [f"p {p_text(p, 0.05)}" for p in (0.25, 0.01234, 0.04976, 0.05003, 0.05, 0.000012, 0.0, float("nan"))]
+    ['p = 0.25', 'p = 0.012', 'p = 0.0498', 'p = 0.05003', 'p = 0.05', 'p = 1.2e-05', 'p < 1e-300', 'p undefined']
+    """
+    if math.isnan(p):
+        return "undefined"
+    return f"< {_LEAST_P:g}" if p < _LEAST_P else f"= {beside(p, () if alpha is None else (alpha,))}"
+
+
+def beside(value: float, limits: Iterable[float], style: str = "g", digits: int = 2) -> str:
+    """Write a number with so many digits, or as many as it takes to see on which side of the limits it is.
+
+    >>> beside(0.0498, [0.05]), beside(0.0498, [0.01]), beside(0.97496, [0.025, 0.975], "f", 3)
+    ('0.0498', '0.05', '0.97496')
+    """
+    sides = [(limit, _side(value, limit)) for limit in limits]
+    texts = (f"{value:.{count}{style}}" for count in range(digits, 18))
+    fine = (text for text in texts if all(_side(float(text), limit) == side for limit, side in sides))
+    return next(fine, f"{value:.{digits}g}")
+
+
+def _side(value: float, limit: float) -> int:
+    return 0 if math.isclose(value, limit, rel_tol=1e-9) else 1 if value > limit else -1
+
+
+def listed(parts: Sequence[str], last: str = "and") -> str:
+    """Write names one behind the other.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return f" {last} ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def counted(count: int, thing: str, things: str = "") -> str:
+    """Write how many things there are.
+
+    >>> counted(1, "topic"), counted(2, "topic"), counted(0, "query", "queries")
+    ('1 topic', '2 topics', '0 queries')
+    """
+    return f"{count} {thing if count == 1 else things or thing + 's'}"
+
+
+def wrapped(text: str, width: int | None = None) -> str:
+    """Break a text into lines."""
+    return textwrap.fill(text, min(width or _WIDTH, _WIDTH), break_long_words=False, break_on_hyphens=False)
 
 
 def read_number(given: Any) -> float:

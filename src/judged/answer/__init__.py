@@ -2,7 +2,7 @@
 
 from judged.answer.answer import FORMS, PICTURES, SUFFIXES, Answer
 from judged.answer.blocks import Block, Chart, Code, Item, Line, Lists, Ranking, Section, Sentences
-from judged.answer.column import (
+from judged.answer.table import (
     ANY,
     CHANGE,
     COUNT,
@@ -12,12 +12,12 @@ from judged.answer.column import (
     YES_NO,
     Column,
     Show,
+    Table,
     number,
     plain,
     significant,
 )
-from judged.answer.table import Table
-from judged.answer.words import counted, listed, wrapped
+from judged.decimals import counted, listed, wrapped
 
 __all__ = [
     "ANY",

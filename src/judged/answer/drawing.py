@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.answer.column import missing
+from judged.answer.table import missing
 from judged.charting import DASHES, FONT, PALETTE, Scale, altair, apart, axis_of, by_cutoff, even, themed
 
 if TYPE_CHECKING:

@@ -1,21 +1,163 @@
-"""A typed table: the one declaration of what terminal, Markdown, LaTeX, CSV, JSON, data frames and pages show."""
+"""A typed table: the one declaration of what terminal, Markdown, LaTeX, CSV, JSON, data frames and pages show.
+
+Its columns hold values in full precision, and know how each is written for people.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from judged.answer.column import Column
-from judged.answer.words import listed
-from judged.errors import MissingExtraError
+from judged.decimals import decimal, listed, percent
+from judged.errors import JudgedError, MissingExtraError
+from judged.tables import Cell, csv_lines
 from judged.tables import Table as Grid
-from judged.tables import csv_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
     from judged._types import Table as ArrowTable
+
+Type: TypeAlias = Literal["", "float64", "int64", "string", "bool"]
+"""Of a column in a data frame; empty: as its values are."""
+Limits: TypeAlias = tuple[float, float] | None
+"""Low and high end of an interval; None where there is none."""
+
+
+@dataclass(frozen=True)
+class Show:
+    """How the values of a column are written for people."""
+
+    write: Callable[[Any], str]
+    type: Type = ""
+    limit: Callable[[float], str] | None = None  # writes the ends of an interval; None: as the values
+
+
+def number(digits: int = 4, sign: str = "") -> Show:
+    """Write so many decimals, and the ends of intervals with one less; with the sign ``+``, changes."""
+    return Show(
+        lambda value: decimal(value, digits, sign), "float64", lambda end: decimal(end, max(digits - 1, 1), sign)
+    )
+
+
+def significant(digits: int = 6, sign: str = "") -> Show:
+    """Write so many significant digits, for amounts of any size."""
+    return Show(lambda value: f"{value:{sign}.{digits}g}", "float64")
+
+
+def _anything(value: Any) -> str:
+    """Write a value by its type."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return decimal(value)
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(_anything, value))
+    return str(value)
+
+
+ANY = Show(_anything)
+TEXT = Show(str, "string")
+COUNT = Show(lambda value: f"{value:.0f}", "int64")
+SHARE = Show(percent, "float64")
+CHANGE = number(sign="+")
+NUMBER = number()
+YES_NO = Show(lambda value: "yes" if value else "no", "bool")
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column: what it holds, and how people see it.
+
+    Parameters
+    ----------
+    name
+        The key in JSON, CSV and data frames.
+    values
+        One a row, in full precision; None or NaN where something is not known.
+    show
+        How values are written for people.
+    title
+        The heading for people; None for the name.
+    ci
+        The interval of each value. In JSON it is ``<name>_ci``, elsewhere ``<name>_low`` and ``<name>_high``; that of a
+        column named ``value`` is ``ci``, ``ci_low``, ``ci_high``.
+    beside
+        What is said behind each value, such as how much it changed.
+    mark
+        Raised signs, such as stars.
+    best
+        Which values are set off.
+    links
+        Where a page leads from each value; empty for nowhere.
+    only
+        ``data`` for what people do not see, ``people`` for what data have in other columns.
+    """
+
+    name: str
+    values: Sequence[Any]
+    show: Show = ANY
+    title: str | None = None
+    ci: Sequence[Limits] | None = None
+    beside: Sequence[str] = ()
+    mark: Sequence[str] = ()
+    best: Sequence[bool] = ()
+    links: Sequence[str] = ()
+    only: Literal["", "data", "people"] = ""
+
+    def __post_init__(self) -> None:
+        parts = (self.ci or (), self.beside, self.mark, self.best, self.links)
+        if any(len(part) not in {0, len(self.values)} for part in parts):
+            raise JudgedError(f"column {self.name!r}: its parts are of different length")
+
+    @property
+    def heading(self) -> str:
+        """What stands above it for people."""
+        return self.name if self.title is None else self.title
+
+    @property
+    def nested(self) -> bool:
+        """Whether its values are of several numbers each, which JSON alone has room for."""
+        return any(isinstance(value, Mapping) for value in self.values)
+
+    def cells(self) -> list[str]:
+        """Write every value for people."""
+        return [self._cell(row) for row in range(len(self.values))]
+
+    def _cell(self, row: int) -> str:
+        value = self.values[row]
+        number = "-" if missing(value) else self.show.write(value)
+        parts = [_interval(self.ci[row], self.show)] if self.ci else []
+        parts += [self.beside[row]] if self.beside else []
+        rest = " ".join(part for part in parts if part)
+        mark, best = self.mark[row] if self.mark else "", bool(self.best and self.best[row])
+        return Cell(number, rest=rest, mark=mark, best=best) if rest or mark or best else number
+
+    def take(self, rows: Sequence[int]) -> Column:
+        """Give some rows, in this order."""
+        chosen = {
+            name: [part[row] for row in rows]
+            for name in ("values", "ci", "beside", "mark", "best", "links")
+            if (part := getattr(self, name)) is not None and len(part)
+        }
+        return replace(self, **chosen)
+
+    def data(self) -> Iterator[tuple[str, Sequence[Any], Type]]:
+        """Give names, values and types of what it is in CSV and data frames: an interval is two columns."""
+        yield self.name, [_flat(value) for value in self.values], self.show.type
+        if self.ci is not None:
+            stem = "ci" if self.name == "value" else self.name
+            for end, name in enumerate(("low", "high")):
+                yield f"{stem}_{name}", [_flat(limits and limits[end]) for limits in self.ci], "float64"
+
+    def items(self, row: int) -> Iterator[tuple[str, Any]]:
+        """Give keys and values of one row as JSON has them."""
+        yield self.name, plain(self.values[row])
+        if self.ci is not None:
+            yield "ci" if self.name == "value" else f"{self.name}_ci", plain(self.ci[row])
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +185,7 @@ class Table:
 
     Examples
     --------
-    >>> from judged.answer.column import Column, number
+    >>> from judged.answer import number
     >>> table = Table("runs", (Column("run", ["a"]), Column("value", [0.51234], number(3), "AP", ci=[(0.4, 0.6)])))
     >>> print(table.text())
     run               AP
@@ -172,3 +314,43 @@ def _csv_cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else value if isinstance(value, str) else repr(value)
+
+
+def _interval(limits: Limits, show: Show) -> str:
+    if limits is None or any(map(math.isnan, limits)):
+        return ""
+    low, high = map(show.limit or show.write, limits)
+    return f"[{low}, {high}]"
+
+
+def missing(value: Any) -> bool:
+    """Whether a value is not known."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def plain(value: Any) -> Any:
+    """Give a value of plain Python for JSON: what is no finite number becomes None, what is no number or text a text.
+
+    >>> import numpy as np
+    >>> plain((1.5, math.nan, "t", np.arange(2), {"a": np.float64(2)}))
+    [1.5, None, 't', [0, 1], {'a': 2.0}]
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()  # an array or a scalar of NumPy
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return [plain(part) for part in value]
+    return str(value)
+
+
+def _flat(value: Any) -> Any:
+    """Give what can stand in one cell: a list becomes one text; infinity stays."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else float(value)
+    flat = plain(value)
+    return "; ".join(map(str, flat)) if isinstance(flat, list) else flat

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from judged.answer.blocks import Chart, Code, Lists, Section, Sentences, asked
 from judged.answer.markdown import ranking_grid
 from judged.answer.table import Table
-from judged.answer.words import wrapped
+from judged.decimals import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

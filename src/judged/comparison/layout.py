@@ -6,8 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from judged.comparison.marks import BETTER, TIMES, WORSE, letters, together
-from judged.decimals import decimal
-from judged.stats.results import beside, p_text
+from judged.decimals import beside, decimal, p_text
 from judged.tables import Cell, Table
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from judged.comparison.claims import claim_of, level_text, of_means, shown
-from judged.decimals import decimal
+from judged.decimals import decimal, p_text
 from judged.stats.pairing import topics_text
-from judged.stats.results import TEST_NAMES, p_text
+from judged.stats.results import TEST_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

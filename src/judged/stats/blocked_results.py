@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from judged.decimals import p_text
 from judged.stats.complete import significance
 from judged.stats.pairing import ROUNDING, plain, topics_text
-from judged.stats.results import p_text
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats

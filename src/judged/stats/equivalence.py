@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from judged.decimals import decimal
+from judged.decimals import decimal, p_text
 from judged.errors import InputError
 from judged.stats.pairing import ROUNDING, check_share, paired_differences, plain, spread, topics_text
 from judged.stats.rare import share_bound, unseen_loss
-from judged.stats.results import p_text
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.decimals import percent
+from judged.decimals import p_text, percent
 from judged.errors import InputError
 from judged.stats.pairing import ROUNDING, check_resampling, plain
-from judged.stats.results import p_text
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:

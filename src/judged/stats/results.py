@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from judged.decimals import p_text
 
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 
 _ROUNDING = 1e-12
-_LEAST_P = 1e-300  # below this a p-value is no number to be quoted: floats end soon after
 TEST_NAMES = {
     "randomisation": "randomisation test",
     "t": "t-test",
@@ -152,33 +150,6 @@ class Difference:
         from judged.stats.pairing import plain
 
         return {**plain(self), "sentence": self.sentence}
-
-
-def p_text(p: float, alpha: float | None) -> str:
-    """Write a p-value for people, for a place such as ``p = 0.012``; one too small for a float is bounded.
-
-    >>> [f"p {p_text(p, 0.05)}" for p in (0.25, 0.01234, 0.04976, 0.05003, 0.05, 0.000012, 0.0, float("nan"))]
-    ['p = 0.25', 'p = 0.012', 'p = 0.0498', 'p = 0.05003', 'p = 0.05', 'p = 1.2e-05', 'p < 1e-300', 'p undefined']
-    """
-    if math.isnan(p):
-        return "undefined"
-    return f"< {_LEAST_P:g}" if p < _LEAST_P else f"= {beside(p, () if alpha is None else (alpha,))}"
-
-
-def beside(value: float, limits: Iterable[float], style: str = "g", digits: int = 2) -> str:
-    """Write a number with so many digits, or as many as it takes to see on which side of the limits it is.
-
-    >>> beside(0.0498, [0.05]), beside(0.0498, [0.01]), beside(0.97496, [0.025, 0.975], "f", 3)
-    ('0.0498', '0.05', '0.97496')
-    """
-    sides = [(limit, _side(value, limit)) for limit in limits]
-    texts = (f"{value:.{count}{style}}" for count in range(digits, 18))
-    fine = (text for text in texts if all(_side(float(text), limit) == side for limit, side in sides))
-    return next(fine, f"{value:.{digits}g}")
-
-
-def _side(value: float, limit: float) -> int:
-    return 0 if math.isclose(value, limit, rel_tol=1e-9) else 1 if value > limit else -1
 
 
 def _sentence(found: Difference) -> str:

@@ -9,8 +9,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from judged.decimals import decimal
-from judged.stats.results import beside
+from judged.decimals import beside, decimal
 from judged.web.plain import plain
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.comparison.sentences import topics_sentence
-from judged.stats.results import p_text
+from judged.decimals import p_text
 from judged.stats.robustness import leave_one_topic_out
 
 if TYPE_CHECKING:
