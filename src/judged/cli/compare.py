@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import evaluate, inputs, output
-from judged.cli.inputs import options_of
 from judged.cli.narrowing import narrowed, traced
+from judged.cli.options import CHOICE, FORMATS, POLICIES, shared
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,16 +18,12 @@ if TYPE_CHECKING:
 
 _FORMS = ("table", "markdown", "latex", "json", "csv")
 _SUFFIX = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex"}
-_POLICIES = ("dialect", "topics", "depth", "ties", "documents")
-_CHOICE = ("queries", "attributes", "where")
-_SHARED_LAST = ("qrels_format", "run_format")
 _TESTS = (
     "randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "studentised", "ratio", "bayes",
     "tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnett",
 )  # fmt: skip
 _OF_TWO = _TESTS.index("tukey")
 _SPELT = ("randomization", "studentized", "randomized-tukey", "randomized-dunnett")
-_CORRECTIONS = ("holm", "bonferroni", "hochberg", "bh", "by", "none")
 
 
 @click.command("compare", short_help="Test which RUNs differ, and by how much.")
@@ -60,13 +56,7 @@ _CORRECTIONS = ("holm", "bonferroni", "hochberg", "bh", "by", "none")
     help=f"Test of two systems: {', '.join(_TESTS[:_OF_TWO])}; or of all at once, which takes no correction:"
     f" {', '.join(_TESTS[_OF_TWO:])}.",
 )
-@click.option(
-    "--correction",
-    type=click.Choice(_CORRECTIONS),
-    default="holm",
-    show_default=True,
-    help="How p-values allow for the number of comparisons.",
-)
+@shared("correction")
 @click.option(
     "--family",
     type=click.Choice(["measure", "all"]),
@@ -74,22 +64,17 @@ _CORRECTIONS = ("holm", "bonferroni", "hochberg", "bh", "by", "none")
     show_default=True,
     help="What is corrected together: the pairs of each measure, or those of all.",
 )
-@click.option(
-    "--alpha",
-    type=float,
-    default=0.05,
-    show_default=True,
-    help="Up to here p is significant; intervals go with it.",
-)
-@click.option("--resamples", type=int, default=100_000, show_default=True, help="Resamples of the test.")
+@shared("alpha", "resamples")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
 @click.option(
     "--minimum", type=float, default=0.0, metavar="D", help="A topic is won or lost by at least this difference."
 )
-@click.option("--margin", type=float, metavar="D", help="Say whether systems are surely closer than this.")
+@shared("margin")
 @click.option("--pairs", is_flag=True, help="Show every pair.")
+@shared("dialect", "topics", "depth", "ties_or_bounds", "documents", "ci", *CHOICE)
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
+@shared(*FORMATS)
 def command(
     qrels: str | None,
     runs: tuple[str, ...],
@@ -109,7 +94,7 @@ def command(
     each collection, with collections as columns.
     """
     chosen = form or inputs.form_of(out, _SUFFIX)
-    chooses = {name: options.pop(name) for name in _CHOICE}
+    chooses = {name: options.pop(name) for name in CHOICE}
     ways = [bool(qrels), bool(scores), bool(collections)]
     if sum(ways) != 1:
         raise InputError(
@@ -221,13 +206,13 @@ def _distinct(named: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
     """Leave out the policies that a saved table already went by, and refuse those that were given."""
-    given = [f"--{name}" for name in _POLICIES if options[name] is not None]
+    given = [f"--{name}" for name in POLICIES if options[name] is not None]
     if given:
         raise InputError(
             f"{given[0]} cannot change scores that were already made",
             fix="give it to 'judged evaluate', or QRELS and RUNs",
         )
-    return {name: value for name, value in options.items() if name not in _POLICIES}
+    return {name: value for name, value in options.items() if name not in POLICIES}
 
 
 def _written(found: Comparison, form: str, *, pairs: bool, shown: bool, where: str | None) -> str:
@@ -255,7 +240,3 @@ def _json(made: dict[str, Any]) -> str:
     import json
 
     return json.dumps(made, indent=2, ensure_ascii=False)
-
-
-command.params[-3:-3] = options_of(evaluate.command, *_POLICIES, "ci", *_CHOICE)
-command.params += options_of(evaluate.command, *_SHARED_LAST)

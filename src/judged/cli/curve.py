@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from judged.cli import evaluate, inputs, output
-from judged.cli.inputs import options_of
 from judged.cli.narrowing import narrowed
+from judged.cli.options import CHOICE, FORMATS, shared
 from judged.errors import InputError, JudgedWarning, MeasureError
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 _FORMS = ("plot", "table", "csv", "json", "markdown", "latex", "parquet", "png", "svg", "pdf", "html")
 _WIDEST = 120  # columns: a wider drawing is no easier to read
 _INTERVAL = ("ci", "level", "resamples", "seed")
-_SHARED = ("dialect", "topics", "depth", "ties", "documents", *_INTERVAL)
-_CHOICE = ("queries", "attributes", "where")
-_SHARED_LAST = ("qrels_format", "run_format")
 
 
 @click.command("curve", short_help="Draw a measure by its cutoff, or precision by recall.")
@@ -46,6 +43,8 @@ _SHARED_LAST = ("qrels_format", "run_format")
 @click.option("--rel", type=float, metavar="N", help="With --precision-recall: the lowest grade that is relevant.")
 @click.option("-t", "--topic", metavar="ID", help="Draw this topic alone.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
+@shared("dialect", "topics", "depth", "ties_or_bounds", "documents")
+@shared("ci", "level", "draws", "seed", *CHOICE)
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a plot, or what -o ends in.")
 @click.option(
     "-o",
@@ -55,6 +54,7 @@ _SHARED_LAST = ("qrels_format", "run_format")
     metavar="FILE",
     help="Write to this file: .png, .svg, .pdf, .html (needs no network), .csv, .json, .parquet, .md, .tex or .txt.",
 )
+@shared(*FORMATS)
 def command(
     qrels: str,
     runs: tuple[str, ...],
@@ -76,7 +76,7 @@ def command(
     QRELS and RUN are files as for 'judged evaluate'. A drawing for the terminal is printed; -o makes a picture, a
     page, or a table of all points.
     """
-    chosen, chooses = _form(form, out), {name: policies.pop(name) for name in _CHOICE}
+    chosen, chooses = _form(form, out), {name: policies.pop(name) for name in CHOICE}
     if len(asked) > 1:
         raise InputError("a drawing has one measure", fix="leave one -m, and make a drawing for each")
     measure = asked[0] if asked else None
@@ -161,7 +161,3 @@ def _caption(curves: Curves, topic: str | None, policies: dict[str, Any], where:
         return evaluate.caption(curves.scores, interval, where)
     rules = evaluate.caption(curves.scores, interval | {"ci": "none"}).split("; ")[1:-1]
     return "; ".join([f"topic {topic}", *rules])
-
-
-command.params[-3:-3] = options_of(evaluate.command, *_SHARED, *_CHOICE)
-command.params += options_of(evaluate.command, *_SHARED_LAST)

@@ -10,6 +10,7 @@ import click
 
 from judged.cli import inputs, output
 from judged.cli.narrowing import narrowed, traced
+from judged.cli.options import FORMATS, shared
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,9 +50,7 @@ _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".c
     help="How many topics are shown each way, where none is named.",
 )
 @click.option("--docs", metavar="FILE", help="Documents with a title or text: JSONL, CSV, TSV or Parquet.")
-@click.option("--queries", metavar="FILE", help="Topics with their text, and attributes.")
-@click.option("--attributes", metavar="FILE", help="What is known of topics: CSV, TSV, JSON, JSONL or Parquet.")
-@click.option("--where", metavar="EXPR", help="Use these topics only, such as \"kind == 'law' and words < 5\".")
+@shared("queries", "attributes", "where")
 @click.option(
     "--ties",
     type=click.Choice(["docid", "docid-rising", "stable", "rank"]),
@@ -63,8 +62,7 @@ _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".c
 @click.option("--ascii", "ascii_only", is_flag=True, help="Mark moves with plain characters.")
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
-@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
-@click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
+@shared(*FORMATS)
 def command(
     qrels: str,
     first: str,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import evaluate, inputs, output
-from judged.cli.inputs import options_of
+from judged.cli import inputs, output
 from judged.cli.narrowing import chosen_topics, traced
-from judged.cli.slicing_options import Asked, slicing_options, without_bounds
+from judged.cli.options import FORMATS, POLICIES, shared
+from judged.cli.slicing_options import Asked, slicing_options
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,8 +35,10 @@ _DEFAULT = ("nDCG@10", "R@100")
 )
 @click.option("--show", type=click.IntRange(1), default=5, show_default=True, help="How many topics are looked into.")
 @slicing_options
+@shared(*POLICIES)
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
+@shared(*FORMATS)
 def command(
     qrels: str,
     runs: tuple[str, ...],
@@ -92,7 +94,3 @@ def _written(found: Disagreement, form: str, *, shown: bool) -> str:
     if form == "csv":
         return found.long_table().csv()
     return found.markdown() if form == "markdown" else found.text(width=output.width() if shown else None)
-
-
-command.params[-3:-3] = without_bounds(options_of(evaluate.command, "dialect", "topics", "depth", "ties", "documents"))
-command.params += options_of(evaluate.command, "qrels_format", "run_format")

@@ -10,6 +10,7 @@ import click
 
 from judged.cli import inputs, output
 from judged.cli.narrowing import narrowed, traced
+from judged.cli.options import FORMATS, shared
 from judged.errors import JudgedWarning
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ _SUFFIX = {
 }
 
 
-_DIALECTS = ("trec_eval-10", "trec_eval-9", "gdeval", "ndeval", "msmarco", "beir", "ranx")
-
 _TIES = {
     "docid": "ties by document id",
     "docid-rising": "ties by document id, rising",
@@ -49,49 +48,13 @@ _TIES = {
 @click.option(
     "-m", "--measure", multiple=True, metavar="NAME", help="A measure, such as nDCG@10 or P@5,10. Repeat for more."
 )
-@click.option(
-    "--dialect",
-    type=click.Choice(_DIALECTS),
-    help="Go by the rules of this tool, and read names of measures as it means them.",
-)
+@shared("dialect")
 @click.option("--per-topic", is_flag=True, help="Show every topic.")
-@click.option(
-    "--topics",
-    type=click.Choice(["qrels", "run", "both"]),
-    help="Which topics count: all of the qrels (a missing one scores 0), those of the run, or those of both."
-    "  [default: qrels, or the dialect's]",
-)
-@click.option("--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents of each topic.")
-@click.option(
-    "--ties",
-    type=click.Choice(list(_TIES)),
-    help="Order of equal scores: by falling or rising document id, or as the run lists them; or the rank column orders"
-    " all. expected: the mean over all orders; bounds: how far they could move the number."
-    "  [default: docid, or the dialect's]",
-)
+@shared("topics", "depth", "ties_or_bounds")
 @click.option(
     "--unjudged", is_flag=True, help="Show how far returned documents without a judgment could move each number."
 )
-@click.option("--documents", metavar="FILE", help="Table of documents (lengths, groups, costs) for measures that ask.")
-@click.option(
-    "--ci",
-    type=click.Choice(["adjusted", "t", "bootstrap", "none"]),
-    default="adjusted",
-    show_default=True,
-    help="How intervals over topics are made: Student's t, adjusted for the bounds of a measure and for skewness, or as"
-    " in textbooks; or the bootstrap.",
-)
-@click.option(
-    "--level",
-    type=float,
-    default=0.95,
-    show_default=True,
-    help="Confidence level of the intervals. (The level of relevance is part of a measure: AP(rel=2).)",
-)
-@click.option("--resamples", type=int, default=2000, show_default=True, help="Resamples of the bootstrap.")
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap, and of samples of tied orders."
-)
+@shared("documents", "ci", "level", "draws", "seed")
 @click.option(
     "--digits",
     type=click.IntRange(1, 17),
@@ -100,17 +63,10 @@ _TIES = {
     help="Decimals of the numbers in a table; more where a number would seem to be a 0 or 1 that it is not. CSV, JSON"
     " and Parquet have all of them.",
 )
-@click.option("--queries", metavar="FILE", help="Topics with their text, shown with --per-topic, and attributes.")
-@click.option("--attributes", metavar="FILE", help="What is known of topics: CSV, TSV, JSON, JSONL or Parquet.")
-@click.option(
-    "--where",
-    metavar="EXPR",
-    help="Use only some topics of the qrels: \"kind == 'law' and words < 5\", say.",
-)
+@shared("queries", "attributes", "where")
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
-@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
-@click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
+@shared(*FORMATS)
 def command(
     qrels: str,
     runs: tuple[str, ...],

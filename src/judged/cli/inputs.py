@@ -12,8 +12,6 @@ from judged.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    import click
-
     from judged.data import Run
 
 _LONG_WORK = 50_000_000  # bytes: what takes long enough to look at a progress bar
@@ -34,12 +32,6 @@ def _runs(text: str, run_format: str | None) -> list[Run]:
     name = name.encode(errors="backslashreplace").decode()
     run = Run.scan(path, format=run_format, name=name or None)
     return split_runs(run.rows, run.name)
-
-
-def options_of(command: click.Command, *names: str) -> list[click.Parameter]:
-    """Take options from another command: they mean the same in both."""
-    known = {option.name: option for option in command.params}
-    return [known[name] for name in names]
 
 
 def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import evaluate, inputs, output
-from judged.cli.inputs import options_of
+from judged.cli import inputs, output
 from judged.cli.narrowing import chosen_topics, traced
-from judged.cli.slicing_options import Asked, slicing_options, without_bounds
+from judged.cli.options import FORMATS, POLICIES, shared
+from judged.cli.slicing_options import Asked, slicing_options
 
 if TYPE_CHECKING:
     from judged.diagnosis.matrix.making import Matrix
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 _PICTURES = {f".{form}": form for form in ("png", "svg", "pdf", "html")}
 _FORMS = ("table", "markdown", "json", "csv")
 _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".csv": "csv", **_PICTURES}
-_POLICIES = ("dialect", "topics", "depth", "ties", "documents")
 
 
 @click.command("matrix")
@@ -45,6 +44,7 @@ _POLICIES = ("dialect", "topics", "depth", "ties", "documents")
 @click.option("--per-topic", is_flag=True, help="Show every topic.")
 @click.option("--per-run", is_flag=True, help="Show each of many runs in full; of more than 4 a summary is shown.")
 @slicing_options
+@shared(*POLICIES)
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option(
     "-o",
@@ -54,6 +54,7 @@ _POLICIES = ("dialect", "topics", "depth", "ties", "documents")
     metavar="FILE",
     help="Write to this file; .svg, .png, .pdf and .html are pictures.",
 )
+@shared(*FORMATS)
 def command(
     qrels: str,
     runs: tuple[str, ...],
@@ -130,7 +131,3 @@ def _written(made: Matrix, form: str, width: int | None, *, per_topic: bool, per
     if form == "markdown":
         return made.markdown(topics=per_topic, per_run=per_run)
     return made.text(width, topics=per_topic, per_run=per_run)
-
-
-command.params[-3:-3] = without_bounds(options_of(evaluate.command, *_POLICIES))
-command.params += options_of(evaluate.command, "qrels_format", "run_format")

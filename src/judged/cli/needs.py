@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import evaluate, inputs, output
-from judged.cli.inputs import options_of
-from judged.cli.slicing_options import without_bounds
+from judged.cli import inputs, output
+from judged.cli.options import FORMATS, shared
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,8 +42,10 @@ _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".c
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the tests' resamples.")
+@shared("dialect", "topics", "ties", "documents")
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
+@shared(*FORMATS)
 def command(
     qrels: str,
     runs: tuple[str, ...],
@@ -94,7 +95,3 @@ def _written(found: Needs, form: str, *, worst: int, shown: bool) -> str:
     if form == "markdown":
         return found.markdown(worst=worst)
     return found.text(width=output.width() if shown else None, worst=worst)
-
-
-command.params[-3:-3] = without_bounds(options_of(evaluate.command, "dialect", "topics", "ties", "documents"))
-command.params += options_of(evaluate.command, "qrels_format", "run_format")

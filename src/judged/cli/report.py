@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import evaluate, inputs, logs, output
-from judged.cli.inputs import options_of
+from judged.cli import inputs, logs, output
 from judged.cli.narrowing import chosen_topics
-from judged.cli.slicing_options import Asked, without_bounds
+from judged.cli.options import FORMATS, POLICIES, shared
+from judged.cli.slicing_options import Asked
 
 if TYPE_CHECKING:
     from judged.reporting import Report
@@ -20,15 +20,12 @@ if TYPE_CHECKING:
 _FORMS = ("html", "markdown", "json", "text")
 _SUFFIX = {"": "text", ".txt": "text", ".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 _CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FILE) --to FOLDER; then give --log FOLDER"
-_POLICIES = ("dialect", "topics", "depth", "ties", "documents")
 
 
 @click.command("report")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("--queries", metavar="FILE", help="Topics: their text, and attributes that stand beside it.")
-@click.option("--attributes", metavar="FILE", help="What is known of topics: CSV, TSV, JSON, JSONL or Parquet.")
-@click.option("--where", metavar="EXPR", help="Use these topics only, such as \"kind == 'law' and words < 5\".")
+@shared("queries", "attributes", "where")
 @click.option("--docs", metavar="FILE", help="Titles or texts of documents, shown in judged lists.")
 @click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
 @click.option(
@@ -62,10 +59,10 @@ _POLICIES = ("dialect", "topics", "depth", "ties", "documents")
     show_default=True,
     help="Form of these charts.",
 )
+@shared(*POLICIES)
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the report: text, or what -o ends in.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
-@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
-@click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
+@shared(*FORMATS)
 def command(
     qrels: str,
     runs: tuple[str, ...],
@@ -151,6 +148,3 @@ def again(context: click.Context) -> str:
             flag = max(param.opts, key=len)
             options += [part for one in values for part in (flag, one)]
     return shlex.join(["judged", *names, *arguments, *options])
-
-
-command.params[-3:-3] = without_bounds(options_of(evaluate.command, *_POLICIES))

@@ -9,6 +9,7 @@ import click
 
 from judged.cli import inputs, output
 from judged.cli.narrowing import chosen_topics, traced
+from judged.cli.options import FORMATS, shared
 from judged.cli.slicing_options import Asked, slicing_options
 from judged.errors import InputError
 
@@ -46,8 +47,7 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
 )
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
-@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
-@click.option("--run-format", metavar="FORMAT", help="Format of the RUNs, if it is not found by itself.")
+@shared(*FORMATS)
 def command(
     qrels: str,
     runs: tuple[str, ...],

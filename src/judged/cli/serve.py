@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import evaluate, inputs
-from judged.cli.inputs import options_of
+from judged.cli import inputs
+from judged.cli.options import FORMATS, shared
 from judged.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ _NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart")
     help="What must be shown to see anything; as JUDGED_TOKEN it stays out of the list of processes."
     "  [default: none; one is made if --host is more than this machine]",
 )
+@shared(*FORMATS)
 def command(
     qrels: str | None,
     runs: tuple[str, ...],
@@ -65,9 +66,6 @@ def command(
         click.echo(err=True)  # after the ^C of the terminal
     finally:
         where.socket.close()
-
-
-command.params += options_of(evaluate.command, "qrels_format", "run_format")
 
 
 def _need_web() -> None:

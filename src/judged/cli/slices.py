@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import compare, evaluate, inputs, output
-from judged.cli.inputs import options_of
-from judged.cli.slicing_options import Asked, slicing_options, without_bounds
+from judged.cli import inputs, output
+from judged.cli.options import FORMATS, POLICIES, shared
+from judged.cli.slicing_options import Asked, slicing_options
 from judged.errors import InputError, JudgedWarning
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ _PICTURES = ("png", "svg", "pdf", "html")
 _SUFFIX = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown"} | {
     f".{form}": form for form in _PICTURES
 }
-_POLICIES = ("dialect", "topics", "depth", "ties", "documents")
 _TESTED = ("test", "correction", "alpha", "resamples", "margin", "family")
 _TESTS = ("randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "studentised", "ratio", "bayes")
 _SPELT = ("randomization", "studentized")
@@ -61,6 +60,7 @@ _SPELT = ("randomization", "studentized")
     show_default=True,
     help="What is corrected together: all slices, pairs and measures, or those of each measure.",
 )
+@shared("correction", "alpha", "resamples", "margin", "ci", "level", "seed", *POLICIES)
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option(
     "-o",
@@ -70,6 +70,7 @@ _SPELT = ("randomization", "studentized")
     metavar="FILE",
     help="Write to this file; .png, .svg, .pdf and .html draw the first measure.",
 )
+@shared(*FORMATS)
 def command(
     qrels: str,
     runs: tuple[str, ...],
@@ -103,7 +104,7 @@ def command(
     first = _first(given, baseline, pair=pair)
     known = asked.known(judgments, run=first, names=weights, documents=options["documents"])
     slicing = asked.cut(known, asked.kept(known, judgments))
-    scores = _scored(judgments, given, measure, {name: options[name] for name in (*_POLICIES, "seed")})
+    scores = _scored(judgments, given, measure, {name: options[name] for name in (*POLICIES, "seed")})
     if (mask := asked.where_mask(known, scores.query_ids)) is not None:
         scores = scores.over_topics(mask)
     made = _found(scores, slicing, weights, first.name if tested else None, options)
@@ -176,10 +177,3 @@ def _written(found: SlicedScores | SliceComparison, form: str, *, shown: bool) -
 
         return json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
     return found.text(output.width() if shown else None) if form == "table" else getattr(found, form)()
-
-
-command.params[-3:-3] = [
-    *options_of(compare.command, "correction", "alpha", "resamples", "margin"),
-    *without_bounds(options_of(evaluate.command, "ci", "level", "seed", *_POLICIES)),
-]
-command.params += options_of(evaluate.command, "qrels_format", "run_format")

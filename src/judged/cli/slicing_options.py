@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from judged.cli import inputs
+from judged.cli.options import shared
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _FIELDS = ("attributes", "by", "slices", "cross", "minimum", "queries", "where")
 def slicing_options(command: Command) -> Command:
     """Give a command the options of slices, as keywords that `Asked.taken` takes out again."""
     options = [
-        click.option("--attributes", metavar="FILE", help="What is known of topics: CSV, TSV, JSON, JSONL or Parquet."),
+        shared("attributes"),
         click.option(
             "--by",
             multiple=True,
@@ -44,24 +44,11 @@ def slicing_options(command: Command) -> Command:
             metavar="N",
             help="A slice of fewer topics is shown, and never tested or ranked.  [default: 10]",
         ),
-        click.option("--queries", metavar="FILE", help="Topics: their text, and attributes that stand beside it."),
-        click.option("--where", metavar="EXPR", help="Use these topics only, such as \"kind == 'law' and words < 5\"."),
+        shared("queries", "where"),
     ]
     for option in reversed(options):
         command = option(command)
     return command
-
-
-def without_bounds(parameters: Iterable[click.Parameter]) -> list[click.Parameter]:
-    """Leave ``bounds`` out of the choices of ``--ties``, for commands that show none; other options stay."""
-    made: list[click.Parameter] = []
-    for one in parameters:
-        taken = copy(one)
-        if one.name == "ties" and isinstance(taken, click.Option) and isinstance(taken.type, click.Choice):
-            taken.type = click.Choice([str(choice) for choice in taken.type.choices if choice != "bounds"])
-            taken.help = (taken.help or "").replace("; bounds: how far they could move the number", "")
-        made.append(taken)
-    return made
 
 
 @dataclass(frozen=True)

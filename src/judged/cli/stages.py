@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import evaluate, inputs, output
-from judged.cli.inputs import options_of
+from judged.cli import inputs, output
 from judged.cli.narrowing import chosen_topics, traced
+from judged.cli.options import FORMATS, shared
 from judged.cli.slicing_options import Asked, slicing_options
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".c
     metavar="FILE",
     help="Write to this file; .svg, .png, .pdf and .html are pictures.",
 )
+@shared(*FORMATS)
 def command(
     qrels: str,
     run: str,
@@ -180,6 +181,3 @@ def _written(made: Stages, form: str, width: int | None, *, per_topic: bool, top
     if topic is not None:
         return made.topic_text(topic, width, query=query, markdown=form == "markdown")
     return made.markdown(topics=per_topic) if form == "markdown" else made.text(width, topics=per_topic)
-
-
-command.params += options_of(evaluate.command, "qrels_format", "run_format")

@@ -1,0 +1,116 @@
+"""Options that mean the same in several commands: ``@shared("topics", "ties")`` gives a command those it names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Command = TypeVar("Command", bound=Callable[..., Any])
+
+DIALECTS = ("trec_eval-10", "trec_eval-9", "gdeval", "ndeval", "msmarco", "beir", "ranx")
+TIES = ("docid", "docid-rising", "stable", "rank", "expected", "bounds")
+CORRECTIONS = ("holm", "bonferroni", "hochberg", "bh", "by", "none")
+POLICIES = ("dialect", "topics", "depth", "ties", "documents")
+FORMATS = ("qrels_format", "run_format")
+CHOICE = ("queries", "attributes", "where")
+
+_TIES = (
+    "Order of equal scores: by falling or rising document id, or as the run lists them; or the rank column orders all."
+    " expected: the mean over all orders{}.  [default: docid, or the dialect's]"
+)
+_SHARED = {
+    "dialect": click.option(
+        "--dialect",
+        type=click.Choice(DIALECTS),
+        help="Go by the rules of this tool, and read names of measures as it means them.",
+    ),
+    "topics": click.option(
+        "--topics",
+        type=click.Choice(["qrels", "run", "both"]),
+        help="Which topics count: all of the qrels (a missing one scores 0), those of the run, or those of both."
+        "  [default: qrels, or the dialect's]",
+    ),
+    "depth": click.option(
+        "--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents of each topic."
+    ),
+    "ties": click.option("--ties", type=click.Choice(TIES[:-1]), help=_TIES.format("")),
+    "ties_or_bounds": click.option(
+        "--ties", type=click.Choice(TIES), help=_TIES.format("; bounds: how far they could move the number")
+    ),
+    "documents": click.option(
+        "--documents", metavar="FILE", help="Table of documents (lengths, groups, costs) for measures that ask."
+    ),
+    "ci": click.option(
+        "--ci",
+        type=click.Choice(["adjusted", "t", "bootstrap", "none"]),
+        default="adjusted",
+        show_default=True,
+        help="How intervals over topics are made: Student's t, adjusted for the bounds of a measure and for skewness,"
+        " or as in textbooks; or the bootstrap.",
+    ),
+    "level": click.option(
+        "--level",
+        type=float,
+        default=0.95,
+        show_default=True,
+        help="Confidence level of the intervals. (The level of relevance is part of a measure: AP(rel=2).)",
+    ),
+    "draws": click.option("--resamples", type=int, default=2000, show_default=True, help="Resamples of the bootstrap."),
+    "seed": click.option(
+        "--seed",
+        type=int,
+        default=0,
+        show_default=True,
+        help="Seed of the bootstrap, and of samples of tied orders.",
+    ),
+    "correction": click.option(
+        "--correction",
+        type=click.Choice(CORRECTIONS),
+        default="holm",
+        show_default=True,
+        help="How p-values allow for the number of comparisons.",
+    ),
+    "alpha": click.option(
+        "--alpha",
+        type=float,
+        default=0.05,
+        show_default=True,
+        help="Up to here p is significant; intervals go with it.",
+    ),
+    "resamples": click.option(
+        "--resamples", type=int, default=100_000, show_default=True, help="Resamples of the test."
+    ),
+    "margin": click.option(
+        "--margin", type=float, metavar="D", help="Say whether systems are surely closer than this."
+    ),
+    "queries": click.option(
+        "--queries", metavar="FILE", help="Topics: their text, and attributes that stand beside it."
+    ),
+    "attributes": click.option(
+        "--attributes", metavar="FILE", help="What is known of topics: CSV, TSV, JSON, JSONL or Parquet."
+    ),
+    "where": click.option(
+        "--where", metavar="EXPR", help="Use these topics only, such as \"kind == 'law' and words < 5\"."
+    ),
+    "qrels_format": click.option(
+        "--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself."
+    ),
+    "run_format": click.option(
+        "--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself."
+    ),
+}
+
+
+def shared(*names: str) -> Callable[[Command], Command]:
+    """Give a command the options of these names, in this order."""
+
+    def decorate(command: Command) -> Command:
+        for name in reversed(names):
+            command = _SHARED[name](command)
+        return command
+
+    return decorate
