@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, output
-from judged.cli.narrowing import chosen_topics, traced
+from judged.cli.narrowing import traced
 from judged.cli.options import FORMATS, POLICIES, shared
-from judged.cli.slicing_options import Asked, slicing_options
+from judged.cli.slicing import SliceOptions, slice_options
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _DEFAULT = ("nDCG@10", "R@100")
     help="The two systems, by the names of their runs.  [default: those that the measures pull apart most]",
 )
 @click.option("--show", type=click.IntRange(1), default=5, show_default=True, help="How many topics are looked into.")
-@slicing_options
+@slice_options
 @shared(*POLICIES)
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
@@ -45,6 +45,7 @@ def command(
     measure: tuple[str, ...],
     pair: tuple[str, str] | None,
     show: int,
+    asked: SliceOptions,
     form: str | None,
     out: Path | None,
     qrels_format: str | None,
@@ -63,19 +64,18 @@ def command(
     if len(measure) not in {0, 2}:
         many = "one measure is named" if len(measure) == 1 else f"{len(measure)} measures are named"
         raise InputError(many, fix="name two, such as -m nDCG@10 -m R@100")
-    asked = Asked.taken(policies)
     given = inputs.runs_at(runs, run_format)
     documents = policies["documents"] or ""
     inputs.keep_inputs(out, [qrels, documents, *asked.paths, *(run.where for run in given)])
     first = next((run for run in given if pair and run.name == pair[0]), given[0])
-    judgments = chosen_topics(Qrels.read(qrels, format=qrels_format), asked, first)
+    judgments = asked.narrowed(Qrels.read(qrels, format=qrels_format), first)
     with inputs.progress_bar(given) as progress:
         found = disagreement(
             judgments,
             given,
             *(measure or _DEFAULT),
             pair=pair or None,
-            slicing=asked.slicing(judgments, run=first, documents=policies["documents"]),
+            slicing=asked.slicing(judgments, first, policies["documents"]),
             shown=show,
             queries=asked.queries,
             progress=progress,
@@ -83,7 +83,7 @@ def command(
         )
     output.write(traced(_written(found, chosen, shown=out is None), chosen, asked.where), out)
     if chosen != "json":
-        output.remarks((*found.warnings, *asked.remarks(first.name)))
+        output.remarks((*found.warnings, *map(str, asked.notes(first))))
 
 
 def _written(found: Disagreement, form: str, *, shown: bool) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, output
-from judged.cli.narrowing import chosen_topics, traced
+from judged.cli.narrowing import traced
 from judged.cli.options import FORMATS, POLICIES, shared
-from judged.cli.slicing_options import Asked, slicing_options
+from judged.cli.slicing import SliceOptions, slice_options
 
 if TYPE_CHECKING:
     from judged.diagnosis.matrix.making import Matrix
@@ -43,7 +43,7 @@ _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".c
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
 @click.option("--per-topic", is_flag=True, help="Show every topic.")
 @click.option("--per-run", is_flag=True, help="Show each of many runs in full; of more than 4 a summary is shown.")
-@slicing_options
+@slice_options
 @shared(*POLICIES)
 @click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
 @click.option(
@@ -62,6 +62,7 @@ def command(
     cuts: str | None,
     per_topic: bool,
     per_run: bool,
+    asked: SliceOptions,
     form: str | None,
     out: Path | None,
     qrels_format: str | None,
@@ -77,19 +78,17 @@ def command(
     from judged.diagnosis.matrix.making import performance_matrix
 
     chosen = form or inputs.form_of(out, _SUFFIX)
-    asked = Asked.taken(options)
     given = inputs.runs_at(runs, run_format)
-    inputs.keep_inputs(out, [qrels, options["documents"] or "", *(run.where for run in given)])
-    asked.keep_inputs(out)
+    inputs.keep_inputs(out, [qrels, options["documents"] or "", *asked.paths, *(run.where for run in given)])
     first = next((run for run in given if run.name == baseline), given[0])
-    judgments = chosen_topics(Qrels.read(qrels, format=qrels_format), asked, first)
+    judgments = asked.narrowed(Qrels.read(qrels, format=qrels_format), first)
     with inputs.progress_bar(given) as progress:
         made = performance_matrix(
             judgments,
             given,
             baseline=baseline,
             cuts=_cuts(cuts),
-            slicing=asked.slicing(judgments, run=first),
+            slicing=asked.slicing(judgments, first),
             progress=progress,
             **options,
         )
@@ -99,7 +98,7 @@ def command(
         text = _written(made, chosen, output.width() if out is None else None, per_topic=per_topic, per_run=per_run)
         output.write(traced(text, chosen, asked.where), out)
     if chosen != "json":
-        output.remarks((*made.warnings, *asked.remarks(first.name)))
+        output.remarks((*made.warnings, *map(str, asked.notes(first))))
 
 
 def _cuts(text: str | None) -> tuple[float, float] | None:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, logs, output
-from judged.cli.narrowing import chosen_topics
 from judged.cli.options import FORMATS, POLICIES, shared
-from judged.cli.slicing_options import Asked
+from judged.cli.slicing import SliceOptions
 
 if TYPE_CHECKING:
     from judged.reporting import Report
@@ -90,8 +89,9 @@ def command(
     read = [options[name] or "" for name in ("queries", "attributes", "docs", "documents", "log")]
     inputs.keep_inputs(out, [qrels, *read, *(run.where for run in given)])
     cut_by = next((run for run in given if run.name == options["baseline"]), given[0])
-    asked = Asked(attributes=options["attributes"], queries=options["queries"], where=where)
-    judgments = chosen_topics(Qrels.read(qrels, format=qrels_format), asked, cut_by)
+    asked = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)
+    judgments = asked.narrowed(Qrels.read(qrels, format=qrels_format), cut_by)
+    output.remarks(map(str, asked.notes(cut_by)))
     if where is not None and options["title"] is None:
         options["title"] = f"Evaluation on {judgments.name} where {where}"
     names = [name.strip() for text in by for name in text.split(",") if name.strip()]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, output
-from judged.cli.narrowing import chosen_topics, traced
+from judged.cli.narrowing import traced
 from judged.cli.options import FORMATS, shared
-from judged.cli.slicing_options import Asked, slicing_options
+from judged.cli.slicing import SliceOptions, slice_options
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
 @click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="List this kind only. Repeat for more.")
 @click.option("--limit", type=int, default=50, show_default=True, metavar="N", help="List so many labels; 0 for all.")
 @click.option("--docs", metavar="FILE", help="Documents with doc_id, title, text: JSONL, CSV, TSV or Parquet.")
-@slicing_options
+@slice_options
 @click.option("--depth", type=int, metavar="N", help="Use only the first N documents of each topic.")
 @click.option(
     "--ties",
@@ -52,6 +52,7 @@ def command(
     qrels: str,
     runs: tuple[str, ...],
     reviewed: str | None,
+    asked: SliceOptions,
     form: str | None,
     out: Path | None,
     qrels_format: str | None,
@@ -67,15 +68,15 @@ def command(
         _apply(qrels, runs, reviewed, out, qrels_format)
         return
     chosen = form or inputs.form_of(out, {**_SUFFIX, ".json": "json"})
-    where = options["where"]
-    made = _listed(qrels, runs, out, qrels_format, run_format, options)
-    output.write(traced(_written(made, chosen, shown=out is None), chosen, where), out)
+    made = _listed(qrels, runs, asked, out, qrels_format, run_format, options)
+    output.write(traced(_written(made, chosen, shown=out is None), chosen, asked.where), out)
     output.remarks(made.warnings)
 
 
 def _listed(
     qrels: str,
     runs: tuple[str, ...],
+    asked: SliceOptions,
     out: Path | None,
     qrels_format: str | None,
     run_format: str | None,
@@ -90,13 +91,12 @@ def _listed(
     if options["limit"] < 0:
         raise InputError(f"a limit of {options['limit']} makes no sense", fix="give a whole number, 0 for all")
     given = inputs.runs_at(runs, run_format)
-    asked, docs = Asked.taken(options), options.pop("docs")
-    asked.keep_inputs(out)
-    inputs.keep_inputs(out, [qrels, docs or "", *(run.where for run in given)])
-    judgments = chosen_topics(Qrels.read(qrels, format=qrels_format), asked, given[0])
+    docs = options.pop("docs")
+    inputs.keep_inputs(out, [qrels, docs or "", *asked.paths, *(run.where for run in given)])
+    judgments = asked.narrowed(Qrels.read(qrels, format=qrels_format), given[0])
     kinds = [kind.replace("-", " ") for kind in options.pop("kinds")] or KINDS
     limit = options.pop("limit") or None
-    cut = asked.slicing(judgments, run=given[0])
+    cut = asked.slicing(judgments, given[0])
     return review(judgments, given, kinds=kinds, limit=limit, queries=asked.queries, docs=docs, slicing=cut, **options)
 
 

@@ -10,7 +10,7 @@ import click
 
 from judged.cli import inputs, output
 from judged.cli.options import FORMATS, POLICIES, shared
-from judged.cli.slicing_options import Asked, slicing_options
+from judged.cli.slicing import SliceOptions, slice_options
 from judged.errors import InputError, JudgedWarning
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SPELT = ("randomization", "studentized")
 @click.command("slices", short_help="Show scores, or tested differences, by slices of the topics.")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@slicing_options
+@slice_options
 @click.option(
     "--weights",
     multiple=True,
@@ -78,6 +78,7 @@ def command(
     baseline: str | None,
     pair: bool,
     measure: tuple[str, ...],
+    asked: SliceOptions,
     form: str | None,
     out: Path | None,
     qrels_format: str | None,
@@ -93,22 +94,19 @@ def command(
     from judged.data import Qrels
 
     chosen = form or inputs.form_of(out, _SUFFIX)
-    asked = Asked.taken(options)
-    if not asked.any:
-        raise InputError("there is nothing to slice by", fix="give --by NAME, or --slices FILE")
     tested = pair or baseline is not None
     _refuse_unused(weights, tested=tested)
     judgments = Qrels.read(qrels, format=qrels_format)
     given = inputs.runs_at(runs, run_format)
     inputs.keep_inputs(out, [qrels, *asked.paths, options["documents"] or "", *(run.where for run in given)])
     first = _first(given, baseline, pair=pair)
-    known = asked.known(judgments, run=first, names=weights, documents=options["documents"])
-    slicing = asked.cut(known, asked.kept(known, judgments))
+    known = asked.known(judgments, first, names=weights, documents=options["documents"])
+    slicing = asked.cut(known, asked.kept(known, sorted(judgments.topics)))
     scores = _scored(judgments, given, measure, {name: options[name] for name in (*POLICIES, "seed")})
-    if (mask := asked.where_mask(known, scores.query_ids)) is not None:
+    if (mask := asked.mask(known, scores.query_ids)) is not None:
         scores = scores.over_topics(mask)
     made = _found(scores, slicing, weights, first.name if tested else None, options)
-    found = replace(made, warnings=(*asked.remarks(first.name), *made.warnings), where=asked.where or "")
+    found = replace(made, warnings=(*map(str, asked.notes(first)), *made.warnings), where=asked.where or "")
     if chosen in _PICTURES:
         from judged.charting import save_chart
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, output
-from judged.cli.narrowing import chosen_topics, traced
+from judged.cli.narrowing import traced
 from judged.cli.options import FORMATS, shared
-from judged.cli.slicing_options import Asked, slicing_options
+from judged.cli.slicing import SliceOptions, slice_options
 
 if TYPE_CHECKING:
     from judged.data import Run
@@ -65,7 +65,7 @@ _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".c
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
 @click.option("--per-topic", is_flag=True, help="Show every topic, largest loss first.")
 @click.option("-t", "--topic", metavar="ID", help="Show what this topic lost, and where its documents were lost.")
-@slicing_options
+@slice_options
 @click.option(
     "--topics",
     type=click.Choice(["qrels", "both"]),
@@ -99,6 +99,7 @@ def command(
     against_final: str | None,
     per_topic: bool,
     topic: str | None,
+    asked: SliceOptions,
     form: str | None,
     out: Path | None,
     qrels_format: str | None,
@@ -119,22 +120,20 @@ def command(
         raise InputError("--against-final goes with --against", fix="name the candidates of the other system too")
     if per_topic and topic is not None:
         raise InputError("--per-topic shows every topic, and --topic one", fix="give one of them")
-    asked = Asked.taken(options)
     candidates = _one(run, run_format)
     ranking, other, other_ranking = (
         None if text is None else _one(text, run_format) for text in (final, against, against_final)
     )
     read = (candidates, ranking, other, other_ranking)
-    inputs.keep_inputs(out, [qrels, *(one.where for one in read if one is not None)])
-    asked.keep_inputs(out)
-    judgments = chosen_topics(Qrels.read(qrels, format=qrels_format), asked, other or candidates)
+    inputs.keep_inputs(out, [qrels, *asked.paths, *(one.where for one in read if one is not None)])
+    judgments = asked.narrowed(Qrels.read(qrels, format=qrels_format), other or candidates)
     made = stages(
         judgments,
         candidates,
         ranking,
         measure,
         against=other if other_ranking is None else (other, other_ranking),
-        slicing=asked.slicing(judgments, run=other or candidates),
+        slicing=asked.slicing(judgments, other or candidates),
         **options,
     )
     if out is not None and chosen in PICTURES.values():
@@ -144,7 +143,7 @@ def command(
         text = _written(made, chosen, width, per_topic=per_topic, topic=topic, query=_query(asked.queries, topic))
         output.write(traced(text, chosen, asked.where), out)
     if chosen != "json":
-        output.remarks((*made.warnings, *asked.remarks((other or candidates).name)))
+        output.remarks((*made.warnings, *map(str, asked.notes(other or candidates))))
 
 
 def _one(text: str, run_format: str | None) -> Run:

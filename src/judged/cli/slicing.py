@@ -1,0 +1,163 @@
+"""`--by`, `--slices` and `--where`: which topics count, and how they are cut into slices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import reduce, wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from judged.cli import output
+from judged.cli.options import shared
+from judged.errors import InputError
+from judged.notes import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from judged._types import Bools
+    from judged.data import Qrels, Run
+    from judged.data.attributes import Attributes
+    from judged.slicing.slices import Slicing
+
+    Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class SliceOptions:
+    """What the options of slices ask for."""
+
+    attributes: str | None = None  # a path
+    by: tuple[str, ...] = ()  # names of attributes, several of them with commas between
+    slices: str | None = None  # a path
+    cross: bool = False  # whether slices of several attributes are crossed
+    minimum: int | None = None  # topics of a slice that is tested; None for the usual number
+    queries: str | None = None  # a path
+    where: str | None = None  # an expression
+
+    @property
+    def names(self) -> list[str]:
+        """The attributes that make slices."""
+        return [name.strip() for text in self.by for name in text.split(",") if name.strip()]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that are read: no result may be written over them."""
+        return tuple(path for path in (self.attributes, self.queries, self.slices) if path)
+
+    def known(self, qrels: Qrels, run: Run, *, names: Iterable[str] = (), documents: str | None = None) -> Attributes:
+        """Give what is known of the topics: from the files, and derived where no file has it."""
+        from judged.slicing.known import known_topics
+
+        given = {"attributes": self.attributes, "queries": self.queries, "documents": documents}
+        return known_topics(qrels, needed=[*self._needed(), *names], run=run, **given)
+
+    def notes(self, run: Run) -> tuple[Note, ...]:
+        """Say what should be known of topics that are chosen or cut by an outcome of this run."""
+        from judged.slicing.known import OUTCOME
+
+        if OUTCOME not in self._needed():
+            return ()
+        luck = "on topics where it did badly, any other run does better by luck alone (regression to the mean)"
+        return (Note("cut-by-outcome", f"{OUTCOME} is that of {run.name}: {luck}"),)
+
+    def slicing(self, qrels: Qrels, run: Run, documents: str | None = None) -> Slicing | None:
+        """Cut the topics of the qrels that ``--where`` keeps into slices; None where none are asked for."""
+        if not (self.by or self.slices):
+            return None
+        known = self.known(qrels, run, documents=documents)
+        return self.cut(known, self.kept(known, sorted(qrels.topics)))
+
+    def cut(self, known: Attributes, query_ids: Sequence[str]) -> Slicing:
+        """Cut topics into slices by what is known of them."""
+        from judged.slicing.slices import Slicing, slice_topics
+
+        if not (self.by or self.slices):
+            raise InputError("there is nothing to slice by", fix="give --by NAME, or --slices FILE")
+        how: dict[str, Any] = {"minimum": self.minimum, "query_ids": query_ids}
+        by = [known.spelled(name) for name in self.names]
+        if not self.cross:
+            return slice_topics(known, by, slices=self.slices, **how)
+        parts = [slice_topics(known, name, **how) for name in by]
+        parts += [slice_topics(known, slices=self.slices, **how)] if self.slices else []
+        if len(parts) < 2:
+            raise InputError("--cross needs two things to cross", fix="give --by NAME,NAME")
+        return reduce(Slicing.crossed, parts)
+
+    def mask(self, known: Attributes, query_ids: Sequence[str]) -> Bools | None:
+        """Mark the topics that ``--where`` keeps: (T,); None without it."""
+        from judged.slicing.expression import Expression
+
+        if self.where is None:
+            return None
+        if not self.where.strip():
+            raise InputError("--where is empty", fix="say which topics, or leave it out")
+        mask = Expression(self.where).mask(known.over(query_ids))
+        if not mask.any():
+            raise InputError(f"no topic satisfies --where {self.where!r}", fix="check the values of its attributes")
+        return mask
+
+    def kept(self, known: Attributes, query_ids: Sequence[str]) -> list[str]:
+        """Name the topics that ``--where`` keeps."""
+        mask = self.mask(known, query_ids)
+        return [query for at, query in enumerate(query_ids) if mask is None or mask[at]]
+
+    def narrowed(self, qrels: Qrels, run: Run) -> Qrels:
+        """Leave the judgments of the topics that ``--where`` keeps, and say of how many this is not known."""
+        if self.where is None:
+            return qrels
+        query_ids = sorted(qrels.topics)
+        known = self.known(qrels, run).over(query_ids)
+        names = () if "missing" in self.where else _names(self.where)
+        output.remarks(
+            f"{lacking} of {len(query_ids)} topics have no {name}: they satisfy no comparison with it"
+            for name in names
+            if (lacking := known.column(name).null_count)
+        )
+        return qrels.over(self.kept(known, query_ids))
+
+    def _needed(self) -> list[str]:
+        """Name the attributes that slices and ``--where`` ask for."""
+        from judged.slicing.slices import read_slices
+
+        texts = [slice_.expression for slice_ in read_slices(self.slices)] if self.slices else []
+        return [*self.names, *(name for text in (*texts, self.where or "") for name in _names(text))]
+
+
+def _names(expression: str) -> tuple[str, ...]:
+    from judged.slicing.expression import Expression
+
+    return Expression(expression).names
+
+
+def slice_options(command: Command) -> Command:
+    """Give a command the options of slices, which reach it as ``asked``."""
+
+    @wraps(command)
+    def call(*args: Any, **options: Any) -> Any:
+        asked = SliceOptions(**{field.name: options.pop(field.name) for field in fields(SliceOptions)})
+        return command(*args, asked=asked, **options)
+
+    made: Any = call
+    for option in (
+        shared("queries", "where"),
+        click.option(
+            "--minimum",
+            type=click.IntRange(1),
+            metavar="N",
+            help="A slice of fewer topics is shown, and never tested or ranked.  [default: 10]",
+        ),
+        click.option("--cross", is_flag=True, help="Cross the slices of several --by with one another."),
+        click.option("--slices", metavar="FILE", help="Slices of your own: [[slice]] tables of a TOML file."),
+        click.option(
+            "--by",
+            multiple=True,
+            metavar="NAME[,NAME]",
+            help="Attributes, each of which makes one slice a value; of the files, or derived: relevant, words, length,"
+            " kind, first_relevant, ...",
+        ),
+        shared("attributes"),
+    ):
+        made = option(made)
+    return made
