@@ -94,10 +94,10 @@ def listed(parts: Sequence[str], last: str = "and") -> str:
 def counted(count: int, thing: str, things: str = "") -> str:
     """Write how many things there are.
 
-    >>> counted(1, "topic"), counted(2, "topic"), counted(0, "query", "queries")
-    ('1 topic', '2 topics', '0 queries')
+    >>> counted(1, "topic"), counted(2, "topic"), counted(9260, "query", "queries")
+    ('1 topic', '2 topics', '9,260 queries')
     """
-    return f"{count} {thing if count == 1 else things or thing + 's'}"
+    return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 
 def wrapped(text: str, width: int | None = None) -> str:

@@ -159,9 +159,9 @@ def _query(queries: str | None, topic: str | None) -> str:
     """Give the text of the topic that is shown; empty where it is not known."""
     if queries is None or topic is None:
         return ""
-    from judged.diagnosis.topic_texts import topics_of
+    from judged.data.topics import Topics
 
-    return topics_of(queries).text(topic)
+    return Topics.of(queries).text(topic)
 
 
 def _draw(made: Stages, form: str, out: Path, *, per_topic: bool) -> None:

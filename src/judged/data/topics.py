@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
@@ -19,8 +20,6 @@ from judged.data.topic_records import TopicRecords, record_of
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from judged._types import Table
 
 
@@ -81,13 +80,17 @@ class Topics:
 
     @classmethod
     def of(cls, data: Any, *, name: str = "topics") -> Self:
-        """Make topics of ``{id: text}``, ``{id: {"text": ..., ...}}``, a data frame, or a list of dicts.
+        """Make topics of ``{id: text}``, ``{id: {"text": ..., ...}}``, a data frame, a list of dicts, or a path.
 
         Raises
         ------
         InputError
             If the object cannot be read as topics.
         """
+        if isinstance(data, cls):
+            return data
+        if isinstance(data, (str, Path)):
+            return cls.read(data)
         records = TopicRecords("<topics>")
         if isinstance(data, Mapping):
             for query_id, found in cast("Mapping[Any, Any]", data).items():

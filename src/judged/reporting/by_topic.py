@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.decimals import decimal
-from judged.diagnosis.words import counted
+from judged.decimals import counted, decimal
 from judged.reporting import charts
 from judged.reporting.content import Chart, Numbers, Section
 from judged.reporting.material import worst_topics

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from judged.decimals import decimal
+from judged.decimals import counted, decimal
 from judged.diagnosis.diff.making import diff
-from judged.diagnosis.words import counted
 from judged.reporting.content import Item, Ranking, Section, SideBySide
 from judged.reporting.material import Found, listed, shortened, worst_topics
 from judged.reporting.where import prepared

@@ -13,7 +13,7 @@ from judged.comparison.comparing import compared
 from judged.comparison.pair import MeasureComparison, order_of
 from judged.data import Qrels
 from judged.data.topics import Topics
-from judged.diagnosis.words import counted
+from judged.decimals import counted
 from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.evaluation import runs_of
 from judged.evaluation.given import chosen_measures, scores_of
@@ -125,7 +125,7 @@ def report(
         made = _material(judgments, given, scores, comparison, quiet, seed)
         material = Material(
             **made,
-            topics=None if queries is None else queries if isinstance(queries, Topics) else _topics(queries),
+            topics=None if queries is None else Topics.of(queries),
             attributes=_attributes(attributes),
             docs=docs,
             by=(by,) if isinstance(by, str) else tuple(by or ()),
@@ -152,12 +152,6 @@ def _compared(scores: Scores, choices: Choices) -> Comparison:
         for one in scores.measures[1:]
     )
     return replace(whole, scores=scores, measures=(*whole.measures, *others))
-
-
-def _topics(queries: Any) -> Topics:
-    from pathlib import Path
-
-    return Topics.read(queries) if isinstance(queries, (str, Path)) else Topics.of(queries)
 
 
 def _attributes(given: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.diagnosis.words import counted
+from judged.decimals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

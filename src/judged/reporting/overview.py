@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.comparison.captions import caption, detectable, intervals
 from judged.curves import curve
-from judged.diagnosis.words import counted
+from judged.decimals import counted
 from judged.errors import JudgedError, JudgedWarning
 from judged.evaluation.table import decimal, summary_table
 from judged.measures import parse

@@ -6,11 +6,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from judged.decimals import decimal
+from judged.decimals import counted, decimal
 from judged.diagnosis.matrix.making import performance_matrix
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
 from judged.diagnosis.stages.making import stages
-from judged.diagnosis.words import counted
 from judged.evaluation import dialect_of
 from judged.reporting.content import Chart, Notes, Numbers, Part, Section
 from judged.reporting.material import Found, listed

@@ -116,7 +116,7 @@ def derive(
     (['question', 'keywords'], ['1', 'none'])
     """
     judgments = None if qrels is None else Qrels.of(qrels)
-    texts = None if topics is None else _topics(topics)
+    texts = None if topics is None else Topics.of(topics)
     known = None if attributes is None else Attributes.of(attributes)
     if judgments is None and (run is not None or documents is not None):
         raise InputError("run= and documents= tell nothing of topics without judgments", fix="give qrels too")
@@ -144,12 +144,6 @@ def _without_clash(found: Columns, made: Columns) -> Columns:
         name = clash[0].removeprefix("relevant_")
         raise InputError(f"two attributes would be called {clash[0]}", fix=f"rename {name} of the documents")
     return found
-
-
-def _topics(given: Any) -> Topics:
-    if isinstance(given, Topics):
-        return given
-    return Topics.read(given) if isinstance(given, (str, Path)) else Topics.of(given)
 
 
 def _all_topics(qrels: Qrels | None, topics: Topics | None, known: Attributes | None, traffic: Any) -> tuple[str, ...]:
@@ -201,7 +195,7 @@ def _text_columns(query_ids: Sequence[str], topics: Topics | None, languages: Se
 def _novelty(query_ids: Sequence[str], topics: Topics | None, seen: Any) -> list[str]:
     """Say of each topic whether it is among known queries."""
     if isinstance(seen, (str, Path, Mapping, Topics)) or hasattr(seen, "__arrow_c_stream__"):
-        known = _topics(seen)
+        known = Topics.of(seen)
         ids, by_id = set[str](known.table["query_id"].to_pylist()), False
         texts = {normalised(text) for text in known.table["text"].to_pylist()}
     elif isinstance(seen, Iterable):

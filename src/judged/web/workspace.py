@@ -14,7 +14,6 @@ from judged.data.attributes import Attributes
 from judged.data.texts import Texts
 from judged.data.topic_rows import TopicRows
 from judged.data.topics import Topics
-from judged.diagnosis.topic_texts import topics_of
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import Scores, measures_of, runs_of, score_lists
 from judged.evaluation.provenance import refuse_foreign
@@ -146,7 +145,7 @@ def open_workspace(
         title=title or judgments.name,
         qrels=judgments,
         lists=lists,
-        topics=None if queries is None else topics_of(queries),
+        topics=None if queries is None else Topics.of(queries),
         attributes=None if attributes is None else Attributes.of(attributes),
         texts=None if docs is None else Texts.of(docs, _seen(judgments, lists)),
     )

@@ -9,10 +9,10 @@ import numpy as np
 
 from judged.data import Qrels, Run
 from judged.data.texts import Texts
+from judged.data.topics import Topics
 from judged.diagnosis.diff.result import Diff, TopicDiff
 from judged.diagnosis.diff.rows import DiffRow, MeanPair, ScorePair
 from judged.diagnosis.shares import shares
-from judged.diagnosis.topic_texts import topics_of
 from judged.errors import InputError
 from judged.evaluation import measures_of, runs_of
 from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from judged._types import Floats
-    from judged.data.topics import Topics
     from judged.judging import Judged, Precision, TiePolicy
     from judged.judging.align import Aligned
     from judged.measures import Measure
@@ -99,7 +98,7 @@ def diff(
     named = None if topic is None else [topic] if isinstance(topic, str) else [str(one) for one in topic]
     chosen = _extremes(lists[0].query_ids, values, measures[0], show) if named is None else _known(lists[0], named)
     both = align(*runs, ties=ties, precision=precision)
-    texts = None if queries is None else topics_of(queries)
+    texts = None if queries is None else Topics.of(queries)
     made = tuple(_topic_diff(lists, measures, values[:, :, at], both, at, depth, texts) for at in chosen)
     grades = judgments.grades
     return Diff(

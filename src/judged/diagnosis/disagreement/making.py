@@ -11,9 +11,9 @@ import numpy as np
 
 from judged.comparison.orders import orders
 from judged.data import Qrels
+from judged.data.topics import Topics
 from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.diagnosis.disagreement.result import Disagreement, MeanSide, SliceDisagreement, TopicDisagreement
-from judged.diagnosis.topic_texts import topics_of
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
 from judged.evaluation.given import chosen_measures, scores_of
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Floats
-    from judged.data.topics import Topics
     from judged.judging import Judged
     from judged.measures import Measure
     from judged.slicing.slices import Slicing
@@ -98,7 +97,7 @@ def disagreement(
         raise InputError(f"{names} have no topic with a score by both measures", fix="give runs of the same topics")
     pulls, direction = _pulls(gaps * sides[:, None])
     order = sorted(range(len(kept)), key=lambda row: (-pulls[row], table.query_ids[kept[row]]))
-    texts = None if queries is None else topics_of(queries)
+    texts = None if queries is None else Topics.of(queries)
     found = tuple(_topic(table, at, kept[row], float(pulls[row]), texts) for row in order)
     causes = [one.query_id for one in found[:shown] if one.pull > 0]
     if runs is not None and causes:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.comparison.claims import shown
-from judged.decimals import decimal, percent
-from judged.diagnosis.words import counted
+from judged.decimals import counted, decimal, percent
 from judged.stats.results import p_text
 from judged.tables import Table, markdown_prose
 

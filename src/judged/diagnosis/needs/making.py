@@ -10,12 +10,12 @@ import numpy as np
 from judged.comparison import Choices
 from judged.comparison.comparing import compared
 from judged.data import Qrels
+from judged.decimals import counted
 from judged.diagnosis.needs.alike import alike
 from judged.diagnosis.needs.consistency import consistency
 from judged.diagnosis.needs.result import Needs
 from judged.diagnosis.needs.rows import NeedsSummary
 from judged.diagnosis.needs.variants import by_variant, needs_of
-from judged.diagnosis.words import counted
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
 from judged.evaluation.given import TESTED_MEASURES, chosen_measures, scores_of
@@ -258,9 +258,9 @@ def _interval(limits: Floats) -> tuple[float, float] | None:
 def _texts(queries: Any, groups: Sequence[Sequence[str]]) -> dict[str, str]:
     if queries is None:
         return {}
-    from judged.diagnosis.topic_texts import topics_of
+    from judged.data.topics import Topics
 
-    texts = topics_of(queries)
+    texts = Topics.of(queries)
     return {query: texts.text(query) for group in groups for query in group}
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -230,13 +230,9 @@ def _slices(slicing: Slicing) -> dict[int, tuple[str, ...]]:
 
 def _with_texts(items: list[ReviewItem], queries: Any, docs: Any) -> tuple[ReviewItem, ...]:
     if queries is not None:
-        topics = queries if isinstance(queries, Topics) else _topics(queries)
+        topics = Topics.of(queries)
         items = [replace(one, query=topics.text(one.query_id)) for one in items]
     if docs is not None:
         texts = Texts.of(docs, {one.doc_id for one in items})
         items = [replace(one, title=texts.title(one.doc_id), text=texts.text(one.doc_id)) for one in items]
     return tuple(items)
-
-
-def _topics(queries: Any) -> Topics:
-    return Topics.of(cast("Any", queries)) if isinstance(queries, Mapping) else Topics.read(queries)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.decimals import percent
-from judged.diagnosis.words import counted
+from judged.decimals import counted, percent
 from judged.stats.pairing import topics_text
 from judged.tables import Table
 
