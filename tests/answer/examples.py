@@ -30,4 +30,10 @@ def tradeoff() -> Answer:
     return judged.tradeoff(scores(), {"old": {"ms": 3.0}, "new": {"ms": 5.5}, "other": {"ms": 1.0}})
 
 
-EXAMPLES: dict[str, Callable[[], Answer]] = {"tradeoff": tradeoff}
+def gate() -> Answer:
+    checks = (judged.Check("nDCG@5", margin=0.05), judged.Check("AP", margin=0.5))
+    config = judged.GateConfig(checks, (judged.Guardrail(missing_topics=0),))
+    return judged.gate(QRELS, RUNS["old"], RUNS["new"], config)
+
+
+EXAMPLES: dict[str, Callable[[], Answer]] = {one.__name__: one for one in (gate, tradeoff)}

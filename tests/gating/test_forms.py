@@ -111,10 +111,10 @@ def test_json() -> None:
     assert (read["status"], read["passed"], read["exit_code"]) == ("fail", False, 1)
     first = read["checks"][0]
     assert first["difference"] == result.checks[0].difference == pytest.approx(-4 / 9)
-    assert first["interval"] == list(result.checks[0].interval)
+    assert first["difference_ci"] == list(result.checks[0].interval)
     assert (first["name"], first["line"], first["loss"]) == ("RR", 5, -first["difference"])
     small = read["checks"][3]
-    assert (small["n"], small["p"], small["interval"], small["status"]) == (3, None, None, "inconclusive")
+    assert (small["n"], small["p"], small["difference_ci"], small["status"]) == (3, None, None, "inconclusive")
     assert read["guardrails"][0]["guardrail"]["missing_topics"] == 0
     assert read["config"]["slices"][0]["name"] == "a|b <few>"
     assert set(read["runs"]) == {"old", "new"}
@@ -123,13 +123,15 @@ def test_json() -> None:
 def test_markdown() -> None:
     result = made()
     text = result.markdown()
-    assert text.startswith("### judged gate: FAIL\n\nnew against old: 1 of 4 checks failed.\n\n| status | measure |")
+    assert text.startswith(
+        "### judged gate: FAIL\n\nFAIL: new against old: 1 of 4 checks failed.\n\n| status | measure |"
+    )
     assert "| **fail** | RR | all | 18 | 1.0000 | 0.5556 |" in text
     assert "| pass | R@20 | all | 18 | 1.0000 | 1.0000 |" in text
     assert r"a\|b <few>" not in text
     assert r"a\|b &lt;few&gt;" in text
     assert text.count("<details>") == text.count("</details>") == 2 - (not result.warnings)
-    assert f"<sub>{result.caption.replace('<', '&lt;')}.</sub>" in text
+    assert f"{result.caption.replace('<', '&lt;')}." in text
 
 
 def test_text_fits_the_width_and_is_coloured_where_it_is_asked() -> None:

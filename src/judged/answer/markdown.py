@@ -11,16 +11,21 @@ from judged.tables import Table as Grid
 from judged.tables import markdown_list, markdown_prose, markdown_text, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from judged.answer.blocks import Block, Ranking
 
 
-def markdown(blocks: Iterable[Block], unfold: Iterable[str] = (), level: int = 3, *, charts: bool = False) -> str:
+def markdown(blocks: Sequence[Block], unfold: Iterable[str] = (), level: int = 3, *, charts: bool = False) -> str:
     """Write all blocks; titles are headings of this level and below. With ``charts``, what they say."""
     unfold = tuple(unfold)
-    kept = (block for block in asked(blocks, unfold) if charts or not isinstance(block, Chart))
-    parts = (part for block in kept for part in _block(block, unfold, level, charts=charts))
+    shown = {id(block) for block in asked(blocks, unfold)}
+    parts: list[str] = []
+    for block in blocks:
+        if id(block) in shown and (charts or not isinstance(block, Chart)):
+            parts += _block(block, unfold, level, charts=charts)
+        elif isinstance(block, Sentences) and block.folded:
+            parts.append(f"<details><summary>{block.title}</summary>\n\n{markdown_list(block.texts)}\n\n</details>")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -30,7 +35,8 @@ def _block(block: Block, unfold: tuple[str, ...], level: int, *, charts: bool) -
         case Table():
             return [title, block.markdown(), full_stop(markdown_prose(block.note))]
         case Sentences():
-            return [title, markdown_list(block.texts)]
+            said = markdown_list(block.texts) if len(block.texts) > 1 else markdown_prose(" ".join(block.texts))
+            return [title, said]
         case Code():
             return [title, *map(_fenced, block.texts)]
         case Chart():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -94,7 +94,8 @@ class Column:
     links
         Where a page leads from each value; empty for nowhere.
     only
-        ``data`` for what people do not see, ``people`` for what data have in other columns.
+        ``data`` for what people do not see, ``json`` for what no cell has room for, ``people`` for what data have in
+        other columns.
     """
 
     name: str
@@ -106,7 +107,7 @@ class Column:
     mark: Sequence[str] = ()
     best: Sequence[bool] = ()
     links: Sequence[str] = ()
-    only: Literal["", "data", "people"] = ""
+    only: Literal["", "data", "json", "people"] = ""
 
     def __post_init__(self) -> None:
         parts = (self.ci or (), self.beside, self.mark, self.best, self.links)
@@ -121,7 +122,7 @@ class Column:
     @property
     def nested(self) -> bool:
         """Whether its values are of several numbers each, which JSON alone has room for."""
-        return any(isinstance(value, Mapping) for value in self.values)
+        return self.only == "json" or any(isinstance(value, Mapping) for value in self.values)
 
     def cells(self) -> list[str]:
         """Write every value for people."""
@@ -215,7 +216,7 @@ class Table:
     @property
     def shown(self) -> tuple[Column, ...]:
         """The columns that people see."""
-        return tuple(column for column in self.columns if column.only != "data")
+        return tuple(column for column in self.columns if column.only in {"", "people"})
 
     @property
     def data(self) -> tuple[Column, ...]:
@@ -345,6 +346,8 @@ def plain(value: Any) -> Any:
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, (tuple, list, set, frozenset)):
         return [plain(part) for part in value]
+    if is_dataclass(value) and type(value).__str__ is object.__str__:  # with a text of its own it is that: a measure
+        return {part.name: plain(getattr(value, part.name)) for part in fields(value)}
     return str(value)
 
 

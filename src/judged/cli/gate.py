@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,16 +10,12 @@ import click
 
 from judged.cli import inputs, output
 from judged.cli.bounds import bounded
+from judged.cli.giving import Give, answer_options
 from judged.errors import InputError, JudgedWarning
 
 if TYPE_CHECKING:
     from judged.data import Run
-    from judged.gating import GateResult
 
-_FORMS = ("table", "markdown", "json", "junit", "sarif")
-_SUFFIX = {
-    "": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".xml": "junit", ".sarif": "sarif",
-}  # fmt: skip
 _FILE = click.Path(path_type=Path)
 
 
@@ -60,8 +55,7 @@ class _Gate(click.Command):
 @click.option(
     "--strict/--not-strict", default=None, help="Whether an inconclusive check fails.  [default: as configured]"
 )
-@click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
-@click.option("-o", "--output", "out", type=_FILE, metavar="FILE", help="Write to this file.")
+@answer_options(junit=".xml", sarif=".sarif")
 @click.option("--markdown", type=_FILE, metavar="FILE", help='Also write Markdown, as for "$GITHUB_STEP_SUMMARY".')
 @click.option("--json", type=_FILE, metavar="FILE", help="Also write JSON.")
 @click.option("--junit", type=_FILE, metavar="FILE", help="Also write JUnit XML, one test case a check.")
@@ -74,8 +68,7 @@ def command(
     candidate: str,
     config: Path,
     strict: bool | None,
-    form: str | None,
-    out: Path | None,
+    give: Give,
     qrels_format: str | None,
     run_format: str | None,
     **others: Path | None,
@@ -90,7 +83,6 @@ def command(
     from judged.data import Qrels
     from judged.gating import gate, read_config
 
-    chosen = form or inputs.form_of(out, _SUFFIX)
     asked = read_config(config)
     if strict is not None:
         asked = replace(asked, strict=strict, checks=tuple(replace(one, strict=None) for one in asked.checks))
@@ -98,7 +90,7 @@ def command(
     runs = [_one(text, role, run_format) for text, role in ((baseline, "BASELINE"), (candidate, "CANDIDATE"))]
     named = [asked.attributes, asked.queries, *(one.table for one in asked.guardrails)]
     read = [qrels, str(config), *(run.where for run in runs), *(str(config.parent / one) for one in named if one)]
-    targets = [path for path in (out, *others.values()) if path is not None]
+    targets = [path for path in (give.out, *others.values()) if path is not None]
     for path in targets:
         if targets.count(path) > 1:
             raise InputError("two results are to be written to it", fix="give each a file of its own", path=str(path))
@@ -107,12 +99,10 @@ def command(
         result = gate(judgments, runs[0], runs[1], asked, progress=progress)
     for name, path in others.items():
         if path is not None:
-            output.write(_written(result, name, shown=False), path)
-    output.write(_written(result, chosen, shown=out is None), out)
-    if out is not None and str(out) != "-":
-        click.echo(result.sentences[0])
-    if chosen == "table":
-        output.remarks(result.warnings)
+            output.write(getattr(result, name)(), path)
+    give(result)
+    if give.out is not None and str(give.out) != "-":
+        click.echo(result.verdict)
     if result.exit_code:
         raise SystemExit(result.exit_code)
 
@@ -122,13 +112,6 @@ def _one(text: str, role: str, run_format: str | None) -> Run:
     if len(runs) != 1:
         raise InputError(f"{role} holds {len(runs)} runs", fix="give a file with one", path=text)
     return runs[0]
-
-
-def _written(result: GateResult, form: str, *, shown: bool) -> str:
-    if form == "table":
-        colour = shown and output.coloured(sys.stdout.isatty())
-        return result.text(output.width() if shown else None, colour=colour)
-    return getattr(result, form)()
 
 
 @click.command("init")

@@ -29,7 +29,7 @@ class Give:
 
     form: str
     out: Path | None
-    more: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
+    more: Mapping[str, str] = field(default_factory=dict)  # forms of this command alone, and their suffixes
 
     def keep(self, *paths: str | None) -> None:
         """Refuse to write the result over a file that it is made of."""
@@ -50,7 +50,7 @@ class Give:
         if self.form in _NOT_PRINTED and (self.out is None or str(self.out) == "-"):
             raise InputError("this form is not printed", fix=f"name a file for it: -o {answer.kind}.{self.form}")
         if self.form in self.more:
-            made: str | bytes = self.more[self.form](answer)
+            made: str | bytes = getattr(answer, self.form)()
         elif self.form == "table":
             to_terminal = self.out is None
             colour = to_terminal and output.coloured(sys.stdout.isatty())
@@ -76,14 +76,17 @@ def _with_where(text: str, form: str, where: str | None) -> str:
     return f"{text}\n\n{markdown_prose(said) if form == 'markdown' else said}"
 
 
-def answer_options(**more: Callable[[Any], str]) -> Callable[[Command], Command]:
-    """Give a command ``--format`` and ``-o``, which reach it as ``give``; ``more`` are forms of its own by name."""
+def answer_options(**more: str) -> Callable[[Command], Command]:
+    """Give a command ``--format`` and ``-o``, which reach it as ``give``.
+
+    ``more`` are methods of its answer that write further forms, each with the end of the name of such a file.
+    """
     forms = (*FORMS, *more)
 
     def decorate(command: Command) -> Command:
         @wraps(command)
         def call(*args: Any, form: str | None, out: Path | None, **options: Any) -> Any:
-            suffixes = {**SUFFIXES, **{f".{name}": name for name in more}}
+            suffixes = SUFFIXES | {suffix: name for name, suffix in more.items()}
             give = Give(form or inputs.form_of(out, suffixes), out, more)
             return command(*args, give=give, **options)
 

@@ -1,8 +1,9 @@
 """The regression gate: whether a candidate may take the baseline's place, and the forms that CI reads."""
 
+from judged.gating.check_result import CheckResult
 from judged.gating.config import Check, GateConfig, Guardrail
 from judged.gating.reading import config_of, parse_config, read_config
-from judged.gating.result import CheckResult, GateResult, GuardrailResult
+from judged.gating.result import GateResult, GuardrailResult
 from judged.gating.running import gate, gate_scores
 
 __all__ = [

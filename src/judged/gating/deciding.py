@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from judged.gating.findings import TopicLoss
-from judged.gating.result import CheckResult
+from judged.gating.check_result import CheckResult, TopicLoss
 from judged.measures import aggregate, logarithms
 from judged.stats.attainable import least_p
 from judged.stats.correction import adjust

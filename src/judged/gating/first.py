@@ -17,10 +17,10 @@ from judged.data import Qrels
 from judged.decimals import decimal
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate, runs_of
+from judged.gating.check_result import digits, often
 from judged.gating.config import ALL, MINIMUM
 from judged.gating.cutting import NO_OUTCOME, is_outcome
 from judged.gating.reading import parse_config
-from judged.gating.wording import digits, often
 from judged.judging import judge
 from judged.measures import aggregate
 from judged.notes import lines

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.errors import InputError
+from judged.gating.check_result import number
 from judged.gating.result import GuardrailResult
 from judged.gating.run_table import numbers_by_run
-from judged.gating.wording import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,15 +6,15 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from judged.gating.wording import caption, sentence_of
+from judged.gating.check_result import CheckResult
 
 if TYPE_CHECKING:
-    from judged.gating.findings import CheckFinding, Decision, GuardrailFinding
+    from judged.gating.result import GateResult, GuardrailResult
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(result: Decision) -> str:
+def junit(result: GateResult) -> str:
     """Write one test case a check and a guardrail."""
     # What blocks is a failure; what is inconclusive, and does not block, is skipped. No times and dates: the same
     # decision gives the same file.
@@ -25,7 +25,7 @@ def junit(result: Decision) -> str:
     root = ET.Element("testsuites", {"name": "judged", **totals})
     suite = ET.SubElement(root, "testsuite", {"name": "judged gate", **totals, "skipped": str(skipped)})
     about = ET.SubElement(suite, "properties")
-    for name, value in (("baseline", result.baseline), ("candidate", result.candidate), ("rules", caption(result))):
+    for name, value in (("baseline", result.baseline), ("candidate", result.candidate), ("rules", result.caption)):
         ET.SubElement(about, "property", {"name": name, "value": _allowed(value)})
     for kind, parts in (("check", result.checks), ("guardrail", result.guardrails)):
         for one in parts:
@@ -34,9 +34,9 @@ def junit(result: Decision) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode")
 
 
-def _case(suite: ET.Element, group: str, one: CheckFinding | GuardrailFinding) -> None:
+def _case(suite: ET.Element, group: str, one: CheckResult | GuardrailResult) -> None:
     case = ET.SubElement(suite, "testcase", {"name": _allowed(one.name), "classname": group, "time": "0"})
-    said = _allowed(sentence_of(one))
+    said = _allowed(one.sentence)
     if one.blocks:
         ET.SubElement(case, "failure", {"message": said, "type": one.status}).text = said
     elif one.status == "inconclusive":

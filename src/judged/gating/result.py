@@ -1,44 +1,92 @@
-"""What `gate` returns: the decision, and the forms in which it can be had."""
+"""What `gate` returns: the decision over all checks and guardrails."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.gating import forms, wording
-from judged.gating.document import document
-from judged.gating.findings import CheckFinding, Decision, GuardrailFinding
+from judged.answer import (
+    COUNT,
+    TEXT,
+    Answer,
+    Block,
+    Column,
+    Sentences,
+    Show,
+    Table,
+    counted,
+    listed,
+)  # fmt: skip
+from judged.answer import (
+    number as decimals,
+)
+from judged.answer.markdown import markdown
+from judged.evaluation.provenance import provenance
+from judged.gating.check_result import CheckResult, Status, number
 from judged.gating.junit import junit
 from judged.gating.sarif import sarif
 
 if TYPE_CHECKING:
-    from judged.tables import Table
+    from collections.abc import Iterable, Sequence
+
+    from judged.evaluation import Scores
+    from judged.gating.config import GateConfig, Guardrail
+    from judged.notes import Note
+
+_COLOURS = {"fail": 31, "inconclusive": 33, "pass": 32}
+_STATUS = re.compile(r"^(fail|inconclusive|pass)\b", re.MULTILINE | re.IGNORECASE)
+_TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test"}
+_NUMBER = Show(number, "float64")
 
 
 @dataclass(frozen=True)
-class CheckResult(CheckFinding):
-    """What was found by one check. Its attributes are those of `CheckFinding`."""
+class GuardrailResult:
+    """What a guardrail found: numbers that are compared as they stand."""
+
+    guardrail: Guardrail  # what was asked
+    baseline: float  # NaN where a number plays no part
+    candidate: float
+    limits: tuple[str, ...]  # what was allowed, in words
+    status: Status  # `pass` or `fail`
 
     @property
-    def sentence(self) -> str:
-        """What may be concluded, and what not."""
-        return wording.check_sentence(self)
+    def name(self) -> str:
+        """What is limited."""
+        return self.guardrail.name
 
-
-@dataclass(frozen=True)
-class GuardrailResult(GuardrailFinding):
-    """What was found by one guardrail. Its attributes are those of `GuardrailFinding`."""
+    @property
+    def blocks(self) -> bool:
+        """Whether the gate fails because of it."""
+        return self.status == "fail"
 
     @property
     def sentence(self) -> str:
         """What was found."""
-        return wording.guardrail_sentence(self)
+        passed = "passed" if self.status == "pass" else "failed"
+        against = "" if self.baseline != self.baseline else f" (baseline {number(self.baseline)})"
+        if self.guardrail.at_most_ratio is not None and self.baseline:
+            against = f", {self.candidate / self.baseline:.3g} times the baseline's {number(self.baseline)}"
+        allowed = ", ".join(self.limits)
+        return f"{self.name}: {passed}: the candidate has {number(self.candidate)}{against}; allowed: {allowed}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GateResult(Decision):
-    """Whether the candidate may take the baseline's place. Its attributes are those of `Decision`.
+class GateResult(Answer):
+    """Whether the candidate may take the baseline's place.
+
+    Attributes
+    ----------
+    config : GateConfig
+        What was asked.
+    baseline, candidate : str
+        The names of the runs.
+    checks : tuple of CheckResult
+        In the order of the configuration.
+    guardrails : tuple of GuardrailResult
+    scores : Scores
+        Of both runs, which the checks are made of.
+    notes : tuple of Note
 
     Examples
     --------
@@ -50,8 +98,15 @@ class GateResult(Decision):
     ('fail', 'pass')
     """
 
+    kind: ClassVar[str] = "gate"
+
+    config: GateConfig
+    baseline: str
+    candidate: str
     checks: tuple[CheckResult, ...]
     guardrails: tuple[GuardrailResult, ...]
+    scores: Scores = field(repr=False)
+    notes: tuple[Note, ...] = ()
 
     @property
     def parts(self) -> tuple[CheckResult | GuardrailResult, ...]:
@@ -59,30 +114,151 @@ class GateResult(Decision):
         return self.checks + self.guardrails
 
     @property
+    def status(self) -> Status:
+        """``fail`` if anything blocks, else ``inconclusive`` if anything is, else ``pass``."""
+        if any(part.blocks for part in self.parts):
+            return "fail"
+        return "inconclusive" if any(part.status == "inconclusive" for part in self.parts) else "pass"
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing stands in the way: True also where a check that is not strict is inconclusive."""
+        return self.status != "fail"
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with: 0, or 1 where something blocks."""
+        return 0 if self.passed else 1
+
+    @property
+    def title(self) -> str:
+        """The verdict."""
+        return f"judged gate: {self.status.upper()}"
+
+    @property
+    def verdict(self) -> str:
+        """Whether the gate passes, and why not."""
+        failed = [part for part in self.parts if part.status == "fail"]
+        strict = [part for part in self.parts if part.blocks and part.status != "fail"]
+        unclear = [part for part in self.parts if part.status == "inconclusive" and not part.blocks]
+        pair = f"{self.candidate} against {self.baseline}"
+        reasons = [f"{self._counted(failed)} failed"] if failed else []
+        reasons += [f"{self._counted(strict)} inconclusive, which strict mode does not let pass"] if strict else []
+        if reasons:
+            return f"FAIL: {pair}: {'; '.join(reasons)}."
+        if unclear:
+            return f"INCONCLUSIVE: {pair}: nothing failed, and {self._counted(unclear)} could not be decided."
+        kinds = [name for name, parts in (("check", self.checks), ("guardrail", self.guardrails)) if parts]
+        whole = f"all {listed([f'{name}s' for name in kinds])}" if len(self.parts) > 1 else f"its {kinds[0]}"
+        return f"PASS: {pair}: {whole} passed."
+
+    def _counted(self, parts: Sequence[CheckResult | GuardrailResult]) -> str:
+        checks = sum(part in self.checks for part in parts)
+        counts = ((checks, self.checks, "check"), (len(parts) - checks, self.guardrails, "guardrail"))
+        return listed([f"{count} of {counted(len(every), name)}" for count, every, name in counts if count])
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """The decision in one sentence, and one for each check and guardrail."""
-        return wording.sentences(self)
+        return self.verdict, *(part.sentence for part in self.parts)
 
     @property
     def caption(self) -> str:
         """By which rules it was decided."""
-        return wording.caption(self)
+        config = self.config
+        tested = sum(check.p == check.p for check in self.checks)
+        if not self.checks:
+            return "nothing is tested: guardrails are numbers that are compared as they stand"
+        drawn = f", {config.resamples} resamples, seed {config.seed}" if config.test == "randomisation" else ""
+        ratio = " (of ratios for geometric means)" if any(check.kind == "ratio" for check in self.checks) else ""
+        several = config.correction != "none" and tested > 1
+        by = f"p corrected by {config.correction.capitalize()} for {tested} checks" if several else "p not corrected"
+        sides = "strict: an inconclusive check fails" if config.strict else "an inconclusive check does not fail"
+        return (
+            f"{_TESTS[config.test]}{ratio} of a loss beyond the margin, one-sided{drawn}; {by};"
+            f" alpha = {config.alpha:g}; {1 - 2 * config.alpha:.0%} intervals; {sides}"
+        )
 
-    def table(self) -> Table:
-        """Lay out one row a check."""
-        return forms.check_table(self)
+    def facts(self) -> dict[str, Any]:
+        """Give the decision, who was compared, by which configuration and what the scores rest on."""
+        names = ("status", "passed", "exit_code", "baseline", "candidate")
+        head = provenance(self.scores).to_dict()
+        config = {
+            name: value for name, value in vars(self.config).items() if name not in {"checks", "guardrails", "lines"}
+        }
+        return head | {name: getattr(self, name) for name in names} | {"config": config, "caption": self.caption}
 
-    def guardrail_table(self) -> Table:
+    def blocks(self) -> tuple[Block, ...]:
+        """Give the verdict, the tables, what stands in the way, what passed, and the rules."""
+        tables = [table for table in (self._checks(), self._guardrails()) if len(table) or table.name == "checks"]
+        open_ = tuple(part.sentence for part in self.parts if part.status != "pass")
+        fine = tuple(part.sentence for part in self.parts if part.status == "pass")
+        return (
+            Sentences((self.verdict,), "verdict"),
+            *tables,
+            *([Sentences(open_, "open")] if open_ else []),
+            *([Sentences(fine, "passed_parts", "What passed", folded=bool(open_))] if fine else []),
+            Sentences((f"{self.caption}.",), "rules"),
+        )
+
+    def _checks(self) -> Table:
+        """Lay out one row a check: status, measure, slice, n, aggregates, difference, margin, topics that lost much."""
+        checks = self.checks
+        level = 1 - 2 * self.config.alpha
+        lower = ["(lower is better)" if check.lower_is_better else "" for check in checks]
+        shares = [f"({check.large_losses / check.n:.0%})" if check.n else "" for check in checks]
+        differences = [_interval(check) for check in checks]
+        own = (
+            "owner", "left_out", "minimum", "level", "kind", "lower_is_better", "p", "adjusted", "p_safe", "detectable",
+            "power", "correction", "method", "strict", "note", "family", "least_p", "large_loss",
+            "max_share_of_large_losses", "identical", "unseen_loss", "loss", "blocks", "sentence",
+        )  # fmt: skip
+        asked = {"name": [check.name for check in checks], "line": [check.check.line for check in checks]}
+        hidden = asked | {name: [getattr(check, name) for check in checks] for name in own}
+        worst = [check.worst for check in checks]
+        open_ = [check.status != "pass" for check in checks]
+        columns = (
+            Column("status", [check.status for check in checks], TEXT, best=open_),
+            Column("measure", [check.measure for check in checks], TEXT, beside=lower),
+            Column("slice", [check.check.slice for check in checks], TEXT),
+            Column("n", [check.n for check in checks], COUNT),
+            Column("baseline", [check.baseline for check in checks], decimals()),
+            Column("candidate", [check.candidate for check in checks], decimals()),
+            Column("difference", [check.difference for check in checks], decimals(), ci=[c.interval for c in checks],
+                   only="data"),
+            Column("shown_difference", differences, TEXT, f"difference [{level:.0%}]", only="people"),
+            Column("margin", [check.margin for check in checks], only="data"),
+            Column("shown_margin", [check.size(check.margin) for check in checks], TEXT, "margin", only="people"),
+            Column("large_losses", [check.large_losses for check in checks], COUNT, "large losses", beside=shares),
+            *(Column(name, values, only="data") for name, values in hidden.items()),
+            Column("worst", worst, only="json"),
+        )  # fmt: skip
+        return Table("checks", columns, labels=3)
+
+    def _guardrails(self) -> Table:
         """Lay out one row a guardrail."""
-        return forms.guardrail_table(self)
+        rails = self.guardrails
+        columns = (
+            Column("status", [rail.status for rail in rails], TEXT, best=[rail.status != "pass" for rail in rails]),
+            Column("name", [rail.name for rail in rails], TEXT, "guardrail"),
+            Column("baseline", [rail.baseline for rail in rails], _NUMBER),
+            Column("candidate", [rail.candidate for rail in rails], _NUMBER),
+            Column("limits", [rail.limits for rail in rails], title="allowed"),
+            Column("blocks", [rail.blocks for rail in rails], only="data"),
+            Column("guardrail", [rail.guardrail for rail in rails], only="json"),
+            Column("sentence", [rail.sentence for rail in rails], TEXT, only="data"),
+        )
+        return Table("guardrails", columns, labels=2)
 
-    def text(self, width: int | None = None, *, colour: bool = False) -> str:
-        """Write what the command prints."""
-        return forms.text(self, width, colour=colour)
+    def text(self, width: int | None = None, *, unfold: Iterable[str] = (), colour: bool = False) -> str:
+        """Write what the command prints: everything, with the statuses in colour."""
+        whole = super().text(width, unfold=("passed_parts", *unfold), colour=colour)
+        return _STATUS.sub(_coloured, whole) if colour else whole
 
-    def markdown(self) -> str:
+    def markdown(self, *, unfold: Iterable[str] = ()) -> str:
         """Write a comment for a pull request, or a summary of a job."""
-        return forms.markdown(self)
+        noted = markdown([Sentences(self.warnings, "warnings", "Warnings", folded=True)]) if self.notes else ""
+        return "\n\n".join(filter(None, [f"### {self.title}", super().markdown(unfold=unfold), noted]))
 
     def junit(self) -> str:
         """Write JUnit XML: one test case a check; an inconclusive one counts as skipped, unless it is strict."""
@@ -92,13 +268,11 @@ class GateResult(Decision):
         """Write SARIF 2.1.0: one result for each check that fails or is inconclusive, at its line of the file."""
         return sarif(self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values for JSON: full precision, None for what is not defined."""
-        return document(self)
 
-    def json(self) -> str:
-        """Write `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+def _interval(check: CheckResult) -> str:
+    limits = check.interval and [check.signed(end, 3) for end in check.interval]
+    return check.signed(check.difference) + (f" [{limits[0]}, {limits[1]}]" if limits else "")
 
-    def __repr__(self) -> str:
-        return self.text()
+
+def _coloured(status: re.Match[str]) -> str:
+    return f"\x1b[1;{_COLOURS[status[0].lower()]}m{status[0]}\x1b[0m"

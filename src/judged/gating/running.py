@@ -12,21 +12,22 @@ from judged.data import Qrels, Run
 from judged.errors import InputError, JudgedWarning, MeasureError
 from judged.evaluation import Scores, dialect_of, evaluate, runs_of
 from judged.gating import guarding
+from judged.gating.check_result import digits
 from judged.gating.config import ALL, MINIMUM, nearest
 from judged.gating.cutting import folder, over_these, refuse_outcome, sliced
 from judged.gating.deciding import Paired, decide
 from judged.gating.reading import config_of
 from judged.gating.result import GateResult
-from judged.gating.wording import digits
 from judged.gating.wrong import Wrong
-from judged.notes import lines
+from judged.notes import Note
 from judged.stats.pairing import topics_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from judged.gating.check_result import CheckResult
     from judged.gating.config import Check, GateConfig, Guardrail
-    from judged.gating.result import CheckResult, GuardrailResult
+    from judged.gating.result import GuardrailResult
     from judged.measures import Measure
     from judged.slicing.slices import Slicing
 
@@ -296,19 +297,26 @@ def _guarded(scores: Scores, at: list[int], one: Guardrail, place: int, config: 
     return guarding.judged_share(one, scores.values[at, row])
 
 
-def _notes(scores: Scores, at: list[int], config: GateConfig, checks: Sequence[CheckResult]) -> tuple[str, ...]:
+def _notes(scores: Scores, at: list[int], config: GateConfig, checks: Sequence[CheckResult]) -> tuple[Note, ...]:
     """Say what should be known before the decision is used."""
-    notes = list(lines((*scores.notes, *(note for run in at for note in scores.runs[run].notes))))
-    if lost := guarding.lost_topics(scores, *at):
-        notes.insert(
-            0, f"the candidate returned nothing for {topics_text(len(lost))} that the baseline has results for"
-        )
+    lost = len(guarding.lost_topics(scores, *at))
+    missing = f"the candidate returned nothing for {topics_text(lost)} that the baseline has results for"
+    notes = [Note("candidate-lost-topics", missing)] if lost else []
+    notes += [*scores.notes, *(note for run in at for note in scores.runs[run].notes)]
     notes += [
-        f"{one.name}: the margin of {digits(one.margin)} is no less than the baseline's mean {digits(one.baseline)}: a"
-        " candidate that finds nothing would not fail"
-        for one in checks
-        if one.kind == "difference" and not one.lower_is_better and 0 < one.baseline <= one.margin
+        Note(
+            "margin-above-baseline",
+            f"the margin of {digits(check.margin)} is no less than the baseline's mean {digits(check.baseline)}: a"
+            " candidate that finds nothing would not fail",
+            check.name,
+        )
+        for check in checks
+        if check.kind == "difference" and not check.lower_is_better and 0 < check.baseline <= check.margin
     ]
     used = {check.slice for check in config.checks}
-    notes += [f"no check looks at the slice {one.name!r}" for one in config.slices if one.name not in used]
+    notes += [
+        Note("slice-unused", f"no check looks at the slice {one.name!r}")
+        for one in config.slices
+        if one.name not in used
+    ]
     return tuple(dict.fromkeys(notes))

@@ -9,11 +9,10 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from judged.gating.findings import CheckFinding
-from judged.gating.wording import sentence_of
+from judged.gating.check_result import CheckResult
 
 if TYPE_CHECKING:
-    from judged.gating.findings import Decision, GuardrailFinding
+    from judged.gating.result import GateResult, GuardrailResult
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _RULES = {
@@ -23,7 +22,7 @@ _RULES = {
 }
 
 
-def sarif(result: Decision) -> str:
+def sarif(result: GateResult) -> str:
     """Write one result for each check and guardrail that did not pass: an error if it blocks, else a warning."""
     # Its place is the line of the configuration where it is declared.
     names = list(_RULES)
@@ -45,15 +44,15 @@ def sarif(result: Decision) -> str:
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False)
 
 
-def _result(one: CheckFinding | GuardrailFinding, names: list[str], path: str) -> dict[str, Any]:
-    declared = one.check if isinstance(one, CheckFinding) else one.guardrail
+def _result(one: CheckResult | GuardrailResult, names: list[str], path: str) -> dict[str, Any]:
+    declared = one.check if isinstance(one, CheckResult) else one.guardrail
     kind = "loss" if one.status == "fail" else "inconclusive"
-    kind = kind if isinstance(one, CheckFinding) else "guardrail"
+    kind = kind if isinstance(one, CheckResult) else "guardrail"
     made: dict[str, Any] = {
         "ruleId": f"judged-gate/{kind}",
         "ruleIndex": names.index(kind),
         "level": "error" if one.blocks else "warning",
-        "message": {"text": sentence_of(one)},
+        "message": {"text": one.sentence},
         "partialFingerprints": {"judgedGate/v1": hashlib.sha256(f"{kind}:{one.name}".encode()).hexdigest()[:32]},
     }
     if path:
