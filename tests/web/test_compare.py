@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 
 from judged import compare
 from judged import sample as shipped
+from judged.answer import plain
 from judged.slicing import compare_slices, slice_topics
 from judged.stats.robustness import leave_one_topic_out
 from judged.web.app import make_app
@@ -21,7 +22,6 @@ from judged.web.comparing import charts
 from judged.web.comparing.asked import Asked
 from judged.web.comparing.figures import APART, BARS, figures
 from judged.web.comparing.two import two_runs
-from judged.web.plain import plain
 from judged.web.workspace import RESAMPLES, Workspace, open_workspace
 
 HOSTILE = "<script>alert(1)</script>"

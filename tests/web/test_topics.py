@@ -19,7 +19,7 @@ from judged.diagnosis.stages import stages
 from judged.uncertainty.ties import tie_range
 from judged.uncertainty.unjudged import unjudged_range
 from judged.web.app import make_app
-from judged.web.topics.table import natural, near_ids
+from judged.web.topics.listing import natural, near_ids
 from judged.web.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
@@ -57,6 +57,11 @@ def refused(of: TestClient, path: str, **asked: Any) -> tuple[int, str, str]:
     return answer.status_code, found["problem"], found["fix"]
 
 
+def scores_of(found: dict[str, Any]) -> list[list[float | None]]:
+    """Give the scores of each topic of a list, in the order of its runs."""
+    return [[row[f"run:{run}"] for run in found["runs"]] for row in found["topics"]]
+
+
 # The list
 
 
@@ -65,7 +70,7 @@ def test_the_list_has_the_scores_of_every_run(of_sample: TestClient, sample: Wor
     scores = sample.scores(["nDCG@10"])
     assert found["runs"] == list(scores.run_names)
     assert [one["query_id"] for one in found["topics"]] == list(scores.query_ids)
-    assert [one["scores"] for one in found["topics"]] == scores.values[:, 0, :].T.tolist()
+    assert scores_of(found) == scores.values[:, 0, :].T.tolist()
     assert [one["mean"] for one in found["topics"]] == pytest.approx(scores.values[:, 0, :].mean(axis=0).tolist())
     assert [one["spread"] for one in found["topics"]] == np.ptp(scores.values[:, 0, :], axis=0).tolist()
     assert (found["total"], found["of"], found["pages"]) == (48, 48, 1)
@@ -78,7 +83,7 @@ def test_the_list_by_hand(tiny: TestClient) -> None:
         ("q", "find a", 3, 4),
         ("z", "the last", 1, 1),
     ]
-    assert [one["scores"] for one in found["topics"]] == [[0.0, 0.0], [1.0, 1.0], [1.0, 0.0]]
+    assert scores_of(found) == [[0.0, 0.0], [1.0, 1.0], [1.0, 0.0]]
     assert [(one["mean"], one["spread"]) for one in found["topics"]] == [(0.0, 0.0), (1.0, 0.0), (0.5, 1.0)]
     graded = get(tiny, "/api/v1/topics", measure="RR(rel=2)@10")
     assert [one["relevant"] for one in graded["topics"]] == [0, 1, 0]
@@ -110,7 +115,7 @@ def test_topics_without_a_score_come_last_either_way() -> None:
     for sort in ("mean", "-mean", "run:A", "-run:A"):
         found = get(of, "/api/v1/topics", measure="nDCG(undefined=skip)@10", sort=sort)
         assert found["topics"][-1]["query_id"] == "none"
-        assert found["topics"][-1]["scores"] == [None]
+        assert scores_of(found)[-1] == [None]
         assert found["topics"][-1]["mean"] is None
 
 
@@ -155,7 +160,7 @@ def test_more_runs_than_columns() -> None:
 def test_a_measure_that_is_better_low_has_its_hardest_topics_first(tiny: TestClient) -> None:
     found = get(tiny, "/api/v1/topics", measure="NumNonrelRet", sort="-mean")
     assert found["lower_is_better"] is True
-    assert [(one["query_id"], one["scores"]) for one in found["topics"]] == [
+    assert [(row["query_id"], scores) for row, scores in zip(found["topics"], scores_of(found), strict=True)] == [
         ("none", [0.0, 1.0]),
         ("q", [0.0, 1.0]),  # x is unjudged
         ("z", [0.0, 0.0]),
@@ -422,8 +427,8 @@ def test_a_run_that_is_a_set() -> None:
     rows = pa.table({"query_id": ["q", "q"], "doc_id": ["a", "x"]})
     of = client(open_workspace(QRELS, [Run.of(rows, name="S"), Run.of(A, name="A")]))
     listed = get(of, "/api/v1/topics")
-    assert [one["scores"] for one in listed["topics"]][1][0] is None
-    assert "the run S has no scores" in listed["notes"][0]
+    assert scores_of(listed)[1][0] is None
+    assert "the run S has no scores" in listed["notes"][0]["text"]
     found = get(of, "/api/v1/topic", id="q")
     assert [(one["doc_id"], one["rank"]) for one in found["lists"][0]["documents"]] == [("x", None), ("a", None)]
     assert [one["there"] for one in found["lists"][1]["documents"]] == [None, None, None]

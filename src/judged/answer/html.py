@@ -18,13 +18,16 @@ from judged.errors import MissingExtraError
 from judged.tables import Cell, isolated
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from judged.answer.blocks import Block, Item, Ranking
+    from judged.answer.table import Column
 
 _LONG = 34  # characters: a text of a table from here on gets room to wrap in
 _FEW, _LEAD = 3, 2  # sentences: so many are paragraphs; of more, the first ones
 _CODE = re.compile(r"`([^`]+)`")
+_MINUS = re.compile(r"(?<![\w.])-(?=\.?\d)")
+_CURRENT = ' aria-current="true"'
 _EXPORT = re.compile(r"^export (?:default )?", re.MULTILINE)
 _UNSAFE = {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"}
 
@@ -177,45 +180,84 @@ def _item(item: Item) -> str:
     )
 
 
-def table(block: Table, label: str = "") -> str:
-    """Write a table that scrolls by itself where it is too wide, also by keyboard."""
-    columns = block.shown
-    cells = [column.cells() for column in columns]
+def table(
+    block: Table,
+    label: str = "",
+    *,
+    kind: str = "",
+    caption: str = "",
+    heads: Mapping[str, tuple[str, str]] | None = None,
+) -> str:
+    """Write a table that scrolls by itself where it is too wide, also by keyboard.
+
+    ``heads`` makes headings of columns, by their names, links that sort: where each leads, and which way the table is
+    sorted by it now (``ascending``, ``descending``, or empty).
+    """
+    columns, kinds = block.shown, block.kinds or [""] * len(block)
     naming = 1 if block.labels > 1 and columns and not columns[0].heading else 0  # the column that names the row
-    head = "".join(
-        f'<th scope="col"{_class(["label"] if at < block.labels else [])}>{escape(column.heading)}</th>'
+    left = [at < block.labels or column.show.type == "string" for at, column in enumerate(columns)]
+    head = "".join(_head(column.heading, (heads or {}).get(column.name), left[at]) for at, column in enumerate(columns))
+    cells = [
+        _cells(column, left=left[at], naming=at == naming, chosen=[row == "chosen" for row in kinds])
         for at, column in enumerate(columns)
-    )
-    rows = "\n".join(
-        "<tr>"
-        + "".join(
-            _cell(cells[at][row], column.links[row] if column.links else "", at < block.labels, at == naming)
-            for at, column in enumerate(columns)
-        )
-        + "</tr>"
-        for row in range(len(block))
-    )
+    ]
+    rows = "\n".join(f"<tr{_class(row)}>{''.join(parts)}</tr>" for row, *parts in zip(kinds, *cells, strict=True))
     said = escape(label or block.title or block.name)
+    above = f"<caption>{escape(caption)}</caption>\n" if caption else ""
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{said}">\n<table>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{said}">\n<table{_class(kind)}>\n'
+        f"{above}<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
     )
 
 
-def _cell(text: str, link: str, label: bool, naming: bool) -> str:
-    kinds = ["label"] if label else []
-    kinds += ["long"] if len(text) >= _LONG and not isinstance(text, Cell) else []
-    shown = _written(text) if isinstance(text, Cell) else escape(text)
-    shown = f'<a href="{escape(link)}">{shown}</a>' if link else shown
-    return f'<th scope="row"{_class(kinds)}>{shown}</th>' if naming else f"<td{_class(kinds)}>{shown}</td>"
+def _head(text: str, link: tuple[str, str] | None, left: bool) -> str:
+    kinds = _class("label" * left)
+    if link is None:
+        return f'<th scope="col"{kinds}>{escape(text)}</th>'
+    where, way = link
+    arrow = {"ascending": "\N{UPWARDS ARROW}", "descending": "\N{DOWNWARDS ARROW}"}.get(way, "")
+    now = f' aria-sort="{way}"' if way else ""
+    arrow = f'<span class="arrow" aria-hidden="true">{arrow}</span>'
+    return f'<th scope="col"{kinds}{now}><a href="{escape(where)}">{escape(text)}{arrow}</a></th>'
 
 
-def _class(kinds: list[str]) -> str:
-    return f' class="{" ".join(kinds)}"' if kinds else ""
+def _cells(column: Column, *, left: bool, naming: bool, chosen: Sequence[bool]) -> list[str]:
+    """Write the cells of a column; what is markup already stands as it is."""
+    texts = column.cells()
+    long = any(
+        len(text) >= _LONG and not isinstance(text, Cell) and not hasattr(value, "__html__")
+        for text, value in zip(texts, column.values, strict=True)
+    )
+    kinds = _class("label" * left, "long" * long)
+    opened, closed = (f'<th scope="row"{kinds}>', "</th>") if naming else (f"<td{kinds}>", "</td>")
+    made: list[str] = []
+    for row, (text, value) in enumerate(zip(texts, column.values, strict=True)):
+        cell = text if isinstance(text, Cell) else Cell(text)
+        number, rest = cell.number, cell.rest
+        if not isinstance(value, str):
+            number, rest = _signs(number, column.show.type), _signs(rest)
+        markup = getattr(value, "__html__", None)
+        shown = str(markup()) if markup else escape(number)
+        shown = f"<b>{shown}</b>" if cell.best else shown
+        shown += f"<sup>{escape(cell.mark)}</sup>" if cell.mark else ""
+        shown += f' <span class="rest">{escape(rest)}</span>' if rest else ""
+        if column.links and (link := column.links[row]):
+            shown = f'<a href="{escape(link)}"{_CURRENT * chosen[row]}>{shown}</a>'
+        made.append(opened + shown + closed)
+    return made
 
 
-def _written(cell: Cell) -> str:
-    number = f"<b>{escape(cell.number)}</b>" if cell.best else escape(cell.number)
-    raised = f"<sup>{escape(cell.mark)}</sup>" if cell.mark else ""
-    rest = f' <span class="rest">{escape(cell.rest)}</span>' if cell.rest else ""
-    return number + raised + rest
+def _signs(text: str, kind: str = "") -> str:
+    """Write a number as it is printed: a true minus, a dash where there is none, thousands apart.
+
+    >>> _signs("-0.12 [-0.20, 0.10]"), _signs("-"), _signs("6980", "int64")
+    ('\u22120.12 [\u22120.20, 0.10]', '\u2013', '6,980')
+    """
+    if kind == "int64" and text.isdecimal():
+        return f"{int(text):,}"
+    return "\N{EN DASH}" if text == "-" else _MINUS.sub("\N{MINUS SIGN}", text)
+
+
+def _class(*kinds: str) -> str:
+    named = " ".join(kind for kind in kinds if kind)
+    return f' class="{named}"' if named else ""

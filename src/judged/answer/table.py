@@ -183,6 +183,8 @@ class Table:
         ``data`` for what people see in another table, ``people`` for what data have in another one.
     one_piece
         Whether intervals are left out where they would break it into several pieces.
+    kinds
+        What kind of row each is, as a page sets it off: ``chosen``, ``small``; empty for a usual one.
 
     Examples
     --------
@@ -206,6 +208,7 @@ class Table:
     folded: bool = False
     only: Literal["", "data", "people"] = ""
     one_piece: bool = False
+    kinds: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
@@ -229,7 +232,17 @@ class Table:
 
     def take(self, rows: Sequence[int]) -> Table:
         """Give some rows, in this order."""
-        return replace(self, columns=tuple(column.take(rows) for column in self.columns))
+        kinds = [self.kinds[row] for row in rows] if self.kinds else ()
+        return replace(self, columns=tuple(column.take(rows) for column in self.columns), kinds=kinds)
+
+    def changed(self, name: str, **changes: Any) -> Table:
+        """Give the table with one column written in another way: with ``links`` for a page, another ``show``."""
+        columns = (replace(column, **changes) if column.name == name else column for column in self.columns)
+        return replace(self, columns=tuple(columns))
+
+    def showing(self, *names: str) -> Table:
+        """Give these columns, in this order, as what people see of it."""
+        return replace(self, columns=tuple(replace(self.column(name), only="") for name in names))
 
     def grid(self) -> Grid:
         """Write all values for people."""
@@ -344,6 +357,8 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, (tuple, list, set, frozenset)):
         return [plain(part) for part in value]
     if is_dataclass(value) and type(value).__str__ is object.__str__:  # with a text of its own it is that: a measure

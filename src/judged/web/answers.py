@@ -12,10 +12,10 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from judged.answer import plain
 from judged.tables import isolated
 from judged.web.desk import opened
 from judged.web.filters import FILTERS
-from judged.web.plain import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,21 +1,22 @@
-"""How numbers and words are written on pages."""
+"""How numbers and words are written on pages, and how blocks of answers are."""
 
 from __future__ import annotations
 
-import json
 import math
+from html import escape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from judged.answer import Show, html, plain
 from judged.decimals import beside, decimal
-from judged.web.plain import plain
+from judged.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-_UNSAFE = {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026", "\u2028": r"\u2028", "\u2029": r"\u2029"}
+    from judged.answer import Block, Table
 
 
 def score(value: float | None, digits: int = 4) -> str:
@@ -84,8 +85,7 @@ def data(value: Any) -> Markup:
     >>> print(data({"a": "</script>", "b": float("nan")}))
     {"a":"\u003c/script\u003e","b":null}
     """
-    made = json.dumps(plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Markup("".join(_UNSAFE.get(char, char) for char in made))  # noqa: S704  every character that ends it is escaped
+    return Markup(html.in_script(plain(value)))  # noqa: S704  every character that ends it is escaped
 
 
 def query(given: Mapping[str, Any] | Iterable[tuple[str, Any]], **changes: Any) -> str:
@@ -100,6 +100,53 @@ def query(given: Mapping[str, Any] | Iterable[tuple[str, Any]], **changes: Any) 
     return f"?{urlencode(kept)}" if kept else "?"
 
 
+def short(most: int) -> Show:
+    """Write texts that may be very long: of such a one the beginning.
+
+    >>> short(4).write("abcde"), short(4).write("abcd")
+    ('abc…', 'abcd')
+    """
+    return Show(lambda text: text if len(text) <= most else f"{text[: most - 1]}…", "string")
+
+
+def table(
+    block: Table,
+    label: str = "",
+    *,
+    kind: str = "",
+    caption: str = "",
+    address: Mapping[str, Any] | Sequence[tuple[str, Any]] = (),
+    sort: str = "",
+    keys: Mapping[str, str] | None = None,
+    rising: Collection[str] = (),
+) -> Markup:
+    """Write a table of an answer; headings of columns with a key, by their names, are links that sort.
+
+    A link keeps the rest of the address; what is not sorted yet is sorted falling first, unless its key is in
+    ``rising``. ``sort`` is what the table is sorted by now, with ``-`` before it where it falls.
+    """
+    heads: dict[str, tuple[str, str]] = {}
+    for name, key in (keys or {}).items():
+        way = {key: "ascending", f"-{key}": "descending"}.get(sort, "")
+        turned = f"-{key}" if way == "ascending" or (not way and key not in rising) else key
+        heads[name] = (query(address, sort=turned, page=None), way)
+    return Markup(html.table(block, label, kind=kind, caption=caption, heads=heads))  # noqa: S704  it escapes all texts
+
+
+def blocks(given: Iterable[Block]) -> Markup:
+    """Write blocks of an answer: charts with what draws them, for a page that has `ui.chart_scripts`."""
+    given = tuple(given)
+    try:
+        specs, note = html.specifications(given), ""
+    except MissingExtraError as error:
+        specs, note = {}, f'<p class="note">The charts are left out: {escape(str(error))}</p>\n'
+    scripts = (
+        f'<script type="application/json" data-spec="{escape(name)}">{data(spec)}</script>'
+        for name, spec in specs.items()
+    )
+    return Markup("\n".join([note + html.html(given, specs), *scripts]))  # noqa: S704  it escapes all texts
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
-    one.__name__: one for one in (score, signed, interval, probability, grade, count, data, query)
+    made.__name__: made for made in (score, signed, interval, probability, grade, count, data, query, table, blocks)
 }

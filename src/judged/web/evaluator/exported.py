@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import judged
+from judged.answer import plain
 from judged.data import Qrels, Run
 from judged.data.write import write_qrels, write_run
 from judged.decimals import decimal
@@ -20,7 +21,6 @@ from judged.tables import Table, markdown_text
 from judged.web.evaluator.evaluated import evaluated
 from judged.web.evaluator.scored import LIST, World, worlds_of
 from judged.web.evaluator.state import State, read_state
-from judged.web.plain import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

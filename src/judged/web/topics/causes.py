@@ -11,8 +11,7 @@ from judged.diagnosis.stages.sentences import topic_sentences
 from judged.errors import JudgedError
 from judged.uncertainty.ties import tie_range
 from judged.uncertainty.unjudged import unjudged_range
-from judged.web.topics.listing import number
-from judged.web.topics.one import check_apart
+from judged.web.topics.one import check_apart, number
 
 if TYPE_CHECKING:
     from judged.judging import Judged

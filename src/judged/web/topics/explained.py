@@ -9,8 +9,8 @@ from judged.errors import JudgedError
 from judged.explanation import compare_tools, explain
 from judged.explanation.formula import number, readable
 from judged.measures import parse
-from judged.web.topics.listing import number as score_or_none
 from judged.web.topics.one import check_apart, judged_topic, scale_of
+from judged.web.topics.one import number as score_or_none
 
 if TYPE_CHECKING:
     from judged.explanation import Line, Sheet, ToolComparison

@@ -1,97 +1,206 @@
-"""The list of topics: a page of it."""
+"""The list of topics as an answer: scores and counts of judgments, in an order, a page of it."""
 
 from __future__ import annotations
 
-import math
+import bisect
+import difflib
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.measures import parse
+import numpy as np
+
+from judged.answer import COUNT, NUMBER, TEXT, Answer, Column, Table
+from judged.errors import InputError, MeasureError
+from judged.measures import Measure, parse
+from judged.notes import Note
 from judged.web.paging import Paging
-from judged.web.topics.table import lower_is_better, ordered, relevant_from, shown_runs, table_of
 
 if TYPE_CHECKING:
-    from judged.web.topics.asked import AskedList
+    from judged._types import Floats, Ints
+    from judged.web.topics.asked import AskedList, Order
     from judged.web.workspace import Workspace
 
-
-@dataclass(frozen=True)
-class TopicLine:
-    """One topic of the list."""
-
-    query_id: str  # the text is empty where it is not known
-    query: str  # the text is empty where it is not known
-    # relevant, judged: how many documents have a relevant grade, and any
-    relevant: int
-    judged: int
-    scores: tuple[float | None, ...]  # one a run; None: no score
-    # mean, spread: of these scores: their mean, and the largest less the smallest
-    mean: float | None
-    spread: float | None
+MOST_RUNS = 12
+"""Columns of scores that a table shows at once."""
+POSITIVE = float(np.nextafter(0, 1))
+"""The least relevant grade for measures that have no level of their own: any above 0."""
+_DIGITS = re.compile(r"(\d+)")
+_NEAR, _SHORT = 5, 60
 
 
-@dataclass(frozen=True)
-class TopicList:
+@dataclass(frozen=True, eq=False, repr=False)
+class TopicList(Answer):
     """A page of the list of topics."""
 
-    # measure, family: the measure of the scores, and the name under which it is described
-    measure: str
-    family: str
-    lower_is_better: bool
-    relevant_from: float | None  # the least relevant grade; None: any above 0
-    # runs, other_runs: those whose scores are shown, and all others
-    runs: tuple[str, ...]
+    kind: ClassVar[str] = "topics"
+
+    measure: Measure
+    runs: tuple[str, ...]  # those whose scores are shown
     other_runs: tuple[str, ...]
     sort: str
-    topics: tuple[TopicLine, ...]
-    # total, of: how many topics the list has, and how many there are without search and expression
-    total: int
-    of: int
-    page: int
-    pages: int
-    notes: tuple[str, ...]
+    topics: Table  # of this page
+    paging: Paging
+    of: int  # how many topics there are without search and expression
+    notes: tuple[Note, ...] = ()
 
-    @property
-    def paging(self) -> Paging:
-        """Which part of the list is shown."""
-        return Paging.at(self.page, self.total)
+    def blocks(self) -> tuple[Table, ...]:
+        """Give the topics of the page."""
+        return (self.topics,)
+
+    def facts(self) -> dict[str, Any]:
+        """Give measure, runs, and which part of the list this is."""
+        return {
+            **facts_of(self.measure),
+            "runs": self.runs,
+            "other_runs": self.other_runs,
+            "sort": self.sort,
+            "total": self.paging.total,
+            "of": self.of,
+            "page": self.paging.page,
+            "pages": self.paging.last,
+        }
+
+
+def facts_of(measure: Measure) -> dict[str, Any]:
+    """Say what a page must know of a measure: its name, that of its family, and which values and grades are good."""
+    level = level_of(measure)
+    return {
+        "measure": str(measure),
+        "family": measure.entry.name,
+        "lower_is_better": measure.properties.higher_is_better is False,
+        "relevant_from": None if level == POSITIVE else level,  # None: any grade above 0
+    }
+
+
+def level_of(measure: Measure) -> float:
+    """Give the least grade that is relevant to a measure."""
+    return float(getattr(measure, "rel", POSITIVE))
 
 
 def topics(workspace: Workspace, asked: AskedList) -> TopicList:
     """Give a page of the list of topics."""
     measure, runs = parse(asked.measure), shown_runs(workspace, asked)
-    table, order = table_of(workspace, measure, runs), ordered(workspace, asked)
+    table, notes = _all_topics(workspace, measure, runs)
+    order = ordered(workspace, asked)
     paging = Paging.at(asked.page, len(order))
-    ids = workspace.query_ids
-    lines = tuple(
-        TopicLine(
-            query_id=ids[at],
-            query=workspace.query(ids[at]),
-            relevant=int(table.relevant[at]),
-            judged=int(table.judged[at]),
-            scores=tuple(map(number, table.scores[:, at].tolist())),
-            mean=number(float(table.mean[at])),
-            spread=number(float(table.spread[at])),
-        )
-        for at in paging.of(order.tolist())
-    )
     return TopicList(
-        measure=str(measure),
-        family=measure.entry.name,
-        lower_is_better=lower_is_better(measure),
-        relevant_from=relevant_from(measure),
+        measure=measure,
         runs=runs,
         other_runs=tuple(name for name in workspace.run_names if name not in runs),
         sort=asked.sort,
-        topics=lines,
-        total=len(order),
-        of=len(ids),
-        page=paging.page,
-        pages=paging.last,
-        notes=table.notes,
+        topics=table.take(paging.of(order.tolist())),
+        paging=paging,
+        of=len(table),
+        notes=notes,
     )
 
 
-def number(value: float) -> float | None:
-    """Give None for a score that does not exist."""
-    return None if math.isnan(value) else value
+def run_scores(workspace: Workspace, measure: Measure, run: str) -> tuple[Floats, str]:
+    """Give the scores of a run on all topics, (T,); or NaN, and why it has none."""
+    judged = workspace.judged(run)
+
+    def _make() -> tuple[Floats, str]:
+        try:
+            return measure(judged), ""  # without the notes of `score_lists`, which cost ten times as much
+        except (InputError, MeasureError) as error:
+            return np.full(len(judged), np.nan), str(error)
+
+    return workspace.remember(("topic scores", measure, run), _make)
+
+
+def _all_topics(workspace: Workspace, measure: Measure, runs: tuple[str, ...]) -> tuple[Table, tuple[Note, ...]]:
+    """Score the runs, and count judgments, of all topics in the order of the qrels; made once."""
+    return workspace.remember(("topics", measure, runs), lambda: _table(workspace, measure, runs))
+
+
+def _table(workspace: Workspace, measure: Measure, runs: tuple[str, ...]) -> tuple[Table, tuple[Note, ...]]:
+    made = {run: run_scores(workspace, measure, run) for run in runs}
+    ids, index, level = workspace.query_ids, workspace.qrels.index, level_of(measure)
+    scores = np.stack([values for values, _ in made.values()]) if made else np.empty((0, len(ids)))
+    known = (~np.isnan(scores)).sum(axis=0)
+    mean = np.divide(np.nansum(scores, axis=0), known, out=np.full(len(ids), np.nan), where=known > 0)
+    high = np.max(scores, axis=0, initial=-np.inf, where=~np.isnan(scores))
+    low = np.min(scores, axis=0, initial=np.inf, where=~np.isnan(scores))
+    spread = np.where(known > 0, high - low, np.nan)
+    relevant = index.topic[(index.grade >= level) & (index.grade >= 0)]
+    counts = [np.bincount(which, minlength=len(ids)).tolist() for which in (relevant, index.topic)]
+    one_run = "data" if len(runs) < 2 else ""  # its mean is its score
+    columns = (
+        Column("query_id", ids, TEXT, "Topic"),
+        Column("query", [workspace.query(topic) for topic in ids], TEXT, "Query",
+               only="data" if workspace.topics is None else ""),
+        Column("relevant", counts[0], COUNT, "Relevant"),
+        Column("judged", counts[1], COUNT, "Judged"),
+        Column("mean", mean.tolist(), NUMBER, "Mean", only=one_run),
+        Column("spread", spread.tolist(), NUMBER, "Spread", only=one_run),  # the largest score less the smallest
+        *(Column(f"run:{run}", values.tolist(), NUMBER, run) for run, (values, _) in made.items()),
+    )  # fmt: skip
+    notes = dict.fromkeys(Note("no-scores", why) for _, why in made.values() if why)
+    return Table("topics", columns, "Table of topics"), tuple(notes)
+
+
+def shown_runs(workspace: Workspace, asked: Order) -> tuple[str, ...]:
+    """Give the runs that are columns: those that were chosen, or the first ones."""
+    chosen = tuple(dict.fromkeys(name for name in asked.runs if name)) or workspace.run_names
+    for name in chosen:
+        workspace.judged(name)
+    return chosen[:MOST_RUNS]
+
+
+def ordered(workspace: Workspace, asked: Order) -> Ints:
+    """Give the positions of the topics that a list has, in its order."""
+    measure, runs = parse(asked.measure), shown_runs(workspace, asked)
+    key = ("topic order", measure, runs, asked.sort, asked.q, asked.where)
+    return workspace.remember(key, lambda: _ordered(workspace, asked, _all_topics(workspace, measure, runs)[0]))
+
+
+def _ordered(workspace: Workspace, asked: Order, table: Table) -> Ints:
+    kept = workspace.mask(asked.where) if workspace.lists or asked.where else np.ones(len(table), dtype=np.bool_)
+    words = asked.q.casefold().split()
+    if words:
+        texts = [f"{topic} {workspace.query(topic)}".casefold() for topic in workspace.query_ids]
+        kept = kept & np.array([all(word in text for word in words) for text in texts], dtype=np.bool_)
+    falling, name = asked.sort.startswith("-"), asked.sort.removeprefix("-")
+    if name in {"id", "query"}:
+        rank = workspace.remember(("topic names", name), lambda: _name_ranks(workspace, name))
+    else:
+        columns = {column.name: column for column in table.columns[2:]}
+        if name not in columns:
+            raise InputError(f"topics cannot be sorted by {name!r}", fix=f"one of id, query, {', '.join(columns)}")
+        rank = np.array(columns[name].values, dtype=np.float64)
+    order = np.argsort(-rank if falling else rank, kind="stable")  # NaN, no score, comes last either way
+    return order[kept[order]]
+
+
+def _name_ranks(workspace: Workspace, name: str) -> Floats:
+    """Number ids as people sort them, q9 before q10; or texts by the alphabet."""
+    ids = workspace.query_ids
+    keys = [natural(topic) if name == "id" else (workspace.query(topic).casefold(),) for topic in ids]
+    ranks = np.empty(len(ids))
+    ranks[sorted(range(len(ids)), key=keys.__getitem__)] = np.arange(len(ids))
+    return ranks
+
+
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """Give a key that sorts numbers within a text by their size.
+
+    >>> sorted(["q10", "q9", "q", "9"], key=natural)
+    ['9', 'q', 'q9', 'q10']
+    """
+    parts = _DIGITS.split(text)
+    return tuple((len(part.lstrip("0")), part.lstrip("0")) if at % 2 else (0, part) for at, part in enumerate(parts))
+
+
+def near_ids(ids: tuple[str, ...], wanted: str) -> list[str]:
+    """Give a few ids that are like one that does not exist: those spelled like it, then its neighbours by order.
+
+    >>> near_ids(("q1", "q2", "t1"), "q11"), near_ids(("q04", "q40"), "q4")
+    (['q1', 'q2', 't1'], ['q04', 'q40'])
+    """
+    short = len(wanted) <= _SHORT
+    same = [topic for topic in ids if natural(topic) == natural(wanted)] if short else []
+    similar = difflib.get_close_matches(wanted, ids, _NEAR, 0.7) if short else []
+    at = bisect.bisect(ids, wanted)
+    around = sorted(range(max(0, at - _NEAR), min(len(ids), at + _NEAR)), key=lambda place: abs(place - at + 0.4))
+    return list(dict.fromkeys([*same, *similar, *(ids[place] for place in around)]))[:_NEAR]

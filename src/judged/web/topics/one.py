@@ -8,13 +8,18 @@ import numpy as np
 
 from judged.errors import InputError, MeasureError
 from judged.judging import judge
-from judged.web.topics.table import near_ids
+from judged.web.topics.listing import near_ids
 
 if TYPE_CHECKING:
     from judged.data import Qrels
     from judged.judging import Judged
     from judged.measures import Measure
     from judged.web.workspace import Workspace
+
+
+def number(value: float) -> float | None:
+    """Give None for a score that does not exist."""
+    return None if np.isnan(value) else value
 
 
 def check_topic(workspace: Workspace, query_id: str) -> None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from judged.web.answers import page
 from judged.web.desk import Opened
+from judged.web.filters import query, short
 from judged.web.problems import PROBLEMS
 from judged.web.topics.asked import AskedDocument, AskedExplanation, AskedList, AskedTopic
 from judged.web.topics.documents import DocumentText, document
 from judged.web.topics.explained import FullExplanation, full_explanation
-from judged.web.topics.listing import TopicList, topics
+from judged.web.topics.listing import topics
 from judged.web.topics.topic import TopicView, topic
 
 router = APIRouter()
@@ -24,13 +25,20 @@ _TAGS: list[str | Enum] = ["topics"]
 @router.get("/topics", include_in_schema=False)
 def topics_page(request: Request, workspace: Opened, asked: Annotated[AskedList, Query()]) -> Response:
     """Show the list of topics."""
-    return page(request, "topics.html", title="Topics", data=topics(workspace, asked), asked=asked)
+    answer, pairs = topics(workspace, asked), asked.order_pairs()
+    links = [f"/topic{query([('id', query_id), *pairs])}" for query_id in answer.topics.column("query_id").values]
+    table = answer.topics.changed("query_id", links=links, show=short(80)).changed("query", show=short(200))
+    keys = {column.name: column.name for column in table.shown} | {"query_id": "id"}
+    lower = answer.facts()["lower_is_better"]
+    rising = [key for key in keys.values() if key in {"id", "query"} or (lower and key.startswith(("mean", "run:")))]
+    values = {"answer": answer, "table": table, "keys": keys, "rising": rising, "asked": asked, "pairs": pairs}
+    return page(request, "topics.html", title="Topics", **values, **answer.facts())
 
 
 @router.get("/api/v1/topics", tags=_TAGS, summary="A page of the list of topics", responses=PROBLEMS)
-def topics_data(workspace: Opened, asked: Annotated[AskedList, Query()]) -> TopicList:
+def topics_data(workspace: Opened, asked: Annotated[AskedList, Query()]) -> dict[str, Any]:
     """Give ids, texts, counts of judgments, and the scores of the runs: sorted, searched, filtered, 50 at a time."""
-    return topics(workspace, asked)
+    return topics(workspace, asked).to_dict()
 
 
 @router.get("/topic", include_in_schema=False)

@@ -14,7 +14,7 @@ from judged.evaluation.inputs import DEFAULT_MEASURES
 from judged.measures import parse
 from judged.web.topics.causes import CANDIDATES, Loss, Reach, loss, reaches
 from judged.web.topics.explained import Explained, Tools, explained, tools
-from judged.web.topics.listing import number
+from judged.web.topics.listing import facts_of, level_of, ordered, run_scores
 from judged.web.topics.lists import (
     JudgedList,
     MissedDocument,
@@ -24,8 +24,7 @@ from judged.web.topics.lists import (
     side_by_side,
     state_of,
 )  # fmt: skip
-from judged.web.topics.one import check_topic, judged_topic
-from judged.web.topics.table import level_of, lower_is_better, ordered, relevant_from, run_scores
+from judged.web.topics.one import check_topic, judged_topic, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,8 +124,8 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicView:
         attributes=_attributes(workspace, asked.id),
         measure=str(measure),
         family=measure.entry.name,
-        lower_is_better=lower_is_better(measure),
-        relevant_from=relevant_from(measure),
+        lower_is_better=_lower(measure),
+        relevant_from=facts_of(measure)["relevant_from"],
         judged=len(grades),
         relevant=sum(state_of(grade, level) == "relevant" for grade in grades.values()),
         grades=_grade_counts(grades, level),
@@ -148,6 +147,10 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicView:
         tools=tuple(tools(workspace, asked.id, run, measure) for run in runs) if asked.tools else (),
         notes=_notes(workspace, ones),
     )
+
+
+def _lower(measure: Measure) -> bool:
+    return measure.properties.higher_is_better is False
 
 
 def _runs(workspace: Workspace, asked: AskedTopic) -> list[str]:
@@ -182,7 +185,7 @@ def _by_measure(workspace: Workspace, ones: Sequence[Judged], measure: Measure) 
             problem = problem or str(error)
     gap, better = None, ""
     if len(values) == 2:
-        pair = ScorePair(str(measure), values[0], values[1], lower_is_better(measure))
+        pair = ScorePair(str(measure), values[0], values[1], _lower(measure))
         gap = number(pair.difference)
         better = "" if not pair.side else ones[pair.side > 0].run.name
     return MeasureScores(str(measure), tuple(map(number, values)), gap, better, problem)
@@ -207,7 +210,7 @@ def _all_runs(workspace: Workspace, query_id: str, measure: Measure, shown: Sequ
         )
         for run in workspace.run_names
     ]
-    sign = 1 if lower_is_better(measure) else -1
+    sign = 1 if _lower(measure) else -1
     return tuple(sorted(made, key=lambda one: (one.score is None, sign * (one.score or 0.0))))
 
 
