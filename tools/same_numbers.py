@@ -85,7 +85,7 @@ def record(folder: Path, source: Path, only: re.Pattern[str], jobs: int) -> int:
     """Run what matches, and keep it in the folder: an index, and a file for each output."""
     if (folder / "index.json").exists():
         shutil.rmtree(folder)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "PYTHONPATH": str(source), "LC_ALL": "C.UTF-8"}
     for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR"):
         environment.pop(name, None)
