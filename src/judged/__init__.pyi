@@ -26,8 +26,8 @@ from judged.data.write import write_qrels as write_qrels
 from judged.data.write import write_run as write_run
 from judged.diagnosis.diff.result import Diff as Diff
 from judged.diagnosis.diff.making import diff as diff
-from judged.diagnosis.disagreement.result import Disagreement as Disagreement
-from judged.diagnosis.disagreement.making import disagreement as disagreement
+from judged.diagnosis.disagreement.answer import Disagreement as Disagreement
+from judged.diagnosis.disagreement.pulls import disagreement as disagreement
 from judged.diagnosis.matrix.result import Matrix as Matrix
 from judged.diagnosis.matrix.making import performance_matrix as performance_matrix
 from judged.diagnosis.needs.result import Needs as Needs

@@ -36,4 +36,9 @@ def gate() -> Answer:
     return judged.gate(QRELS, RUNS["old"], RUNS["new"], config)
 
 
-EXAMPLES: dict[str, Callable[[], Answer]] = {one.__name__: one for one in (gate, tradeoff)}
+def disagreement() -> Answer:
+    kinds = judged.slice_topics({topic: {"kind": "ab"[at % 2]} for at, topic in enumerate(TOPICS)}, "kind", minimum=3)
+    return judged.disagreement(QRELS, RUNS, "nDCG@5", "AP", slicing=kinds, queries={"q1": "cats"})
+
+
+EXAMPLES: dict[str, Callable[[], Answer]] = {one.__name__: one for one in (disagreement, gate, tradeoff)}

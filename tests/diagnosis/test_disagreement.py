@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from judged import evaluate, judge, sample
 from judged.comparison.orders import orders
-from judged.diagnosis.disagreement.making import disagreement
-from judged.diagnosis.disagreement.reasons import KINDS, Reason, reasons
+from judged.diagnosis.disagreement.pulls import disagreement
+from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError, JudgedWarning
 from judged.measures import parse
 from judged.slicing.slices import slice_topics
@@ -137,10 +137,6 @@ def test_unjudged_documents() -> None:
     assert skipped["unjudged documents"].measure == "nDCG@2"
 
 
-def test_every_kind_is_described() -> None:
-    assert len(KINDS) == 7
-
-
 @given(
     data=st.data(),
     names=st.sampled_from([("nDCG@3", "R@6"), ("RR", "P@5"), ("AP", "P@2"), ("nDCG@5", "P@5"), ("P(rel=2)@4", "AP")]),
@@ -155,7 +151,6 @@ def test_reasons_speak_for_the_system_that_their_measure_prefers(data: Any, name
     sides = {str(one): float(one(lists[1])[0] - one(lists[0])[0]) for one in measures}
     for one in reasons((lists[0], lists[1]), measures):
         assert sides[one.measure] * (1 if one.system == "the second" else -1) > 0
-        assert one.kind in KINDS
         assert set(one.documents) <= set(docs)
 
 
@@ -252,7 +247,7 @@ def test_of_many_systems_the_pair_most_pulled_apart_and_tau() -> None:
 def test_slices() -> None:
     kinds = slice_topics({"q0": {"k": "x"}, "q1": {"k": "x"}, "q3": {"k": "y"}}, "k", minimum=2)
     found = disagreement(QRELS, {"early": EARLY, "many": MANY}, "RR", "R@4", slicing=kinds)
-    rows = found.slice_table().rows
+    rows = found.table("slices").grid().rows
     assert rows[0] == ("k=x", "2", "-0.5000", "+0.6667", "early / many", "0", "2")
     assert rows[1] == ("k=y", "1", "+0.0000", "+0.0000", "too few topics", "0", "0")
 
@@ -271,14 +266,14 @@ def test_where_less_is_better_the_sides_turn() -> None:
 
 def test_forms_hold_the_same() -> None:
     found = disagreement(QRELS, {"early": EARLY, "many": MANY}, "RR", "R@4", queries={"q0": "cats"})
-    made = json.loads(json.dumps(found.to_dict()))
-    assert made["agreement"]["down"] == {"up": 3, "same": 0, "down": 0}
-    assert made["topics"][0]["reasons"][0]["kind"] == "first relevant"
+    made = json.loads(found.json())
+    assert made["agreement"][2] == {"topics": "RR down", "up": 3, "same": 0, "down": 0, "all": 3}
+    assert (made["reasons"][0]["query_id"], made["reasons"][0]["kind"]) == ("q0", "first relevant")
     assert made["measures"][0]["difference"] == pytest.approx(-0.375)
     assert "RR prefers early to many by 0.3750 (3.0 standard errors)" in found.text()
-    assert "**q0: cats**" in found.markdown()
-    assert found.agreement_table().rows[-1] == ("all", "3", "1", "0", "4")
-    assert len(found.long_table().rows) == 4
+    assert "### q0: cats" in found.markdown()
+    assert found.table("agreement").grid().rows[-1] == ("all", "3", "1", "0", "4")
+    assert len(found.table()) == 4
 
 
 @pytest.mark.parametrize(
@@ -321,12 +316,12 @@ def test_the_picture_has_every_topic_in_its_place() -> None:
     from judged.charting import specification
 
     found = disagreement(QRELS, {"early": EARLY, "many": MANY}, "RR", "R@4")
-    (points,) = [one for one in specification(found.chart())["datasets"].values() if "topic" in one[0]]
-    assert [(one["topic"], one["x"], round(one["y"], 3), one["kind"]) for one in points] == [
+    points = next(one for one in specification(found.chart())["datasets"].values() if "t0" in one[0])
+    assert [(one["t0"], one["x"], round(one["y"], 3), one["colour"]) for one in points] == [
         *((f"q{at}", -0.5, 0.667, "opposite sides") for at in range(3)),
         ("q3", 0.0, 0.0, "one sees no difference"),
     ]
-    assert [one["topic"] for one in points if one["named"]] == ["q0"]  # the others lie on the same spot
+    assert [one["label"] for one in points] == ["q0", "q1", "q2", ""]
 
 
 def test_identical_systems_are_said_to_be() -> None:

@@ -48,6 +48,11 @@ def significant(digits: int = 6, sign: str = "") -> Show:
     return Show(lambda value: f"{value:{sign}.{digits}g}", "float64")
 
 
+def beginning(most: int) -> Show:
+    """Write texts up to so many characters."""
+    return Show(lambda text: text if len(text) <= most else f"{text[: most - 1]}…", "string")
+
+
 def _anything(value: Any) -> str:
     """Write a value by its type."""
     if isinstance(value, bool):
@@ -161,6 +166,21 @@ class Column:
             yield "ci" if self.name == "value" else f"{self.name}_ci", plain(self.ci[row])
 
 
+def columns_of(rows: Sequence[object], *named: str | tuple[str, Show] | tuple[str, Show, str]) -> tuple[Column, ...]:
+    """Make columns of attributes of the rows: of a name, how it is shown, and a title; of a name alone for data alone.
+
+    >>> [(column.name, column.values, column.heading, column.only) for column in columns_of([1j], ("imag", ANY, "i"))]
+    [('imag', [1.0], 'i', '')]
+    """
+    made: list[Column] = []
+    for given in named:
+        name, show = (given, ANY) if isinstance(given, str) else given[:2]
+        title = given[2] if not isinstance(given, str) and len(given) == 3 else None
+        values = [getattr(row, name) for row in rows]
+        made.append(Column(name, values, show, title, only="data" if isinstance(given, str) else ""))
+    return tuple(made)
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Columns of equal length, with what a reader must know of them.
@@ -247,9 +267,8 @@ class Table:
     def grid(self) -> Grid:
         """Write all values for people."""
         columns = [column.cells() for column in self.shown]
-        return Grid(
-            tuple(column.heading for column in self.shown), tuple(zip(*columns, strict=True)), labels=self.labels
-        )
+        header = tuple(column.heading for column in self.shown)
+        return Grid(header, tuple(zip(*columns, strict=True)), labels=min(self.labels, len(header)))
 
     def text(self, width: int | None = None, *, colour: bool = False) -> str:
         """Draw for a terminal."""
