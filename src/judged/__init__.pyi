@@ -36,8 +36,8 @@ from judged.diagnosis.needs.making import needs as needs
 from judged.diagnosis.review.result import ReviewList as ReviewList
 from judged.diagnosis.review.forms import apply_review as apply_review
 from judged.diagnosis.review.making import review as review
-from judged.diagnosis.stages.result import Stages as Stages
-from judged.diagnosis.stages.making import stages as stages
+from judged.diagnosis.stages.answer import Stages as Stages
+from judged.diagnosis.stages.split import stages as stages
 from judged.diagnosis.tradeoff.answer import Tradeoff as Tradeoff
 from judged.diagnosis.tradeoff.front import tradeoff as tradeoff
 from judged.errors import InputError as InputError

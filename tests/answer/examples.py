@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import judged
 
@@ -41,4 +41,20 @@ def disagreement() -> Answer:
     return judged.disagreement(QRELS, RUNS, "nDCG@5", "AP", slicing=kinds, queries={"q1": "cats"})
 
 
-EXAMPLES: dict[str, Callable[[], Answer]] = {one.__name__: one for one in (disagreement, gate, tradeoff)}
+def stages(**options: Any) -> judged.Stages:
+    return judged.stages(QRELS, judged.Run.of(RUNS["new"], name="new"), depth=5, resamples=200, **options)
+
+
+def stages_against() -> Answer:
+    kinds = {topic: {"kind": ("odd", "even", "few")[(at % 2, 2)[at > 9]]} for at, topic in enumerate(TOPICS)}
+    old = judged.Run.of(RUNS["old"], name="old")
+    return stages(against=old, slicing=judged.slice_topics(kinds, "kind", minimum=3))
+
+
+def topic() -> Answer:
+    return stages().topic("q2", "cats")
+
+
+EXAMPLES: dict[str, Callable[[], Answer]] = {
+    one.__name__: one for one in (disagreement, gate, stages, stages_against, topic, tradeoff)
+}

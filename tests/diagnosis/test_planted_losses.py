@@ -13,7 +13,7 @@ import pytest
 
 from judged import Qrels, Run
 from judged.diagnosis.matrix.making import performance_matrix
-from judged.diagnosis.stages.making import Stages, stages
+from judged.diagnosis.stages import Stages, stages
 from judged.slicing.slices import Slicing, slice_topics
 from planted import DEPTH, KINDS, damaged, levels, planted
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import judged
 from judged import evaluate, judge, judge_list, parse
+from judged.answer import Answer, Table
 from judged.diagnosis.matrix.making import performance_matrix
-from judged.diagnosis.stages.making import Stages, stages
+from judged.diagnosis.stages import Stages, stages
 from judged.diagnosis.stages.parts import Cut, verdict_names
 from judged.diagnosis.stages.tracing import Through, best_order, check_measure, traced
 from judged.errors import InputError, MeasureError
@@ -47,6 +48,10 @@ def made(**options: object) -> Stages:
     return stages(QRELS, RUN, depth=3, **options)
 
 
+def lost_documents(answer: Answer) -> list[tuple[object, ...]]:
+    return [tuple(row.values()) for row in answer.table("documents").records()]
+
+
 def test_by_hand() -> None:
     found = made(measure="DCG@2")
     trace = found.trace
@@ -64,34 +69,31 @@ def test_by_hand() -> None:
 def test_few_judgments_are_said() -> None:
     qrels = {f"q{at}": {"a": 1, "b": 0} for at in range(4)}
     known, unknown = (dict.fromkeys(qrels, docs) for docs in (["a", "b"], ["a", "x"]))
-    (said,) = (one for one in stages(qrels, unknown, against=known).warnings if "judged" in one)
-    assert said.startswith("run: 50% of its first 10 documents are judged. Those without a judgment count as not rel")
-    assert not any("judged" in one for one in stages(qrels, known, against=known).warnings)
+    (note,) = (note for note in stages(qrels, unknown, against=known).notes if note.rule == "few-judged")
+    assert (note.subject, note.weight) == ("run", 0.5)
+    assert not any(note.rule == "few-judged" for note in stages(qrels, known, against=known).notes)
 
 
 def test_what_the_final_ranking_leaves_out_was_dropped() -> None:
     qrels = {"q": {"a": 1, "b": 1, "c": 1, "d": 1}}
     found = stages(qrels, {"q": ["a", "b", "x", "c"]}, {"q": ["x", "b"]}, "RR@1", depth=3)
-    assert found.documents_table().rows == (
-        ("q", "a", "1", "dropped", "1", "-"),
-        ("q", "b", "1", "ranked low", "2", "2"),
-        ("q", "c", "1", "below the depth", "4", "-"),
-        ("q", "d", "1", "not returned", "-", "-"),
-    )
+    assert lost_documents(found) == [
+        ("run", "q", "a", 1, "dropped", 1, None),
+        ("run", "q", "b", 1, "ranked low", 2, 2),
+        ("run", "q", "c", 1, "below the depth", 4, None),
+        ("run", "q", "d", 1, "not returned", None, None),
+    ]
 
 
 def test_where_each_relevant_document_was_lost() -> None:
-    rows = made(measure="RR@1").documents_table().rows
-    assert rows == (
-        ("a", "d1", "2", "ranked low", "3", "3"),
-        ("a", "d2", "1", "ranked low", "2", "2"),
-        ("a", "d3", "1", "below the depth", "5", "-"),
-        ("b", "d1", "1", "not returned", "-", "-"),
-        ("c", "d1", "1", "not returned", "-", "-"),
-    )
-    assert made().documents_table("b").rows == (("b", "d1", "1", "not returned", "-", "-"),)
-    with pytest.raises(InputError, match="no topic 'z'"):
-        made().documents_table("z")
+    assert lost_documents(made(measure="RR@1")) == [
+        ("run", "a", "d1", 2, "ranked low", 3, 3),
+        ("run", "a", "d2", 1, "ranked low", 2, 2),
+        ("run", "a", "d3", 1, "below the depth", 5, None),
+        ("run", "b", "d1", 1, "not returned", None, None),
+        ("run", "c", "d1", 1, "not returned", None, None),
+    ]
+    assert lost_documents(made().topic("b")) == [("run", "b", "d1", 1, "not returned", None, None)]
 
 
 @pytest.mark.parametrize("name", SPLIT)
@@ -183,18 +185,20 @@ def test_a_final_ranking_of_other_documents_is_no_split_of_the_loss() -> None:
 
 def test_one_topic_as_a_text() -> None:
     found = made(measure="DCG@2")
-    lines = found.topic_text("a", query="cats").splitlines()
-    assert lines[0] == "a: cats"
-    assert " ".join(lines[1:3]) == (
+    topic = found.topic("a", query="cats")
+    assert topic.title == "a: cats"
+    (said,) = topic.sentences
+    assert said == (
         "run: found but ranked badly: DCG@2 0.6309 of 2.6309, lost 0.0000 by candidates and 2.0000 by ranking; relevant"
         " documents among the first 3: 2 of 3."
     )
-    assert [line.split()[:2] for line in lines[-2:]] == [["a", "d1"], ["a", "d3"]]
-    assert found.topic_text("d").splitlines()[-1] == "No relevant document is known."
+    assert [line.split()[:2] for line in topic.text().splitlines()[-2:]] == [["a", "d1"], ["a", "d3"]]
+    assert topic.to_dict()["topics"][0]["lost_ranking"] == 2
+    assert found.topic("d").sentences[-1] == "No relevant document is known."
     whole = stages({"q": {"a": 1}}, {"q": ["a"]})
-    assert whole.topic_text("q").splitlines()[-1] == "No relevant document was lost."
+    assert whole.topic("q").sentences[-1] == "No relevant document was lost."
     with pytest.raises(InputError, match="no topic 'z' here"):
-        found.topic_text("z")
+        found.topic("z")
 
 
 def test_tables_fit_a_hundred_columns() -> None:
@@ -204,15 +208,17 @@ def test_tables_fit_a_hundred_columns() -> None:
     found = stages(
         qrels, judged.Run.of(bad, name="bm25"), against=judged.Run.of(good, name="tfidf"), slicing=cut, resamples=100
     )
-    tables = (found.table(), found.verdicts_table(), found.changes_table(), found.topics_table())
+    tables = [block for block in found.blocks() if isinstance(block, Table) and block.only != "data"]
+    assert [table.name for table in tables] == ["slices", "verdicts", "changes", "topics"]
     assert all(max(map(len, table.text().splitlines())) <= 100 for table in tables)
-    assert found.changes_table().header == ("slice", "of", "topics", "bm25 - tfidf", "p")
-    assert found.changes_table().rows[0][:4] == ("all topics", "nDCG@10", "40", found.changes_table().rows[0][3])
-    assert found.changes_table().rows[0][3].startswith("-1.0000")
+    grid = found.table("changes").grid()
+    assert grid.header == ("slice", "of", "topics", "bm25 - tfidf", "p")
+    assert grid.rows[0][:3] == ("all topics", "nDCG@10", "40")
+    assert grid.rows[0][3].startswith("-1.0000")
 
 
 def test_two_columns_are_never_called_the_same() -> None:
-    header = made(measure="nDCG@10", recall="nDCG@10").table().header
+    header = made(measure="nDCG@10", recall="nDCG@10").table().grid().header
     assert header[2:4] == ("nDCG@10", "nDCG@10 of candidates")
 
 
@@ -225,7 +231,7 @@ def test_csv_has_slices_where_there_are_any() -> None:
     assert float(rows[2]["lost_candidates"]) == found.parts[2].losses[0].value
     assert float(rows[0]["lost_ranking_low"]) == found.parts[0].losses[1].low
     assert (rows[1]["found but ranked badly"], rows[2]["not found"]) == ("20", "20")
-    assert len(found.csv(topics=True).splitlines()) == 41
+    assert len(found.csv("topics").splitlines()) == 41
 
 
 def test_the_document_has_the_head_of_evaluate() -> None:
@@ -249,19 +255,20 @@ def test_documents_that_are_no_candidates_are_counted() -> None:
     found = stages(QRELS, RUN, final, "nDCG@10", depth=3)
     assert found.trace.foreign.tolist() == [1, 1, 2, 0]
     assert found.trace.parts[1, 2] == -1  # nothing among the candidates, and ranked first all the same
+    assert found.notes[0].rule == "not-candidates"
     assert (
         "4 of its documents, on 3 topics, are not among the first 3 of run; 3 of them are relevant and on the page"
-        in found.warnings[0]
+        in found.notes[0].text
     )
     np.testing.assert_allclose(found.trace.parts.sum(axis=0), found.trace.best - found.trace.score, atol=1e-12)
 
 
 def test_what_looks_below_the_depth_says_so() -> None:
     found = made(measure="AP")
-    assert "AP looks below rank 3" in found.warnings[0]
+    assert found.notes[0].rule == "below-depth"
     cut = judge(QRELS, RUN, depth=3)
     assert found.trace.score.tolist() == parse("AP")(cut).tolist()
-    assert all("looks below" not in text for text in made(measure="RR@3").warnings)
+    assert all(note.rule != "below-depth" for note in made(measure="RR@3").notes)
 
 
 @pytest.mark.parametrize(
@@ -321,7 +328,7 @@ def test_two_systems_and_slices() -> None:
     assert lost["ranking"].mask.tolist() == [at % 2 == 1 for at in range(40)]
     assert found.lost_kinds[:2] == ("candidates", "ranking")
     said = " ".join(found.sentences)
-    assert "run scores 1.0000 lower than run" in said
+    assert "run scores 1.0000 lower than run (other)" in said
     assert "side=even: lost by candidates, -1.0000" in said
     assert "side=odd: lost by ranking, -1.0000" in said
     assert "40 of 40 topics lost 1 or more, where 0 gained as much" in said
@@ -382,27 +389,32 @@ def test_options_that_make_no_sense() -> None:
             stages(QRELS, RUN, **wrong)
     with pytest.raises(InputError, match="2 runs stand where one is asked for"):
         stages(QRELS, {"one": RUN, "two": RUN})
-    with pytest.raises(InputError, match="no second system"):
-        made().changes_table()
+    with pytest.raises(InputError, match="no table 'changes'"):
+        made().table("changes")
 
 
 def test_forms() -> None:
     qrels, good, bad = big()
     found = stages(qrels, bad, against=good, resamples=100)
-    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert document["systems"][0]["topics"]["q00"]["losses"] == [1.0, 0.0]
-    assert document["systems"][0]["lost_documents"][1] == {
-        "query_id": "q01", "doc_id": "rel", "grade": 1.0, "lost": "ranked low", "candidate_rank": 15, "final_rank": 15,
+    document = found.to_dict()
+    assert document["systems"] == ["run", "run (other)"]
+    topic = document["topics"][0]
+    assert (topic["query_id"], topic["lost_candidates"], topic["lost_ranking"], topic["other_score"]) == (
+        "q00",
+        1,
+        0,
+        1,
+    )
+    assert document["documents"][1] == {
+        "system": "run", "query_id": "q01", "doc_id": "rel", "grade": 1.0, "lost": "ranked low", "candidate_rank": 15,
+        "final_rank": 15,
     }  # fmt: skip
-    assert document["lost"]["candidates"]["found"][:2] == ["q00", "q02"]
-    rows = list(csv.DictReader(io.StringIO(found.csv())))
-    assert (len(rows), rows[0]["verdict"], rows[1]["lost_ranking"]) == (80, "not found", "1.0")
-    assert all(one in found.text(topics=True) for one in ("lost: candidates", "q00", "Holm"))
-    assert found.markdown().count("|") > 20
-    assert repr(found).startswith("slice")
-    plain = made(measure="nDCG(undefined=skip)@10")
-    json.dumps(plain.to_dict(), allow_nan=False)
-    first = plain.topics_table(1).rows[0]
+    assert document["lost"][1]["part"] == "candidates"
+    assert document["lost"][1]["found"][:2] == ["q00", "q02"]
+    rows = list(csv.DictReader(io.StringIO(found.csv("topics"))))
+    assert (len(rows), rows[0]["verdict"], rows[-1]["lost_ranking"]) == (40, "not found", "1.0")
+    assert all(text in found.text(unfold=["topics"]) for text in ("lost: candidates", "q00", "Holm"))
+    first = made(measure="nDCG(undefined=skip)@10").topics_table().grid().rows[0]
     assert first[:2] == ("c", "not found")
 
 
@@ -428,18 +440,14 @@ def test_slices_that_cannot_be_tested() -> None:
 
 
 def test_bars_add_up_to_the_best() -> None:
-    pytest.importorskip("altair")
     qrels, good, bad = big(12)
     found = stages(qrels, bad, against=good, resamples=100)
-    for by, bars in (("slice", 2), ("topic", 12)):
-        spec = found.chart(by=by).to_dict()
-        values = spec["data"].get("values") or next(iter(spec["datasets"].values()))
-        assert len({row["bar"] for row in values}) == bars
+    titles = []
+    for name, bars in (("slices", 2), ("topics", 12)):
+        chart = found.charts()[name]
         ends: dict[str, float] = {}
-        for row in values:
-            ends[row["bar"]] = max(ends.get(row["bar"], 0.0), row["to"])
-        assert set(ends.values()) == {1.0}
-    titles = [found.chart(by=by).to_dict()["title"]["text"] for by in ("slice", "topic")]
+        for row in chart.table.records():
+            ends[row["bar"]] = max(ends.get(row["bar"], 0.0), row["end"])
+        assert list(ends.values()) == [1.0] * bars
+        titles.append(chart.title)
     assert titles == ["run and run (other): where nDCG@10 is lost", "run: where nDCG@10 is lost, by topic"]
-    with pytest.raises(InputError, match="no bars by 'system'"):
-        found.chart(by="system")

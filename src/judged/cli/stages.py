@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import inputs, output
-from judged.cli.narrowing import traced
+from judged.cli import inputs
+from judged.cli.giving import answer_options
 from judged.cli.options import FORMATS, shared
 from judged.cli.slicing import SliceOptions, slice_options
+from judged.errors import InputError
 
 if TYPE_CHECKING:
+    from judged.cli.giving import Give
     from judged.data import Run
-    from judged.diagnosis.stages.making import Stages
-
-PICTURES = {f".{form}": form for form in ("png", "svg", "pdf", "html")}
-_FORMS = ("table", "markdown", "json", "csv")
-_SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".csv": "csv", **PICTURES}
 
 
 @click.command("stages")
@@ -60,8 +56,7 @@ _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".c
     show_default=True,
     help="False discovery rate of the topics that are said to have lost.",
 )
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="Up to here p is significant.")
-@click.option("--resamples", type=int, default=100_000, show_default=True, help="Resamples of the tests.")
+@shared("alpha", "resamples")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
 @click.option("--per-topic", is_flag=True, help="Show every topic, largest loss first.")
 @click.option("-t", "--topic", metavar="ID", help="Show what this topic lost, and where its documents were lost.")
@@ -80,15 +75,7 @@ _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json", ".c
     show_default=True,
     help="Order of equal scores.",
 )
-@click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write to this file; .svg, .png, .pdf and .html are pictures.",
-)
+@answer_options()
 @shared(*FORMATS)
 def command(
     qrels: str,
@@ -100,8 +87,7 @@ def command(
     per_topic: bool,
     topic: str | None,
     asked: SliceOptions,
-    form: str | None,
-    out: Path | None,
+    give: Give,
     qrels_format: str | None,
     run_format: str | None,
     **options: Any,
@@ -112,71 +98,39 @@ def command(
     difference of two systems is split in the same way and tested.
     """
     from judged.data import Qrels
-    from judged.diagnosis.stages.making import stages
-    from judged.errors import InputError
+    from judged.data.topics import Topics
+    from judged.diagnosis.stages import stages
 
-    chosen = form or inputs.form_of(out, _SUFFIX)
     if against_final and not against:
         raise InputError("--against-final goes with --against", fix="name the candidates of the other system too")
     if per_topic and topic is not None:
         raise InputError("--per-topic shows every topic, and --topic one", fix="give one of them")
-    candidates = _one(run, run_format)
-    ranking, other, other_ranking = (
-        None if text is None else _one(text, run_format) for text in (final, against, against_final)
-    )
-    read = (candidates, ranking, other, other_ranking)
-    inputs.keep_inputs(out, [qrels, *asked.paths, *(one.where for one in read if one is not None)])
-    judgments = asked.narrowed(Qrels.read(qrels, format=qrels_format), other or candidates)
-    made = stages(
+    runs = {path: _one(path, run_format) for path in (run, final, against, against_final) if path}
+    give.keep(qrels, *asked.paths, *(run.where for run in runs.values()))
+    cut_by = runs[against or run]
+    judgments = asked.narrowed(Qrels.read(qrels, format=qrels_format), cut_by)
+    other = against and runs[against]
+    answer = stages(
         judgments,
-        candidates,
-        ranking,
+        runs[run],
+        final and runs[final],
         measure,
-        against=other if other_ranking is None else (other, other_ranking),
-        slicing=asked.slicing(judgments, other or candidates),
+        against=(other, runs[against_final]) if against_final else other,
+        slicing=asked.slicing(judgments, cut_by),
         **options,
     )
-    if out is not None and chosen in PICTURES.values():
-        _draw(made, chosen, out, per_topic=per_topic)
-    else:
-        width = output.width() if out is None else None
-        text = _written(made, chosen, width, per_topic=per_topic, topic=topic, query=_query(asked.queries, topic))
-        output.write(traced(text, chosen, asked.where), out)
-    if chosen != "json":
-        output.remarks((*made.warnings, *map(str, asked.notes(other or candidates))))
-
-
-def _one(text: str, run_format: str | None) -> Run:
-    from judged.errors import InputError
-
-    runs = inputs.runs_at([text], run_format)
-    if len(runs) != 1:
-        raise InputError(f"it holds {len(runs)} runs", fix="give one run a file", path=text)
-    return runs[0]
-
-
-def _query(queries: str | None, topic: str | None) -> str:
-    """Give the text of the topic that is shown; empty where it is not known."""
-    if queries is None or topic is None:
-        return ""
-    from judged.data.topics import Topics
-
-    return Topics.of(queries).text(topic)
-
-
-def _draw(made: Stages, form: str, out: Path, *, per_topic: bool) -> None:
-    from judged.charting import save_chart
-
-    save_chart(made.chart(by="topic" if per_topic else "slice"), out, form, f"Where {made.measure} is lost")
-
-
-def _written(made: Stages, form: str, width: int | None, *, per_topic: bool, topic: str | None, query: str) -> str:
-    if form == "json":
-        import json
-
-        return json.dumps(made.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-    if form == "csv":
-        return made.csv(topics=True if per_topic else None) if topic is None else made.documents_table(topic).csv()
+    where, remarks = asked.where, [str(note) for note in asked.notes(cut_by)]
     if topic is not None:
-        return made.topic_text(topic, width, query=query, markdown=form == "markdown")
-    return made.markdown(topics=per_topic) if form == "markdown" else made.text(width, topics=per_topic)
+        query = Topics.of(asked.queries).text(topic) if asked.queries else ""
+        give(answer.topic(topic, query), where=where, remarks=remarks)
+        return
+    shown = "topics" if per_topic else None
+    table = "topics" if answer.slicing is None else shown
+    give(answer, unfold=(shown or "",), table=table, chart=shown, where=where, remarks=remarks)
+
+
+def _one(path: str, run_format: str | None) -> Run:
+    runs = inputs.runs_at([path], run_format)
+    if len(runs) != 1:
+        raise InputError(f"it holds {len(runs)} runs", fix="give one run a file", path=path)
+    return runs[0]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.diagnosis.diff.result import DiffRow, TopicDiff
-    from judged.diagnosis.stages.making import Stages
+    from judged.diagnosis.stages import Stages
     from judged.reporting.material import Material
 
 _LOSSES, _GAINS, _WORST = 4, 1, 3

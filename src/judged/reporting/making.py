@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from judged.comparison import Comparison
-    from judged.diagnosis.stages.making import Stages
+    from judged.diagnosis.stages import Stages
     from judged.evaluation import Scores
     from judged.reporting.material import Found
 

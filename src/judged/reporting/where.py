@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from judged.decimals import counted, decimal
 from judged.diagnosis.matrix.making import performance_matrix
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
-from judged.diagnosis.stages.making import stages
+from judged.diagnosis.stages import stages
 from judged.evaluation import dialect_of
 from judged.reporting.content import Chart, Notes, Numbers, Part, Section
 from judged.reporting.material import Found, listed
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from judged.data import Qrels, Run
     from judged.diagnosis.matrix.making import Matrix
-    from judged.diagnosis.stages.making import Stages
+    from judged.diagnosis.stages import Stages
     from judged.reporting.material import Material
     from judged.slicing.slices import Slicing
 
@@ -125,10 +125,11 @@ def by_stage(material: Material, slicing: Slicing | None) -> Found:
         f"A bar for {'each slice and run' if slicing is not None else listed(names)}: the mean {found.measure}, then"
         f" what is lost of the best that could be attained, by ranking and by candidates (the first {DEPTH})."
     )
-    parts: list[Part] = [Chart("stages", f"Where {found.measure} is lost", said, found.table(), found.chart)]
+    parts: list[Part] = [Chart("stages", f"Where {found.measure} is lost", said, found.table().grid(), found.chart)]
     if found.against is not None:
-        parts.append(Numbers("What changed, by stage", found.changes_table(), folded=slicing is not None))
-    parts.append(Numbers("Topics with the largest loss", found.topics_table(_TOPICS), folded=True))
+        parts.append(Numbers("What changed, by stage", found.table("changes").grid(), folded=slicing is not None))
+    worst = found.topics_table().take(range(min(_TOPICS, len(found.query_ids))))
+    parts.append(Numbers("Topics with the largest loss", worst.grid(), folded=True))
     own = [one for one in found.sentences if one.startswith(f"{found.trace.name} scores")]
     headline = own[-1] if own else ""
     said_first, aside = _apart(material, found.sentences)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.decimals import decimal
+from judged.diagnosis.changes import SMALL
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, HEALTHY, OPEN, QUADRANTS, RANKING
-from judged.diagnosis.stages.layout import SMALL, change_cells, change_size
 from judged.errors import InputError
 from judged.slicing.layout import direction
 from judged.tables import Cell, Table
@@ -96,6 +96,18 @@ def changes_table(found: TwoMeasures) -> Table:
         for one in pair
     ]
     return Table(header, tuple(rows), labels=3)
+
+
+def change_size(one: Change) -> str:
+    """Write over how many topics something changed, and whether these are few."""
+    return f"{one.found.n} {SMALL}" if one.small else str(one.found.n)
+
+
+def change_cells(one: Change) -> tuple[str, str]:
+    """Write a change with its interval, and its corrected p-value, starred where it is significant."""
+    number, _, rest = one.size.partition(" ")
+    p = "-" if math.isnan(one.found.decisive_p) else one.p.removeprefix("p ").removeprefix("= ")
+    return Cell(number, rest=rest), Cell(p, mark="*" if one.significant else "")
 
 
 def by_run(found: TwoMeasures) -> list[tuple[Change, Change]]:

@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING
 
 from judged.decimals import decimal
+from judged.diagnosis.changes import SMALL
 from judged.diagnosis.matrix.layout import by_run, share_text
 from judged.diagnosis.matrix.points import APART, COVERAGE, NONE, OPEN, RANKING
 from judged.diagnosis.matrix.two_measures import FEW_RUNS
-from judged.diagnosis.stages.layout import SMALL
 from judged.stats.pairing import topics_text
 from judged.stats.results import p_text
 from judged.stats.skewness import SECOND

@@ -1,5 +1,6 @@
 """What a run lost, split exactly into its stages."""
 
-from judged.diagnosis.stages.making import Stages, stages
+from judged.diagnosis.stages.answer import Stages
+from judged.diagnosis.stages.split import stages
 
 __all__ = ["Stages", "stages"]

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.diagnosis.changes import Quantity, compared, everywhere
+from judged.diagnosis.changes import Mean, everywhere, mean_of
 from judged.errors import InputError
 from judged.stats import IntervalMethod, mean_intervals
-from judged.stats.discoveries import losers
 from judged.stats.pairing import check_share
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats
-    from judged.diagnosis.changes import Change, Where
     from judged.diagnosis.stages.tracing import Trace
     from judged.measures import Measure
     from judged.slicing.slices import Slicing
-    from judged.stats.discoveries import Discoveries
 
-HEALTHY, NOT_FOUND, BADLY_RANKED, BOTH, NOTHING = (
+HEALTHY, NOT_FOUND, BADLY_RANKED, BOTH, NOTHING = VERDICTS = (
     "little lost", "not found", "found but ranked badly", "both", "nothing relevant",
 )  # fmt: skip
-VERDICTS = (HEALTHY, NOT_FOUND, BADLY_RANKED, BOTH, NOTHING)
 """What is said of a topic: which parts of its loss count."""
 SCORE = "score"
+_SLACK = 1 - 1e-12
 
 
 @dataclass(frozen=True)
@@ -58,75 +54,55 @@ class Cut:
         return IntervalMethod(level=1 - self.alpha)
 
 
-class Mean(NamedTuple):
-    """A mean over topics with its interval; NaN limits where there is none."""
-
-    value: float
-    low: float = math.nan
-    high: float = math.nan
-
-
 @dataclass(frozen=True)
 class Parts:
     """One system over some topics."""
 
+    system: str
     slice: str  # the name of the slice, or `all topics`
     topics: int  # how many count: those that the measure leaves out do not
     small: bool  # whether there are fewer than the slice is judged by: then there are no intervals
-    score: Mean  # means
-    best: Mean  # means
-    recall: Mean  # means
+    # score, best, recall: means
+    score: Mean
+    best: Mean
+    recall: Mean
     losses: tuple[Mean, ...]  # the mean of each part of the loss; together best - score
     verdicts: dict[str, int]  # how many topics have which verdict
 
 
 def parts_by_slice(trace: Trace, measure: Measure, slicing: Slicing | None, choices: Cut) -> tuple[Parts, ...]:
     """Average the parts over all topics, and over the topics of each slice."""
-    verdicts = verdict_names(trace, choices)
-    return tuple(_parts(trace, measure, one, verdicts, choices) for one in everywhere(len(trace.score), slicing))
-
-
-def _parts(trace: Trace, measure: Measure, where: Where, verdicts: tuple[str, ...], choices: Cut) -> Parts:
-    rows = np.stack([trace.score, trace.best, trace.recall, *trace.parts])[:, where.mask]
-    counted = int(np.count_nonzero(~np.isnan(rows[0])))
-    method = IntervalMethod("none") if where.small else choices.interval
+    verdicts = np.array(verdict_names(trace, choices), dtype=object)
+    rows = np.stack([trace.score, trace.best, trace.recall, *trace.parts])
     low, high = measure.properties.bounds
     bounds = [(low, high), (low, high), (0, 1), *[(0, high - low)] * len(trace.parts)]
-    limits = mean_intervals(rows, method, bounds)
-    means = [Mean(_mean(row), float(low), float(high)) for row, (low, high) in zip(rows, limits, strict=True)]
-    counts = Counter(np.array(verdicts, dtype=object)[where.mask].tolist())
-    return Parts(
-        slice=where.name,
-        topics=counted,
-        small=where.small,
-        score=means[0],
-        best=means[1],
-        recall=means[2],
-        losses=tuple(means[3:]),
-        verdicts={verdict: counts[verdict] for verdict in (*VERDICTS, *sorted(set(counts) - set(VERDICTS)))},
-    )
-
-
-def _mean(row: Floats) -> float:
-    known = row[~np.isnan(row)]
-    return float(known.mean()) if len(known) else math.nan
+    parts: list[Parts] = []
+    for where in everywhere(len(trace.score), slicing):
+        values = rows[:, where.mask]
+        method = IntervalMethod("none") if where.small else choices.interval
+        limits = mean_intervals(values, method, bounds).tolist()
+        score, best, recall, *losses = (Mean(mean_of(row), *ends) for row, ends in zip(values, limits, strict=True))
+        topics, counts = int(np.count_nonzero(~np.isnan(values[0]))), Counter(verdicts[where.mask].tolist())
+        named = {verdict: counts[verdict] for verdict in (*VERDICTS, *sorted(set(counts) - set(VERDICTS)))}
+        parts.append(Parts(trace.name, where.name, topics, where.small, score, best, recall, tuple(losses), named))
+    return tuple(parts)
 
 
 def verdict_names(trace: Trace, choices: Cut) -> tuple[str, ...]:
-    """Say of each topic which parts of its loss count."""
-    counts = _counted(trace.parts, trace.best, choices)
+    """Say of each topic which parts of its loss count: a large enough share of the best, and of what was lost."""
+    parts = trace.parts
+    enough = parts >= choices.least * trace.best * _SLACK
+    counts = enough & large_parts(parts, choices)
     nothing = (trace.relevant == 0) | np.isnan(trace.score) | (trace.best == 0)
     return tuple(
-        NOTHING if empty else _verdict(tuple(np.flatnonzero(row).tolist()), len(trace.parts))
+        NOTHING if empty else _verdict(tuple(np.flatnonzero(row).tolist()), len(parts))
         for row, empty in zip(counts.T, nothing.tolist(), strict=True)
     )
 
 
-def _counted(parts: Floats, best: Floats, choices: Cut) -> Bools:
-    """Mark the parts that count: a large enough share of the best score, and of what was lost in all parts."""
-    slack = 1 - 1e-12
-    lost = np.maximum(parts, 0.0)
-    return (parts >= choices.least * best * slack) & (parts >= choices.share * lost.sum(axis=0) * slack) & (parts > 0)
+def large_parts(lost: Floats, choices: Cut) -> Bools:
+    """Mark the parts that hold a large enough share of what was lost in all of them."""
+    return (lost >= choices.share * np.maximum(lost, 0.0).sum(axis=0) * _SLACK) & (lost > 0)
 
 
 def _verdict(counted: tuple[int, ...], parts: int) -> str:
@@ -139,33 +115,3 @@ def _verdict(counted: tuple[int, ...], parts: int) -> str:
     if parts == 2:
         return BOTH
     return "lost at " + " and ".join(f"stage {at + 1}" for at in counted)
-
-
-def kinds_of(trace: Trace, against: Trace, names: tuple[str, ...], mask: Bools, choices: Cut) -> tuple[str, ...]:
-    """Say of each topic that lost, (T,), the parts that hold a large enough share of what it lost; empty for others."""
-    worse = np.maximum(trace.parts - against.parts, 0.0)
-    counts = (worse >= choices.share * worse.sum(axis=0) * (1 - 1e-12)) & (worse > 0)
-    return tuple(
-        " and ".join(name for name, one in zip(names, row, strict=True) if one) if lost else ""
-        for row, lost in zip(counts.T.tolist(), mask.tolist(), strict=True)
-    )
-
-
-def changes_of(
-    trace: Trace, against: Trace, names: tuple[str, ...], slicing: Slicing | None, choices: Cut
-) -> tuple[Change, ...]:
-    """Test score and parts over all topics and in each slice; the parts are a family, and the score is another."""
-    quantities = [Quantity(trace.name, SCORE, against.score, trace.score, SCORE)]
-    quantities += [
-        Quantity(trace.name, name, -before, -now, "parts")
-        for name, before, now in zip(names, against.parts, trace.parts, strict=True)
-    ]
-    where = everywhere(len(trace.score), slicing)
-    return compared(quantities, where, alpha=choices.alpha, resamples=choices.resamples, seed=choices.seed)
-
-
-def lost_topics(trace: Trace, against: Trace, names: tuple[str, ...], choices: Cut) -> dict[str, Discoveries]:
-    """Find the topics that lost in the score, and in each part."""
-    changed = np.concatenate([(trace.score - against.score)[None], against.parts - trace.parts])
-    scale = float(np.nanmax(np.abs(np.stack([trace.best, against.best])), initial=1.0))
-    return {name: losers(row, choices.rate, scale=scale) for name, row in zip((SCORE, *names), changed, strict=True)}

@@ -1,96 +1,202 @@
-"""What a system lost by its stages, as numbers: what the forms of `stages` stand on."""
+"""`stages`: at which stage of a system what could have been attained was lost."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from judged.diagnosis.stages.parts import (
-    SCORE,
-    Cut,
-    Parts,
-    changes_of,
-    kinds_of,
-    lost_topics,
-    parts_by_slice,
-    verdict_names,
-)
+import numpy as np
+
+from judged.answer import counted
+from judged.data import Qrels
+from judged.decimals import percent
+from judged.diagnosis.changes import mean_of
+from judged.diagnosis.stages.answer import Stages
+from judged.diagnosis.stages.parts import Cut
+from judged.diagnosis.stages.tracing import Through, Trace, check_measure, one_measure, traced
+from judged.errors import InputError
+from judged.evaluation import runs_of
+from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
+from judged.judging import judge
+from judged.judging.variants import copies, cut
+from judged.measures import parse
+from judged.notes import Note
+from judged.slicing.slices import slicing_given
 
 if TYPE_CHECKING:
-    from judged.diagnosis.changes import Change
-    from judged.diagnosis.stages.tracing import Trace
+    from collections.abc import Iterator, Sequence
+
+    from judged.data import Run
     from judged.evaluation.provenance import Provenance
+    from judged.judging import Judged, Precision, TiePolicy, TopicPolicy
     from judged.measures import Measure
     from judged.slicing.slices import Slicing
-    from judged.stats.discoveries import Discoveries
+
+PARTS = ("candidates", "ranking")
+"""Where two stages lose: what is not among the candidates, and what is ranked badly among them."""
+
+_JUDGED = 0.9  # of the first 10 documents: with fewer judged, unjudged ones may make the difference
 
 
-@dataclass(frozen=True, eq=False)
-class SplitLoss:
-    """The loss of a system, or of two, split into stages: the part of a result that its forms stand on."""
+def stages(
+    qrels: Any,
+    run: Any,
+    final: Any = None,
+    measure: str | Measure = "nDCG@10",
+    *,
+    depth: int = 100,
+    recall: str | Measure | None = None,
+    against: Any = None,
+    slicing: Slicing | None = None,
+    topics: str = "qrels",
+    ties: TiePolicy = "docid",
+    precision: Precision = "double",
+    documents: Any = None,
+    least: float = 0.1,
+    share: float = 0.15,
+    rate: float = 0.1,
+    alpha: float = 0.05,
+    resamples: int = 100_000,
+    seed: int = 0,
+) -> Stages:
+    """Split each topic's loss into what was not among the candidates and what was ranked badly.
 
-    # measure, recall: of the score, and of the candidates
-    measure: Measure
-    recall: Measure
-    query_ids: tuple[str, ...]  # T
-    trace: Trace  # the system: scores, what was attainable behind each stage, documents
-    against: Trace | None  # the system that it is compared with
-    # P: the parts of the loss, in the order of the stages; the last is that of the final ranking
-    names: tuple[str, ...]
-    choices: Cut  # depth, thresholds, level, rates, resamples, seed
-    provenance: Provenance = field(repr=False)  # of judgments, runs and policies
-    slicing: Slicing | None = field(default=None, repr=False)
-    warnings: tuple[str, ...] = ()
+    With U the score of the best order of the candidates: best - score = (best - U) + (U - score).
 
-    @cached_property
-    def parts(self) -> tuple[Parts, ...]:
-        """Means and verdicts over all topics, and then over each slice, of the system."""
-        return parts_by_slice(self.trace, self.measure, self.slicing, self.choices)
+    Parameters
+    ----------
+    qrels
+        As `evaluate` takes them.
+    run
+        The deep run whose first documents are the candidates.
+    final
+        The ranking made of the candidates, by a reranker say. None: the candidates as they stand.
+    measure
+        One for which a better document higher is better: nDCG, AP, RR, P, R, ERR, RBP...
+    depth
+        How many documents of each topic of the run are candidates.
+    recall
+        The measure of the candidates; R at the depth for None.
+    against
+        A second system that this one is compared with: a run, or a pair (candidates, final).
+    slicing
+        Slices of topics, by which everything is shown as well.
+    topics
+        ``qrels``: all topics of the qrels; ``both``: those that every run given has too.
+    ties, precision, documents
+        As for `evaluate`.
+    least, share
+        A part counts for the verdict on a topic where it is at least this share of the best score (a tenth), and of
+        all that is lost on the topic (0.15).
+    rate
+        The false discovery rate of the topics that are said to have lost.
+    alpha
+        Up to here p is significant, after Holm's correction over slices and parts. Intervals have 1 - alpha.
+    resamples, seed
+        Of the paired randomisation tests, and the seed of the intervals.
 
-    @cached_property
-    def parts_against(self) -> tuple[Parts, ...]:
-        """The same of the system that it is compared with; nothing where there is none."""
-        return () if self.against is None else parts_by_slice(self.against, self.measure, self.slicing, self.choices)
+    Returns
+    -------
+    Stages
 
-    @property
-    def verdicts(self) -> tuple[str, ...]:
-        """One a topic: little lost, not found, found but ranked badly, both, or nothing relevant; T of them."""
-        return verdict_names(self.trace, self.choices)
+    Raises
+    ------
+    InputError
+        If something cannot be read or an option makes no sense.
+    MeasureError
+        If the best order of documents is not known for the measure.
 
-    @property
-    def headroom(self) -> Parts:
-        """Over all topics; its last part is what the best possible order of the candidates would gain."""
-        return self.parts[0]
+    Examples
+    --------
+    >>> qrels = {"q1": {"a": 2, "b": 1}, "q2": {"a": 1}}
+    >>> first, second = {"q1": ["x", "a", "b"], "q2": ["x", "y"]}, {"q1": ["b", "a", "x"], "q2": ["y", "x"]}
+    >>> found = stages(qrels, first, second)
+    >>> [stage.attainable.tolist() for stage in found.trace.stages], found.trace.found.tolist()
+    ([[1.0, 0.0]], [2, 0])
+    """
+    choices = Cut(depth, least, share, rate, alpha, resamples, seed)
+    chosen, wanted = one_measure(measure), one_measure(recall or f"R@{depth}")
+    check_measure(chosen)
+    if topics not in {"qrels", "both"}:
+        raise InputError(f"no topic policy {topics!r} here", fix="one of qrels, both")
+    judgments = Qrels.of(qrels)
+    given = [(run, final)]
+    if against is not None:
+        given.append(against if isinstance(against, tuple) else (against, None))
+    policies: dict[str, Any] = {"ties": ties, "precision": precision, "documents": documents}
+    systems = [[judge(judgments, _run(part), **policies) for part in pair if part is not None] for pair in given]
+    every = [judged for system in systems for judged in system]
+    kept = np.logical_and.reduce([judged.present for judged in every])  # the topics that every run has
+    for judged in every:
+        refuse_foreign(judged)
+    places = np.flatnonzero(kept) if topics == "both" else np.arange(len(kept))
+    if not len(places):
+        raise InputError("the runs have no judged topic in common", fix="check that they are of one collection")
+    rests_on = _provenance(every, chosen, "both" if topics == "both" else "qrels")
+    traces: list[Trace] = []
+    notes: list[Note] = []
+    for system in systems:
+        lists = [copies(judged, places) for judged in system]
+        ranking = lists[1] if len(lists) > 1 else cut(lists[0], depth)
+        trace = traced([Through(PARTS[0], lists[0], depth)], ranking, chosen, wanted, parse("Judged@10"))
+        traces.append(replace(trace, name=f"{trace.name} (other)") if trace.name in [t.name for t in traces] else trace)
+        notes += _notes(traces[-1], lists, chosen, depth)
+    query_ids = tuple(every[0].query_ids[at] for at in places.tolist())
+    return Stages(
+        measure=chosen,
+        recall=wanted,
+        query_ids=query_ids,
+        trace=traces[0],
+        against=traces[1] if len(traces) > 1 else None,
+        names=PARTS,
+        choices=choices,
+        slicing=None if slicing is None else slicing_given(slicing).over(query_ids),
+        provenance=rests_on,
+        notes=(*notes, *rests_on.all_notes),
+    )
 
-    @cached_property
-    def changes(self) -> tuple[Change, ...]:
-        """The tested difference of the score and of each part, over all topics and by slice; higher is better."""
-        return (
-            () if self.against is None else changes_of(self.trace, self.against, self.names, self.slicing, self.choices)
+
+def _run(given: Any) -> Run:
+    runs = runs_of(given)
+    if len(runs) != 1:
+        raise InputError(f"{len(runs)} runs stand where one is asked for", fix="give one run", path=runs[0].where)
+    return runs[0]
+
+
+def _notes(trace: Trace, lists: Sequence[Judged], measure: Measure, depth: int) -> Iterator[Note]:
+    """Say what should be known of one system, of which these are the rankings: the candidates, and the final one."""
+    if len(lists) == 1 and not np.array_equal(measure(lists[0]), trace.score, equal_nan=True):
+        text = f"{measure} looks below rank {depth}: what is scored here are the first {depth} documents"
+        yield Note("below-depth", f"{text}. A greater depth takes in more", trace.name)
+    if trace.foreign.any():
+        documents, cutoff = trace.documents, getattr(measure, "cutoff", None)
+        shown = (documents.final > 0) & (documents.final <= (cutoff or np.iinfo(np.int64).max))
+        shown &= (documents.candidate == 0) | (documents.candidate > depth)
+        topics = counted(int(np.count_nonzero(trace.foreign)), "topic")
+        text = (
+            f"{trace.foreign.sum()} of its documents, on {topics}, are not among the first {depth} of"
+            f" {trace.candidates}; {np.count_nonzero(shown)} of them are relevant and on the page. The loss by ranking"
+            " may be negative there; a greater depth may be the true one"
         )
+        yield Note("not-candidates", text, trace.name, trace.foreign_share)
+    share = mean_of(trace.judged)
+    if share < _JUDGED:
+        text = (
+            f"{percent(share)} of its first 10 documents are judged. Those without a judgment count as not relevant:"
+            " losses, and what a reranker could gain, hold by these judgments alone"
+        )
+        yield Note("few-judged", text, trace.name, 1 - share)
 
-    @cached_property
-    def lost(self) -> dict[str, Discoveries]:
-        """By part: the topics that lost there against the other system, with a declared rate of false findings."""
-        return {} if self.against is None else lost_topics(self.trace, self.against, self.names, self.choices)
 
-    @property
-    def lost_kinds(self) -> tuple[str, ...]:
-        """By which parts each topic lost that lost to the other system, at the declared rate; else empty. (T,).
-
-        A part is named where it holds at least the chosen share of the loss.
-        """
-        if self.against is None:
-            return ("",) * len(self.query_ids)
-        return kinds_of(self.trace, self.against, self.names, self.lost[SCORE].mask, self.choices)
-
-    @property
-    def systems(self) -> list[tuple[str, Trace, tuple[Parts, ...]]]:
-        """Each system by the name that tables call it by; two of one name are told apart."""
-        made = [(self.trace.name, self.trace, self.parts)]
-        if self.against is not None:
-            same = self.against.name == self.trace.name
-            name = f"{self.against.name} (other)" if same else self.against.name
-            made.append((name, self.against, self.parts_against))
-        return made
+def _provenance(lists: Sequence[Judged], measure: Measure, topics: TopicPolicy) -> Provenance:
+    """Tell what the lists rest on, each run once and by a name of its own."""
+    distinct = list({id(judged.run): judged for judged in lists}.values())
+    rests_on = provenance_of_lists(distinct, [measure], topics=topics)
+    names = [run.name for run in rests_on.runs]
+    again = (names[:at].count(name) for at, name in enumerate(names))
+    runs = tuple(
+        run.renamed(f"{run.name} ({times + 1})") if times else run
+        for run, times in zip(rests_on.runs, again, strict=True)
+    )
+    notes = tuple(note for note in rests_on.notes if note.rule != "unjudged")  # said of each system, from fewer on
+    return replace(rests_on, runs=runs, notes=notes)

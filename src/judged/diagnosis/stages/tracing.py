@@ -16,7 +16,7 @@ from judged.judging.variants import cut, placed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Bools, Floats, Ints
+    from judged._types import Floats, Ints
     from judged.judging import Judged
     from judged.measures import Measure
 
@@ -86,17 +86,17 @@ class Trace:
     def parts(self) -> Floats:
         """The loss, best - score, split: one row a stage, and the last for the final ranking; (P, T)."""
         levels = np.stack([self.best, *(stage.attainable for stage in self.stages), self.score])
-        made = levels[:-1] - levels[1:]
-        made[np.abs(made) <= 1e-12 * np.maximum(np.abs(levels[:-1]), np.abs(levels[1:]))] = 0.0
-        return made
+        parts = levels[:-1] - levels[1:]
+        parts[np.abs(parts) <= 1e-12 * np.maximum(np.abs(levels[:-1]), np.abs(levels[1:]))] = 0.0
+        return parts
 
 
 def one_measure(given: Any) -> Measure:
     """Take a measure, its class or its name."""
-    found = measures_of(given)
-    if len(found) != 1:
-        raise InputError(f"{given} are {len(found)} measures", fix="name one, such as nDCG@10")
-    return found[0]
+    measures = measures_of(given)
+    if len(measures) != 1:
+        raise InputError(f"{given} are {len(measures)} measures", fix="name one, such as nDCG@10")
+    return measures[0]
 
 
 def check_measure(measure: Measure) -> None:
@@ -120,24 +120,38 @@ def check_measure(measure: Measure) -> None:
 
 def traced(stages: Sequence[Through], final: Judged, measure: Measure, recall: Measure, shares: Measure) -> Trace:
     """Follow a system through its stages."""
-    kept = [one.judged if one.depth is None else cut(one.judged, one.depth) for one in stages]
+    left = [stage.judged if stage.depth is None else cut(stage.judged, stage.depth) for stage in stages]
     level = float(getattr(measure, "rel", POSITIVE))
-    last = kept[-1]
+    candidates, last = stages[-1].judged, left[-1]
+    labels = np.flatnonzero(final.relevant_labels(level))
+    labels = labels[np.lexsort((-final.label_grade[labels], final.label_topic[labels]))]
+    ranks: list[Ints] = []  # of every judged pair, 0 where it was not returned
+    for judged in (candidates, final):
+        ranks.append(np.zeros(len(judged.label_topic), dtype=np.int64))
+        ranks[-1][judged.row] = judged.rank
+    names = final.qrels.index.row_names
     return Trace(
         name=final.run.name,
-        candidates=stages[-1].judged.run.name,
+        candidates=candidates.run.name,
         stages=tuple(
-            Stage(one.name, one.depth, measure(best_order(left))) for one, left in zip(stages, kept, strict=True)
+            Stage(stage.name, stage.depth, measure(best_order(judged)))
+            for stage, judged in zip(stages, left, strict=True)
         ),
         best=measure(final.ideal),
         score=measure(final),
-        recall=recall(stages[-1].judged),
+        recall=recall(candidates),
         relevant=final.num_relevant(level).astype(np.int64),
         found=last.sum(last.relevant(level)).astype(np.int64),
         judged=shares(final),
         foreign=_foreign(stages[-1], final),
         returned=final.returned.astype(np.int64),
-        documents=_relevant_documents(stages[-1].judged, final, level),
+        documents=RelevantDocuments(
+            topic=final.label_topic[labels],
+            doc=tuple(names[row] for row in final.label_row[labels].tolist()),
+            grade=final.label_grade[labels],
+            candidate=ranks[0][labels],
+            final=ranks[1][labels],
+        ),
     )
 
 
@@ -154,8 +168,8 @@ def best_order(judged: Judged) -> Judged:
     rank = np.arange(len(hit)) - judged.starts[topic] + 1
     unjudged = judged.returned - np.diff(judged.starts)
     rank = np.where(judged.grade[hit] < 0, rank + unjudged[topic], rank)
-    made = placed(judged, np.arange(len(judged)), topic, hit, rank)
-    return replace(made, reordered=True, title="best order of the candidates")
+    ordered = placed(judged, np.arange(len(judged)), topic, hit, rank)
+    return replace(ordered, reordered=True, title="best order of the candidates")
 
 
 def _foreign(stage: Through, final: Judged) -> Ints:
@@ -168,24 +182,3 @@ def _foreign(stage: Through, final: Judged) -> Ints:
     counts = np.bincount(both.topic[outside], minlength=len(both))
     known = dict(zip(both.query_ids, counts.tolist(), strict=True))
     return np.array([known.get(query, 0) for query in final.query_ids], dtype=np.int64)
-
-
-def _relevant_documents(candidates: Judged, final: Judged, level: float) -> RelevantDocuments:
-    at = np.flatnonzero(final.relevant_labels(level))
-    at = at[np.lexsort((-final.label_grade[at], final.label_topic[at]))]
-    names = final.qrels.index.row_names
-    docs = tuple(names[row] for row in final.label_row[at].tolist())
-    ranks = [_rank_of_labels(judged)[at] for judged in (candidates, final)]
-    return RelevantDocuments(final.label_topic[at], docs, final.label_grade[at], *ranks)
-
-
-def _rank_of_labels(judged: Judged) -> Ints:
-    """Give the rank of every judged pair, 0 where it was not returned: (L,)."""
-    ranks = np.zeros(len(judged.label_topic), dtype=np.int64)
-    ranks[judged.row] = judged.rank
-    return ranks
-
-
-def both_have(judged: Sequence[Judged]) -> Bools:
-    """Mark the topics that every run has: (T,)."""
-    return np.logical_and.reduce([one.present for one in judged])

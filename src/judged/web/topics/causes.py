@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from judged.decimals import decimal
 from judged.diagnosis.stages import stages
-from judged.diagnosis.stages.sentences import topic_sentences
 from judged.errors import JudgedError
 from judged.uncertainty.ties import tie_range
 from judged.uncertainty.unjudged import unjudged_range
@@ -66,7 +65,7 @@ def loss(workspace: Workspace, one: Judged, measure: Measure) -> Loss:
     try:
         qrels, (alone,) = workspace.one_topic(query_id, [run])
         found = stages(qrels, alone, measure=measure, depth=CANDIDATES)
-        said = topic_sentences(found, query_id)[0]
+        said = found.topic(query_id).sentences[0]
     except JudgedError as error:
         return _unknown(run, str(error))
     trace = found.trace

@@ -1,0 +1,535 @@
+"""What a system lost by its stages, as an answer; and what it lost on one topic."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from judged.answer import (
+    CHANGE,
+    COUNT,
+    NUMBER,
+    SHARE,
+    TEXT,
+    Answer,
+    Chart,
+    Column,
+    Sentences,
+    Show,
+    Table,
+    counted,
+    significant,
+)
+from judged.charting import PALETTE
+from judged.decimals import decimal, percent
+from judged.diagnosis.changes import SMALL, Quantity, changes_table, compared, everywhere, lost_table, with_interval
+from judged.diagnosis.stages.parts import (
+    BADLY_RANKED,
+    NOTHING,
+    SCORE,
+    VERDICTS,
+    Cut,
+    Parts,
+    large_parts,
+    parts_by_slice,
+    verdict_names,
+)
+from judged.errors import InputError
+from judged.slicing.layout import direction
+from judged.stats.discoveries import losers
+from judged.stats.skewness import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from judged.answer import Block
+    from judged.diagnosis.changes import Change
+    from judged.diagnosis.stages.tracing import Trace
+    from judged.evaluation.provenance import Provenance
+    from judged.measures import Measure
+    from judged.notes import Note
+    from judged.slicing.slices import Slicing
+    from judged.stats.discoveries import Discoveries
+
+_NAMED = 8  # topics in a sentence
+_FOREIGN = 0.1  # of the final ranking's documents: with more, it was not made of the candidates
+_SLICES = 6  # slices that get a sentence
+_BARS = 200  # topics that are drawn: those that lose most
+_COLOURS = (PALETTE[0], PALETTE[4], PALETTE[1], PALETTE[3])  # of the score, and of the losses, the last part first
+_SHORT: dict[str, str] = {BADLY_RANKED: "ranked badly", NOTHING: "no relevant"}  # in tables
+_VERDICT = Show(lambda verdict: _SHORT.get(verdict) or verdict, "string")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stages(Answer):
+    """What a system lost, split exactly into its stages; and the same for a second one that it is held against.
+
+    Attributes
+    ----------
+    measure, recall : Measure
+        Of the score, and of the candidates.
+    query_ids : tuple of T str
+    trace : Trace
+        The system: scores, what was attainable behind each stage, documents.
+    against : Trace or None
+        The system that it is compared with.
+    names : tuple of P str
+        The parts of the loss, in the order of the stages; the last is that of the final ranking.
+    choices : Cut
+        Depth, thresholds, rates, alpha, resamples, seed.
+    provenance : Provenance
+        Judgments, runs and policies.
+    slicing : Slicing or None
+    notes : tuple of Note
+
+    Examples
+    --------
+    >>> from judged import stages
+    >>> qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
+    >>> run = {"q1": ["a"], "q2": ["x", "y", "a"], "q3": ["x"]}
+    >>> found = stages(qrels, run, measure="RR@10", depth=2)
+    >>> found.trace.parts.tolist()  # candidates and ranking, by topic
+    [[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+    >>> found.verdicts
+    ('little lost', 'not found', 'not found')
+    """
+
+    kind: ClassVar[str] = "stages"
+
+    measure: Measure
+    recall: Measure
+    query_ids: tuple[str, ...]
+    trace: Trace
+    against: Trace | None
+    names: tuple[str, ...]
+    choices: Cut
+    provenance: Provenance = field(repr=False)
+    slicing: Slicing | None = field(default=None, repr=False)
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What is lost by whom."""
+        return f"{' and '.join(trace.name for trace in self.traces)}: where {self.measure} is lost"
+
+    @property
+    def traces(self) -> tuple[Trace, ...]:
+        """The system, and the one that it is compared with."""
+        return (self.trace,) if self.against is None else (self.trace, self.against)
+
+    @cached_property
+    def parts(self) -> tuple[Parts, ...]:
+        """Means and verdicts over all topics, and then over each slice, of the system."""
+        return parts_by_slice(self.trace, self.measure, self.slicing, self.choices)
+
+    @cached_property
+    def parts_against(self) -> tuple[Parts, ...]:
+        """The same of the system that it is compared with; nothing where there is none."""
+        return () if self.against is None else parts_by_slice(self.against, self.measure, self.slicing, self.choices)
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """One a topic: little lost, not found, found but ranked badly, both, or nothing relevant; T of them."""
+        return verdict_names(self.trace, self.choices)
+
+    @property
+    def headroom(self) -> Parts:
+        """Over all topics; its last part is what the best possible order of the candidates would gain."""
+        return self.parts[0]
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """The tested difference of the score and of each part, over all topics and by slice; higher is better."""
+        if self.against is None:
+            return ()
+        trace, against, choices = self.trace, self.against, self.choices
+        quantities = [Quantity(trace.name, SCORE, against.score, trace.score, SCORE)]
+        for name, before, now in zip(self.names, against.parts, trace.parts, strict=True):
+            quantities.append(Quantity(trace.name, name, -before, -now, "parts"))
+        where = everywhere(len(trace.score), self.slicing)
+        return compared(quantities, where, alpha=choices.alpha, resamples=choices.resamples, seed=choices.seed)
+
+    @cached_property
+    def lost(self) -> dict[str, Discoveries]:
+        """By part: the topics that lost there against the other system, with a declared rate of false findings."""
+        if self.against is None:
+            return {}
+        trace, against = self.trace, self.against
+        rows = [trace.score - against.score, *(against.parts - trace.parts)]
+        scale = float(np.nanmax(np.abs(np.stack([trace.best, against.best])), initial=1.0))
+        return {
+            name: losers(row, self.choices.rate, scale=scale)
+            for name, row in zip((SCORE, *self.names), rows, strict=True)
+        }
+
+    @property
+    def lost_kinds(self) -> tuple[str, ...]:
+        """By which parts each topic lost that lost to the other system, at the declared rate; else empty. (T,).
+
+        A part is named where it holds at least the chosen share of the loss.
+        """
+        if self.against is None:
+            return ("",) * len(self.query_ids)
+        large = large_parts(np.maximum(self.trace.parts - self.against.parts, 0.0), self.choices)
+        return tuple(
+            " and ".join(name for name, counts in zip(self.names, row, strict=True) if counts) if lost else ""
+            for row, lost in zip(large.T.tolist(), self.lost[SCORE].mask.tolist(), strict=True)
+        )
+
+    def topic(self, query_id: str, query: str = "") -> TopicLoss:
+        """Give one topic: what was scored, what was lost by which part, and where each document was lost.
+
+        Parameters
+        ----------
+        query_id
+            The topic.
+        query
+            Its text, where it is to be shown.
+
+        Raises
+        ------
+        InputError
+            If there is no such topic.
+        """
+        if query_id not in self.query_ids:
+            raise InputError(f"no topic {query_id!r} here", fix=f"one of {', '.join(self.query_ids[:5])}, ...")
+        return TopicLoss(self, query_id, query, self.provenance, self.notes)
+
+    def facts(self) -> dict[str, Any]:
+        """Give measures, names and choices."""
+        names = [trace.name for trace in self.traces]
+        return {"measure": self.measure, "recall": self.recall, "systems": names, "parts": self.names,
+                "choices": vars(self.choices)}  # fmt: skip
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give slices, what changed, what may be concluded, and every topic."""
+        return (
+            *self._slices(),
+            *self._changes(),
+            Sentences(self.sentences),
+            self._chart_of_slices(),
+            self.topics_table(),
+            self._chart_of_topics(),
+            self.documents_table(),
+        )
+
+    def _slices(self) -> tuple[Table, Table]:
+        """Lay out one row a slice and system: means, and how many topics have which verdict."""
+        rows, labels = self._rows(), len(self.traces)
+        names = (
+            Column("slice", [row.slice for row in rows], TEXT),
+            Column("system", [row.system for row in rows], TEXT, only="data" if labels == 1 else ""),
+        )
+        small = [row.small for row in rows]
+        few = [SMALL if is_small else "" for is_small in small]
+        columns = [
+            *names,
+            Column("topics", [row.topics for row in rows], COUNT, "n", beside=few),
+            Column("small", small, only="data"),
+        ]
+        titles = {"score": str(self.measure), "best": "best", "recall": self._recall_title}
+        titles |= {f"lost_{name}": f"lost: {name}" for name in self.names}
+        for at, (name, title) in enumerate(titles.items()):
+            means = [(row.score, row.best, row.recall, *row.losses)[at] for row in rows]
+            column = Column(name, [mean.value for mean in means], NUMBER, title, ci=[mean.ci for mean in means])
+            if name in {"score", "recall"}:  # people see them without intervals
+                columns.append(replace(column, ci=None, only="people"))
+            columns.append(column if name.startswith("lost_") else replace(column, only="data"))
+        counts = [
+            Column(verdict, [row.verdicts[verdict] for row in rows], COUNT, _SHORT.get(verdict)) for verdict in VERDICTS
+        ]
+        note = f"over {counted(len(self.query_ids), 'topic')}; candidates: first {self.choices.depth}"
+        note += f"; [{self.choices.interval.words}]" + (
+            f"; {SMALL}: too few topics to be judged by" if any(small) else ""
+        )
+        columns += [replace(column, only="data") for column in counts]
+        return (
+            Table("slices", tuple(columns), note=note, labels=labels),
+            Table("verdicts", (*names, *counts), labels=labels, only="people"),
+        )
+
+    def _rows(self) -> list[Parts]:
+        """Give the means slice by slice, of both systems."""
+        systems = [self.parts, self.parts_against] if self.against else [self.parts]
+        return [part for parts in zip(*systems, strict=True) for part in parts]
+
+    @property
+    def _recall_title(self) -> str:
+        """The measure of the candidates, told from that of the ranking where it is the same."""
+        return f"{self.recall} of candidates" if str(self.recall) == str(self.measure) else str(self.recall)
+
+    def _changes(self) -> Iterator[Table]:
+        """Lay out one row a slice and part: the change of the score, and of each part; and the topics that lost."""
+        if self.against is None:
+            return
+        first, second, choices = self.trace.name, self.against.name, self.choices
+        note = (
+            f"{first} minus {second}, parts add up to the change of {self.measure}; paired randomisation test,"
+            f" {choices.resamples} resamples, seed {choices.seed}{SECOND if self.slicing else ''}; p by Holm: over the"
+            " parts for all topics, over slices and parts below; intervals are as wide as the correction asks; * p up"
+            f" to {choices.alpha:g}"
+        )
+        part = Show(lambda name: str(self.measure) if name == SCORE else name, "string")
+        yield changes_table(self.changes, direction(first, second), note, part, runs=False)
+        yield lost_table(((first, name, lost) for name, lost in self.lost.items()), self.query_ids)
+
+    def topics_table(self) -> Table:
+        """Lay out one row a topic, the largest loss first; with another system the largest loss against it."""
+        trace, against = self.trace, self.against
+        columns = [Column("query_id", self.query_ids, TEXT, "topic"), *self._of_topics(trace)]
+        change = np.zeros(len(self.query_ids))
+        if against is not None:
+            columns += [
+                replace(column, name=f"other_{column.name}", only="data") for column in self._of_topics(against)
+            ]
+            change = trace.score - against.score
+            for name, values in zip((SCORE, *self.names), [change, *(against.parts - trace.parts)], strict=True):
+                stars = ["*" if lost else "" for lost in self.lost[name].mask.tolist()]
+                title = "change" if name == SCORE else f"by {name}"
+                columns.append(Column(f"change_{name}", values.tolist(), CHANGE, title, mark=stars))
+        order = np.lexsort((trace.score - trace.best, np.nan_to_num(change)))
+        return Table("topics", tuple(columns), labels=2, folded=True).take(order.tolist())
+
+    def _of_topics(self, trace: Trace) -> Iterator[Column]:
+        yield Column("system", [trace.name] * len(trace.score), TEXT, only="data")
+        yield Column("verdict", verdict_names(trace, self.choices), _VERDICT)
+        yield Column("score", trace.score.tolist(), NUMBER, str(self.measure))
+        yield Column("best", trace.best.tolist(), NUMBER)
+        for stage in trace.stages:
+            yield Column(f"attainable_{stage.name}", stage.attainable.tolist(), NUMBER, only="data")
+        yield Column("recall", trace.recall.tolist(), NUMBER, self._recall_title)
+        yield Column("found", trace.found.tolist(), COUNT, beside=[f"of {count}" for count in trace.relevant.tolist()])
+        yield Column("relevant", trace.relevant.tolist(), COUNT, only="data")
+        for name, part in zip(self.names, trace.parts.tolist(), strict=True):
+            yield Column(f"lost_{name}", part, NUMBER, f"lost: {name}", only="data" if self.against else "")
+        yield Column("judged", trace.judged.tolist(), SHARE)
+        yield Column("foreign", trace.foreign.tolist(), COUNT, only="data")
+
+    def documents_table(self) -> Table:
+        """Lay out the relevant documents that are not on the page, or not returned: where each was lost."""
+        page = getattr(self.measure, "cutoff", None)
+        rows: list[tuple[Any, ...]] = []
+        for trace in self.traces:
+            documents = trace.documents
+            away = documents.final == 0
+            if isinstance(page, int):
+                away |= documents.final > page
+            for at in np.flatnonzero(away).tolist():
+                candidate, final = int(documents.candidate[at]), int(documents.final[at])
+                where = "not returned" if not candidate else "below the depth" if candidate > self.choices.depth else ""
+                where = where or ("ranked low" if final else "dropped")
+                query_id = self.query_ids[int(documents.topic[at])]
+                grade = float(documents.grade[at])
+                rows.append((trace.name, query_id, documents.doc[at], grade, where, candidate or None, final or None))
+        shows = {"system": TEXT, "query_id": TEXT, "doc_id": TEXT, "grade": significant(), "lost": TEXT,
+                 "candidate_rank": COUNT, "final_rank": COUNT}  # fmt: skip
+        system, *others = _columns(rows, shows)
+        system = replace(system, only="" if self.against else "data")
+        return Table("documents", (system, *others), labels=1 + len(self.traces), only="data")
+
+    def _chart_of_slices(self) -> Chart:
+        """Draw a bar a slice and system."""
+        bars: list[tuple[str, list[float], str]] = []
+        for row in self._rows():
+            label = f"{row.slice} (n {row.topics}{', few' if row.small else ''})"
+            label += f": {row.system}" if self.against else ""
+            counts = ", ".join(f"{count} {verdict}" for verdict, count in row.verdicts.items() if count)
+            bars.append((label, [row.score.value, *(mean.value for mean in row.losses[::-1])], counts))
+        return self._chart("slices", self.title, f"mean {self.measure}", bars)
+
+    def _chart_of_topics(self) -> Chart:
+        """Draw a bar a topic, the largest loss first."""
+        trace = self.trace
+        known = np.flatnonzero(~np.isnan(trace.score))
+        order = known[np.argsort((trace.score - trace.best)[known], kind="stable")][:_BARS].tolist()
+        sizes = np.stack([trace.score, *trace.parts[::-1]]).T.tolist()
+        bars = [(self.query_ids[at], sizes[at], self.verdicts[at]) for at in order]
+        title = f"{trace.name}: where {self.measure} is lost, by topic"
+        title += f", the {len(order)} that lose most" if len(order) < len(known) else ""
+        return self._chart("topics", title, f"{self.measure} of {trace.name}", bars)
+
+    def _chart(self, name: str, title: str, score: str, bars: list[tuple[str, list[float], str]]) -> Chart:
+        """Put score and losses one behind the other: score, then ranking, then candidates, which ends at the best."""
+        kinds = [str(self.measure), *(f"lost: {part}" for part in reversed(self.names))]
+        rows = [
+            (label, kind, start, start + size, size, said)
+            for label, sizes, said in bars
+            for kind, size, start in zip(kinds, sizes, np.cumsum([0.0, *sizes[:-1]]).tolist(), strict=True)
+            if size and not math.isnan(size)
+        ]
+        shows = {"bar": TEXT, "part": TEXT, "start": NUMBER, "end": NUMBER, "size": NUMBER, "topics": TEXT}
+        across = f"{score}, and what is lost of the best"
+        return Chart(
+            name, title, Table(name, _columns(rows, shows)), f"{across}.", "bars", x="start", x2="end", y="bar",
+            x_title=across, colour="part", colours=dict(zip(kinds, _COLOURS, strict=False)), width=480,
+            subtitle=f"candidates: first {self.choices.depth}; {counted(len(self.query_ids), 'topic')}",
+            folded=name == "topics",
+        )  # fmt: skip
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What each system lost where, and what changed between the two."""
+        return (*self._of_change(), *self._of_system())
+
+    def _of_system(self) -> Iterator[str]:
+        """Say what the system lost by which part."""
+        name, measure, depth = self.trace.name, self.measure, self.choices.depth
+        whole, foreign = self.headroom, self.trace.foreign_share
+        if not whole.topics:
+            yield f"{measure} leaves out every topic: there is nothing to say of {name}."
+            return
+        if whole.verdicts.get(NOTHING) == sum(whole.verdicts.values()):
+            yield "No topic has a relevant document: nothing can be lost."
+            return
+        if foreign >= _FOREIGN:
+            yield (
+                f"{name} is no ranking of these candidates: {percent(foreign)} of its documents are not among the"
+                f" first {depth} of {self.trace.candidates}. What is said of candidates and of ranking is no split of"
+                " its loss."
+            )
+        candidates, ranking = whole.losses[0], whole.losses[-1]
+        by_candidates, by_ranking = (with_interval(mean.value, mean.ci) for mean in (candidates, ranking))
+        yield (
+            f"{name} scores {decimal(whole.score.value)} in {measure}, where {decimal(whole.best.value)} could be"
+            f" attained: {by_candidates} is lost because relevant documents are not among its first {depth} candidates,"
+            f" {by_ranking} because the candidates are not in their best order."
+        )
+        if ranking.value > 0 and foreign < _FOREIGN:
+            yield (
+                f"The best order of these candidates would score {decimal(whole.score.value + ranking.value)}: no"
+                f" reranker of the first {depth} of {self.trace.candidates} can gain more than"
+                f" {decimal(ranking.value)}."
+            )
+        counts = ", ".join(f"{verdict} {count}" for verdict, count in whole.verdicts.items() if count)
+        yield (
+            f"Topics of {name}: {counts} (a part counts from {self.choices.least:.0%} of the topic's best score and"
+            f" {self.choices.share:.0%} of its loss on)."
+        )
+
+    def _of_change(self) -> Iterator[str]:
+        """Say what changed between the two systems, over all topics, by slice and topic."""
+        if self.against is None:
+            return
+        score, *whole = (change for change in self.changes if change.every)
+        yield self._whole_change(score, whole)
+        if any(change.significant for change in whole) and whole[0].found.difference * whole[-1].found.difference < 0:
+            yield (
+                "The parts move against each other: where less is found, less is left to be ranked badly, so such a"
+                " gain by ranking need not be a better ranker (nor such a loss a worse one)."
+            )
+        tested = [
+            change
+            for change in self.changes
+            if not change.every and change.part != SCORE and not math.isnan(change.found.p)
+        ]
+        seen = sorted((change for change in tested if change.significant), key=lambda change: change.found.difference)
+        told = [
+            f"{change.slice}: {'lost' if change.found.difference < 0 else 'gained'} by {change.part},"
+            f" {change.size} over {change.found.n} topics ({change.p})."
+            for change in seen[:_SLICES]
+        ]
+        if len(seen) > _SLICES:
+            told.append(f"{len(seen) - _SLICES} more such changes stand in the table.")
+        if seen:
+            told[-1] += f" Holm over {len(tested)} tests; nothing is claimed of other slices."
+        elif tested:
+            told.append(f"In no slice did a part change by more than luck might (Holm over {len(tested)} tests).")
+        yield from told
+        if small := {change.slice for change in self.changes if change.small}:
+            yield f"Too few topics to be tested: {', '.join(sorted(small))}."
+        yield from self._of_lost_topics()
+
+    def _whole_change(self, score: Change, parts: list[Change]) -> str:
+        first, second = (trace.name for trace in self.traces)
+        if score.found.n < 2:
+            return "There are too few topics to test what changed."
+        if not any(change.found.difference for change in (score, *parts)):
+            return f"{first} and {second} score the same in {self.measure}, and lose it in the same parts."
+        way = "lower" if score.found.difference < 0 else "higher"
+        told = " and ".join(
+            f"{change.size} by {change.part} ({change.p}{'' if change.significant else ': not told apart from 0'})"
+            for change in parts
+        )
+        size = decimal(abs(score.found.difference))
+        return f"{first} scores {size} {way} than {second} in {self.measure} ({score.p}): {told}."
+
+    def _of_lost_topics(self) -> Iterator[str]:
+        """Say which topics lost, by which part; and which lost in one part, whatever the other made of it."""
+        lost = self.lost[SCORE]
+        kinds = Counter(kind for kind in self.lost_kinds if kind).most_common()
+        by_kind = ", ".join(f"{count} by {kind}" for kind, count in kinds)
+        ends = f"; {by_kind}." if by_kind else ""
+        yield f"{lost.sentence} {self._named(lost)}{ends}" if lost.count else lost.sentence
+        for name in self.names:
+            part = self.lost[name]
+            if part.count:
+                text = part.sentence[0].lower() + part.sentence[1:]
+                yield f"By {name} alone, whatever the other parts did: {text} {self._named(part)}."
+        if quiet := [name for name in self.names if not self.lost[name].count]:
+            yield f"No single topic can be said to have lost by {' or by '.join(quiet)}."
+
+    def _named(self, lost: Discoveries) -> str:
+        names = [self.query_ids[at] for at in np.flatnonzero(lost.mask).tolist()]
+        return f"These are {', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''}"
+
+
+def _columns(rows: Sequence[tuple[Any, ...]], shows: Mapping[str, Show]) -> tuple[Column, ...]:
+    return tuple(Column(name, [row[at] for row in rows], show) for at, (name, show) in enumerate(shows.items()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopicLoss(Answer):
+    """What was lost on one topic, by which part, and where each relevant document was lost."""
+
+    kind: ClassVar[str] = "topic"
+
+    stages: Stages
+    query_id: str
+    query: str  # its text; empty where it is not known
+    provenance: Provenance = field(repr=False)
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The topic."""
+        return f"{self.query_id}: {self.query}" if self.query else self.query_id
+
+    def facts(self) -> dict[str, Any]:
+        """Give the topic, its text and the measures."""
+        return {"query_id": self.query_id, "query": self.query, **self.stages.facts()}
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give what was lost by which part, and the documents that the system lost."""
+        documents, numbers = self._documents(), self.stages.topics_table()
+        place = numbers.column("query_id").values.index(self.query_id)
+        said = Sentences(self.sentences, title=self.title)
+        return said, documents, replace(numbers.take([place]), only="data", folded=False)
+
+    def _documents(self) -> Table:
+        table = self.stages.documents_table()
+        places = [at for at, query in enumerate(table.column("query_id").values) if query == self.query_id]
+        return replace(table.take(places), only="" if places else "data")
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What each system scored, and what it lost by which part."""
+        stages, at = self.stages, self.stages.query_ids.index(self.query_id)
+        said: list[str] = []
+        for trace in stages.traces:
+            parts = " and ".join(
+                f"{decimal(float(part[at]))} by {name}" for name, part in zip(stages.names, trace.parts, strict=True)
+            )
+            said.append(
+                f"{trace.name}: {verdict_names(trace, stages.choices)[at]}: {stages.measure}"
+                f" {decimal(float(trace.score[at]))} of {decimal(float(trace.best[at]))}, lost {parts}; relevant"
+                f" documents among the first {stages.choices.depth}: {trace.found[at]} of {trace.relevant[at]}."
+            )
+        if not len(self._documents()):
+            barren = not stages.trace.relevant[at]
+            said.append("No relevant document is known." if barren else "No relevant document was lost.")
+        return tuple(said)
