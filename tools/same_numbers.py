@@ -219,7 +219,7 @@ def compare(old: Path, new: Path, only: re.Pattern[str], *, every: bool) -> int:
                 lost, sentences = _differences(name, output, now["outputs"].get(name), old, new)
                 said += sentences
                 failed |= lost
-        tally["failed" if failed else "differ in what people read only" if said else "the same"] += 1
+        tally["failed" if failed else "with notes" if said else "the same"] += 1
         if said or every:
             print(f"{'FAIL' if failed else 'note' if said else 'same'}  judged {line}")
             print("".join(f"        {sentence}\n" for sentence in said), end="")
