@@ -57,6 +57,16 @@ def refused(of: TestClient, path: str, **asked: Any) -> tuple[int, str, str]:
     return answer.status_code, found["problem"], found["fix"]
 
 
+def documents_of(found: dict[str, Any], run: str) -> list[dict[str, Any]]:
+    """Give the documents of one list."""
+    return [row for row in found["documents"] if row["run"] == run]
+
+
+def by_measure(found: dict[str, Any], row: int = 0) -> list[float | None]:
+    """Give the scores of the lists by the chosen measure, or one of the usual ones."""
+    return [found["scores"][row][f"run:{run}"] for run in found["runs"]]
+
+
 def scores_of(found: dict[str, Any]) -> list[list[float | None]]:
     """Give the scores of each topic of a list, in the order of its runs."""
     return [[row[f"run:{run}"] for run in found["runs"]] for row in found["topics"]]
@@ -214,24 +224,28 @@ def test_one_topic_by_hand(tiny: TestClient) -> None:
         (1.0, "relevant", 2),
         (0.0, "not relevant", 1),
     ]
-    assert found["scores"][0]["scores"] == pytest.approx([first, second])
+    assert by_measure(found) == pytest.approx([first, second])
     assert found["scores"][0]["difference"] == pytest.approx(second - first)
     assert found["scores"][0]["better"] == "A"
-    left, right = found["lists"]
-    assert [(one["doc_id"], one["rank"], one["state"], one["there"], one["moved"]) for one in left["documents"]] == [
+    left = found["lists"][0]
+    assert [
+        (one["doc_id"], one["rank"], one["state"], one["there"], one["moved"]) for one in documents_of(found, "A")
+    ] == [
         ("a", 1, "relevant", 2, "down 1"),
         ("x", 2, "unjudged", None, "gone"),
         ("b", 3, "relevant", 1, "up 2"),
     ]
-    assert [(one["doc_id"], one["rank"], one["state"], one["there"], one["moved"]) for one in right["documents"]] == [
+    assert [
+        (one["doc_id"], one["rank"], one["state"], one["there"], one["moved"]) for one in documents_of(found, "B")
+    ] == [
         ("b", 1, "relevant", 3, "up 2"),
         ("a", 2, "relevant", 1, "down 1"),
         ("c", 3, "not relevant", None, "new"),
     ]
     assert (left["unjudged"], left["unjudged_shown"], left["relevant_shown"]) == (1, 1, 2)
-    assert right["documents"][0]["change"] == pytest.approx((1 - 1 / 2) / ideal)
-    assert [(one["doc_id"], one["grade"], one["places"]) for one in found["missed"]] == [
-        ("m", 1.0, ["not returned", "not returned"])
+    assert documents_of(found, "B")[0]["change"] == pytest.approx((1 - 1 / 2) / ideal)
+    assert [(row["doc_id"], row["grade"], row["place:A"], row["place:B"]) for row in found["missed"]] == [
+        ("m", 1.0, "not returned", "not returned")
     ]
     reachable = (2 + gain_b) / ideal
     loss = found["losses"][0]
@@ -254,7 +268,7 @@ def test_one_topic_by_hand(tiny: TestClient) -> None:
 def test_tied_documents_are_named_and_bounded() -> None:
     of = client(open_workspace({"q": {"a": 1, "b": 0}}, {"A": {"q": {"a": 1.0, "b": 1.0, "c": 0.5}}}))
     found = get(of, "/api/v1/topic", id="q", measure="RR")
-    assert [(one["doc_id"], one["tied"]) for one in found["lists"][0]["documents"]] == [
+    assert [(one["doc_id"], one["tied"]) for one in documents_of(found, found["runs"][0])] == [
         ("b", True),
         ("a", True),
         ("c", False),
@@ -282,9 +296,7 @@ def test_one_topic_by_the_public_functions(
     ones = [judge(qrels, runs[name]).only(query_id) for name in ("bm25", "tfidf")]
     at = sample.query_ids.index(query_id)
     scores = sample.scores([measure])
-    assert found["scores"][0]["scores"] == [
-        float(scores.values[scores.run_names.index(one.run.name), 0, at]) for one in ones
-    ]
+    assert by_measure(found) == [float(scores.values[scores.run_names.index(one.run.name), 0, at]) for one in ones]
     assert {one["run"]: one["score"] for one in found["all_runs"]} == dict(
         zip(scores.run_names, scores.values[:, 0, at].tolist(), strict=True)
     )
@@ -295,10 +307,10 @@ def test_one_topic_by_the_public_functions(
             assert (reach["low"], reach["high"], reach["kind"]) == (wanted.low[0], wanted.high[0], wanted.kind[0])
         assert found["explained"][place]["score"] == explain(one, query_id, measure).score
     whole = diff(qrels, runs["bm25"], runs["tfidf"], topic=query_id, measure=measure, depth=10).topics[0]
-    assert found["sentence"] == whole.sentence
+    assert found["sentences"] == [whole.sentence]
     for which in (0, 1):
         side = whole.side(which)
-        documents = found["lists"][which]["documents"]
+        documents = documents_of(found, found["runs"][which])
         assert [one["doc_id"] for one in documents] == [row.doc_id for row in side]
         assert [one["grade"] for one in documents] == [row.grade for row in side]
         assert [one["moved"] for one in documents] == [row.movement for row in side]
@@ -323,13 +335,15 @@ def test_the_loss_is_that_of_stages(of_sample: TestClient) -> None:
 
 def test_what_other_tools_report(of_sample: TestClient) -> None:
     asked = {"id": "t12", "first": "bm25", "second": "tfidf", "measure": "nDCG@10"}
-    assert get(of_sample, "/api/v1/topic", **asked)["tools"] == []
-    for one in get(of_sample, "/api/v1/topic", **asked, tools=True)["tools"]:
-        run = next(run for run in shipped.runs() if run.name == one["run"])
+    assert "tools" not in get(of_sample, "/api/v1/topic", **asked)
+    found = get(of_sample, "/api/v1/topic", **asked, tools=True)["tools"]
+    for name in ("bm25", "tfidf"):
+        run = next(run for run in shipped.runs() if run.name == name)
         told = compare_tools(shipped.qrels(), run, "t12", "nDCG@10")
         columns = ("tool", "called", "measure", "printed", "why")
-        assert [[line[name] for name in columns] for line in one["lines"]] == list(map(list, told.table().rows[1:]))
-        assert len(one["lines"]) > 3
+        lines = [tuple(row[column] for column in columns) for row in found if row["run"] == name]
+        assert lines == list(told.table().rows[1:])
+        assert len(lines) > 3
 
 
 def test_the_scale_of_grades_is_that_of_all_judgments() -> None:
@@ -341,24 +355,25 @@ def test_the_scale_of_grades_is_that_of_all_judgments() -> None:
     assert whole.high[0] == 4 + 1 / math.log2(3)
     assert found["reaches"][1]["high"] == whole.high[0]
     told = compare_tools(qrels, run, "q", "DCG@2").table().rows[1:]
-    assert [one["printed"] for one in found["tools"][0]["lines"]] == [row[3] for row in told]
+    assert [row["printed"] for row in found["tools"]] == [row[3] for row in told]
 
 
 def test_deeper_lists(of_sample: TestClient) -> None:
     shallow, deep = (
         get(of_sample, "/api/v1/topic", id="t12", first="bm25", second="bm25_nostem", depth=depth) for depth in (10, 50)
     )
-    assert [len(one["documents"]) for one in shallow["lists"]] == [10, 10]
-    assert [len(one["documents"]) for one in deep["lists"]] == [50, 50]
-    hidden = [one for one in shallow["lists"][0]["documents"] if one["there"] and not one["there_shown"]]
+    assert [len(documents_of(shallow, run)) for run in shallow["runs"]] == [10, 10]
+    assert [len(documents_of(deep, run)) for run in deep["runs"]] == [50, 50]
+    hidden = [one for one in documents_of(shallow, "bm25") if one["there"] and not one["there_shown"]]
     assert hidden
     assert all(one["there"] > 10 for one in hidden)
-    keys = [{one["doc_id"]: one["key"] for one in side["documents"]} for side in deep["lists"]]
+    keys = [{row["doc_id"]: row["key"] for row in documents_of(deep, run)} for run in deep["runs"]]
     assert all(keys[1][doc] == key for doc, key in keys[0].items() if doc in keys[1])
-    missed = [one for one in shallow["missed"] if any(rank for rank in one["ranks"])]
-    assert all(rank is None or rank > 10 for one in shallow["missed"] for rank in one["ranks"])
-    for one in missed:
-        assert one["places"] == [f"rank {rank}" if rank else "not returned" for rank in one["ranks"]]
+    for row in shallow["missed"]:
+        for run in shallow["runs"]:
+            rank = row[f"rank:{run}"]
+            assert rank is None or rank > 10
+            assert row[f"place:{run}"] == (f"rank {rank}" if rank else "not returned")
 
 
 def test_the_way_to_the_next_topic_is_the_order_of_the_list(of_sample: TestClient) -> None:
@@ -400,9 +415,9 @@ def test_which_runs_are_shown(tiny: TestClient) -> None:
 
 def test_one_list_alone(tiny: TestClient) -> None:
     found = get(tiny, "/api/v1/topic", id="q", first="B")
-    assert found["sentence"] == ""
-    assert [(one["there"], one["moved"]) for one in found["lists"][0]["documents"]] == [(None, "")] * 3
-    assert [len(one["scores"]) for one in found["scores"]] == [1] * len(found["scores"])
+    assert "sentences" not in found
+    assert [(one["there"], one["moved"]) for one in documents_of(found, found["runs"][0])] == [(None, "")] * 3
+    assert all(row["run:B"] is not None and "run:A" not in row for row in found["scores"])
     assert "that the list does not show" in tiny.get("/topic?id=q&first=B").text
 
 
@@ -415,9 +430,9 @@ def test_a_topic_without_relevant_documents(tiny: TestClient) -> None:
 
 def test_a_run_without_the_topic(tiny: TestClient) -> None:
     found = get(tiny, "/api/v1/topic", id="z")
-    assert found["notes"][0] == "B has nothing for this topic: it counts as an empty list."
+    assert found["notes"][0]["text"] == "B has nothing for this topic: it counts as an empty list."
     assert [one["present"] for one in found["lists"]] == [True, False]
-    assert found["scores"][0]["scores"] == [1.0, 0.0]
+    assert by_measure(found) == [1.0, 0.0]
     assert found["losses"][1]["sentence"] == "B has nothing for this topic: everything is lost."
     assert [one["run"] for one in found["reaches"]] == ["A", "A"]
     assert "B returned nothing for this topic." in tiny.get("/topic?id=z").text
@@ -430,12 +445,12 @@ def test_a_run_that_is_a_set() -> None:
     assert scores_of(listed)[1][0] is None
     assert "the run S has no scores" in listed["notes"][0]["text"]
     found = get(of, "/api/v1/topic", id="q")
-    assert [(one["doc_id"], one["rank"]) for one in found["lists"][0]["documents"]] == [("x", None), ("a", None)]
-    assert [one["there"] for one in found["lists"][1]["documents"]] == [None, None, None]
-    assert found["scores"][0]["scores"][0] is None
+    assert [(one["doc_id"], one["rank"]) for one in documents_of(found, found["runs"][0])] == [("x", None), ("a", None)]
+    assert [one["there"] for one in documents_of(found, found["runs"][1])] == [None, None, None]
+    assert by_measure(found)[0] is None
     assert "needs a ranking" in found["explained"][0]["problem"]
     of_set = get(of, "/api/v1/topic", id="q", measure="SetP")
-    assert of_set["scores"][0]["scores"] == [0.5, pytest.approx(2 / 3)]
+    assert by_measure(of_set) == [0.5, pytest.approx(2 / 3)]
     assert of_set["reaches"][0]["sentence"] == "The run is a set: it has no order."
     assert of.get("/topic?id=q").status_code == 200
 
@@ -457,7 +472,7 @@ def test_a_measure_that_looks_at_all_topics() -> None:
     """Document b is judged for q2: on q1 alone it would be a hole."""
     of = client(open_workspace({"q1": {"a": 1}, "q2": {"b": 1}}, {"A": {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}}}))
     found = get(of, "/api/v1/topic", id="q1", measure="Hole@3")
-    assert found["scores"][0]["scores"] == [pytest.approx(1 / 3)]
+    assert by_measure(found) == [pytest.approx(1 / 3)]
     assert found["reaches"][1]["sentence"].startswith("Hole@3 of one topic depends on the other topics")
     assert "depends on the other topics" in found["explained"][0]["problem"]
     assert refused(of, "/api/v1/topic/explain", id="q1", run="A", measure="Hole@3")[0] == 400
@@ -468,7 +483,7 @@ def test_topics_that_do_not_exist(of_sample: TestClient) -> None:
     assert (code, problem) == (400, "no topic 't4' is in the judgments")
     assert fix.startswith("near it are t04, ")
     assert "t04" in of_sample.get("/topic?id=t4").text
-    assert refused(of_sample, "/api/v1/topic", id="x" * 5000)[1] == f"no topic '{'x' * 77}...' is in the judgments"
+    assert refused(of_sample, "/api/v1/topic", id="x" * 5000)[1] == f"no topic '{'x' * 79}…' is in the judgments"
     assert refused(of_sample, "/api/v1/topic")[0] == 422
     assert refused(of_sample, "/api/v1/topic", id="t04", depth=0)[0] == 422
     assert refused(of_sample, "/api/v1/topic", id="t04", depth=101)[0] == 422
@@ -487,8 +502,7 @@ def test_explain_any_measure(of_sample: TestClient) -> None:
     run = next(run for run in shipped.runs() if run.name == "bm25")
     wanted = explain(judge(shipped.qrels(), run), "t12", "AP")
     found = get(of_sample, "/api/v1/topic/explain", id="t12", run="bm25", measure="AP")
-    assert found["text"] == wanted.text()
-    assert found["explanation"] == wanted.to_dict()
+    assert found == wanted.to_dict()
     shown = get(of_sample, "/api/v1/topic", id="t12", explain="AP")["explained"][0]
     assert (shown["measure"], shown["score"]) == ("AP", wanted.score)
     assert shown["sheets"][0]["lines"][-1] == "AP = sum of precision / R = 2.7500 / 3 = 0.9167"
@@ -561,10 +575,8 @@ def test_documents(hostile: TestClient) -> None:
 def test_no_documents_are_open(tiny: TestClient) -> None:
     assert refused(tiny, "/api/v1/document", id="a")[:2] == (400, "no texts of documents are open")
     found = get(tiny, "/api/v1/topic", id="q")
-    assert found["notes"] == [
-        "No texts of documents are open: only their ids are shown. Open a collection to read them."
-    ]
-    assert not any(one["has_text"] for one in found["lists"][0]["documents"])
+    assert found["notes"][0]["rule"] == "no-texts"
+    assert not any(one["has_text"] for one in documents_of(found, found["runs"][0]))
 
 
 # The page and its twin
@@ -574,13 +586,11 @@ def test_the_page_shows_the_data(of_sample: TestClient) -> None:
     asked = {"id": "t12", "first": "bm25", "second": "bm25_nostem", "explain": "AP", "tools": "true"}
     found = get(of_sample, "/api/v1/topic", **asked)
     shown = html.unescape(of_sample.get("/topic", params=asked).text)
-    texts = [found["query"], found["sentence"], *(one["sentence"] for one in found["reaches"] + found["losses"])]
+    texts = [found["query"], *found["sentences"], *(one["sentence"] for one in found["reaches"] + found["losses"])]
     texts += [line for one in found["explained"] for sheet in one["sheets"] for line in sheet["lines"]]
-    texts += [one["why"] for side in found["tools"] for one in side["lines"]]
-    texts += [f"{value:.4f}" for one in found["scores"] for value in one["scores"]]
-    texts += [
-        f"grade {one['grade']:g}" for side in found["lists"] for one in side["documents"] if one["grade"] is not None
-    ]
+    texts += [row["why"] for row in found["tools"]]
+    texts += [f"{row[name]:.4f}" for row in found["scores"] for name in ("run:bm25", "run:bm25_nostem")]
+    texts += [f"grade {row['grade']:g}" for row in found["documents"] if row["grade"] is not None]
     assert [text for text in texts if text not in shown] == []
     assert 'href="/evaluator?run=bm25_nostem&topic=t12"' in shown
     assert '<a href="#b-0" class="jump">rank 1 in bm25_nostem</a>' in shown

@@ -248,11 +248,12 @@ def _cells(column: Column, *, left: bool, naming: bool, chosen: Sequence[bool]) 
 
 
 def _signs(text: str, kind: str = "") -> str:
-    """Write a number as it is printed: a true minus, a dash where there is none, thousands apart.
+    """Write a number as it is printed: a true minus, no sign before 0, a dash where there is none, thousands apart.
 
-    >>> _signs("-0.12 [-0.20, 0.10]"), _signs("-"), _signs("6980", "int64")
-    ('\u22120.12 [\u22120.20, 0.10]', '\u2013', '6,980')
+    >>> _signs("-0.12 [-0.20, 0.10]"), _signs("+0.000"), _signs("-"), _signs("6980", "int64")
+    ('\u22120.12 [\u22120.20, 0.10]', '0.000', '\u2013', '6,980')
     """
+    text = text.removeprefix("+") if not text.strip("+0.") else text
     if kind == "int64" and text.isdecimal():
         return f"{int(text):,}"
     return "\N{EN DASH}" if text == "-" else _MINUS.sub("\N{MINUS SIGN}", text)

@@ -166,8 +166,8 @@ class Column:
             yield "ci" if self.name == "value" else f"{self.name}_ci", plain(self.ci[row])
 
 
-def columns_of(rows: Sequence[object], *named: str | tuple[str, Show] | tuple[str, Show, str]) -> tuple[Column, ...]:
-    """Make columns of attributes of the rows: of a name, how it is shown, and a title; of a name alone for data alone.
+def columns_of(rows: Sequence[Any], *named: str | tuple[str, Show] | tuple[str, Show, str]) -> tuple[Column, ...]:
+    """Make columns of attributes, or keys, of rows: of a name, how it is shown, and a title; of a name for data alone.
 
     >>> [(column.name, column.values, column.heading, column.only) for column in columns_of([1j], ("imag", ANY, "i"))]
     [('imag', [1.0], 'i', '')]
@@ -176,7 +176,7 @@ def columns_of(rows: Sequence[object], *named: str | tuple[str, Show] | tuple[st
     for given in named:
         name, show = (given, ANY) if isinstance(given, str) else given[:2]
         title = given[2] if not isinstance(given, str) and len(given) == 3 else None
-        values = [getattr(row, name) for row in rows]
+        values = [row[name] if isinstance(row, Mapping) else getattr(row, name) for row in rows]
         made.append(Column(name, values, show, title, only="data" if isinstance(given, str) else ""))
     return tuple(made)
 

@@ -100,13 +100,7 @@ def query(given: Mapping[str, Any] | Iterable[tuple[str, Any]], **changes: Any) 
     return f"?{urlencode(kept)}" if kept else "?"
 
 
-def short(most: int) -> Show:
-    """Write texts that may be very long: of such a one the beginning.
-
-    >>> short(4).write("abcde"), short(4).write("abcd")
-    ('abc…', 'abcd')
-    """
-    return Show(lambda text: text if len(text) <= most else f"{text[: most - 1]}…", "string")
+_MARKUP = Show(str, "string")
 
 
 def table(
@@ -119,12 +113,17 @@ def table(
     sort: str = "",
     keys: Mapping[str, str] | None = None,
     rising: Collection[str] = (),
+    cells: Mapping[str, Callable[..., Markup]] | None = None,
 ) -> Markup:
     """Write a table of an answer; headings of columns with a key, by their names, are links that sort.
 
     A link keeps the rest of the address; what is not sorted yet is sorted falling first, unless its key is in
-    ``rising``. ``sort`` is what the table is sorted by now, with ``-`` before it where it falls.
+    ``rising``. ``sort`` is what the table is sorted by now, with ``-`` before it where it falls. ``cells`` are macros
+    that write the cells of a column, by its name: each is called with a row as JSON has it.
     """
+    records = block.records() if cells else []
+    for name, macro in (cells or {}).items():
+        block = block.changed(name, values=[macro(record) for record in records], show=_MARKUP, only="")
     heads: dict[str, tuple[str, str]] = {}
     for name, key in (keys or {}).items():
         way = {key: "ascending", f"-{key}": "descending"}.get(sort, "")

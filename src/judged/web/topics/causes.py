@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from judged.answer import NUMBER, TEXT, Column, Table, columns_of, counted
 from judged.decimals import decimal
 from judged.diagnosis.stages import stages
 from judged.errors import JudgedError
+from judged.notes import Note
 from judged.uncertainty.ties import tie_range
 from judged.uncertainty.unjudged import unjudged_range
-from judged.web.topics.one import check_apart, number
+from judged.web.topics.one import check_apart
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from judged.judging import Judged
     from judged.measures import Measure
     from judged.uncertainty.range import Range
@@ -20,119 +23,103 @@ if TYPE_CHECKING:
 
 CANDIDATES = 100
 """So many documents of a run are its candidates, from which a reranker could choose."""
-
-
-@dataclass(frozen=True)
-class Loss:
-    """What a run lost on the topic, split into what is not among its candidates and what is ranked badly."""
-
-    run: str
-    # score, attainable, best: of the candidates as they stand, of their best order, and of the ideal ranking
-    score: float | None
-    attainable: float | None
-    best: float | None
-    # by_candidates, by_ranking: best - attainable, and attainable - score
-    by_candidates: float | None
-    by_ranking: float | None
-    # found, relevant: relevant documents among the candidates, and all that are known
-    found: int
-    relevant: int
-    verdict: str  # such as `not found`, `found but ranked badly`
-    sentence: str  # all this in words; or why it cannot be told: then the numbers are None
-    notes: tuple[str, ...] = ()  # what should be known before it is used
-
-
-@dataclass(frozen=True)
-class Reach:
-    """The least and the greatest score that a list could have."""
-
-    run: str
-    # `ties`: over the orders of documents with equal scores. `unjudged`: over the grades that documents without a
-    # judgment might have.
-    reason: str
-    score: float | None
-    low: float | None
-    high: float | None
-    kind: str  # `exact`, `outer` (no score lies outside), `sampled` (found by trying); empty where it is not known
-    sentence: str
-
-
-def loss(workspace: Workspace, one: Judged, measure: Measure) -> Loss:
-    """Split what a run lost on a topic."""
-    run, query_id = one.run.name, one.query_ids[0]
-    if not one.present[0]:
-        return _unknown(run, f"{run} has nothing for this topic: everything is lost.")
-    try:
-        qrels, (alone,) = workspace.one_topic(query_id, [run])
-        found = stages(qrels, alone, measure=measure, depth=CANDIDATES)
-        said = found.topic(query_id).sentences[0]
-    except JudgedError as error:
-        return _unknown(run, str(error))
-    trace = found.trace
-    by_candidates, by_ranking = trace.parts[:, 0].tolist()
-    return Loss(
-        run,
-        number(float(trace.score[0])),
-        number(float(trace.stages[0].attainable[0])),
-        number(float(trace.best[0])),
-        number(by_candidates),
-        number(by_ranking),
-        int(trace.found[0]),
-        int(trace.relevant[0]),
-        found.verdicts[0],
-        said,
-        tuple(text for text in found.warnings if text not in found.provenance.warnings),
-    )
-
-
-def _unknown(run: str, why: str) -> Loss:
-    return Loss(run, None, None, None, None, None, 0, 0, "", why)
-
-
-def reaches(one: Judged, measure: Measure, score: float | None) -> tuple[Reach, Reach]:
-    """Find how far ties, and documents without a judgment, could move a score."""
-    return _ties(one, measure, score), _unjudged(one, measure, score)
-
-
-def _ties(one: Judged, measure: Measure, score: float | None) -> Reach:
-    if not one.ranked:
-        return Reach(one.run.name, "ties", score, score, score, "", "The run is a set: it has no order.")
-    try:
-        check_apart(measure)
-        found = tie_range(one, measure)
-    except JudgedError as error:
-        return Reach(one.run.name, "ties", score, None, None, "", str(error))
-    still = "No order of documents with equal scores moves it."
-    return _reach(one, "ties", score, found, still, "by the order of documents with equal scores")
-
-
-def _unjudged(one: Judged, measure: Measure, score: float | None) -> Reach:
-    unjudged = int(one.returned[0]) - len(one.rank)
-    if not unjudged:
-        said = "Every document that it returned is judged."
-        return Reach(one.run.name, "unjudged", score, score, score, "exact", said)
-    try:
-        check_apart(measure)
-        found = unjudged_range(one, measure)
-    except JudgedError as error:
-        return Reach(one.run.name, "unjudged", score, None, None, "", str(error))
-    which = f"{unjudged:,} unjudged {'document' if unjudged == 1 else 'documents'}"
-    return _reach(one, "unjudged", score, found, f"No grades of its {which} move it.", f"by the grades of its {which}")
-
-
 _HOW = {
     "exact": "both ends can be reached",
     "outer": "no score lies outside, though the ends may not be reached",
     "sampled": "found by trying: the true range may be wider",
 }
+_UNKNOWN = {**dict.fromkeys(("score", "attainable", "best", "by_candidates", "by_ranking")), "found": 0, "relevant": 0}
 
 
-def _reach(one: Judged, reason: str, score: float | None, found: Range, still: str, by: str) -> Reach:
-    low, high, kind = number(float(found.low[0])), number(float(found.high[0])), str(found.kind[0])
-    if low is None or high is None:
+def losses(workspace: Workspace, lists: Sequence[Judged], measure: Measure) -> tuple[Table, tuple[Note, ...]]:
+    """Split what each run lost on a topic into what is not among its candidates, and what is ranked badly."""
+    rows: list[dict[str, Any]] = []
+    notes: list[Note] = []
+    for judged in lists:
+        run, query_id = judged.run.name, judged.query_ids[0]
+        row: dict[str, Any] = {"run": run, **_UNKNOWN, "verdict": ""}
+        if not judged.present[0]:
+            rows.append({**row, "sentence": f"{run} has nothing for this topic: everything is lost."})
+            continue
+        try:
+            qrels, (alone,) = workspace.one_topic(query_id, [run])
+            split = stages(qrels, alone, measure=measure, depth=CANDIDATES)
+        except JudgedError as error:
+            rows.append({**row, "sentence": str(error)})
+            continue
+        trace, (by_candidates, by_ranking) = split.trace, split.trace.parts[:, 0].tolist()
+        rows.append({
+            **row,
+            "score": float(trace.score[0]),
+            "attainable": float(trace.stages[0].attainable[0]),  # by the best order of the candidates
+            "best": float(trace.best[0]),  # of the ideal ranking
+            "by_candidates": by_candidates,
+            "by_ranking": by_ranking,
+            "found": int(trace.found[0]),  # relevant documents among the candidates
+            "relevant": int(trace.relevant[0]),  # all that are known
+            "verdict": split.verdicts[0],
+            "sentence": split.topic(query_id).sentences[0],
+        })  # fmt: skip
+        notes += [note for note in split.notes if note not in split.provenance.all_notes]
+    columns = columns_of(
+        rows,
+        ("run", TEXT, "Run"),
+        ("score", NUMBER, "Score"),
+        ("attainable", NUMBER, "Could reach"),
+        ("best", NUMBER, "Best"),
+        ("by_candidates", NUMBER, "Lost by candidates"),
+        ("by_ranking", NUMBER, "Lost by ranking"),
+        *("found", "relevant", "verdict", "sentence"),
+    )
+    of = Column("of", [f"{row['found']} of {row['relevant']}" for row in rows], title="Relevant found", only="people")
+    return Table("losses", (*columns, of), "Where it was lost"), tuple(notes)
+
+
+def reaches(lists: Sequence[Judged], scores: Sequence[float], measure: Measure) -> Table:
+    """Find how far ties, and documents without a judgment, could move each score."""
+    rows: list[dict[str, Any]] = []
+    for judged, score in zip(lists, scores, strict=True):
+        if not judged.present[0]:
+            continue
+        run, unjudged = judged.run.name, int(judged.returned[0]) - len(judged.rank)
+        kept = {"score": score, "low": score, "high": score}  # where it cannot move
+        by_ties: dict[str, Any] = {**kept, "kind": "", "sentence": "The run is a set: it has no order."}
+        if judged.ranked:
+            ties = "the order of documents with equal scores"
+            still = "No order of documents with equal scores moves it."
+            by_ties = _reach(tie_range, judged, measure, score, ties, still)
+        by_grades = {**kept, "kind": "exact", "sentence": "Every document that it returned is judged."}
+        if unjudged:
+            grades = f"grades of its {unjudged:,} {counted(unjudged, 'unjudged document').partition(' ')[2]}"
+            still = f"No {grades} move it."
+            by_grades = _reach(unjudged_range, judged, measure, score, f"the {grades}", still)
+        rows.append({"run": run, "reason": "ties", "by": "order of ties", **by_ties})
+        rows.append({"run": run, "reason": "unjudged", "by": "unjudged documents", **by_grades})
+    run, by, *columns = columns_of(
+        rows,
+        ("run", TEXT, "Run"),
+        ("by", TEXT, "By"),
+        ("low", NUMBER, "Least"),
+        ("score", NUMBER, "Score"),
+        ("high", NUMBER, "Greatest"),
+        *("reason", "kind", "sentence"),  # the kind is empty where it is not known
+    )
+    return Table("reaches", (run, by, *columns), "How far the score could move", labels=2)
+
+
+def _reach(
+    find: Callable[[Judged, Measure], Range], judged: Judged, measure: Measure, score: float, by: str, still: str
+) -> dict[str, Any]:
+    try:
+        check_apart(measure)
+        found = find(judged, measure)
+    except JudgedError as error:
+        return {"score": score, "low": None, "high": None, "kind": "", "sentence": str(error)}
+    low, high, kind = float(found.low[0]), float(found.high[0]), str(found.kind[0])
+    if low != low or high != high:  # noqa: PLR0124  NaN
         said = "The measure leaves this topic out."
     elif low == high == score:
         said = still
     else:
-        said = f"Between {decimal(low)} and {decimal(high)}, {by}; {_HOW[kind]}."
-    return Reach(one.run.name, reason, score, low, high, kind, said)
+        said = f"Between {decimal(low)} and {decimal(high)}, by {by}; {_HOW[kind]}."
+    return {"score": score, "low": low, "high": high, "kind": kind, "sentence": said}

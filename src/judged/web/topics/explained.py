@@ -2,125 +2,80 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from judged.answer import ANY, TEXT, Table, columns_of
 from judged.errors import JudgedError
 from judged.explanation import compare_tools, explain
 from judged.explanation.formula import number, readable
-from judged.measures import parse
-from judged.web.topics.one import check_apart, judged_topic, scale_of
-from judged.web.topics.one import number as score_or_none
+from judged.notes import Note
+from judged.web.topics.one import check_apart, scale_of
 
 if TYPE_CHECKING:
-    from judged.explanation import Line, Sheet, ToolComparison
+    from collections.abc import Sequence
+
+    from judged.explanation import Line, Sheet
     from judged.explanation.sheets import Cell
     from judged.judging import Judged
     from judged.measures import Measure
-    from judged.web.topics.asked import AskedExplanation
     from judged.web.workspace import Workspace
 
 _ROWS = 100
 _LABELS = 2  # rank and document
 
 
-@dataclass(frozen=True)
-class ShownSheet:
-    """One table of an explanation with the lines below it, as text."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    left_out: str  # which rows are not here
-    lines: tuple[str, ...]  # formulas with names, then with numbers
-
-
-@dataclass(frozen=True)
-class Explained:
-    """How one score of a run comes about."""
-
-    run: str
-    measure: str
-    score: float | None
-    sheets: tuple[ShownSheet, ...]
-    problem: str = ""  # why there is no score
-
-
-@dataclass(frozen=True)
-class FullExplanation:
-    """How one score comes about: every number in full precision, and as text."""
-
-    explanation: dict[str, Any]
-    text: str
-
-
-@dataclass(frozen=True)
-class ToolLine:
-    """What one tool reports."""
-
-    # tool, called, measure: the tool, its name for the measure, and our name for its number
-    tool: str
-    called: str
-    measure: str
-    printed: str  # in as many digits as the tool prints
-    why: str  # which of its rules makes the difference
-
-
-@dataclass(frozen=True)
-class Tools:
-    """What other tools report for one run, or why they cannot be asked."""
-
-    run: str
-    lines: tuple[ToolLine, ...]
-    problem: str = ""
-
-
-def explained(one: Judged, measure: Measure) -> Explained:
-    """Lay out how a score comes about."""
+def explained(judged: Judged, measure: Measure) -> dict[str, Any]:
+    """Lay out how a score comes about; or say why there is none."""
+    made: dict[str, Any] = {"run": judged.run.name, "measure": str(measure), "score": None, "sheets": [], "problem": ""}
     try:
         check_apart(measure)
-        found = explain(one, None, measure)
+        explanation = explain(judged, None, measure)
     except JudgedError as error:
-        return Explained(one.run.name, str(measure), None, (), str(error))
-    return Explained(one.run.name, str(measure), score_or_none(found.score), tuple(map(_shown, found.sheets)))
+        return {**made, "problem": str(error)}
+    return {**made, "score": explanation.score, "sheets": [_shown(sheet) for sheet in explanation.sheets]}
 
 
-def full_explanation(workspace: Workspace, asked: AskedExplanation) -> FullExplanation:
-    """Explain one score."""
-    measure = parse(asked.measure)
-    check_apart(measure)
-    found = explain(judged_topic(workspace, asked.id, asked.run), asked.id, measure)
-    return FullExplanation(found.to_dict(), found.text())
-
-
-def tools(workspace: Workspace, query_id: str, run: str, measure: Measure) -> Tools:
+def tools(workspace: Workspace, query_id: str, runs: Sequence[str], measure: Measure) -> tuple[Table, list[Note]]:
     """Ask what other tools report."""
-    try:
-        check_apart(measure)
-        _, (one,) = workspace.one_topic(query_id, [run])
-        found = compare_tools(scale_of(workspace, query_id), one, query_id, measure)
-    except JudgedError as error:
-        return Tools(run, (), str(error))
-    return Tools(run, _tool_lines(found))
+    rows: list[dict[str, Any]] = []
+    notes: list[Note] = []
+    for run in runs:
+        try:
+            check_apart(measure)
+            _, (alone,) = workspace.one_topic(query_id, [run])
+            compared = compare_tools(scale_of(workspace, query_id), alone, query_id, measure)
+        except JudgedError as error:
+            notes.append(Note("other-tools", str(error), run))
+            continue
+        names = ("tool", "called", "measure", "printed", "why")
+        rows += [{"run": run, **dict(zip(names, row, strict=True))} for row in compared.table().rows[1:]]
+    columns = columns_of(
+        rows,
+        *("run", "measure"),
+        ("tool", TEXT, "Tool"),
+        ("called", TEXT, "Its name"),
+        ("printed", ANY, "It prints"),
+        ("why", TEXT, "Which rule makes the difference"),
+    )
+    return Table("tools", columns, "What other tools report"), notes
 
 
-def _tool_lines(found: ToolComparison) -> tuple[ToolLine, ...]:
-    return tuple(ToolLine(*row) for row in found.table().rows[1:])
-
-
-def _shown(sheet: Sheet) -> ShownSheet:
+def _shown(sheet: Sheet) -> dict[str, Any]:
     """Write a sheet; documents that are unjudged and count nowhere are left out, and rows behind the first hundred."""
     counting = [row for row in sheet.rows if len(row) <= _LABELS or any(cell is not None for cell in row[_LABELS:])]
     empty, behind = len(sheet.rows) - len(counting), max(len(counting) - _ROWS, 0)
     said = [f"{empty:,} without a judgment that count nowhere"] if empty else []
     said += [f"{behind:,} behind the first {_ROWS}"] if behind else []
-    return ShownSheet(
-        sheet.title,
-        tuple(map(readable, sheet.header)),
-        tuple(tuple(map(_cell, row, sheet.header)) for row in counting[:_ROWS]),
-        f"Left out: {' and '.join(said)}." if said else "",
-        (*(f"{readable(name)} = {readable(how)}" for name, how in sheet.how.items()), *map(_line, sheet.lines)),
-    )
+    return {
+        "title": sheet.title,
+        "columns": tuple(map(readable, sheet.header)),
+        "rows": tuple(tuple(map(_cell, row, sheet.header)) for row in counting[:_ROWS]),
+        "left_out": f"Left out: {' and '.join(said)}." if said else "",
+        "lines": (
+            *(f"{readable(name)} = {readable(how)}" for name, how in sheet.how.items()),
+            *map(_said, sheet.lines),
+        ),
+    }
 
 
 def _cell(cell: Cell, name: str) -> str:
@@ -129,7 +84,7 @@ def _cell(cell: Cell, name: str) -> str:
     return cell if isinstance(cell, str) else number(cell)
 
 
-def _line(line: Line) -> str:
+def _said(line: Line) -> str:
     """Write one line of the calculation: name, formula, numbers, value; nothing twice."""
     parts = [line.name, readable(line.how), line.numbers, number(line.value)]
     return " = ".join(part for at, part in enumerate(parts) if part and (not at or part != parts[at - 1]))

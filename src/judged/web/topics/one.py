@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.answer import beginning
 from judged.errors import InputError, MeasureError
 from judged.judging import judge
 from judged.web.topics.listing import near_ids
@@ -17,20 +18,12 @@ if TYPE_CHECKING:
     from judged.web.workspace import Workspace
 
 
-def number(value: float) -> float | None:
-    """Give None for a score that does not exist."""
-    return None if np.isnan(value) else value
-
-
 def check_topic(workspace: Workspace, query_id: str) -> None:
     """Refuse a topic that does not exist, and name some that are like it."""
     if query_id not in workspace.qrels.index.codes:
-        near = ", ".join(_shortened(one) for one in near_ids(workspace.query_ids, query_id))
-        raise InputError(f"no topic {_shortened(query_id)!r} is in the judgments", fix=f"near it are {near}")
-
-
-def _shortened(query_id: str) -> str:
-    return query_id if len(query_id) <= 80 else f"{query_id[:77]}..."
+        written = beginning(80).write
+        near = ", ".join(map(written, near_ids(workspace.query_ids, query_id)))
+        raise InputError(f"no topic {written(query_id)!r} is in the judgments", fix=f"near it are {near}")
 
 
 def check_apart(measure: Measure) -> None:
@@ -44,9 +37,9 @@ def scale_of(workspace: Workspace, query_id: str) -> Qrels:
     """Give the judgments of a topic, and of some more, so that every grade of the qrels is among them."""
     # The grades an unjudged document could have, and what other tools take for the highest grade, follow from all
     # judgments and not from those of one topic.
+    index = workspace.qrels.index
 
     def _witnesses() -> frozenset[str]:
-        index = workspace.qrels.index
         _, first = np.unique(index.grade, return_index=True)
         return frozenset(index.topics[code] for code in index.topic[first].tolist())
 
@@ -60,6 +53,23 @@ def judged_topic(workspace: Workspace, query_id: str, run: str) -> Judged:
     """Judge one topic of a run by itself."""
     check_topic(workspace, query_id)
     workspace.judged(run)
+    _, (alone,) = workspace.one_topic(query_id, [run])
+    return judge(scale_of(workspace, query_id), alone).only(query_id)
 
-    _, (one,) = workspace.one_topic(query_id, [run])
-    return judge(scale_of(workspace, query_id), one).only(query_id)
+
+def grades_of(workspace: Workspace, query_id: str) -> dict[str, float]:
+    """Give the grade of each judged document, the highest where there are several."""
+    index, code = workspace.qrels.index, workspace.qrels.index.codes[query_id]
+    first, last = np.searchsorted(index.topic, [code, code + 1]).tolist()
+    return {index.row_names[row]: float(index.grade[row]) for row in range(first, last)}
+
+
+def state_of(grade: float | None, level: float) -> str:
+    """Say in a word what a grade means.
+
+    >>> state_of(2.0, 1.0), state_of(0.0, 1.0), state_of(None, 1.0), state_of(-2.0, -5.0)
+    ('relevant', 'not relevant', 'unjudged', 'not relevant')
+    """
+    if grade is None:
+        return "unjudged"
+    return "relevant" if grade >= level and grade >= 0 else "not relevant"

@@ -8,15 +8,18 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from judged.answer import beginning
+from judged.errors import InputError
+from judged.explanation import explain
+from judged.measures import parse
 from judged.web.answers import page
 from judged.web.desk import Opened
-from judged.web.filters import query, short
+from judged.web.filters import query
 from judged.web.problems import PROBLEMS
 from judged.web.topics.asked import AskedDocument, AskedExplanation, AskedList, AskedTopic
-from judged.web.topics.documents import DocumentText, document
-from judged.web.topics.explained import FullExplanation, full_explanation
 from judged.web.topics.listing import topics
-from judged.web.topics.topic import TopicView, topic
+from judged.web.topics.one import check_apart, judged_topic
+from judged.web.topics.topic import topic
 
 router = APIRouter()
 _TAGS: list[str | Enum] = ["topics"]
@@ -27,7 +30,7 @@ def topics_page(request: Request, workspace: Opened, asked: Annotated[AskedList,
     """Show the list of topics."""
     answer, pairs = topics(workspace, asked), asked.order_pairs()
     links = [f"/topic{query([('id', query_id), *pairs])}" for query_id in answer.topics.column("query_id").values]
-    table = answer.topics.changed("query_id", links=links, show=short(80)).changed("query", show=short(200))
+    table = answer.topics.changed("query_id", links=links, show=beginning(80)).changed("query", show=beginning(200))
     keys = {column.name: column.name for column in table.shown} | {"query_id": "id"}
     lower = answer.facts()["lower_is_better"]
     rising = [key for key in keys.values() if key in {"id", "query"} or (lower and key.startswith(("mean", "run:")))]
@@ -44,23 +47,48 @@ def topics_data(workspace: Opened, asked: Annotated[AskedList, Query()]) -> dict
 @router.get("/topic", include_in_schema=False)
 def topic_page(request: Request, workspace: Opened, asked: Annotated[AskedTopic, Query()]) -> Response:
     """Show one topic."""
-    data = topic(workspace, asked)
-    return page(request, "topic.html", title=f"Topic {asked.id[:80]}", data=data, asked=asked)
+    answer = topic(workspace, asked)
+    scores, pairs = answer.table("scores"), asked.pairs()
+    links = [f"/topic{query(pairs, measure=measure, explain=None)}" for measure in scores.column("measure").values]
+    tables = answer.tables() | {"scores": scores.changed("measure", links=links)}
+    reported = tables.get("tools")
+    by_run: dict[str, list[int]] = {}
+    for row, run in enumerate(reported.column("run").values if reported else ()):
+        by_run.setdefault(run, []).append(row)
+    values = {
+        "title": f"Topic {asked.id[:80]}",
+        "tables": tables,
+        "lists": tables["lists"].records(),
+        "documents": tables["documents"].records(),
+        "tools": {run: reported.take(rows) for run, rows in by_run.items()} if reported else {},
+    }
+    return page(request, "topic.html", answer=answer, asked=asked, pairs=pairs, **values, **answer.facts())
 
 
 @router.get("/api/v1/topic", tags=_TAGS, summary="Everything about one topic", responses=PROBLEMS)
-def topic_data(workspace: Opened, asked: Annotated[AskedTopic, Query()]) -> TopicView:
+def topic_data(workspace: Opened, asked: Annotated[AskedTopic, Query()]) -> dict[str, Any]:
     """Give the judged lists of one or two runs, their scores, where these were lost, and how far they could move."""
-    return topic(workspace, asked)
+    return topic(workspace, asked).to_dict()
 
 
 @router.get("/api/v1/topic/explain", tags=_TAGS, summary="How one score comes about", responses=PROBLEMS)
-def explanation_data(workspace: Opened, asked: Annotated[AskedExplanation, Query()]) -> FullExplanation:
-    """Give every step of the calculation, in full precision and as text."""
-    return full_explanation(workspace, asked)
+def explanation_data(workspace: Opened, asked: Annotated[AskedExplanation, Query()]) -> dict[str, Any]:
+    """Give every step of the calculation, in full precision."""
+    measure = parse(asked.measure)
+    check_apart(measure)
+    return explain(judged_topic(workspace, asked.id, asked.run), asked.id, measure).to_dict()
 
 
 @router.get("/api/v1/document", tags=_TAGS, summary="The text of one document", responses=PROBLEMS)
-def document_data(workspace: Opened, asked: Annotated[AskedDocument, Query()]) -> DocumentText:
+def document_data(workspace: Opened, asked: Annotated[AskedDocument, Query()]) -> dict[str, Any]:
     """Give title and text of a document that was judged or returned; plain text, cut at a length."""
-    return document(workspace, asked)
+    texts = workspace.texts
+    if texts is None:
+        fix = "open a collection as well: judged serve --docs FILE"
+        raise InputError("no texts of documents are open", fix=fix)
+    if asked.id not in texts:
+        fix = "texts are kept of documents that were judged or returned; the collection may lack it"
+        raise InputError(f"no text of document {asked.id!r} is known", fix=fix)
+    text = texts.text(asked.id)
+    start = text[: asked.length]
+    return {"doc_id": asked.id, "title": texts.title(asked.id), "text": start, "characters": len(text)}
