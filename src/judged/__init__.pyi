@@ -24,8 +24,8 @@ from judged.data.findings import Finding as Finding
 from judged.data.topics import Topics as Topics
 from judged.data.write import write_qrels as write_qrels
 from judged.data.write import write_run as write_run
-from judged.diagnosis.diff.result import Diff as Diff
-from judged.diagnosis.diff.making import diff as diff
+from judged.diagnosis.diff.answer import Diff as Diff
+from judged.diagnosis.diff.side_by_side import diff as diff
 from judged.diagnosis.disagreement.answer import Disagreement as Disagreement
 from judged.diagnosis.disagreement.pulls import disagreement as disagreement
 from judged.diagnosis.matrix.result import Matrix as Matrix

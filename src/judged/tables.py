@@ -103,7 +103,7 @@ class Table:
             return self._each(_visible).text(width=width, colour=colour)
         if any(isinstance(cell, Cell) for row in self.rows for cell in row):
             return self._aligned().text(width=width, colour=colour)
-        widths = [max(map(_shown, column)) for column in zip(self.header, *self.rows, strict=True)]
+        widths = [max(map(cells_of, column)) for column in zip(self.header, *self.rows, strict=True)]
         blocks = self._blocks(widths, width)
         return "\n\n".join(self._draw(block, widths, colour=colour) for block in blocks)
 
@@ -167,11 +167,11 @@ class Table:
         return "\n".join([f"\x1b[1m{lines[0]}\x1b[0m" if colour else lines[0], *lines[1:]])
 
     def _padded(self, text: str, at: int, width: int) -> str:
-        space = " " * (width - _shown(text))
+        space = " " * (width - cells_of(text))
         return text + space if at < self.labels else space + text
 
 
-def _shown(text: str) -> int:
+def cells_of(text: str) -> int:
     """Count the terminal cells of a text: wide East Asian characters take two, marks none."""
     if text.isascii():
         return len(text)

@@ -36,6 +36,10 @@ def gate() -> Answer:
     return judged.gate(QRELS, RUNS["old"], RUNS["new"], config)
 
 
+def diff() -> Answer:
+    return judged.diff(QRELS, RUNS["old"], RUNS["new"], ["q1", "q2"], measure=["nDCG@5", "AP"], docs={"d1": "a text"})
+
+
 def disagreement() -> Answer:
     kinds = judged.slice_topics({topic: {"kind": "ab"[at % 2]} for at, topic in enumerate(TOPICS)}, "kind", minimum=3)
     return judged.disagreement(QRELS, RUNS, "nDCG@5", "AP", slicing=kinds, queries={"q1": "cats"})
@@ -56,5 +60,5 @@ def topic() -> Answer:
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {
-    one.__name__: one for one in (disagreement, gate, stages, stages_against, topic, tradeoff)
+    one.__name__: one for one in (diff, disagreement, gate, stages, stages_against, topic, tradeoff)
 }

@@ -34,7 +34,7 @@ def test_two_columns_with_queries_and_titles(run: Callable[..., Ended], monkeypa
     arguments = ("diff", "qrels.txt", "old.run", "new.run", "-t", "q1", "-m", "nDCG@3")
     done = run(*arguments, "--queries", "queries.tsv", "--docs", "docs.jsonl.gz")
     assert done.code == 0
-    assert "topic q1: list of cats" in done.lines
+    assert "== topic q1: list of cats ==" in done.lines
     column = (80 - 3) // 2
     head = done.lines.index(f"{'old':<{column}} │ new")
     assert done.lines[head + 1 : head + 4] == [
@@ -50,7 +50,7 @@ def test_two_columns_with_queries_and_titles(run: Callable[..., Ended], monkeypa
 
 def test_without_a_topic_both_extremes(run: Callable[..., Ended]) -> None:
     done = run("diff", "qrels.txt", "old.run", "new.run", "--show", "1")
-    assert [line for line in done.lines if line.startswith("topic ")] == ["topic q1", "topic q2"]
+    assert [line for line in done.lines if line.startswith("== topic ")] == ["== topic q1 ==", "== topic q2 =="]
     assert "new is better than old on 1 of 2 topics, worse on 1" in done.out
 
 
@@ -58,12 +58,12 @@ def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:
     arguments = ("diff", "qrels.txt", "old.run", "new.run", "-m", "nDCG@3", "-m", "RR")
     made = json.loads(run(*arguments, "--format", "json").out)
     assert list(made["runs"]) == [made["first"], made["second"]] == ["old", "new"]
-    assert made["topics"][0]["scores"]["RR"] == {"first": 1.0, "second": 1.0, "difference": 0.0}
+    assert [made["scores"][1][name] for name in ("first", "second", "difference")] == [1.0, 1.0, 0.0]
     assert run(*arguments, "-o", "out.csv").out == ""
     rows = (tmp_path / "out.csv").read_text().splitlines()
-    assert rows[0] == "query_id,doc_id,first_rank,second_rank,moved,places,grade,adds to nDCG@3,adds to RR"
+    assert rows[0] == "query_id,doc_id,first_rank,second_rank,moved,places,grade,adds to nDCG@3,adds to RR,text"
     assert rows[1].startswith("q1,a,3,1,up,2,3.0,0.4")
-    assert "### Topic q1" in run(*arguments, "--format", "markdown").out
+    assert "### topic q1" in run(*arguments, "--format", "markdown").out
 
 
 def test_refused(run: Callable[..., Ended]) -> None:

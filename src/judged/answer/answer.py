@@ -141,7 +141,7 @@ class Answer:
         made |= plain(self.facts())
         made |= {name: table.records() for name, table in self.tables().items()}
         for block in flat(self.blocks()):
-            if isinstance(block, Lists):
+            if isinstance(block, Lists) and block.only != "people":
                 made[block.name] = plain(_lists(block))
         if self.sentences:
             made["sentences"] = list(self.sentences)

@@ -116,7 +116,9 @@ class Item:
     doc_id: str
     grade: str = ""  # empty where there is no judgment
     relevant: bool | None = None  # None where it is not judged
+    best: bool = False  # whether no document of the topics has a higher grade
     change: str = ""  # where it stands in the other list, in a word or two
+    sign: str = ""  # the same for narrow columns: ``↑2``
     text: str = ""  # the beginning of its text, where that is known
 
 
@@ -138,6 +140,7 @@ class Lists:
     sentences: tuple[str, ...]
     rankings: tuple[Ranking, ...]
     folded: bool = False
+    only: Literal["", "people"] = ""  # ``people`` where a table has the same for data
 
 
 @dataclass(frozen=True)

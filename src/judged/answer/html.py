@@ -173,7 +173,7 @@ def _item(item: Item) -> str:
     kind = {True: "yes", False: "no", None: "unknown"}[item.relevant]
     change = f'<span class="change">{escape(item.change)}</span>'
     text = f'<span class="text">{escape(item.text)}</span>' if item.text else ""
-    grade = escape(item.grade) if item.grade else "unjudged"
+    grade = f"grade {escape(item.grade)}" if item.grade else "unjudged"
     return (
         f'<li class="{kind}"><span class="rank">{escape(item.rank)}</span><span class="grade">{grade}</span>'
         f'<span class="doc">{escape(item.doc_id)}{text}</span>{change}</li>'

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
+_ASCII = str.maketrans("↑↓│…", "^v|~")
 _NOT_PRINTED = {*PICTURES, "parquet"}
 
 
@@ -44,6 +45,7 @@ class Give:
         chart: str | None = None,
         where: str | None = None,
         remarks: Iterable[str] = (),
+        ascii_only: bool = False,
     ) -> None:
         """Write an answer, and its notes to standard error where the form has no place for them."""
         # `where` is the expression by which topics were chosen, where the answer does not say so itself.
@@ -55,6 +57,8 @@ class Give:
             to_terminal = self.out is None
             colour = to_terminal and output.coloured(sys.stdout.isatty())
             made = answer.text(output.width() if to_terminal else None, unfold=unfold, colour=colour)
+            if ascii_only or (to_terminal and not (sys.stdout.encoding or "").lower().startswith("utf")):
+                made = made.translate(_ASCII).encode("ascii", "replace").decode()
         elif self.form == "json" and where is not None:
             made = json.dumps({**answer.to_dict(), "where": where}, indent=2, ensure_ascii=False, allow_nan=False)
         else:

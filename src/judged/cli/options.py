@@ -37,6 +37,13 @@ _SHARED = {
     "depth": click.option(
         "--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents of each topic."
     ),
+    "order": click.option(
+        "--ties",
+        type=click.Choice(TIES[:-2]),
+        default="docid",
+        show_default=True,
+        help=_TIES.partition(" expected:")[0],
+    ),
     "ties": click.option("--ties", type=click.Choice(TIES[:-1]), help=_TIES.format("")),
     "ties_or_bounds": click.option(
         "--ties", type=click.Choice(TIES), help=_TIES.format("; bounds: how far they could move the number")
@@ -87,6 +94,7 @@ _SHARED = {
     "margin": click.option(
         "--margin", type=float, metavar="D", help="Say whether systems are surely closer than this."
     ),
+    "docs": click.option("--docs", metavar="FILE", help="Documents with a title or text: JSONL, CSV, TSV or Parquet."),
     "queries": click.option(
         "--queries", metavar="FILE", help="Topics: their text, and attributes that stand beside it."
     ),

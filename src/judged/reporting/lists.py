@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from judged.decimals import counted, decimal
-from judged.diagnosis.diff.making import diff
+from judged.diagnosis.diff import diff
 from judged.reporting.content import Item, Ranking, Section, SideBySide
 from judged.reporting.material import Found, listed, shortened, worst_topics
 from judged.reporting.where import prepared
@@ -15,7 +15,7 @@ from judged.reporting.where import prepared
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.diagnosis.diff.result import DiffRow, TopicDiff
+    from judged.diagnosis.diff import DiffRow, TopicDiff
     from judged.diagnosis.stages import Stages
     from judged.reporting.material import Material
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Answer, Column, Show, Table, columns_of, significant
-from judged.diagnosis.diff.rows import ScorePair
+from judged.diagnosis.diff.answer import ScorePair
 from judged.errors import InputError, MeasureError
 from judged.evaluation.inputs import DEFAULT_MEASURES
 from judged.measures import parse

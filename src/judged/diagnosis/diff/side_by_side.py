@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from judged.data import Qrels, Run
 from judged.data.texts import Texts
 from judged.data.topics import Topics
-from judged.diagnosis.diff.result import Diff, TopicDiff
-from judged.diagnosis.diff.rows import DiffRow, MeanPair, ScorePair
+from judged.decimals import counted
+from judged.diagnosis.diff.answer import Diff, DiffRow, MeanPair, ScorePair, TopicDiff
 from judged.diagnosis.shares import shares
 from judged.errors import InputError
 from judged.evaluation import measures_of, runs_of
@@ -19,7 +20,7 @@ from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
 from judged.judging import judge
 from judged.judging.align import align
 from judged.measures import aggregate
-from judged.stats.pairing import paired_differences, topics_text
+from judged.stats.pairing import paired_differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -86,7 +87,8 @@ def diff(
     [0.305, -0.102, 0.0, 0.0]
     """
     if depth < 1 or show < 1:
-        raise InputError(f"a depth of {depth} and {topics_text(show)} show nothing", fix="give whole numbers from 1")
+        problem = f"a depth of {depth} and {counted(show, 'topic')} show nothing"
+        raise InputError(problem, fix="give whole numbers from 1")
     judgments = Qrels.of(qrels)
     runs = _two(first, second)
     measures = measures_of(measure)
@@ -94,132 +96,107 @@ def diff(
     for judged in lists:
         refuse_foreign(judged)
     rests = provenance_of_lists(lists, measures)
-    values = np.array([[one(judged) for one in measures] for judged in lists])
-    named = None if topic is None else [topic] if isinstance(topic, str) else [str(one) for one in topic]
-    chosen = _extremes(lists[0].query_ids, values, measures[0], show) if named is None else _known(lists[0], named)
+    values = np.array([[measure(judged) for measure in measures] for judged in lists])
+    query_ids = lists[0].query_ids
+    if topic is None:
+        chosen = _extremes(query_ids, _gaps(values[:, 0], measures[0]), show)
+    else:
+        named = [topic] if isinstance(topic, str) else [str(name) for name in topic]
+        chosen = [query_ids.index(lists[0].only(name).query_ids[0]) for name in dict.fromkeys(named)]
     both = align(*runs, ties=ties, precision=precision)
-    texts = None if queries is None else Topics.of(queries)
-    made = tuple(_topic_diff(lists, measures, values[:, :, at], both, at, depth, texts) for at in chosen)
-    grades = judgments.grades
+    topics = [_topic(lists, measures, values[:, :, at], both, query_ids[at], depth) for at in chosen]
+    if queries is not None:
+        texts = Topics.of(queries)
+        topics = [replace(part, query=texts.text(part.query_id)) for part in topics]
+    if docs is not None:
+        known = Texts.of(docs, {row.doc_id for part in topics for row in part.rows})
+        topics = [
+            replace(part, rows=tuple(replace(row, text=known.caption(row.doc_id)) for row in part.rows))
+            for part in topics
+        ]
     return Diff(
         runs=(runs[0].name, runs[1].name),
         measures=tuple(map(str, measures)),
-        means=tuple(_mean_pair(one, values[:, row]) for row, one in enumerate(measures)),
-        topics=_captioned(made, docs),
+        means=tuple(_mean_pair(measure, values[:, at]) for at, measure in enumerate(measures)),
+        topics=tuple(topics),
         depth=depth,
-        named=named is not None,
-        grades=(float(grades.min()), float(grades.max())),
-        ranking=both.ranking,
+        named=topic is not None,
+        level=float(getattr(measures[0], "rel", 0) or math.ulp(0.0)),
+        highest=float(judgments.grades.max()),
         provenance=rests,
-        warnings=rests.warnings,
+        notes=rests.all_notes,
     )
 
 
-def _captioned(topics: Sequence[TopicDiff], docs: Any) -> tuple[TopicDiff, ...]:
-    """Give titles, or texts, to the documents that are shown."""
-    if docs is None:
-        return tuple(topics)
-    wanted = {row.doc_id for one in topics for row in one.rows}
-    texts = Texts.of(docs, wanted)
-    return tuple(one.with_texts({doc: texts.caption(doc) for doc in wanted}) for one in topics)
-
-
 def _two(first: Any, second: Any) -> tuple[Run, Run]:
-    found = [run for one in (first, second) for run in runs_of([one])]
-    if len(found) != 2:
-        names = ", ".join(run.name for run in found)
-        raise InputError(f"there are {len(found)} runs: {names}", fix="give two runs, one after the other")
-    for run in found:
+    given = [run for runs in (first, second) for run in runs_of([runs])]
+    if len(given) != 2:
+        names = ", ".join(run.name for run in given)
+        raise InputError(f"there are {len(given)} runs: {names}", fix="give two runs, one after the other")
+    for run in given:
         if not run.has_scores:
             raise InputError("a run without scores is no ranking", fix="give the scores", path=run.where)
-    one, two = runs_of(found) if found[0].where != found[1].where else found
+    one, two = runs_of(given) if given[0].where != given[1].where else given
     if one.name == two.name or {one.name, two.name} == {"run", "run#2"}:
         one, two = Run(one.rows, "first"), Run(two.rows, "second")
     return one, two
 
 
-def _known(judged: Judged, named: Sequence[str]) -> list[int]:
-    return [judged.query_ids.index(judged.only(name).query_ids[0]) for name in dict.fromkeys(named)]
+def _gaps(values: Floats, measure: Measure) -> Floats:
+    """Tell by how much the second run is better on each topic: exactly 0 but for rounding, NaN without a score."""
+    gaps = np.full(values.shape[1], np.nan)
+    gaps[~np.isnan(values).any(axis=0)], _ = paired_differences(values[0], values[1])
+    return gaps * (-1.0 if measure.properties.higher_is_better is False else 1.0)
 
 
-def _extremes(query_ids: Sequence[str], values: Floats, measure: Measure, most: int) -> list[int]:
+def _extremes(query_ids: Sequence[str], gaps: Floats, most: int) -> list[int]:
     """Choose the topics with the largest differences: those that the second run wins, then those that it loses."""
-    gaps = _gaps(values[0, 0], values[1, 0]) * _side(measure)
     order = sorted(np.flatnonzero(np.abs(gaps) > 0).tolist(), key=lambda at: (-abs(gaps[at]), query_ids[at]))
     won, lost = ([at for at in order if side * gaps[at] > 0][:most] for side in (1, -1))
     return won + lost
 
 
-def _gaps(first: Floats, second: Floats) -> Floats:
-    """Subtract, topic by topic: exactly 0 where scores are equal but for rounding, NaN where there is none."""
-    both = ~(np.isnan(first) | np.isnan(second))
-    made = np.full(len(first), np.nan)
-    made[both], _ = paired_differences(first, second)
-    return made
-
-
-def _side(measure: Measure) -> float:
-    return -1.0 if measure.properties.higher_is_better is False else 1.0
-
-
 def _mean_pair(measure: Measure, values: Floats) -> MeanPair:
-    kind = measure.entry.aggregate
-    gaps = _gaps(values[0], values[1]) * _side(measure)
-    one, two = (aggregate(kind, row[~np.isnan(row)]) for row in values)
-    counts = [int(np.count_nonzero(test)) for test in (gaps > 0, gaps < 0, gaps == 0)]
-    return MeanPair(str(measure), kind, one, two, better=counts[0], worse=counts[1], same=counts[2])
+    gaps, kind = _gaps(values, measure), measure.entry.aggregate
+    first, second = (aggregate(kind, row[~np.isnan(row)]) for row in values)
+    better, worse, same = (int(np.count_nonzero(test)) for test in (gaps > 0, gaps < 0, gaps == 0))
+    return MeanPair(str(measure), kind, first, second, better, worse, same)
 
 
-def _topic_diff(
-    lists: Sequence[Judged],
-    measures: Sequence[Measure],
-    values: Floats,
-    both: Aligned,
-    at: int,
-    depth: int,
-    queries: Topics | None,
+def _topic(
+    lists: Sequence[Judged], measures: Sequence[Measure], values: Floats, both: Aligned, query: str, depth: int
 ) -> TopicDiff:
-    query = lists[0].query_ids[at]
     ones = [judged.only(query) for judged in lists]
-    grades = dict(zip(_labelled(ones[0]), ones[0].label_grade.tolist(), strict=True))
+    names = ones[0].qrels.index.row_names
+    labelled = zip(ones[0].label_row.tolist(), ones[0].label_grade.tolist(), strict=True)
+    grades = {names[row]: grade for row, grade in labelled}
     place = both.rows(query) if query in both.query_ids else slice(0, 0)
-    docs = both.doc[place].to_pylist()
-    ranks = np.stack([both.first[place], both.second[place]])
-    added = [[shares(one, measure) for one in ones] for measure in measures]
-    visible = np.flatnonzero(((ranks > 0) & (ranks <= depth)).any(axis=0)).tolist()
-    rows = [_row(docs[doc], ranks[:, doc].tolist(), grades.get(docs[doc]), added) for doc in visible]
-    rows.sort(key=lambda row: (row.second_rank or math.inf) if (row.second_rank or math.inf) <= depth else math.inf)
-    pairs = tuple(
-        ScorePair(str(one), float(values[0, row]), float(values[1, row]), _side(one) < 0)
-        for row, one in enumerate(measures)
-    )
+    added = [[shares(judged, measure) for judged in ones] for measure in measures]
+    rows: list[DiffRow] = []
+    for doc, *ranks in zip(
+        both.doc[place].to_pylist(), both.first[place].tolist(), both.second[place].tolist(), strict=True
+    ):
+        if any(0 < rank <= depth for rank in ranks):
+            changes = [
+                None if first is None or second is None else second.get(doc, 0.0) - first.get(doc, 0.0)
+                for first, second in added
+            ]
+            rows.append(DiffRow(doc, ranks[0] or None, ranks[1] or None, grades.get(doc), tuple(changes)))
+    rows.sort(key=lambda row: row.second_rank if row.second_rank and row.second_rank <= depth else math.inf)
+    pairs = [
+        ScorePair(str(measure), first, second, measure.properties.higher_is_better is False)
+        for measure, first, second in zip(measures, *values.tolist(), strict=True)
+    ]
     return TopicDiff(
         query_id=query,
-        query="" if queries is None else queries.text(query),
-        scores=pairs,
+        query="",
+        scores=tuple(pairs),
         rows=tuple(rows),
-        below=tuple(_below(pair, [row.changes[m] for row in rows]) for m, pair in enumerate(pairs)),
+        below=tuple(_below(pair, [row.changes[at] for row in rows]) for at, pair in enumerate(pairs)),
         returned=(int(ones[0].returned[0]), int(ones[1].returned[0])),
         depth=depth,
         runs=both.runs,
     )
-
-
-def _labelled(one: Judged) -> list[str]:
-    names = one.qrels.index.row_names
-    return [names[row] for row in one.label_row.tolist()]
-
-
-def _row(
-    doc: str, ranks: Sequence[int], grade: float | None, added: Sequence[Sequence[dict[str, float] | None]]
-) -> DiffRow:
-    changes: list[float | None] = []
-    for first, second in added:
-        if first is None or second is None:
-            changes.append(None)
-        else:
-            changes.append(second.get(doc, 0.0) - first.get(doc, 0.0))
-    return DiffRow(doc, ranks[0] or None, ranks[1] or None, grade, tuple(changes))
 
 
 def _below(pair: ScorePair, changes: Sequence[float | None]) -> float | None:

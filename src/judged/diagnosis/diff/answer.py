@@ -1,0 +1,343 @@
+"""Two rankings side by side as an answer: documents, topics, and what made the difference."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+from judged.answer import Answer, Column, Item, Lists, Ranking, Sentences, Table
+from judged.answer.table import CHANGE, COUNT, NUMBER, TEXT, beginning, columns_of
+from judged.decimals import counted, decimal
+
+if TYPE_CHECKING:
+    from judged.answer import Block
+    from judged.evaluation.provenance import Provenance
+    from judged.notes import Note
+
+Moved: TypeAlias = Literal["up", "down", "same", "new", "gone"]
+
+_FOR, _AGAINST = 3, 2  # documents that are named
+_TEXT = 160  # characters of a document
+_SIGNS = {"up": "↑", "down": "↓", "new": "+", "gone": "x", "same": "="}  # "-" is for what is not judged
+
+
+@dataclass(frozen=True)
+class DiffRow:
+    """One document in two rankings."""
+
+    doc_id: str
+    # first_rank, second_rank: from 1, also where it is below the depth that is shown; None: not returned
+    first_rank: int | None
+    second_rank: int | None
+    grade: float | None  # None: unjudged
+    # one a measure: what it adds to the second score, less what it adds to the first. None where documents do not add
+    # to the measure by themselves.
+    changes: tuple[float | None, ...] = ()
+    text: str = ""  # its title or text, where it is known
+
+    @property
+    def places(self) -> int:
+        """How many ranks it rose; below 0 where it fell, and 0 where one ranking lacks it."""
+        if self.first_rank is None or self.second_rank is None:
+            return 0
+        return self.first_rank - self.second_rank
+
+    @property
+    def moved(self) -> Moved:
+        """What happened to it from the first ranking to the second."""
+        if self.first_rank is None:
+            return "new"
+        if self.second_rank is None:
+            return "gone"
+        return "up" if self.places > 0 else "down" if self.places < 0 else "same"
+
+    @property
+    def movement(self) -> str:
+        """The same in words: ``up 3``, ``down 2``, ``new``, ``gone``, ``same``."""
+        return f"{self.moved} {abs(self.places)}" if self.places else self.moved
+
+    @property
+    def shown_grade(self) -> str:
+        """The grade as it is written: ``-`` for an unjudged document."""
+        return "-" if self.grade is None else f"{self.grade:g}"
+
+    def item(self, which: Literal[0, 1], level: float, highest: float) -> Item:
+        """Give the document as one of the first or second list."""
+        worth = self.changes[0] if self.changes else None
+        places = {"same": "same rank", "up": "", "down": "", "new": "new", "gone": "gone"}
+        said = [places[self.moved] or (f"from {self.first_rank}" if which else f"to {self.second_rank}")]
+        if worth is not None and abs(worth) >= 0.00005 and (which or self.moved == "gone"):
+            said.append(decimal(worth, 4, "+"))
+        return Item(
+            rank=str(self.second_rank if which else self.first_rank),
+            doc_id=self.doc_id,
+            grade="" if self.grade is None else f"{self.grade:g}",
+            relevant=None if self.grade is None else self.grade >= level,
+            best=self.grade is not None and self.grade >= max(level, highest),
+            change=", ".join(said),
+            sign=f"{_SIGNS[self.moved]}{abs(self.places) or ''}",
+            text="" if self.text == self.doc_id else beginning(_TEXT).write(self.text),
+        )
+
+
+@dataclass(frozen=True)
+class ScorePair:
+    """The score of one topic, or of all, in both rankings."""
+
+    measure: str
+    first: float
+    second: float
+    lower_is_better: bool = False
+
+    @property
+    def difference(self) -> float:
+        """Second minus first."""
+        return self.second - self.first
+
+    @property
+    def side(self) -> int:
+        """1 where the second is better, -1 where it is worse, 0 where they are the same but for rounding."""
+        gap = self.difference
+        if math.isnan(gap) or abs(gap) <= 1e-12 * max(abs(self.first), abs(self.second)):
+            return 0
+        return 1 if (gap > 0) != self.lower_is_better else -1
+
+
+@dataclass(frozen=True)
+class MeanPair:
+    """A measure over all topics: both aggregates, and on how many topics the second run is better."""
+
+    measure: str
+    aggregate: str
+    first: float
+    second: float
+    better: int
+    worse: int
+    same: int
+
+
+@dataclass(frozen=True)
+class TopicDiff:
+    """One topic in two rankings."""
+
+    query_id: str
+    query: str
+    scores: tuple[ScorePair, ...]  # one a measure
+    # the documents of both lists down to `depth`: those of the second list by rank, then those that only the first one
+    # shows, by rank
+    rows: tuple[DiffRow, ...]
+    below: tuple[float | None, ...]  # one a measure: what documents that are not among the rows add to the difference
+    returned: tuple[int, int]  # how many documents each run returned
+    depth: int
+    runs: tuple[str, str]
+
+    @property
+    def outcome(self) -> Literal["won", "lost", "same"]:
+        """Whether the second run is better by the first measure."""
+        side = self.scores[0].side
+        return "won" if side > 0 else "lost" if side < 0 else "same"
+
+    def side(self, which: Literal[0, 1]) -> tuple[DiffRow, ...]:
+        """Give the documents of one list by rank, down to the depth: 0 for the first run, 1 for the second."""
+        ranked = [(row.second_rank if which else row.first_rank, row) for row in self.rows]
+        shown = [(rank, row) for rank, row in ranked if rank is not None and rank <= self.depth]
+        return tuple(row for _, row in sorted(shown, key=lambda pair: pair[0]))
+
+    @property
+    def counts(self) -> dict[Moved, int]:
+        """How many of the documents that are shown moved in each way."""
+        ways: tuple[Moved, ...] = ("up", "down", "same", "new", "gone")
+        return {way: sum(row.moved == way for row in self.rows) for way in ways}
+
+    @property
+    def unjudged(self) -> tuple[int, int]:
+        """How many documents of each list that are shown have no judgment."""
+        first, second = (sum(row.grade is None for row in self.side(which)) for which in (0, 1))
+        return first, second
+
+    def lists(self, level: float, highest: float) -> Lists:
+        """Lay out both lists with their scores; on the left is marked only what the right list does not show."""
+        shown = {row.doc_id for row in self.side(1)}
+        left = [
+            replace(item, sign="") if item.doc_id in shown else item
+            for item in (row.item(0, level, highest) for row in self.side(0))
+        ]
+        rankings = (
+            Ranking(self.runs[0], "", tuple(left)),
+            Ranking(self.runs[1], "", tuple(row.item(1, level, highest) for row in self.side(1))),
+        )
+        scores = [
+            f"{pair.measure}: {self.runs[0]} {decimal(pair.first)}, {self.runs[1]} {decimal(pair.second)}"
+            f" ({decimal(pair.difference, 4, '+')})"
+            if not math.isnan(pair.difference)
+            else f"{pair.measure}: no score"
+            for pair in self.scores
+        ]
+        title = f"topic {self.query_id}" + (f": {self.query}" if self.query else "")
+        said = (*scores, self.sentence)
+        return Lists(f"topic {self.query_id}", title, said, rankings if self.rows else (), only="people")
+
+    @property
+    def sentence(self) -> str:
+        """What changed on the topic, and which documents made the difference."""
+        pair = self.scores[0]
+        if not any(self.returned):
+            return "Neither run returned a document."
+        if math.isnan(pair.difference):
+            head = f"The topic has no score by {pair.measure}."
+        elif not pair.side:
+            head = f"Both have the same {pair.measure}, {decimal(pair.first)}."
+        else:
+            verb = "gains" if pair.difference > 0 else "loses"
+            head = f"{self.runs[1]} {verb} {decimal(abs(pair.difference))} in {pair.measure}{self._why()}."
+        moved = [f"{self.counts[way]} {way}" for way in ("up", "down", "new", "gone") if self.counts[way]]
+        moves = f"Documents shown: {', '.join(moved)}."
+        said = [head, moves if moved else "Every document shown stands at the same rank in both."]
+        first, second = self.unjudged
+        if first or second:
+            said.append(f"Unjudged: {first} of {self.runs[0]}, {second} of {self.runs[1]}.")
+        return " ".join(said)
+
+    def _why(self) -> str:
+        """Name the documents that add most to the difference, and those that take most from it."""
+        known = [(row.changes[0], row) for row in self.rows if row.changes and row.changes[0]]
+        known.sort(key=lambda pair: -abs(pair[0]))
+        sign = self.scores[0].difference
+        along = [pair for pair in known if pair[0] * sign > 0][:_FOR]
+        against = [pair for pair in known if pair[0] * sign < 0][:_AGAINST]
+        parts: list[str] = []
+        for change, row in (*along, *against):
+            ends = {
+                "new": f"new at {row.second_rank}",
+                "gone": f"gone from {row.first_rank}",
+                "same": f"at {row.second_rank}",
+            }
+            ranks = ends.get(row.moved, f"{row.first_rank} to {row.second_rank}")
+            parts.append(f"{row.doc_id} (grade {row.shown_grade}) {ranks}, {decimal(change, 4, '+')}")
+        if self.below and self.below[0]:
+            parts.append(f"documents below rank {self.depth}, {decimal(self.below[0], 4, '+')}")
+        return f": {'; '.join(parts)}" if parts else ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diff(Answer):
+    """What `diff` returns: two rankings side by side, topic by topic.
+
+    Attributes
+    ----------
+    runs, measures : tuple of str
+        The first run and the second; the first measure decides which topics are shown.
+    means : tuple of MeanPair
+        One a measure, over all topics of the qrels.
+    topics : tuple of TopicDiff
+        Those that were `named`; or those with the largest differences, first for the second run, then against it.
+    depth : int
+    level, highest : float
+        From which grade on a document is relevant to the first measure, and the highest grade of the qrels.
+    provenance : Provenance
+    notes : tuple of Note
+    """
+
+    kind: ClassVar[str] = "diff"
+    main: ClassVar[str] = "documents"
+
+    runs: tuple[str, str]
+    measures: tuple[str, ...]
+    means: tuple[MeanPair, ...]
+    topics: tuple[TopicDiff, ...]
+    depth: int
+    named: bool
+    level: float
+    highest: float
+    provenance: Provenance = field(repr=False)
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Which runs stand side by side."""
+        return f"{self.runs[0]} and {self.runs[1]}, side by side"
+
+    def facts(self) -> dict[str, Any]:
+        """Give the runs, the measures and what is shown."""
+        first, second = self.runs
+        return {"first": first, "second": second, "measures": self.measures, "depth": self.depth, "named": self.named}
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give what may be concluded, a table of topics, and both lists of each."""
+        means = columns_of(self.means, "measure", "aggregate", "first", "second", "better", "worse", "same")
+        return (
+            Sentences(self.sentences),
+            Table("means", means, only="data"),
+            self._topics(),
+            self._scores(),
+            *(topic.lists(self.level, self.highest) for topic in self.topics),
+            self._documents(),
+        )
+
+    def _topics(self) -> Table:
+        """Lay out a row a topic: both scores by the first measure, and what moved."""
+        queries = any(topic.query for topic in self.topics)
+        leads = [topic.scores[0] for topic in self.topics]
+        columns = [*columns_of(self.topics, ("query_id", TEXT), ("query", beginning(40)) if queries else "query")]
+        columns += columns_of(
+            leads, ("first", NUMBER, self.runs[0]), ("second", NUMBER, self.runs[1]), ("difference", CHANGE)
+        )
+        columns += columns_of(self.topics, "outcome", "sentence")
+        for name in ("returned", "unjudged"):
+            pairs = [getattr(topic, name) for topic in self.topics]
+            columns += [
+                Column(f"{name}_{which}", [pair[at] for pair in pairs], only="data")
+                for at, which in enumerate(("first", "second"))
+            ]
+        counts = [topic.counts for topic in self.topics]
+        ways: tuple[Moved, ...] = ("up", "down", "new", "gone")
+        moves = ["/".join(str(count[way]) for way in ways) for count in counts]
+        columns += [Column(way, [count[way] for count in counts], only="data") for way in (*ways, "same")]
+        columns.append(Column("moves", moves, TEXT, "/".join(ways), only="people"))
+        only = "" if len(self.topics) > 1 else "data"
+        return Table("topics", tuple(columns), labels=1 + queries, only=only)
+
+    def _scores(self) -> Table:
+        """Lay out a row a topic and measure."""
+        rows = [(topic, at, pair) for topic in self.topics for at, pair in enumerate(topic.scores)]
+        columns = (
+            Column("query_id", [topic.query_id for topic, _, _ in rows], TEXT),
+            *columns_of([pair for _, _, pair in rows], "measure", "first", "second", "difference"),
+            Column("below", [topic.below[at] for topic, at, _ in rows]),
+        )
+        return Table("scores", columns, only="data")
+
+    def _documents(self) -> Table:
+        """Lay out a row a topic and document."""
+        rows = [row for topic in self.topics for row in topic.rows]
+        columns = [Column("query_id", [topic.query_id for topic in self.topics for _ in topic.rows], TEXT)]
+        columns += columns_of(rows, ("doc_id", TEXT), ("first_rank", COUNT), ("second_rank", COUNT), "moved", "places")
+        columns += columns_of(rows, ("grade", NUMBER))
+        for at, measure in enumerate(self.measures):
+            columns.append(Column(f"adds to {measure}", [row.changes[at] for row in rows], CHANGE))
+        return Table("documents", (*columns, *columns_of(rows, ("text", TEXT))), labels=2, only="data")
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """How the runs differ over all topics, and what is shown of it."""
+        first, second = self.runs
+        said = [
+            f"{mean.measure}: {second} is better than {first} on {mean.better} of"
+            f" {counted(mean.better + mean.worse + mean.same, 'topic')}, worse on {mean.worse}, the same on"
+            f" {mean.same}; {mean.aggregate} {decimal(mean.first)} to {decimal(mean.second)}"
+            f" ({decimal(mean.second - mean.first, 4, '+')})."
+            for mean in self.means
+        ]
+        said[-1] += " Whether that could be luck, 'judged compare' tells."
+        won, lost = (sum(topic.outcome == side for topic in self.topics) for side in ("won", "lost"))
+        if not self.topics:
+            said.append(f"No topic differs by {self.measures[0]}: there is nothing to show.")
+        elif not self.named and len(self.topics) == 1:
+            said.append(f"Shown is the only topic that differs by {self.measures[0]}.")
+        elif not self.named:
+            said.append(
+                f"Shown are the topics that differ most by {self.measures[0]}: {won} for {second}, {lost} against it."
+                " They are the extremes, not the typical case."
+            )
+        return tuple(said)
