@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlencode
 
 from markupsafe import Markup
+from pydantic import BaseModel
 
 from judged.answer import Show, html, plain
 from judged.decimals import beside, decimal
 from judged.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable
 
     from judged.answer import Block, Table
+
+Address: TypeAlias = "BaseModel | Mapping[str, Any] | Sequence[tuple[str, Any]]"
+"""The parameters of an address."""
 
 
 def score(value: float | None, digits: int = 4) -> str:
@@ -88,15 +93,24 @@ def data(value: Any) -> Markup:
     return Markup(html.in_script(plain(value)))  # noqa: S704  every character that ends it is escaped
 
 
-def query(given: Mapping[str, Any] | Iterable[tuple[str, Any]], **changes: Any) -> str:
+def pairs(given: Address) -> list[tuple[str, Any]]:
+    """Give names and values of an address: of what is asked only what is not as it is without being asked."""
+    if isinstance(given, BaseModel):
+        given = given.model_dump(exclude_defaults=True)
+    found: list[tuple[str, Any]] = []
+    for name, value in given.items() if isinstance(given, Mapping) else given:
+        found += [(name, part) for part in (value if isinstance(value, list) else [value])]  # pyright: ignore[reportUnknownVariableType]
+    return [(name, str(value).lower() if isinstance(value, bool) else value) for name, value in found]
+
+
+def query(given: Address, **changes: Any) -> str:
     """Write the query of an address: what is given, with changes; None leaves a name out.
 
-    >>> query({"by": "AP", "page": 2}, page=None, run="bm25")
-    '?by=AP&run=bm25'
+    >>> query({"by": "AP", "page": 2, "runs": ["a", "b"]}, page=None, run="bm25")
+    '?by=AP&runs=a&runs=b&run=bm25'
     """
-    pairs = given.items() if hasattr(given, "items") else given  # type: ignore[union-attr]
-    kept = [(name, value) for name, value in pairs if name not in changes]
-    kept += [(name, value) for name, value in changes.items() if value is not None]
+    kept = [pair for pair in pairs(given) if pair[0] not in changes]
+    kept += pairs({name: value for name, value in changes.items() if value is not None})
     return f"?{urlencode(kept)}" if kept else "?"
 
 
@@ -109,7 +123,7 @@ def table(
     *,
     kind: str = "",
     caption: str = "",
-    address: Mapping[str, Any] | Sequence[tuple[str, Any]] = (),
+    address: Address = (),
     sort: str = "",
     keys: Mapping[str, str] | None = None,
     rising: Collection[str] = (),
@@ -147,5 +161,6 @@ def blocks(given: Iterable[Block]) -> Markup:
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
-    made.__name__: made for made in (score, signed, interval, probability, grade, count, data, query, table, blocks)
+    made.__name__: made
+    for made in (score, signed, interval, probability, grade, count, data, pairs, query, table, blocks)
 }

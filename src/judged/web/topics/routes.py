@@ -28,13 +28,13 @@ _TAGS: list[str | Enum] = ["topics"]
 @router.get("/topics", include_in_schema=False)
 def topics_page(request: Request, workspace: Opened, asked: Annotated[AskedList, Query()]) -> Response:
     """Show the list of topics."""
-    answer, pairs = topics(workspace, asked), asked.order_pairs()
-    links = [f"/topic{query([('id', query_id), *pairs])}" for query_id in answer.topics.column("query_id").values]
+    answer = topics(workspace, asked)
+    links = [f"/topic{query(asked, page=None, id=topic)}" for topic in answer.topics.column("query_id").values]
     table = answer.topics.changed("query_id", links=links, show=beginning(80)).changed("query", show=beginning(200))
     keys = {column.name: column.name for column in table.shown} | {"query_id": "id"}
     lower = answer.facts()["lower_is_better"]
     rising = [key for key in keys.values() if key in {"id", "query"} or (lower and key.startswith(("mean", "run:")))]
-    values = {"answer": answer, "table": table, "keys": keys, "rising": rising, "asked": asked, "pairs": pairs}
+    values = {"answer": answer, "table": table, "keys": keys, "rising": rising, "asked": asked}
     return page(request, "topics.html", title="Topics", **values, **answer.facts())
 
 
@@ -48,8 +48,8 @@ def topics_data(workspace: Opened, asked: Annotated[AskedList, Query()]) -> dict
 def topic_page(request: Request, workspace: Opened, asked: Annotated[AskedTopic, Query()]) -> Response:
     """Show one topic."""
     answer = topic(workspace, asked)
-    scores, pairs = answer.table("scores"), asked.pairs()
-    links = [f"/topic{query(pairs, measure=measure, explain=None)}" for measure in scores.column("measure").values]
+    scores = answer.table("scores")
+    links = [f"/topic{query(asked, measure=measure, explain=None)}" for measure in scores.column("measure").values]
     tables = answer.tables() | {"scores": scores.changed("measure", links=links)}
     reported = tables.get("tools")
     by_run: dict[str, list[int]] = {}
@@ -62,7 +62,7 @@ def topic_page(request: Request, workspace: Opened, asked: Annotated[AskedTopic,
         "documents": tables["documents"].records(),
         "tools": {run: reported.take(rows) for run, rows in by_run.items()} if reported else {},
     }
-    return page(request, "topic.html", answer=answer, asked=asked, pairs=pairs, **values, **answer.facts())
+    return page(request, "topic.html", answer=answer, asked=asked, **values, **answer.facts())
 
 
 @router.get("/api/v1/topic", tags=_TAGS, summary="Everything about one topic", responses=PROBLEMS)
