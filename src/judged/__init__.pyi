@@ -30,9 +30,9 @@ from judged.diagnosis.disagreement.answer import Disagreement as Disagreement
 from judged.diagnosis.disagreement.pulls import disagreement as disagreement
 from judged.diagnosis.matrix.result import Matrix as Matrix
 from judged.diagnosis.matrix.making import performance_matrix as performance_matrix
-from judged.diagnosis.needs.result import Needs as Needs
+from judged.diagnosis.needs.answer import Needs as Needs
 from judged.diagnosis.needs.variants import expand_qrels as expand_qrels
-from judged.diagnosis.needs.making import needs as needs
+from judged.diagnosis.needs.spread import needs as needs
 from judged.diagnosis.review.result import ReviewList as ReviewList
 from judged.diagnosis.review.forms import apply_review as apply_review
 from judged.diagnosis.review.making import review as review

@@ -45,6 +45,11 @@ def disagreement() -> Answer:
     return judged.disagreement(QRELS, RUNS, "nDCG@5", "AP", slicing=kinds, queries={"q1": "cats"})
 
 
+def needs() -> Answer:
+    mapping = {topic: f"n{at // 3}" for at, topic in enumerate(TOPICS)}
+    return judged.needs(QRELS, mapping, RUNS, ["nDCG@5", "AP"], queries={"q1": "cats"}, shown=2)
+
+
 def stages(**options: Any) -> judged.Stages:
     return judged.stages(QRELS, judged.Run.of(RUNS["new"], name="new"), depth=5, resamples=200, **options)
 
@@ -60,5 +65,5 @@ def topic() -> Answer:
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {
-    one.__name__: one for one in (diff, disagreement, gate, stages, stages_against, topic, tradeoff)
+    one.__name__: one for one in (diff, disagreement, gate, needs, stages, stages_against, topic, tradeoff)
 }

@@ -58,7 +58,6 @@ def test_forms(run: Callable[..., Ended], tmp_path: Path) -> None:
     rows = (tmp_path / "out.csv").read_text().splitlines()
     assert rows[0] == "run,measure,need,variants,mean,worst,best,deviation,overlap,rbo"
     assert rows[1].startswith("old,RR,7,2,0.75,0.5,1.0,")
-    assert "## 2 needs" in run(*ARGUMENTS, "--needs", "needs.tsv", "--format", "markdown").out
 
 
 def test_refused(run: Callable[..., Ended]) -> None:

@@ -17,7 +17,7 @@ from judged.data.attributes import Attributes
 from judged.data.topics import Topics
 from judged.diagnosis.needs.alike import alike
 from judged.diagnosis.needs.consistency import consistency
-from judged.diagnosis.needs.making import needs
+from judged.diagnosis.needs.spread import needs
 from judged.diagnosis.needs.variants import by_variant, expand_qrels, needs_of
 from judged.errors import InputError
 from judged.stats.paired import paired_test
@@ -236,8 +236,8 @@ def test_where_needs_are_named(tmp_path: Path) -> None:
 def test_the_widest_needs_stand_first_with_their_wordings() -> None:
     found = needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, "RR", queries={"7-3": "cats", "8-2": "dogs"})
     table = found.needs_table("old", worst=2)
-    assert [row[:4] for row in table.rows] == [("7", "7-3 cats", "7-1", "3"), ("8", "8-1", "8-1", "2")]
-    assert [row[0] for row in found.needs_table("new").rows] == ["8", "7", "9"]
+    assert [row[:4] for row in table.grid().rows] == [("7", "7-3", "7-1", "3"), ("8", "8-1", "8-1", "2")]
+    assert [row[0] for row in found.needs_table("new").grid().rows] == ["8", "7", "9"]
     with pytest.raises(InputError, match="no 'other'"):
         found.needs_table("other")
 
@@ -246,10 +246,9 @@ def test_forms_hold_the_same() -> None:
     found = needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, ["RR", "P@1"], queries={"7-3": "cats", "8-2": "dogs"})
     made: dict[str, Any] = json.loads(json.dumps(found.to_dict()))
     assert [one["mean"] for one in made["results"]] == [one.mean for one in found.summaries]
-    assert made["by_need"][2]["results"][0]["deviation"] is None
+    assert made["by_need"][2]["deviation"] is None
     assert [one["measure"] for one in made["comparison"]] == ["RR", "P@1"]
-    assert len(found.long_table().rows) == 2 * 2 * 3
-    assert found.table("P@1").rows[0][0] == "old"
+    assert len(found.table()) == 2 * 2 * 3
     text = found.text(width=100)
     assert "3 needs, worded by 6 queries" in text
     assert "8: worst 0.250 dogs" in text  # of the run with the higher mean
@@ -259,7 +258,7 @@ def test_forms_hold_the_same() -> None:
 def test_one_need_and_one_query_are_called_one() -> None:
     found = needs({"7": {"a": 1}}, {"7-1": "7"}, at_rank_two(), "RR")
     assert found.sentences[0].startswith("1 need, worded by 1 query: each need counts once")
-    assert found.markdown().startswith("## 1 need in several wordings")
+    assert found.title == "1 need in several wordings"
     with pytest.raises(InputError, match=r"Fix: name one with column= \(--column\): a, b"):
         needs_of({"q1": {"a": 1, "b": 2}})
 
@@ -283,7 +282,7 @@ def test_the_picture_goes_from_worst_to_best() -> None:
     from judged.charting import specification
 
     found = needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, "RR")
-    (rows,) = specification(found.chart("new"))["datasets"].values()
-    assert [(one["need"], one["low"], one["mean"], one["high"]) for one in rows] == [
+    rows = next(iter(specification(found.chart("new RR"))["datasets"].values()))
+    assert [(one["y"], one["x_low"], one["x"], one["x_high"]) for one in rows] == [
         ("7", 1.0, 1.0, 1.0), ("8", 0.25, 0.625, 1.0), ("9", 0.5, 0.5, 0.5),
     ]  # fmt: skip

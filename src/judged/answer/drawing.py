@@ -175,7 +175,7 @@ def _dots(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     base = _base(alt, rows)
     line = base.mark_rule(strokeWidth=1.6).transform_filter("isValid(datum.x_low)")
     dots = [mark.encode(x=x, tooltip=_tooltip(alt, chart), **how) for mark in _marks(base, chart, 46)]
-    return [line.encode(x=alt.X("x_low:Q", title=x.title), x2="x_high:Q", **how), *dots]
+    return [line.encode(x=alt.X("x_low:Q", title=x["title"]), x2="x_high:Q", **how), *dots]
 
 
 def _bars(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
