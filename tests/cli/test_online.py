@@ -142,7 +142,7 @@ def test_a_picture(run: Callable[..., Ended], calls: dict[str, Any]) -> None:
 
 def test_the_page(run: Callable[..., Ended], calls: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     del calls
-    monkeypatch.setattr("judged.reporting.html.library", lambda: "/* what draws */")
+    monkeypatch.setattr("judged.answer.html.library", lambda: "/* what draws */")
     done = run("online", "metrics", "log.ndjson", "--by", "device", "-o", "page.html")
     assert (done.code, done.out, done.err) == (0, "", f"{UNFIT}wrote page.html\n")
     command = "judged online metrics log.ndjson --by device --output page.html"

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from judged import InputError, MeasureError, compare, evaluate
-from judged.reporting import Chart, Notes, Numbers, SideBySide
+from judged.answer import Chart, Code, Lists, Sentences, Table
 from judged.reporting.making import DEFAULT_MEASURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.reporting import Report, Section
+    from judged.answer import Section
+    from judged.reporting import Report
 
 ALL = ["summary", "leaderboard", "topics", "slices", "matrix", "stages", "lowest", "lists", "cutoffs", "method"]
 
@@ -32,23 +33,23 @@ def section(report: Report, name: str) -> Section:
 
 
 def notes(report: Report, title: str) -> tuple[str, ...]:
-    parts = section(report, "method").parts
-    return next((part.texts for part in parts if isinstance(part, Notes) and part.title == title), ())
+    parts = section(report, "method").blocks
+    return next((part.texts for part in parts if isinstance(part, Sentences) and part.title == title), ())
 
 
 def test_sections_stand_in_order(made: Report) -> None:
     assert names(made) == ALL
-    assert len({chart.name for chart in made.charts}) == len(made.charts) == 7
+    assert len({chart.name for chart in made.charts().values()}) == len(made.charts()) == 7
     assert section(made, "summary").sentences == made.sentences
     assert made.section("nothing") is None
 
 
 def test_the_leaderboard_is_that_of_compare(made: Report, given: dict[str, Any]) -> None:
     found = compare(given["qrels"], given["runs"], DEFAULT_MEASURES, baseline="old")
-    assert made.table() == found.leaderboard()
+    assert made.table("board").grid().rows == found.leaderboard().rows
     assert made.comparison is not None
     assert made.comparison.to_dict() == found.to_dict()
-    part = next(part for part in section(made, "leaderboard").parts if isinstance(part, Numbers))
+    part = next(part for part in section(made, "leaderboard").blocks if isinstance(part, Table))
     assert part.note == found.caption
     assert section(made, "leaderboard").sentences == tuple(
         found.pair("old", "<i>third</i>", measure).sentence for measure in DEFAULT_MEASURES
@@ -73,12 +74,12 @@ def test_the_summary_has_the_numbers(made: Report, given: dict[str, Any]) -> Non
 
 
 def test_differences_by_topic(made: Report) -> None:
-    chart = next(chart for chart in made.charts if chart.name == "topics")
+    chart = next(chart for chart in made.charts().values() if chart.name == "topics")
     scores = made.scores.per_topic()
     gains = {q: scores["<i>third</i>"]["nDCG@10"][q] - scores["old"]["nDCG@10"][q] for q in made.scores.query_ids}
-    rows = {row[0]: row for row in chart.table.rows}
+    rows = {row[0]: row for row in chart.table.grid().rows}
     assert rows.keys() == gains.keys()
-    shown = [float(row[-1]) for row in chart.table.rows]
+    shown = [float(row[-1]) for row in chart.table.grid().rows]
     assert shown == sorted(shown, reverse=True)
     for q, row in rows.items():
         assert float(row[-1]) == pytest.approx(gains[q], abs=0.00005)
@@ -90,13 +91,13 @@ def test_differences_by_topic(made: Report) -> None:
         .sentences[0]
         .startswith(f"<i>third</i> is better than old on {won} topics, worse on {lost}, and equal on {24 - won - lost}")
     )
-    data = chart.draw().to_dict()["layer"][0]["data"]["name"]
-    drawn = chart.draw().to_dict()["datasets"][data]
-    assert [row["gain"] for row in drawn] == sorted(gains.values(), reverse=True)
+    bars = next(layer for layer in made.chart(chart.name).to_dict()["layer"] if layer["mark"]["type"] == "bar")
+    values = made.chart(chart.name).to_dict()["datasets"][bars["data"]["name"]]
+    assert [row["x"] for row in values] == sorted(gains.values(), reverse=True)
 
 
 def test_the_lowest_topics(made: Report) -> None:
-    table = next(part.table for part in section(made, "lowest").parts if isinstance(part, Numbers))
+    table = next(part.grid() for part in section(made, "lowest").blocks if isinstance(part, Table))
     assert table.header == ("topic", "query", "<i>third</i>", "old", "median run", "best run")
     own = made.scores.per_topic()["<i>third</i>"]["nDCG@10"]
     assert [float(row[2]) for row in table.rows] == [
@@ -109,8 +110,8 @@ def test_the_lowest_topics(made: Report) -> None:
 def test_judged_lists(make: Callable[..., Report], evil: str) -> None:
     report = make(runs={"old": {"q00": ["good", "bad"]}, "new": {"q00": ["x", "bad", "good"]}}, baseline="old",
                   qrels={"q00": {"good": 2, "fair": 1, "bad": 0}}, attributes=None)  # fmt: skip
-    part = section(report, "lists").parts[0]
-    assert isinstance(part, SideBySide)
+    part = section(report, "lists").blocks[1]
+    assert isinstance(part, Lists)
     assert part.title.startswith("Loss, topic q00: query q00 </script>")
     old, new = part.rankings
     assert (old.name, new.name) == ("old (baseline)", "new")
@@ -130,8 +131,8 @@ def test_relevant_documents_that_are_not_shown_are_named(make: Callable[..., Rep
     grades = {"a": 3, "b": 2, "c": 2, "d": 1, "e": 1, "f": 1, "no": 0}
     report = make(qrels={"q00": grades}, runs={"old": {"q00": ["a", "b"]}, "new": {"q00": ["d", *far, "b"]}},
                   baseline="old", attributes=None, docs=None)  # fmt: skip
-    part = section(report, "lists").parts[0]
-    assert isinstance(part, SideBySide)
+    part = section(report, "lists").blocks[1]
+    assert isinstance(part, Lists)
     assert part.sentences[1] == (
         "5 relevant documents are not among the first 10 of new: a (grade 3, not returned), b (grade 2, rank 16),"
         " c (grade 2, not returned), e (grade 1, not returned) and 1 other."
@@ -143,12 +144,12 @@ def test_without_a_baseline_the_two_best_are_looked_at(make: Callable[..., Repor
     order = report.comparison.measures[0].order() if report.comparison else []
     best, second = (report.scores.run_names[at] for at in order[:2])
     assert section(report, "topics").sentences[0].startswith(f"{best} is better than {second} on ")
-    assert report.table().header[:2] == ("", "run")
+    assert report.table("board").grid().header[:2] == ("", "run")
 
 
 def test_the_baseline_may_be_the_best(make: Callable[..., Report]) -> None:
     report = make(baseline="<i>third</i>")
-    assert "against <i>third</i>" in next(chart.title for chart in report.charts if chart.name == "topics")
+    assert "against <i>third</i>" in next(chart.title for chart in report.charts().values() if chart.name == "topics")
 
 
 def test_one_run(make: Callable[..., Report], given: dict[str, Any]) -> None:
@@ -157,8 +158,8 @@ def test_one_run(make: Callable[..., Report], given: dict[str, Any]) -> None:
     assert report.comparison is None
     value = evaluate(given["qrels"], given["runs"]["old"], "nDCG@10").value("nDCG@10")
     assert report.sentences[1].startswith(f"old has nDCG@10 {value:.4f} (95% interval ")
-    part = section(report, "lists").parts[0]
-    assert isinstance(part, SideBySide)
+    part = section(report, "lists").blocks[1]
+    assert isinstance(part, Lists)
     assert len(part.rankings) == 1
     assert part.rankings[0].items[0].change == ""
 
@@ -201,7 +202,7 @@ def test_runs_without_a_difference(make: Callable[..., Report], given: dict[str,
     assert "significantly" not in summary
     assert "would be found four times out of five" not in summary
     part = section(report, "topics")
-    assert part.parts == ()
+    assert len(part.blocks) == 1
     assert part.sentences[0].endswith("have the same nDCG@10 on every one of 24 topics.")
 
 
@@ -219,14 +220,14 @@ def test_one_topic_is_not_tested(make: Callable[..., Report], given: dict[str, A
     summary = " ".join(report.sentences)
     assert "luck" not in summary
     assert "With fewer than two topics to compare on, nothing was tested" in summary
-    chart = next(chart for chart in report.charts if chart.name == "topics")
+    chart = next(chart for chart in report.charts().values() if chart.name == "topics")
     assert chart.sentence.startswith("One bar: by how much ")
 
 
 def test_what_is_shown_of_the_reference_is_folded(made: Report) -> None:
     """The candidate comes first; the sentences about the reference alone are there for who unfolds them."""
     part = section(made, "matrix")
-    (about,) = [one for one in part.parts if isinstance(one, Notes)]
+    (about,) = [one for one in part.blocks if isinstance(one, Sentences) and one.title]
     assert about.title == "What the matrix shows of old"
     assert about.folded
     assert any(" of old, by the cuts alone: " in one for one in about.texts)
@@ -248,7 +249,7 @@ def test_many_runs_are_tested_by_the_first_measure(make: Callable[..., Report], 
         two: one.found.decisive_p for two, one in expected.items()
     }
     assert [len(one.pairs) for one in report.comparison.measures] == [120, 0, 0]
-    board = report.table()
+    board = report.table("board").grid()
     assert [row[2] for row in board.rows] == [row[2] for row in found.leaderboard().rows]
     whole = compare(given["qrels"], runs, ["AP"]).measures[0]
     assert {row[1]: row[3].rsplit("]", 1)[0] for row in board.rows} == {
@@ -257,13 +258,13 @@ def test_many_runs_are_tested_by_the_first_measure(make: Callable[..., Report], 
 
 
 def test_slices(make: Callable[..., Report], made: Report) -> None:
-    chart = next(chart for chart in made.charts if chart.name == "slices")
-    assert [row[0].split(" (")[0] for row in chart.table.rows][:3] == ["all topics", "kind=even", "kind=odd <b>"]
+    chart = next(chart for chart in made.charts().values() if chart.name == "slices")
+    assert [row[0].split(" (")[0] for row in chart.table.grid().rows][:3] == ["all topics", "kind=even", "kind=odd <b>"]
     derived = make(attributes=None, baseline="old")
-    rows = next(chart for chart in derived.charts if chart.name == "slices").table.rows
+    rows = next(chart for chart in derived.charts().values() if chart.name == "slices").table.grid().rows
     assert any(row[0].startswith("length=") for row in rows)
     asked = make(by="relevant_band", baseline="old")
-    assert any(row[0].startswith("relevant_band=") for row in asked.charts[2].table.rows)
+    assert any(row[0].startswith("relevant_band=") for row in list(asked.charts().values())[2].table.grid().rows)
     assert "slices" not in names(make(attributes=None, queries=None, baseline="old"))
     outcome = make(by=["first_relevant"], baseline="old")
     assert any(
@@ -291,8 +292,8 @@ def test_a_dialect(make: Callable[..., Report], given: dict[str, Any]) -> None:
     expected = evaluate(given["qrels"], given["runs"], ["ndcg_cut_10", "map"], dialect="trec_eval-9")
     assert np.array_equal(report.scores.values, expected.values)
     assert notes(report, "Rules")[0] == "dialect trec_eval-9"
-    part = section(report, "lists").parts[0]
-    assert isinstance(part, SideBySide)
+    part = section(report, "lists").blocks[1]
+    assert isinstance(part, Lists)
     at = expected.query_ids.index(re.findall(r"topic (q\d\d)", part.title)[0])
     assert part.rankings[0].sentence.endswith(f" {expected.values[0, 0, at]:.4f}")
 
@@ -309,7 +310,10 @@ def test_measures_that_cannot_be_split_are_named(make: Callable[..., Report]) ->
     report = make(measures=["SetF"], baseline="old")
     assert "stages" not in names(report)
     assert any(text.startswith("where it is lost: SetF") for text in notes(report, "Left out"))
-    assert [chart.name for chart in report.charts if chart.name.startswith("cutoffs")] == ["cutoffs1", "cutoffs2"]
+    assert [chart.name for chart in report.charts().values() if chart.name.startswith("cutoffs")] == [
+        "cutoffs1",
+        "cutoffs2",
+    ]
 
 
 def test_lower_is_better(make: Callable[..., Report]) -> None:
@@ -326,7 +330,7 @@ def test_lower_is_better(make: Callable[..., Report]) -> None:
 def test_a_sum_is_shown_and_not_tested(make: Callable[..., Report]) -> None:
     report = make(measures=["NumRelRet"], baseline="old")
     assert "NumRelRet is a sum over the topics: it is shown, and not tested." in report.sentences
-    assert report.table().header == ("run", "NumRelRet")
+    assert report.table("board").grid().header == ("run", "NumRelRet")
     assert any(text.startswith("matrix: NumRelRet has no mean") for text in notes(report, "Left out"))
 
 
@@ -339,11 +343,12 @@ def test_warnings_and_provenance(make: Callable[..., Report], made: Report, give
     assert any("part: nothing returned for 23 of 24 topics" in text for text in report.warnings)
     assert notes(report, "What to know before the numbers are used") == report.warnings
     assert report.sentences[-1].startswith(f"{len(report.warnings)} warnings stand under 'How this was computed'")
-    assert notes(made, "To make this report again") == ("judged report qrels.txt 'a b.run'",)
+    commands = [part.texts for part in section(made, "method").blocks if isinstance(part, Code)]
+    assert commands == [("judged report qrels.txt 'a b.run'",)]
     assert f"judged {made.scores.versions['judged']}" in notes(made, "Versions")
     assert f"altair {version('altair')}" in notes(made, "Versions")
-    files = next(part for part in section(made, "method").parts if isinstance(part, Numbers))
-    assert [row[1] for row in files.table.rows] == ["qrels", "old", "<i>third</i>", "other"]
+    files = next(part for part in section(made, "method").blocks if isinstance(part, Table))
+    assert [row[1] for row in files.grid().rows] == ["qrels", "old", "<i>third</i>", "other"]
 
 
 def test_ties_are_warned_of_once_and_unjudged_documents_too(make: Callable[..., Report], given: dict[str, Any]) -> None:
@@ -362,8 +367,8 @@ def test_errors(make: Callable[..., Report]) -> None:
 
 
 def test_every_chart_says_what_it_shows(made: Report) -> None:
-    for chart in made.charts:
+    for chart in made.charts().values():
         assert isinstance(chart, Chart)
         assert chart.sentence.endswith(".")
-        assert chart.table.rows
-        assert chart.draw().to_dict()["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+        assert chart.table.grid().rows
+        assert made.chart(chart.name).to_dict()["$schema"].startswith("https://vega.github.io/schema/vega-lite/")

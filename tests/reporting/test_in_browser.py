@@ -141,7 +141,7 @@ def test_without_scripts_the_numbers_are_there(opened: Any, made: Any) -> None:
     tab, faults, _ = opened(java_script_enabled=False)
     assert faults == []
     assert not tab.locator("#theme").is_visible()
-    first = made.table().rows[0]
+    first = made.table("board").grid().rows[0]
     row = tab.locator("#leaderboard > .scroll tbody tr")
     texts = [row.nth(at).inner_text() for at in range(row.count())]
     assert any(first[0] in text for text in texts)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from browsing import chromium
+from judged.answer import Chart, Table
 from judged.errors import InputError
 from judged.reporting import online
-from judged.reporting.content import Chart, Numbers
 from online_scores_made import CTR, NAN, dwell, estimate, scores
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def test_a_report_with_a_log_has_the_section(make: Callable[..., Report]) -> Non
 
 def test_what_the_section_holds() -> None:
     found = online.users(scores(), online.dwell_parts(dwell()))
-    titles = [part.title for part in found.section.parts]
+    titles = [part.title for part in found.section.blocks if part.title]
     assert titles == [
         "Shares", "Every metric", "CTR by rank", "How long opened results are looked at",
         "Satisfied clicks by threshold", "Numbers that are missing", "What this log cannot tell",
@@ -53,19 +53,19 @@ def test_what_the_section_holds() -> None:
     )
     assert found.section.sentences[2].startswith("* Position bias")
     assert online.users(scores(findings=())).section.sentences[0].startswith("ubi.ndjson (ubi)")
-    tables = {part.title: part.table for part in found.section.parts if isinstance(part, Numbers)}
+    tables = {part.title: part.grid() for part in found.section.blocks if isinstance(part, Table)}
     assert tables["What this log cannot tell"].rows == (("no add_to_cart event is in this log", "AddToCart"),)
     assert [row[0] for row in tables["What each metric is"].rows] == [
         "PageCTR", "ZeroResults", "TimeToFirstClick", "LowestClick", "AddToCart",
     ]  # fmt: skip
-    ranks = next(part for part in found.section.parts if isinstance(part, Chart) and part.name == "usersRanks")
+    ranks = next(part for part in found.section.blocks if isinstance(part, Chart) and part.name == "usersRanks")
     assert ranks.sentence.startswith(
         "At rank 1, 30.0% of what was shown was clicked. What stood at rank 1 was clicked 3.0"
     )
 
 
 def test_the_page_begins_with_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judged.reporting.html.library", lambda: "/* what draws */")
+    monkeypatch.setattr("judged.answer.html.library", lambda: "/* what draws */")
     for doubts, count in ((scores().doubts, 2), ((), 0)):
         made = online.online_page(scores(doubts=doubts))
         assert made.count(f"<p>{UNFIT}</p>") == count  # in the summary, and above the section

@@ -81,9 +81,11 @@ class Answer:
         return {}
 
     def tables(self) -> dict[str, Table]:
-        """Give the tables of CSV, JSON and data frames by name."""
-        blocks = flat(self.blocks())
-        return {block.name: block for block in blocks if isinstance(block, Table) and block.only != "people"}
+        """Give the tables of CSV, JSON and data frames by name: those that are shown, and those that are drawn."""
+        blocks = list(flat(self.blocks()))
+        drawn = [block.table for block in blocks if isinstance(block, Chart)]
+        tables = [*(block for block in blocks if isinstance(block, Table)), *drawn]
+        return {table.name: table for table in tables if table.only != "people"}
 
     def table(self, name: str | None = None) -> Table:
         """Give a table by its name; the main one for None.

@@ -62,6 +62,8 @@ class Chart:
         `x_title` and `y_title`. Bars may go from `x` to `x2`.
     colour
         The column of the series, in order of appearance or of `colours`, which may choose colours by name.
+    legend
+        Whether colours are explained.
     hollow
         A column of true and false: which marks are hollow.
     label
@@ -94,6 +96,7 @@ class Chart:
     y_title: str = ""
     colour: str = ""
     colours: Mapping[str, str] = field(default_factory=dict[str, str])
+    legend: bool = True
     hollow: str = ""
     label: str = ""
     path: str = ""
@@ -151,6 +154,11 @@ class Section:
     title: str
     blocks: tuple[Block, ...]
     folded: bool = False
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Its answer in words: the sentences that have no title."""
+        return next((block.texts for block in self.blocks if isinstance(block, Sentences) and not block.title), ())
 
 
 Block: TypeAlias = Table | Chart | Lists | Sentences | Code | Section

@@ -112,14 +112,20 @@ def _scale(chart: Chart, axis: str, rows: list[Row]) -> Scale:
 def _quantity(alt: Any, chart: Chart, axis: str, rows: list[Row], scale: Scale | None = None) -> Any:
     """Make the encoding of an axis of numbers."""
     scale = scale or _scale(chart, axis, rows)
-    title = (chart.x_title if axis == "x" else chart.y_title) or chart.table.column(getattr(chart, axis)).heading
     bounds = alt.Scale(
         type="log" if scale.logarithmic else "linear", domain=[scale.low, scale.high], nice=False,
         **({} if scale.logarithmic else {"zero": False}),
     )  # fmt: skip
     form = {"format": ",.3~r"} if axis == "x" and chart.spread else {}
     kind = alt.X if axis == "x" else alt.Y
-    return kind(f"{axis}:Q", title=title, scale=bounds, axis=axis_of(alt, scale, labelFlush=False, **form))
+    return kind(
+        f"{axis}:Q", title=_title(chart, axis), scale=bounds, axis=axis_of(alt, scale, labelFlush=False, **form)
+    )
+
+
+def _title(chart: Chart, axis: str) -> str:
+    said = chart.x_title if axis == "x" else chart.y_title
+    return said or chart.table.column(chart.x if axis == "x" else chart.y).heading
 
 
 def _names(alt: Any, rows: list[Row]) -> Any:
@@ -140,7 +146,7 @@ def _colour(alt: Any, chart: Chart, rows: list[Row], *, legend: bool = True) -> 
     if not names:
         return alt.value(PALETTE[0])
     colours = [chart.colours.get(name) or PALETTE[at % len(PALETTE)] for at, name in enumerate(names)]
-    where = alt.Legend(title=None, labelLimit=300, orient="top") if legend and len(names) > 1 else None
+    where = alt.Legend(title=None, labelLimit=300, orient="top") if legend and chart.legend and len(names) > 1 else None
     return alt.Color("colour:N", sort=names, title=None, legend=where, scale=alt.Scale(domain=names, range=colours))
 
 
@@ -175,7 +181,7 @@ def _dots(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     base = _base(alt, rows)
     line = base.mark_rule(strokeWidth=1.6).transform_filter("isValid(datum.x_low)")
     dots = [mark.encode(x=x, tooltip=_tooltip(alt, chart), **how) for mark in _marks(base, chart, 46)]
-    return [line.encode(x=alt.X("x_low:Q", title=x["title"]), x2="x_high:Q", **how), *dots]
+    return [line.encode(x=alt.X("x_low:Q", title=_title(chart, "x")), x2="x_high:Q", **how), *dots]
 
 
 def _bars(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:

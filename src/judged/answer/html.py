@@ -53,7 +53,7 @@ def page(title: str, facts: Iterable[str], blocks: Iterable[Block]) -> str:
         sections=note + html(blocks, specs),
         scripts="\n".join(_scripts(specs, drawing)),
     )
-    return isolated(made)
+    return isolated(made).rstrip("\n")
 
 
 def specifications(blocks: Iterable[Block]) -> dict[str, dict[str, Any]]:

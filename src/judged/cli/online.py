@@ -251,8 +251,8 @@ def _scores(read: InteractionLog, metric: Any, options: dict[str, Any], **asked:
 
 def _page(scores: Any, curves: Any, out: Path | None) -> None:
     """Write the page; say so where it has no charts."""
-    from judged.reporting.html import undrawn
     from judged.reporting.online import online_page
+    from judged.reporting.result import undrawn
 
     logs.give(online_page(scores, curves, command=_again()).removesuffix("\n"), out)
     output.remarks(undrawn())

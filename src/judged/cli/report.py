@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, logs, output
+from judged.cli.giving import answer_options
 from judged.cli.options import FORMATS, POLICIES, shared
 from judged.cli.slicing import SliceOptions
 
 if TYPE_CHECKING:
-    from judged.reporting import Report
+    from judged.cli.giving import Give
 
-_FORMS = ("html", "markdown", "json", "text")
-_SUFFIX = {"": "text", ".txt": "text", ".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 _CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FILE) --to FOLDER; then give --log FOLDER"
 
 
@@ -59,8 +58,7 @@ _CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FIL
     help="Form of these charts.",
 )
 @shared(*POLICIES)
-@click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the report: text, or what -o ends in.")
-@click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
+@answer_options()
 @shared(*FORMATS)
 def command(
     qrels: str,
@@ -70,8 +68,7 @@ def command(
     where: str | None,
     charts: Path | None,
     picture: str,
-    form: str | None,
-    out: Path | None,
+    give: Give,
     qrels_format: str | None,
     run_format: str | None,
     **options: Any,
@@ -83,11 +80,11 @@ def command(
     """
     from judged.data import Qrels
     from judged.reporting import report
+    from judged.reporting.result import undrawn
 
-    chosen = form or inputs.form_of(out, _SUFFIX)
     given = inputs.runs_at(runs, run_format)
     read = [options[name] or "" for name in ("queries", "attributes", "docs", "documents", "log")]
-    inputs.keep_inputs(out, [qrels, *read, *(run.where for run in given)])
+    give.keep(qrels, *read, *(run.where for run in given))
     cut_by = next((run for run in given if run.name == options["baseline"]), given[0])
     asked = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)
     judgments = asked.narrowed(Qrels.read(qrels, format=qrels_format), cut_by)
@@ -106,25 +103,12 @@ def command(
             progress=progress,
             **{name: value for name, value in options.items() if value is not None},
         )
-    output.write(_written(made, chosen, shown=out is None).removesuffix("\n"), out)
-    if out is not None and str(out) != "-":
-        click.echo(f"wrote {out}", err=True)
+    give(made, remarks=undrawn() if give.form == "html" else ())
+    if give.out is not None and str(give.out) != "-":
+        click.echo(f"wrote {give.out}", err=True)
     if charts is not None:
         files = made.save_charts(charts, form=picture)
         click.echo(f"wrote {len(files)} charts to {charts}", err=True)
-    if chosen == "html":
-        from judged.reporting.html import undrawn
-
-        output.remarks(undrawn())
-    output.remarks(made.warnings if chosen != "text" else ())
-
-
-def _written(made: Report, form: str, *, shown: bool) -> str:
-    if form == "text":
-        return made.text(output.width() if shown else None)
-    from judged.reporting.saving import written
-
-    return written(made, form)
 
 
 def again(context: click.Context) -> str:

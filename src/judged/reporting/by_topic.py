@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.answer import CHANGE, NUMBER, TEXT, Chart, Column, Line, Section, Sentences, Table
+from judged.charting import PALETTE
 from judged.decimals import counted, decimal
-from judged.reporting import charts
-from judged.reporting.content import Chart, Numbers, Section
 from judged.reporting.material import worst_topics
-from judged.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,16 +45,17 @@ def differences(material: Material) -> Section | None:
     )
     if not len(apart):
         same = f"{candidate} and {reference} have the same {measure} on {_every(len(known))}."
-        return Section("topics", "Topic by topic", (same,))
-    rows = _rows(material, shown.tolist(), gains)
+        return Section("topics", "Topic by topic", (Sentences((same,)),))
     chart = Chart(
         "topics",
         f"{measure} by topic: {candidate} against {reference}",
-        _drawn(material, order, shown, gains),
         _table(material, shown.tolist(), gains),
-        partial(charts.differences, rows, measure, (reference, candidate)),
-    )
-    return Section("topics", "Topic by topic", (said,), (chart,))
+        _drawn(material, order, shown, gains),
+        kind="bars", x="gain", y="label", colour="side", lines=(Line("x", 0.0, dashed=False),),
+        x_title=f"{measure}: {candidate} against {reference}",
+        colours={"gain": PALETTE[0], "loss": PALETTE[1]}, legend=False,
+    )  # fmt: skip
+    return Section("topics", "Topic by topic", (Sentences((said,)), chart))
 
 
 def _drawn(material: Material, order: Positions, shown: Positions, gains: Floats) -> str:
@@ -87,34 +86,26 @@ def _named(material: Material, at: int, gains: Floats) -> str:
     return f"topic {material.scores.query_ids[at]}, {decimal(float(gains[at]), 3, '+')}"
 
 
-def _rows(material: Material, shown: Sequence[int], gains: Floats) -> list[tuple[str, str, float, float, float]]:
-    first, second = material.of(material.reference or ""), material.of(material.candidate)
-    ids = material.scores.query_ids
-    return [(ids[at], _label(material, at), float(gains[at]), float(first[at]), float(second[at])) for at in shown]
-
-
-def _label(material: Material, at: int) -> str:
-    query_id = material.scores.query_ids[at]
-    text = material.query(query_id, _LABEL)
-    return f"{query_id} {text}".rstrip()
-
-
 def _table(material: Material, shown: Sequence[int], gains: Floats) -> Table:
-    first, second = material.of(material.reference or ""), material.of(material.candidate)
-    texts = material.topics is not None
-    header = ("topic", *(("query",) if texts else ()), material.reference or "", material.candidate, "gain")
-    ids = material.scores.query_ids
-    rows = tuple(
-        (
-            ids[at],
-            *((material.query(ids[at]),) if texts else ()),
-            decimal(float(first[at])),
-            decimal(float(second[at])),
-            decimal(float(gains[at]), 4, "+"),
-        )
-        for at in shown
+    reference = material.reference or ""
+    first, second = material.of(reference), material.of(material.candidate)
+    ids = [material.scores.query_ids[at] for at in shown]
+    labels = [f"{query_id} {material.query(query_id, _LABEL)}".rstrip() for query_id in ids]
+    columns = (
+        *_topics(material, ids),
+        Column("reference", first[shown].tolist(), NUMBER, reference),
+        Column("candidate", second[shown].tolist(), NUMBER, material.candidate),
+        Column("gain", gains[shown].tolist(), CHANGE),
+        Column("label", labels, TEXT, only="data"),
+        Column("side", ["gain" if gains[at] > 0 else "loss" for at in shown], TEXT, only="data"),
     )
-    return Table(header, rows, labels=2 if texts else 1)
+    return Table("topic_gains", columns, labels=2 if material.topics is not None else 1)
+
+
+def _topics(material: Material, ids: Sequence[str]) -> list[Column]:
+    """Give the columns that name topics."""
+    queries = [Column("query", [material.query(query_id) for query_id in ids], TEXT)]
+    return [Column("topic", ids, TEXT), *(queries if material.topics is not None else [])]
 
 
 def lowest(material: Material) -> Section | None:
@@ -123,25 +114,15 @@ def lowest(material: Material) -> Section | None:
     if not order:
         return None
     scores, several = material.scores, len(material.scores.runs) > 2
-    texts = material.topics is not None
-    header = ["topic", *(["query"] if texts else []), material.candidate]
-    header += [material.reference] if material.reference else []
-    header += ["median run", "best run"] if several else []
-    rows: list[tuple[str, ...]] = []
-    for at in order:
-        query_id = scores.query_ids[at]
-        row = [
-            query_id,
-            *([material.query(query_id)] if texts else []),
-            decimal(float(material.of(material.candidate)[at])),
-        ]
-        row += [decimal(float(material.of(material.reference)[at]))] if material.reference else []
-        if several:
-            column = scores.values[:, 0, at]
-            known = column[np.isfinite(column)]
-            best = known.max() if material.better > 0 else known.min()
-            row += [decimal(float(np.median(known))), decimal(float(best))]
-        rows.append(tuple(row))
+    columns = _topics(material, [scores.query_ids[at] for at in order])
+    columns.append(Column("candidate", material.of(material.candidate)[order].tolist(), NUMBER, material.candidate))
+    if material.reference:
+        columns.append(Column("reference", material.of(material.reference)[order].tolist(), NUMBER, material.reference))
+    if several:
+        by_run = scores.values[:, 0, order]
+        best = (np.nanmax if material.better > 0 else np.nanmin)(by_run, axis=0)
+        columns.append(Column("median", np.nanmedian(by_run, axis=0).tolist(), NUMBER, "median run"))
+        columns.append(Column("best", best.tolist(), NUMBER, "best run"))
     said = (
         f"The {counted(len(order), 'topic')} with the worst {material.lead} of {material.candidate}."
         if len(order) > 1
@@ -153,5 +134,5 @@ def lowest(material: Material) -> Section | None:
         if several
         else ""
     )
-    table = Table(tuple(header), tuple(rows), labels=2 if texts else 1)
-    return Section("lowest", "Worst topics", (said + more,), (Numbers("Lowest scores", table),))
+    table = Table("lowest_topics", tuple(columns), "Lowest scores", labels=2 if material.topics is not None else 1)
+    return Section("lowest", "Worst topics", (Sentences((said + more,)), table))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from judged.answer import Item, Lists, Ranking, Section, Sentences
 from judged.decimals import counted, decimal
 from judged.diagnosis.diff import diff
-from judged.reporting.content import Item, Ranking, Section, SideBySide
 from judged.reporting.material import Found, listed, shortened, worst_topics
 from judged.reporting.where import prepared
 
@@ -50,15 +50,15 @@ def lists(material: Material, split: Stages | None) -> Found | None:
     baseline = material.comparison.choices.baseline if material.comparison else None
     shown = [f"{name} (baseline)" if name == baseline else name for name in names]
     parts = tuple(
-        _side_by_side(one, reason, shown, level, missed(split, one.query_id), alone=alone)
-        for one, reason in zip(found.topics, chosen.values(), strict=True)
+        _side_by_side(f"lists{at}", one, reason, shown, level, missed(split, one.query_id), alone=alone)
+        for at, (one, reason) in enumerate(zip(found.topics, chosen.values(), strict=True), 1)
     )
     said = (
         f"The first {_DEPTH} documents of {listed(names)}"
         + (" on the topics with the worst scores." if alone else ", with where each document stands in the other list.")
         + " These are extremes, chosen by their scores: they show what can go wrong, not how often it does."
     )
-    return Found(Section("lists", "Judged lists", (said,), parts), {} if alone else {"diff": found})
+    return Found(Section("lists", "Judged lists", (Sentences((said,)), *parts)), {} if alone else {"diff": found})
 
 
 def _chosen(material: Material) -> dict[int, str]:
@@ -91,8 +91,8 @@ def missed(split: Stages | None, query_id: str) -> str:
 
 
 def _side_by_side(
-    one: TopicDiff, reason: str, names: Sequence[str], level: float, lost: str, *, alone: bool
-) -> SideBySide:
+    name: str, one: TopicDiff, reason: str, names: Sequence[str], level: float, lost: str, *, alone: bool
+) -> Lists:
     kinds = {"loss": "Loss", "gain": "Gain", "low score": "Low score"}
     query = f": {shortened(one.query, 90)}" if one.query else ""
     title = f"{kinds[reason]}, topic {one.query_id}{query}"
@@ -102,7 +102,7 @@ def _side_by_side(
     else:
         said = (one.sentence, lost) if lost else (one.sentence,)
         rankings = (_ranking(one, 0, names[0], level, other=True), _ranking(one, 1, names[1], level, other=True))
-    return SideBySide(title, said, rankings)
+    return Lists(name, title, said, rankings)
 
 
 def _ranking(one: TopicDiff, which: Literal[0, 1], name: str, level: float, *, other: bool) -> Ranking:

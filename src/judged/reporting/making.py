@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.answer import Section
 from judged.comparison.choices import Choices
 from judged.comparison.comparing import compared
 from judged.comparison.pair import MeasureComparison, order_of
@@ -17,8 +18,8 @@ from judged.decimals import counted
 from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.evaluation import runs_of
 from judged.evaluation.given import chosen_measures, scores_of
+from judged.notes import Note
 from judged.reporting import by_topic, overview, slices, where
-from judged.reporting.content import Section
 from judged.reporting.lists import lists
 from judged.reporting.material import Material
 from judged.reporting.method import method
@@ -246,7 +247,8 @@ def _written(material: Material, title: str | None, command: str, log: Any) -> R
         f"judged {scores.versions.get('judged', '')}",
     )
     shown = title or f"Evaluation on {scores.qrels.name}"
-    return Report(shown, facts, sections, results, scores, comparison, tuple(warned), command, material.seed)
+    notes = tuple(Note("report", text) for text in warned)
+    return Report(shown, facts, sections, results, scores, comparison, notes, command, material.seed)
 
 
 def _users(log: Any) -> Found:

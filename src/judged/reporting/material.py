@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from judged.answer import Chart, Table
 from judged.decimals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from judged._types import Floats
+    from judged.answer import Section
     from judged.comparison import Comparison, MeasureComparison, Pair
     from judged.data import Qrels, Run
     from judged.data.attributes import Attributes
     from judged.data.topics import Topics
     from judged.evaluation import Estimate, Scores
     from judged.measures import Measure
-    from judged.reporting.content import Section
+
+Quoted = TypeVar("Quoted", Chart, Table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +123,13 @@ class Found:
     results: dict[str, Any] = field(default_factory=dict)  # results by name, each with a `to_dict`
     headline: str = ""  # one sentence for the summary; empty where there is nothing to say
     warnings: tuple[str, ...] = ()
+
+
+def quoted(block: Quoted, name: str, **changes: Any) -> Quoted:
+    """Give a table or chart of another answer under a name of its own; data have it there."""
+    if isinstance(block, Chart):
+        return replace(block, name=name, table=quoted(block.table, name), folded=False, **changes)
+    return replace(block, name=name, **{"only": "people", "folded": False, "title": "", **changes})
 
 
 def worst_topics(material: Material, most: int) -> list[int]:

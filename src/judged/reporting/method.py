@@ -6,13 +6,11 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from judged.reporting.content import Notes, Numbers, Section
-from judged.tables import Table
+from judged.answer import COUNT, TEXT, Block, Code, Column, Section, Sentences, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.reporting.content import Part
     from judged.reporting.material import Material
 
 _OVER = {
@@ -33,18 +31,18 @@ _TIES = {
 def method(material: Material, warned: Sequence[str], left_out: Sequence[str], command: str) -> Section:
     """Write the rules, the files with their hashes, the versions, what to beware of, and the command."""
     scores = material.scores
-    parts: list[Part] = []
+    said = "The same files, seed and versions give the same report, byte for byte."
+    parts: list[Block] = [Sentences((said,))]
     if warned:
-        parts.append(Notes("What to know before the numbers are used", tuple(warned)))
+        parts.append(Sentences(tuple(warned), "warnings", "What to know before the numbers are used"))
     if left_out:
-        parts.append(Notes("Left out", tuple(left_out)))
-    parts += [Notes("Rules", _rules(material)), Numbers("Files", _files(material), folded=len(scores.runs) > 12)]
+        parts.append(Sentences(tuple(left_out), "left_out", "Left out"))
+    parts += [Sentences(_rules(material), "rules", "Rules"), _files(material)]
     versions = tuple(f"{name} {number}" for name, number in (scores.versions | _drawn_by()).items())
-    parts.append(Notes("Versions", versions))
+    parts.append(Sentences(versions, "drawn_with", "Versions"))
     if command:
-        parts.append(Notes("To make this report again", (command,), code=True))
-    said = ("The same files, seed and versions give the same report, byte for byte.",)
-    return Section("method", "How this was computed", said, tuple(parts))
+        parts.append(Code((command,), "command", "To make this report again"))
+    return Section("method", "How this was computed", tuple(parts))
 
 
 def _drawn_by() -> dict[str, str]:
@@ -75,6 +73,12 @@ def _rules(material: Material) -> tuple[str, ...]:
 
 def _files(material: Material) -> Table:
     scores = material.scores
-    rows = [("qrels", scores.qrels.name, scores.qrels.path, f"{scores.qrels.topics:,}", scores.qrels.sha256 or "-")]
-    rows += [("run", one.name, one.path, f"{one.returned_topics:,}", one.sha256 or "-") for one in scores.runs]
-    return Table(("what", "name", "file", "topics", "SHA-256"), tuple(rows), labels=3)
+    qrels, runs = scores.qrels, scores.runs
+    columns = (
+        Column("what", ["qrels", *("run" for _ in runs)], TEXT),
+        Column("name", [qrels.name, *(run.name for run in runs)], TEXT),
+        Column("file", [qrels.path, *(run.path for run in runs)], TEXT),
+        Column("topics", [qrels.topics, *(run.returned_topics for run in runs)], COUNT),
+        Column("sha256", [qrels.sha256, *(run.sha256 for run in runs)], TEXT, "SHA-256"),
+    )
+    return Table("files", columns, "Files", labels=3, folded=len(runs) > 12)

@@ -7,23 +7,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from judged import __version__
+from judged.answer import Chart, Code, Section, Sentences, Table
+from judged.answer.html import page
 from judged.online.curves import charts as curves
 from judged.online.showing import charts, layout, trouble, words
 from judged.online.showing.numbers import counted, number, shown, slice_of, span_of, value_of
-from judged.reporting.content import Chart, Notes, Numbers, PageContent, Section
-from judged.reporting.html import page
 from judged.reporting.material import Found
-from judged.tables import Table
+from judged.tables import Table as Grid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from judged.answer import Block
     from judged.online.curves.dwell import DwellTimes
     from judged.online.estimating.measuring import Unit
     from judged.online.log import InteractionLog
     from judged.online.metrics.metric import OnlineMetric
     from judged.online.result import OnlineEstimate, OnlineScores
-    from judged.reporting.content import Part
 
 _INDENT = "\u2003"  # what begins with blanks would lose them in a page
 _TITLES = {"share": "Shares", "count": "Counts", "seconds": "Durations", "rank": "Ranks", "money": "Money"}
@@ -32,32 +32,32 @@ _LEAD = ("SatisfiedPageCTR", "PageCTR", "ImpressionCTR", "ZeroResults")
 """The metric that the summary names: the first of these that is known, or else the first of all."""
 
 
-def users(scores: OnlineScores, more: Sequence[Part] = ()) -> Found:
+def users(scores: OnlineScores, more: Sequence[Block] = ()) -> Found:
     """Write the section: metrics with intervals, CTR by rank, what else is known, and what is wrong with the log."""
-    parts: list[Part] = [*_pictures(scores), _table(scores)]
+    parts: list[Block] = [*_pictures(scores), _table(scores)]
     if scores.ranks:
         parts.append(_ranks(scores))
     parts += more
     parts += _notes(scores)
-    section = Section("users", "What users did", _sentences(scores), tuple(parts))
+    section = Section("users", "What users did", (Sentences(_sentences(scores)), *parts))
     doubts = trouble.doubtful(scores)
     lead = " ".join(one for one in (*doubts, headline(scores)) if one)
     return Found(section, {"online": scores}, lead, (*doubts, *_warnings(scores)))
 
 
-def online_page(scores: OnlineScores, more: Sequence[Part] = (), *, command: str = "") -> str:
+def online_page(scores: OnlineScores, more: Sequence[Block] = (), *, command: str = "") -> str:
     """Write metrics of a log as one page that needs no network: a summary, and the section of the report."""
     # Without altair or vl-convert the page has every number and no chart, and says so.
     found = users(scores, more)
     doubts = trouble.doubtful(scores)
-    parts: list[Part] = [Notes("Rules", _rules(scores))]
+    parts: list[Block] = [Sentences(_rules(scores), "rules", "Rules")]
     if command:
-        parts.append(Notes("To make this page again", (command,), code=True))
-    method = Section("method", "How this was computed", (), tuple(parts))
+        parts.append(Code((command,), "command", "To make this page again"))
+    method = Section("method", "How this was computed", tuple(parts))
     said = (*doubts, headline(scores), words.steepness(scores.ranks))
-    sections = (Section("summary", "Summary", tuple(one for one in said if one)), found.section, method)
+    sections = (Section("summary", "Summary", (Sentences(tuple(filter(None, said))),)), found.section, method)
     title = f"What users did: {shown(scores.log, 80)}"
-    return page(PageContent(title, (*words.counts(scores.counts), f"judged {__version__}"), sections))
+    return page(title, (*words.counts(scores.counts), f"judged {__version__}"), sections)
 
 
 def dwell_parts(found: DwellTimes) -> tuple[Chart, ...]:
@@ -68,14 +68,15 @@ def dwell_parts(found: DwellTimes) -> tuple[Chart, ...]:
     visits = Chart(
         "usersDwell",
         "How long opened results are looked at",
+        Table.of_grid("users_dwell", found.curve_table()),
         " ".join(said[:2]),
-        found.curve_table(),
-        partial(curves.survival_chart, found.curve),
+        draw=partial(curves.survival_chart, found.curve),
     )
     if len(said) < 3:
         return (visits,)
     drawn = partial(curves.thresholds_chart, found.scores)
-    return visits, Chart("usersThresholds", "Satisfied clicks by threshold", said[2], found.thresholds_table(), drawn)
+    thresholds = Table.of_grid("users_thresholds", found.thresholds_table())
+    return visits, Chart("usersThresholds", "Satisfied clicks by threshold", thresholds, said[2], draw=drawn)
 
 
 def headline(scores: OnlineScores) -> str:
@@ -122,11 +123,11 @@ def _pictures(scores: OnlineScores) -> list[Chart]:
         few = f"; the {len(slices)} values with the most pages, {counted(left, 'other')} in the table" if left else ""
         said = f"Each metric with its {layout.percent(scores.level)} interval over {scores.unit}s{by}{few}."
         draw = partial(charts.group_chart, scores, group)
-        made.append(Chart(name, title, said, _drawn(drawn, scores), draw))
+        made.append(Chart(name, title, Table.of_grid(name, _drawn(drawn, scores)), said, draw=draw))
     return made
 
 
-def _drawn(known: Sequence[OnlineEstimate], scores: OnlineScores) -> Table:
+def _drawn(known: Sequence[OnlineEstimate], scores: OnlineScores) -> Grid:
     labels = ("metric", *((shown(scores.by),) if scores.by is not None else ()))
     rows = tuple(
         (
@@ -139,13 +140,13 @@ def _drawn(known: Sequence[OnlineEstimate], scores: OnlineScores) -> Table:
         for one in known
     )
     header = (*labels, "value", f"{layout.percent(scores.level)} interval", f"{scores.unit}s")
-    return Table(header, rows, labels=len(labels))
+    return Grid(header, rows, labels=len(labels))
 
 
-def _table(scores: OnlineScores) -> Numbers:
+def _table(scores: OnlineScores) -> Table:
     made = layout.metrics_table(scores) if scores.by is None else layout.slices_table(scores)
     rows = tuple((_indented(row[0]), *row[1:]) for row in made.rows)
-    return Numbers("Every metric", Table(made.header, rows, made.labels), words.intervals(scores))
+    return Table.of_grid("metrics", Grid(made.header, rows, made.labels), "Every metric", words.intervals(scores))
 
 
 def _indented(text: str) -> str:
@@ -160,29 +161,31 @@ def _ranks(scores: OnlineScores) -> Chart:
     )
     said = f"{top}{words.steepness(scores.ranks)} {words.WHAT_FALLS}"
     draw = partial(charts.ranks_chart, scores)
-    return Chart("usersRanks", "CTR by rank", said, layout.ranks_table(scores), draw)
+    return Chart("usersRanks", "CTR by rank", Table.of_grid("users_ranks", layout.ranks_table(scores)), said, draw=draw)
 
 
-def _notes(scores: OnlineScores) -> list[Part]:
-    parts: list[Part] = []
+def _notes(scores: OnlineScores) -> list[Block]:
+    parts: list[Block] = []
     if missing := words.reasons(scores):
         shortened = tuple(words.first(missing, _REASONS))
-        parts.append(Notes("Numbers that are missing", shortened, folded=len(missing) > 5))
+        parts.append(Sentences(shortened, "missing", "Numbers that are missing", folded=len(missing) > 5))
     if scores.refused:
-        parts.append(Numbers("What this log cannot tell", layout.refused_table(scores)))
+        parts.append(Table.of_grid("refused", layout.refused_table(scores), "What this log cannot tell"))
     if scores.findings:
         note = "rows left out count in no metric" if any(one.done == "excluded" for one in scores.findings) else ""
-        parts.append(Numbers("What was found in the log", layout.findings_table(scores.findings), note))
-        parts.append(Notes("What that means", tuple(map(trouble.finding, scores.findings))))
+        parts.append(
+            Table.of_grid("findings", layout.findings_table(scores.findings), "What was found in the log", note)
+        )
+        parts.append(Sentences(tuple(map(trouble.finding, scores.findings)), "meaning", "What that means"))
     asked = [*scores.metrics, *(metric for metric, _ in scores.refused)]
-    parts.append(Numbers("What each metric is", definitions(asked), folded=True))
+    parts.append(Table.of_grid("definitions", definitions(asked), "What each metric is", folded=True))
     return parts
 
 
-def definitions(metrics: Sequence[OnlineMetric]) -> Table:
+def definitions(metrics: Sequence[OnlineMetric]) -> Grid:
     """Lay out what metrics are and when they mislead: one row each."""
     rows = tuple((str(one), one.title, one.formula, one.window, one.misleads) for one in dict.fromkeys(metrics))
-    return Table(("metric", "what", "formula", "window", "misleads when"), rows, labels=5)
+    return Grid(("metric", "what", "formula", "window", "misleads when"), rows, labels=5)
 
 
 def _rules(scores: OnlineScores) -> tuple[str, ...]:
@@ -194,7 +197,7 @@ def _warnings(scores: OnlineScores) -> tuple[str, ...]:
     return (words.BIAS.replace(" marked *", " of clicks"),) if words.is_biased(scores) else ()
 
 
-def measured(log: Any) -> tuple[OnlineScores, tuple[Part, ...]]:
+def measured(log: Any) -> tuple[OnlineScores, tuple[Block, ...]]:
     """Give the metrics of a log, as they are or computed from a log or its files, and curves of visits."""
     from judged.online import online_metrics
     from judged.online.checking import need_records

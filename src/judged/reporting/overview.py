@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from judged.answer import COUNT, NUMBER, TEXT, Block, Chart, Column, Section, Sentences, Table
+from judged.charting import PALETTE
 from judged.comparison.captions import caption, detectable, intervals
 from judged.curves import curve
 from judged.decimals import counted
 from judged.errors import JudgedError, JudgedWarning
 from judged.evaluation.table import decimal, summary_table
 from judged.measures import parse
-from judged.reporting import charts
-from judged.reporting.content import Chart, Numbers, Part, Section
 from judged.reporting.material import listed
 from judged.stats import IntervalMethod
-from judged.tables import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from judged.curves import Curves
     from judged.evaluation import Estimate
     from judged.reporting.material import Material
 
 _BOARD = 40  # runs of the chart
 _LINES = 5  # runs of a curve
-_PAIRS = 12  # rows of the table of pairs
 _DEPTH = 100
 
 
@@ -37,7 +36,7 @@ def leaderboard(material: Material) -> Section:
     else:
         untested = [one.untested for one in comparison.measures if one.untested]
         table, note = comparison.leaderboard(), "; ".join([caption(comparison), *untested])
-    parts: list[Part] = [Numbers("Every run and measure", table, note)]
+    parts: list[Block] = [Table.of_grid("board", table, "Every run and measure", note)]
     if len(material.scores.runs) > 1:
         parts.insert(0, _board(material))
     sentences: tuple[str, ...] = ()
@@ -46,24 +45,13 @@ def leaderboard(material: Material) -> Section:
         two = (material.reference, material.candidate)
         pairs = [found for one in known if (found := one.get(two) or one.get((two[1], two[0])))]
         sentences = tuple(pair.sentence for pair in pairs)
-        tested = sorted(material.tested.pairs, key=_decisive)[:_PAIRS] if material.tested else []
-        if len(tested) > 1 and comparison.choices.baseline is not None:
-            parts.append(_pairs_of(material, "Every run against the baseline"))
-    return Section("leaderboard", "Leaderboard", sentences, tuple(parts))
-
-
-def _decisive(pair: Any) -> float:
-    return float(pair.found.decisive_p)
-
-
-def _pairs_of(material: Material, title: str) -> Numbers:
-    comparison = material.comparison
-    if comparison is None:
-        return Numbers(title, Table((), ()))
-    lead = comparison.measures[0]
-    notes = (intervals(lead.pairs, comparison.choices, lead.family), detectable(lead.pairs))
-    note = "; ".join(["significant differences are marked *", *(one for one in notes if one)])
-    return Numbers(f"{title}: {material.lead}", comparison.pair_table(), note, folded=True)
+        if material.tested and len(material.tested.pairs) > 1 and comparison.choices.baseline is not None:
+            lead = comparison.measures[0]
+            notes = (intervals(lead.pairs, comparison.choices, lead.family), detectable(lead.pairs))
+            note = "; ".join(["significant differences are marked *", *filter(None, notes)])
+            title = f"Every run against the baseline: {material.lead}"
+            parts.append(Table.of_grid("against_baseline", comparison.pair_table(), title, note, folded=True))
+    return Section("leaderboard", "Leaderboard", (*([Sentences(sentences)] if sentences else []), *parts))
 
 
 def _board(material: Material) -> Chart:
@@ -83,22 +71,26 @@ def _board(material: Material) -> Chart:
     )
     measure = str(material.lead)
     emphasised = [name for name in (material.candidate, material.reference) if name]
-    return Chart(
-        "leaderboard",
-        f"{measure} of every run, best first",
+    said = (
         f"{measure} of {counted(len(shown), 'run')}, each with its 95% interval over topics: {ends}{cut}"
-        f" In colour: {listed(emphasised)}.",
-        _estimates_table(shown),
-        partial(charts.board, shown, emphasised),
+        f" In colour: {listed(emphasised)}."
     )
+    return best_first(shown, emphasised, f"{measure} of every run, best first", said)
 
 
-def _estimates_table(estimates: list[Estimate]) -> Table:
-    rows = tuple(
-        (one.run, decimal(one.value), *((decimal(end) for end in one.ci) if one.ci else ("-", "-")), str(one.topics))
-        for one in estimates
+def best_first(estimates: Sequence[Estimate], emphasised: Sequence[str], title: str, sentence: str) -> Chart:
+    """Draw one dot a run with its interval, in the order that is given; those that are emphasised in colour."""
+    name = estimates[0].measure if estimates else ""
+    kinds = ["looked at closely" if one.run in emphasised else "others" for one in estimates]
+    columns = (
+        Column("run", [one.run for one in estimates], TEXT),
+        Column("value", [one.value for one in estimates], NUMBER, name, ci=[one.ci for one in estimates]),
+        Column("topics", [one.topics for one in estimates], COUNT),
+        Column("kind", kinds, TEXT, only="data"),
     )
-    return Table(("run", "value", "low", "high", "topics"), rows)
+    colours = {"looked at closely": PALETTE[0], "others": PALETTE[-1]}
+    table = Table("best_first", columns)
+    return Chart("leaderboard", title, table, sentence, y="run", colour="kind", colours=colours, legend=False)
 
 
 def cutoffs(material: Material) -> tuple[Section | None, dict[str, Any]]:
@@ -116,7 +108,8 @@ def cutoffs(material: Material) -> tuple[Section | None, dict[str, Any]]:
     sentences = tuple(
         one for one in (which, "Where lines cross, the answer to which run is better depends on the cutoff.") if one
     )
-    section = Section("cutoffs", "By cutoff", sentences if len(names) > 1 else (), parts)
+    said = [Sentences(sentences)] if len(names) > 1 else []
+    section = Section("cutoffs", "By cutoff", (*said, *parts))
     return section, {f"curve {one.name}": one for one in made}
 
 
@@ -150,10 +143,5 @@ def _chart(made: Curves, name: str) -> Chart:
     last = made.mean[:, -1]
     best = int(last.argmax()) if (last == last).any() else 0  # noqa: PLR0124
     ends = f"At k = {made.at[-1]:.0f}, {made.run_names[best]} is highest with {decimal(float(last[best]))}."
-    return Chart(
-        name,
-        made.title,
-        f"{made.name} by cutoff k from {made.at[0]:.0f} to {made.at[-1]:.0f}, {made.basis()}. {ends}",
-        made.table(),
-        made.chart,
-    )
+    said = f"{made.name} by cutoff k from {made.at[0]:.0f} to {made.at[-1]:.0f}, {made.basis()}. {ends}"
+    return Chart(name, made.title, Table.of_grid(name, made.table()), said, draw=made.chart)

@@ -1,65 +1,125 @@
-"""What `report` returns, and the forms in which it can be had."""
+"""What `report` returns: sections of answers, and the results that they are made of."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.reporting import saving
-from judged.reporting.content import ReportContent
-from judged.reporting.document import document
-from judged.reporting.html import page
-from judged.reporting.markdown import summary, written
+from judged.answer import Answer, Section, Sentences, Table
+from judged.answer.blocks import flat
+from judged.answer.html import page, sentences
+from judged.answer.markdown import markdown
+from judged.answer.terminal import text
+from judged.atomic import unwritten
+from judged.charting import PICTURES, save_chart
+from judged.errors import InputError, MissingExtraError
+from judged.tables import isolated, markdown_text
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
+
+    from judged.comparison import Comparison
+    from judged.evaluation import Scores
+    from judged.notes import Note
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report(ReportContent):
+class Report(Answer):
     """What `report` returns: sections, and the results that they are made of.
 
-    Its attributes are those of `ReportContent`.
+    Attributes
+    ----------
+    heading : str
+        The title.
+    about : tuple of str
+        How much was evaluated, and by which version.
+    sections : tuple of Section
+        The first one is the summary.
+    results : dict
+        Every result by name: ``evaluation``, ``comparison`` and others; each has a ``to_dict``.
+    scores : Scores
+        Every score of every topic.
+    comparison : Comparison or None
+        The tests; None for one run.
+    notes : tuple of Note
+    command : str
+        How to make the report again.
+    seed : int
+        Of everything that drew at random.
     """
 
-    def text(self, width: int | None = None) -> str:
-        """Write the summary and the leaderboard for a terminal."""
-        return summary(self, width)
+    kind: ClassVar[str] = "report"
+
+    heading: str
+    about: tuple[str, ...]
+    sections: tuple[Section, ...]
+    results: Mapping[str, Any]
+    scores: Scores
+    comparison: Comparison | None
+    notes: tuple[Note, ...] = ()
+    command: str = ""
+    seed: int = 0
+
+    @property
+    def title(self) -> str:
+        """Of the report."""
+        return self.heading
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The summary in plain words."""
+        return self.sections[0].sentences
+
+    def blocks(self) -> tuple[Section, ...]:
+        """Give the sections."""
+        return self.sections
+
+    def section(self, name: str) -> Section | None:
+        """Give a section by its name; None where the report has none of this name."""
+        return next((section for section in self.sections if section.name == name), None)
+
+    def facts(self) -> dict[str, Any]:
+        """Give title, sections in outline, and every result in full precision."""
+        return {
+            "judged": self.scores.versions.get("judged", ""),
+            "title": self.title,
+            "facts": self.about,
+            "sections": [_outline(section) for section in self.sections],
+            "command": self.command,
+            "results": {name: self._plain(result) for name, result in self.results.items()},
+        }
+
+    def _plain(self, result: Any) -> Any:
+        return result.to_dict(seed=self.seed) if result is self.scores else result.to_dict()
+
+    def text(self, width: int | None = None, *, unfold: Iterable[str] = (), colour: bool = False) -> str:
+        """Write the summary and the leaderboard for a terminal; other sections and tables by their names."""
+        chosen = [section for section in self.sections if section.name in set(unfold)]
+        board = [] if "leaderboard" in set(unfold) else [self.table("board")]
+        blocks = (Sentences((self.title,), "title"), Sentences(self.sentences), *board, *chosen)
+        return text(blocks, width, unfold, colour=colour)
 
     def html(self) -> str:
         """Write one page that needs no network: text, tables and charts with all that draws them.
 
         Where altair or vl-convert is not installed the page has every number and no chart, and says so.
         """
-        return page(self)
+        return page(self.title, self.about, self.sections)
 
-    def markdown(self) -> str:
+    def markdown(self, *, unfold: Iterable[str] = ()) -> str:
         """Write as Markdown; charts become their sentences and tables."""
-        return written(self)
+        every = [*unfold, *(block.name for block in flat(self.sections))]
+        head = [f"# {markdown_text(self.title)}", markdown_text(" · ".join(self.about))]
+        return "\n\n".join([*head, markdown(self.sections, every, 2, charts=True)])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON; results in full precision, None for NaN."""
-        return document(self)
-
-    def save(self, path: str | Path, *, form: str | None = None) -> None:
-        """Write to a file, whole or not at all; what it becomes is told by the end of its name.
-
-        Parameters
-        ----------
-        path
-            A name that ends in ``.html``, ``.md`` or ``.json``.
-        form
-            ``html``, ``markdown`` or ``json``, where the name does not tell.
-
-        Raises
-        ------
-        InputError
-            If the form is none of these, or the file cannot be written.
-        """
-        saving.save(self, path, form)
+    def _repr_html_(self) -> str:
+        return isolated("\n".join([sentences(self.sentences), self.table("board").html(), sentences(self.warnings)]))
 
     def save_charts(self, folder: str | Path, *, form: str = "svg") -> tuple[Path, ...]:
-        """Write every chart to a folder, which is made if there is none.
+        """Write every chart to a folder, which is made if there is none, and give the files.
 
         Parameters
         ----------
@@ -68,10 +128,6 @@ class Report(ReportContent):
         form
             ``svg``, ``png``, ``pdf`` or ``html``.
 
-        Returns
-        -------
-        The files, in the order of the sections.
-
         Raises
         ------
         InputError
@@ -79,10 +135,28 @@ class Report(ReportContent):
         MissingExtraError
             If altair or vl-convert is not installed.
         """
-        return saving.save_charts(self, folder, form)
+        if form not in PICTURES:
+            raise InputError(f"no form {form!r} of a chart is known", fix=f"one of {', '.join(PICTURES)}")
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            unwritten(folder, error)
+        files = {name: Path(folder) / f"{name}.{form}" for name in self.charts()}
+        for name, file in files.items():
+            save_chart(self.chart(name), file, form, self.charts()[name].title)
+        return tuple(files.values())
 
-    def __repr__(self) -> str:
-        return self.text()
 
-    def _repr_html_(self) -> str:
-        return self.table().html(notes=(*self.sentences, *self.warnings))
+def _outline(section: Section) -> dict[str, Any]:
+    """Name what a section holds, and say its sentences."""
+    blocks = list(flat(section.blocks))
+    said = [text for block in blocks if isinstance(block, Sentences) for text in block.texts]
+    tables = [block.name for block in blocks if isinstance(block, Table)]
+    return {"name": section.name, "title": section.title, "sentences": said, "tables": tables}
+
+
+def undrawn() -> tuple[str, ...]:
+    """Say why a page has no charts, for whoever writes it; nothing where it has them."""
+    needed = {"altair": "altair", "vl_convert": "vl-convert-python"}
+    lacking = [name for module, name in needed.items() if find_spec(module) is None]
+    return tuple(f"the charts are left out of the page: {MissingExtraError(name, 'plots')}" for name in lacking[:1])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from judged.answer import Block, Chart, Section, Sentences, Table
 from judged.decimals import decimal
-from judged.reporting.content import Chart, Numbers, Part, Section
 from judged.reporting.material import Found, listed
 from judged.slicing.by_slice import by_slice
 from judged.slicing.comparing import compare_slices
@@ -78,7 +78,8 @@ def slices(material: Material, slicing: Slicing) -> Found:
         f"{measure} of {listed(scores.run_names)} by slice, with 95% intervals over topics. A slice with fewer topics"
         f" than it is judged by is marked, and not tested.{_ends(shown, material)}"
     )
-    parts: list[Part] = [Chart("slices", f"{measure} by slice", said, shown.table(), shown.chart)]
+    drawn = Table.of_grid("slice_scores", shown.table())
+    parts: list[Block] = [Chart("slices", f"{measure} by slice", drawn, said, draw=shown.chart)]
     results: dict[str, Any] = {"slices": shown}
     sentences, warned = list(shown.sentences), shown.warnings
     headline = next((one for one in shown.sentences if " worse than " in one), "")
@@ -87,13 +88,14 @@ def slices(material: Material, slicing: Slicing) -> Found:
         results["slice comparison"] = tested
         sentences = [*tested.sentences, *sentences, *([material.caution] if material.caution else [])]
         warned = tuple(dict.fromkeys((*tested.warnings, *warned)))
-        parts.append(Numbers(f"{material.candidate} against {material.reference}", tested.table(), tested.caption))
+        title = f"{material.candidate} against {material.reference}"
+        parts.append(Table.of_grid("slice_differences", tested.table(), title, tested.caption))
         headline = tested.sentences[0] if tested.sentences else headline
     if OUTCOME in material.by:
         bad = "on topics where it did badly, any other run does better by luck alone (regression to the mean)"
         warned = (*warned, f"{OUTCOME} is that of {material.two[0]}: {bad}")
     rests = scores.warnings  # said of all runs
-    section = Section("slices", "By slice", tuple(dict.fromkeys(sentences)), tuple(parts))
+    section = Section("slices", "By slice", (Sentences(tuple(dict.fromkeys(sentences))), *parts))
     return Found(section, results, headline, tuple(text for text in warned if text not in rests))
 
 

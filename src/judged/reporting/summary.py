@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.answer import Section, Sentences
 from judged.decimals import counted, decimal
-from judged.reporting.content import Section
 from judged.reporting.material import listed
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _LEAST = 2  # topics that a test needs
 def summary(material: Material, where: Sequence[str]) -> Section:
     """Write the answer in sentences."""
     said = [_evaluated(material), _best(material), _told_apart(material), _detectable(material), _largest(material)]
-    return Section("summary", "In short", tuple(one for one in (*said, *where) if one))
+    return Section("summary", "In short", (Sentences(tuple(text for text in (*said, *where) if text)),))
 
 
 def _evaluated(material: Material) -> str:

@@ -6,13 +6,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from judged.answer import Block, Chart, Section, Sentences, Table
 from judged.decimals import counted, decimal
 from judged.diagnosis.matrix.making import performance_matrix
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
 from judged.diagnosis.stages import stages
 from judged.evaluation import dialect_of
-from judged.reporting.content import Chart, Notes, Numbers, Part, Section
-from judged.reporting.material import Found, listed
+from judged.reporting.material import Found, listed, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,12 +48,18 @@ def matrix(material: Material, slicing: Slicing | None) -> Found:
         f"One dot a topic of {run}: {found.x} across, {found.y} upwards. The lines are the means of {found.baseline}:"
         f" {decimal(found.cuts[0], 3)} and {decimal(found.cuts[1], 3)}. Topics: {counts}."
     )
-    chart = Chart("matrix", f"{run} by {found.x} and {found.y}", said, found.table(), partial(found.chart, run))
+    drawn = Table.of_grid("matrix_points", found.table())
+    chart = Chart("matrix", f"{run} by {found.x} and {found.y}", drawn, said, draw=partial(found.chart, run))
     rows = found.topics_table(run)
-    topics = Numbers(f"Every topic of {run}", replace(rows, rows=rows.rows[:_TOPICS]), _cut(rows.rows), folded=True)
+    shown = replace(rows, rows=rows.rows[:_TOPICS])
+    topics = Table.of_grid("matrix_topics", shown, f"Every topic of {run}", _cut(rows.rows), folded=True)
     said_first, aside = _apart(material, found.sentences)
-    about = (Notes(f"What the matrix shows of {material.reference}", aside, folded=True),) if aside else ()
-    section = Section("matrix", "Performance matrix", said_first, (chart, topics, *about))
+    about = (
+        (Sentences(aside, "matrix_aside", f"What the matrix shows of {material.reference}", folded=True),)
+        if aside
+        else ()
+    )
+    section = Section("matrix", "Performance matrix", (Sentences(said_first), chart, topics, *about))
     return Found(section, {"matrix": found}, _failing(material, found))
 
 
@@ -125,18 +131,15 @@ def by_stage(material: Material, slicing: Slicing | None) -> Found:
         f"A bar for {'each slice and run' if slicing is not None else listed(names)}: the mean {found.measure}, then"
         f" what is lost of the best that could be attained, by ranking and by candidates (the first {DEPTH})."
     )
-    parts: list[Part] = [Chart("stages", f"Where {found.measure} is lost", said, found.table().grid(), found.chart)]
+    chart = quoted(found.charts()["slices"], "stages", title=f"Where {found.measure} is lost", sentence=said)
+    parts: list[Block] = [Sentences(found.sentences), chart]
     if found.against is not None:
-        parts.append(Numbers("What changed, by stage", found.table("changes").grid(), folded=slicing is not None))
+        folded = slicing is not None
+        parts.append(quoted(found.table("changes"), "stage_changes", title="What changed, by stage", folded=folded))
     worst = found.topics_table().take(range(min(_TOPICS, len(found.query_ids))))
-    parts.append(Numbers("Topics with the largest loss", worst.grid(), folded=True))
-    own = [one for one in found.sentences if one.startswith(f"{found.trace.name} scores")]
-    headline = own[-1] if own else ""
-    said_first, aside = _apart(material, found.sentences)
-    if aside:
-        parts.append(Notes(f"What the stages show of {material.reference}", aside, folded=True))
-    section = Section("stages", "Two stages: found, then ranked", said_first, tuple(parts))
-    return Found(section, {"stages": found}, headline, _new(found))
+    parts.append(quoted(worst, "stage_topics", title="Topics with the largest loss", folded=True))
+    section = Section("stages", "Two stages: found, then ranked", tuple(parts))
+    return Found(section, {"stages": found}, found.headline, _new(found))
 
 
 def _new(found: Stages) -> tuple[str, ...]:

@@ -376,6 +376,20 @@ class Stages(Answer):
         """What each system lost where, and what changed between the two."""
         return (*self._of_change(), *self._of_system())
 
+    @property
+    def headline(self) -> str:
+        """What the system scores and loses in one sentence; empty where there is nothing to lose."""
+        whole = self.headroom
+        if not whole.topics or whole.verdicts.get(NOTHING) == sum(whole.verdicts.values()):
+            return ""
+        candidates, ranking = (with_interval(mean.value, mean.ci) for mean in (whole.losses[0], whole.losses[-1]))
+        return (
+            f"{self.trace.name} scores {decimal(whole.score.value)} in {self.measure}, where"
+            f" {decimal(whole.best.value)} could be attained: {candidates} is lost because relevant documents are not"
+            f" among its first {self.choices.depth} candidates, {ranking} because the candidates are not in their best"
+            " order."
+        )
+
     def _of_system(self) -> Iterator[str]:
         """Say what the system lost by which part."""
         name, measure, depth = self.trace.name, self.measure, self.choices.depth
@@ -392,13 +406,8 @@ class Stages(Answer):
                 f" first {depth} of {self.trace.candidates}. What is said of candidates and of ranking is no split of"
                 " its loss."
             )
-        candidates, ranking = whole.losses[0], whole.losses[-1]
-        by_candidates, by_ranking = (with_interval(mean.value, mean.ci) for mean in (candidates, ranking))
-        yield (
-            f"{name} scores {decimal(whole.score.value)} in {measure}, where {decimal(whole.best.value)} could be"
-            f" attained: {by_candidates} is lost because relevant documents are not among its first {depth} candidates,"
-            f" {by_ranking} because the candidates are not in their best order."
-        )
+        yield self.headline
+        ranking = whole.losses[-1]
         if ranking.value > 0 and foreign < _FOREIGN:
             yield (
                 f"The best order of these candidates would score {decimal(whole.score.value + ranking.value)}: no"

@@ -133,7 +133,7 @@ class Tradeoff(Answer):
             Column("value", [row.value for row in rows], NUMBER, self.measure, ci=[row.interval for row in rows]),
             Column("place", ["on the front" if of else "dominated" for of in front], TEXT),
             Column("front", front, only="data"),
-        ))  # fmt: skip
+        ), only="people")  # fmt: skip
         return Chart(
             name=cost,
             title=f"{self.measure} against {cost}",

@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from judged.answer.drawing import drawn
 from judged.charting import specification
 from judged.comparison.pair import order_of
 from judged.curves import Curves, curve_of_scores
 from judged.errors import MissingExtraError
-from judged.reporting import charts
+from judged.reporting.overview import best_first
 from judged.web.filters import count, score
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def dots(board: Board) -> Drawing | None:
         f" stands first with {score(known[0].value, digits)}, {known[-1].run} last with"
         f" {score(known[-1].value, digits)}. In colour: the baseline {board.baseline}.{cut}"
     )
-    spec = board.kept("dots", lead, make=lambda: _untitled(lambda: charts.board(shown, names)))
+    spec = board.kept("dots", lead, make=lambda: _untitled(lambda: drawn(best_first(shown, names, "", ""))))
     return Drawing(f"{lead} of every run", sentence, spec)
 
 
