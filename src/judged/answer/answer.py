@@ -83,9 +83,9 @@ class Answer:
     def tables(self) -> dict[str, Table]:
         """Give the tables of CSV, JSON and data frames by name: those that are shown, and those that are drawn."""
         blocks = list(flat(self.blocks()))
-        drawn = [block.table for block in blocks if isinstance(block, Chart)]
-        tables = [*(block for block in blocks if isinstance(block, Table)), *drawn]
-        return {table.name: table for table in tables if table.only != "people"}
+        shown = {block.name: block for block in blocks if isinstance(block, Table)}
+        drawn = {block.table.name: block.table for block in blocks if isinstance(block, Chart)}
+        return {name: table for name, table in (shown | (drawn | shown)).items() if table.only != "people"}
 
     def table(self, name: str | None = None) -> Table:
         """Give a table by its name; the main one for None.

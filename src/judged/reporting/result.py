@@ -151,7 +151,7 @@ def _outline(section: Section) -> dict[str, Any]:
     """Name what a section holds, and say its sentences."""
     blocks = list(flat(section.blocks))
     said = [text for block in blocks if isinstance(block, Sentences) for text in block.texts]
-    tables = [block.name for block in blocks if isinstance(block, Table)]
+    tables = [block.name for block in blocks if isinstance(block, Table) and block.only != "people"]
     return {"name": section.name, "title": section.title, "sentences": said, "tables": tables}
 
 
