@@ -260,7 +260,7 @@ class Needs(Answer):
             name="needs",
             title=f"{system}: {name} by need",
             subtitle=f"from the worst to the best wording, with the mean{some}",
-            table=Table("needs", columns),
+            table=Table("needs", columns, only="people"),
             sentence=f"{name} of {system} by need: the mean, from the worst to the best wording.",
             kind="dots", x="mean", y="need", width=420, from_zero=True,
         )  # fmt: skip
