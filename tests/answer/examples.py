@@ -55,15 +55,44 @@ def stages(**options: Any) -> judged.Stages:
 
 
 def stages_against() -> Answer:
-    kinds = {topic: {"kind": ("odd", "even", "few")[(at % 2, 2)[at > 9]]} for at, topic in enumerate(TOPICS)}
-    old = judged.Run.of(RUNS["old"], name="old")
-    return stages(against=old, slicing=judged.slice_topics(kinds, "kind", minimum=3))
+    return stages(against=judged.Run.of(RUNS["old"], name="old"), slicing=sliced())
 
 
 def topic() -> Answer:
     return stages().topic("q2", "cats")
 
 
+def sliced() -> judged.Slicing:
+    kinds = {topic: {"kind": ("odd", "even", "few")[(at % 2, 2)[at > 9]]} for at, topic in enumerate(TOPICS)}
+    return judged.slice_topics(kinds, "kind", minimum=3)
+
+
+def by_slice() -> Answer:
+    return judged.by_slice(scores("nDCG@5", "NumRelRet"), sliced(), weights={"traffic": range(1, 13)})
+
+
+def compare_slices() -> Answer:
+    return judged.compare_slices(scores("nDCG@5", "GMAP"), sliced(), "old", resamples=200, margin=0.5)
+
+
+def by_document() -> Answer:
+    sources = {f"d{at}": {"source": "web" if at % 3 else "mail"} for at in range(1, 8)}
+    return judged.by_document(QRELS, RUNS, ("nDCG@5", "R@5"), sources, "source", minimum=11)
+
+
 EXAMPLES: dict[str, Callable[[], Answer]] = {
-    one.__name__: one for one in (diff, disagreement, gate, needs, stages, stages_against, topic, tradeoff)
+    one.__name__: one
+    for one in (
+        by_document,
+        by_slice,
+        compare_slices,
+        diff,
+        disagreement,
+        gate,
+        needs,
+        stages,
+        stages_against,
+        topic,
+        tradeoff,
+    )
 }
