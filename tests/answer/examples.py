@@ -30,6 +30,10 @@ def tradeoff() -> Answer:
     return judged.tradeoff(scores(), {"old": {"ms": 3.0}, "new": {"ms": 5.5}, "other": {"ms": 1.0}})
 
 
+def advice() -> Answer:
+    return judged.advise(QRELS, RUNS)
+
+
 def gate() -> Answer:
     checks = (judged.Check("nDCG@5", margin=0.05), judged.Check("AP", margin=0.5))
     config = judged.GateConfig(checks, (judged.Guardrail(missing_topics=0),))
@@ -81,18 +85,8 @@ def by_document() -> Answer:
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {
-    one.__name__: one
-    for one in (
-        by_document,
-        by_slice,
-        compare_slices,
-        diff,
-        disagreement,
-        gate,
-        needs,
-        stages,
-        stages_against,
-        topic,
-        tradeoff,
-    )
+    name: made
+    for name, made in list(globals().items())
+    if callable(made) and getattr(made, "__annotations__", {}).get("return") == "Answer"
 }
+"""Every function above that gives an answer."""
