@@ -263,7 +263,7 @@ def test_the_sample_as_text(run: Callable[..., Any]):
     assert "40 of 48 topics have fewer than 10 relevant documents: a perfect ranking has a mean P@10 of" in whole
     assert "relevant documents a topic: median 4, from 1 to 26 (rr-hides-coverage," in whole
     assert out.endswith(
-        "Next\n\n  judged evaluate sample/qrels.txt sample/runs/bm25.run.gz sample/runs/rrf.run.gz"
+        "== Next ==\n\njudged evaluate sample/qrels.txt sample/runs/bm25.run.gz sample/runs/rrf.run.gz"
         " -m nDCG@10 -m 'R(rel=2)@50' -m Judged@10\n"
     )
 
