@@ -269,8 +269,9 @@ class Table:
         return replace(self, columns=tuple(columns))
 
     def showing(self, *names: str) -> Table:
-        """Give these columns, in this order, as what people see of it."""
-        return replace(self, columns=tuple(replace(self.column(name), only="") for name in names))
+        """Give the table with these columns, in this order, as all that people see of it."""
+        rest = (replace(column, only="data") for column in self.columns if column.name not in names)
+        return replace(self, columns=(*(replace(self.column(name), only="") for name in names), *rest))
 
     def grid(self) -> Grid:
         """Write all values for people."""
