@@ -33,9 +33,9 @@ from judged.diagnosis.matrix.making import performance_matrix as performance_mat
 from judged.diagnosis.needs.answer import Needs as Needs
 from judged.diagnosis.needs.variants import expand_qrels as expand_qrels
 from judged.diagnosis.needs.spread import needs as needs
-from judged.diagnosis.review.result import ReviewList as ReviewList
-from judged.diagnosis.review.forms import apply_review as apply_review
-from judged.diagnosis.review.making import review as review
+from judged.diagnosis.review.answer import ReviewList as ReviewList
+from judged.diagnosis.review.labelling import apply_review as apply_review
+from judged.diagnosis.review.informative import review as review
 from judged.diagnosis.stages.answer import Stages as Stages
 from judged.diagnosis.stages.split import stages as stages
 from judged.diagnosis.tradeoff.answer import Tradeoff as Tradeoff

@@ -54,6 +54,10 @@ def needs() -> Answer:
     return judged.needs(QRELS, mapping, RUNS, ["nDCG@5", "AP"], queries={"q1": "cats"}, shown=2)
 
 
+def review() -> Answer:
+    return judged.review(QRELS, RUNS, limit=5, slicing=sliced(), docs={"d1": "a text"}, queries={"q1": "cats"})
+
+
 def stages(**options: Any) -> judged.Stages:
     return judged.stages(QRELS, judged.Run.of(RUNS["new"], name="new"), depth=5, resamples=200, **options)
 
