@@ -6,13 +6,16 @@ BIN := $(VENV)/bin
 
 N ?= 100000
 
-.PHONY: demo test fuzz check fix bench docs clean
+.PHONY: demo test quick fuzz check fix bench docs clean
 
 demo: $(VENV)/.installed  ## Install judged into .venv and run it on the sample
 	@$(BIN)/judged demo
 
 test: $(VENV)/.tested  ## Run every test and doctest
 	$(BIN)/python -m pytest -n auto
+
+quick: $(VENV)/.tested  ## Run most tests and all doctests, in less than a minute
+	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not oracle"
 
 fuzz: $(VENV)/.tested  ## Read N damaged files, and fail where one ends in anything but a result or an error of ours
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(N)

@@ -3,10 +3,13 @@
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[1] / "tools"))  # the simulations of docs/calibration.md
+
+from marked import marks_of
 
 settings.register_profile(
     "ci", derandomize=True, deadline=None, max_examples=100, database=None, suppress_health_check=[HealthCheck.too_slow]
@@ -17,3 +20,9 @@ settings.load_profile("ci")
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Name bytes by their kind alone: packed ones carry the time, and parallel workers must name tests alike."""
     return "bytes" if isinstance(val, bytes) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for mark in marks_of(item):
+            item.add_marker(mark)

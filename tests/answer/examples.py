@@ -30,10 +30,6 @@ def tradeoff() -> Answer:
     return judged.tradeoff(scores(), {"old": {"ms": 3.0}, "new": {"ms": 5.5}, "other": {"ms": 1.0}})
 
 
-def advice() -> Answer:
-    return judged.advise(QRELS, RUNS)
-
-
 def gate() -> Answer:
     checks = (judged.Check("nDCG@5", margin=0.05), judged.Check("AP", margin=0.5))
     config = judged.GateConfig(checks, (judged.Guardrail(missing_topics=0),))
@@ -54,43 +50,20 @@ def needs() -> Answer:
     return judged.needs(QRELS, mapping, RUNS, ["nDCG@5", "AP"], queries={"q1": "cats"}, shown=2)
 
 
-def review() -> Answer:
-    return judged.review(QRELS, RUNS, limit=5, slicing=sliced(), docs={"d1": "a text"}, queries={"q1": "cats"})
-
-
 def stages(**options: Any) -> judged.Stages:
     return judged.stages(QRELS, judged.Run.of(RUNS["new"], name="new"), depth=5, resamples=200, **options)
 
 
 def stages_against() -> Answer:
-    return stages(against=judged.Run.of(RUNS["old"], name="old"), slicing=sliced())
+    kinds = {topic: {"kind": ("odd", "even", "few")[(at % 2, 2)[at > 9]]} for at, topic in enumerate(TOPICS)}
+    old = judged.Run.of(RUNS["old"], name="old")
+    return stages(against=old, slicing=judged.slice_topics(kinds, "kind", minimum=3))
 
 
 def topic() -> Answer:
     return stages().topic("q2", "cats")
 
 
-def sliced() -> judged.Slicing:
-    kinds = {topic: {"kind": ("odd", "even", "few")[(at % 2, 2)[at > 9]]} for at, topic in enumerate(TOPICS)}
-    return judged.slice_topics(kinds, "kind", minimum=3)
-
-
-def by_slice() -> Answer:
-    return judged.by_slice(scores("nDCG@5", "NumRelRet"), sliced(), weights={"traffic": range(1, 13)})
-
-
-def compare_slices() -> Answer:
-    return judged.compare_slices(scores("nDCG@5", "GMAP"), sliced(), "old", resamples=200, margin=0.5)
-
-
-def by_document() -> Answer:
-    sources = {f"d{at}": {"source": "web" if at % 3 else "mail"} for at in range(1, 8)}
-    return judged.by_document(QRELS, RUNS, ("nDCG@5", "R@5"), sources, "source", minimum=11)
-
-
 EXAMPLES: dict[str, Callable[[], Answer]] = {
-    name: made
-    for name, made in list(globals().items())
-    if callable(made) and getattr(made, "__annotations__", {}).get("return") == "Answer"
+    one.__name__: one for one in (diff, disagreement, gate, needs, stages, stages_against, topic, tradeoff)
 }
-"""Every function above that gives an answer."""

@@ -195,6 +195,7 @@ def test_errors_come_first_and_print_with_their_place(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_million_lines_take_seconds(tmp_path: Path) -> None:
     lines = "".join(
         f"{at // 1000} Q0 d{at * 7919 % 999983} {at % 1000 + 1} {1000 - at % 1000} t\n" for at in range(10**6)

@@ -226,6 +226,7 @@ NAMES = {"nDCG@5": "ndcg_cut_5", "nDCG": "ndcg", "AP": "map", "AP@2": "map_cut_2
          "R@2": "recall_2", "Bpref": "bpref", "Rprec": "Rprec"}  # fmt: skip
 
 
+@pytest.mark.oracle
 @settings(max_examples=60)
 @given(collections())
 def test_the_tools_themselves_agree(collection: tuple[Any, Any]) -> None:

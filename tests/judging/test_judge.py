@@ -197,6 +197,7 @@ def test_one_hash_for_all_ids_still_finds_the_duplicate() -> None:
 # --- many topics over many blocks -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["sorted", "grouped", "scattered", "interleaved"])
 def test_topics_that_cross_many_blocks(order: str, tmp_path: Path) -> None:
     chance = random.Random(5)  # noqa: S311 - any numbers will do

@@ -126,6 +126,7 @@ def test_the_greedy_ideal_itself() -> None:
 # --- pyndeval on generated collections ----------------------------------------------------------------
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("seed", range(10))
 def test_every_double_is_that_of_pyndeval(seed: int) -> None:
     """Bit for bit; at k = 1 pyndeval does not divide ERR-IA and alpha-DCG, so that rounding may differ there."""

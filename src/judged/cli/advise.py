@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from judged.cli import inputs
-from judged.cli.giving import answer_options
-from judged.cli.options import FORMATS, shared
+from judged.cli import inputs, output
 
 if TYPE_CHECKING:
-    from judged.cli.giving import Give
+    from judged.advice import Advice
 
 _TASKS = (
     "single-answer", "many-relevant", "graded", "coverage", "first-stage", "rag", "recommendation", "diversity",
     "assessors", "preferences", "set",
 )  # fmt: skip
+_FORMS = {"": "table", ".txt": "table", ".json": "json", ".md": "markdown"}
+_WIDTH = 100  # of text that goes into a pipe or a file
 
 
 @click.command("advise")
@@ -28,14 +29,19 @@ _TASKS = (
 @click.option(
     "--rel", type=float, metavar="GRADE", help="The lowest grade that is relevant.  [default: chosen by the scale]"
 )
-@answer_options()
-@shared(*FORMATS)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "markdown"]), help="Form: a table, or what -o ends in."
+)
+@click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
+@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
+@click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
 def command(
     qrels: str,
     runs: tuple[str, ...],
     task: str | None,
     rel: float | None,
-    give: Give,
+    form: str | None,
+    out: Path | None,
     qrels_format: str | None,
     run_format: str | None,
 ) -> None:
@@ -48,11 +54,22 @@ def command(
     from judged.advice import advise
     from judged.data import Qrels
 
+    chosen = form or inputs.form_of(out, _FORMS)
     given = inputs.runs_at(runs, run_format)
-    give.keep(qrels, *(run.where for run in given))
+    inputs.keep_inputs(out, [qrels, *(run.where for run in given)])
     options = [("--qrels-format", qrels_format), ("--run-format", run_format)]
     advice = replace(
         advise(Qrels.read(qrels, format=qrels_format), given, task, rel=rel),
         options=tuple(word for name, value in options if value for word in (name, value)),
     )
-    give(advice)
+    output.write(_rendered(advice, chosen, to_file=out is not None), out)
+
+
+def _rendered(advice: Advice, form: str, *, to_file: bool) -> str:
+    if form == "json":
+        import json
+
+        return json.dumps(advice.to_dict(), indent=2, ensure_ascii=False)
+    if form == "markdown":
+        return advice.markdown()
+    return advice.text((None if to_file else output.width()) or _WIDTH)

@@ -11,7 +11,7 @@ from judged.decimals import decimal
 from judged.diagnosis.changes import SMALL
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, HEALTHY, OPEN, QUADRANTS, RANKING
 from judged.errors import InputError
-from judged.slicing.comparison import direction
+from judged.slicing.layout import direction
 from judged.tables import Cell, Table
 
 if TYPE_CHECKING:

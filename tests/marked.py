@@ -1,0 +1,40 @@
+"""Which tests are marked `slow`, `browser` or `oracle`: those that `make quick` leaves out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pytest
+
+# Beginnings of paths, where a test takes more than a twentieth of a second in the mean, or where there are many.
+SLOW = (
+    "agreement/test_agree", "charting/", "cli/test_ending", "cli/test_every", "cli/test_logs", "cli/test_many_runs",
+    "cli/test_online", "cli/test_progress", "cli/test_report", "cli/test_serve", "cli/test_slices", "cli/test_stages",
+    "cli/test_tradeoff", "compat/test_trec_eval_command", "curves/test_command", "curves/test_curve_of_scores",
+    "curves/test_saving", "diagnosis/test_planted_losses", "docs/", "fuzz/", "gating/test_deciding",
+    "gating/test_first", "gating/test_forms", "measures/test_properties", "online/", "reporting/", "results/",
+    "slicing/test_compare_slices", "stats/test_agreement", "stats/test_believed", "stats/test_blocked_error_rates",
+    "stats/test_clusters", "stats/test_detecting", "stats/test_extremes", "stats/test_heterogeneity",
+    "stats/test_interval_alphas", "stats/test_paired_truth", "stats/test_permuting", "stats/test_weighted",
+    "uncertainty/test_order_flags", "uncertainty/test_ties", "uncertainty/test_unjudged", "web/test_api_contract",
+    "web/test_arriving", "web/test_compare", "web/test_leaderboard", "web/test_learn", "web/test_matrix",
+    "web/test_opening", "web/test_paths", "web/test_slices", "web/test_topics",
+)  # fmt: skip
+ORACLE = (
+    "oracle/", "compat/test_ir_measures", "compat/test_pytrec_eval", "measures/test_assessors",
+    "measures/test_preferences", "measures/test_pytrec_eval",
+)  # fmt: skip
+
+
+def marks_of(item: pytest.Item) -> Iterator[str]:
+    """Tell the marks of a test; single tests, in files that are quick otherwise, bear theirs themselves."""
+    path = item.nodeid.removeprefix("tests/")
+    if path.startswith(SLOW) or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        yield "slow"
+    if path.startswith(ORACLE):
+        yield "oracle"
+    if "browser" in getattr(item, "fixturenames", ()):
+        yield "browser"
