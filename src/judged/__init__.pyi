@@ -28,8 +28,8 @@ from judged.diagnosis.diff.answer import Diff as Diff
 from judged.diagnosis.diff.side_by_side import diff as diff
 from judged.diagnosis.disagreement.answer import Disagreement as Disagreement
 from judged.diagnosis.disagreement.pulls import disagreement as disagreement
-from judged.diagnosis.matrix.result import Matrix as Matrix
-from judged.diagnosis.matrix.making import performance_matrix as performance_matrix
+from judged.diagnosis.matrix.answer import Matrix as Matrix
+from judged.diagnosis.matrix.performance import performance_matrix as performance_matrix
 from judged.diagnosis.needs.answer import Needs as Needs
 from judged.diagnosis.needs.variants import expand_qrels as expand_qrels
 from judged.diagnosis.needs.spread import needs as needs

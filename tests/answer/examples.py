@@ -54,10 +54,22 @@ def stages(**options: Any) -> judged.Stages:
     return judged.stages(QRELS, judged.Run.of(RUNS["new"], name="new"), depth=5, resamples=200, **options)
 
 
+def kinds() -> Any:
+    known = {topic: {"kind": ("odd", "even", "few")[(at % 2, 2)[at > 9]]} for at, topic in enumerate(TOPICS)}
+    return judged.slice_topics(known, "kind", minimum=3)
+
+
 def stages_against() -> Answer:
-    kinds = {topic: {"kind": ("odd", "even", "few")[(at % 2, 2)[at > 9]]} for at, topic in enumerate(TOPICS)}
-    old = judged.Run.of(RUNS["old"], name="old")
-    return stages(against=old, slicing=judged.slice_topics(kinds, "kind", minimum=3))
+    return stages(against=judged.Run.of(RUNS["old"], name="old"), slicing=kinds())
+
+
+def matrix() -> Answer:
+    return judged.performance_matrix(QRELS, RUNS, x="R@5", y="nDCG@5", slicing=kinds(), resamples=200)
+
+
+def matrix_of_many() -> Answer:
+    runs = {**RUNS, "fourth": RUNS["old"], "fifth": RUNS["new"]}
+    return judged.performance_matrix(QRELS, runs, x="R@5", y="nDCG@5", slicing=kinds(), resamples=200)
 
 
 def topic() -> Answer:
@@ -65,5 +77,6 @@ def topic() -> Answer:
 
 
 EXAMPLES: dict[str, Callable[[], Answer]] = {
-    one.__name__: one for one in (diff, disagreement, gate, needs, stages, stages_against, topic, tradeoff)
+    one.__name__: one
+    for one in (diff, disagreement, gate, matrix, matrix_of_many, needs, stages, stages_against, topic, tradeoff)
 }

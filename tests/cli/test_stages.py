@@ -9,7 +9,7 @@ import pytest
 
 import judged
 from judged.data.write import write_qrels, write_run
-from judged.diagnosis.matrix.making import performance_matrix
+from judged.diagnosis.matrix import performance_matrix
 from judged.diagnosis.stages import stages
 from judged.slicing.slices import slice_topics
 

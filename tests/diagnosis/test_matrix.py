@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from judged import evaluate
+from judged.answer import Table
 from judged.diagnosis.changes import everywhere
-from judged.diagnosis.matrix.making import Matrix, performance_matrix
+from judged.diagnosis.matrix import Matrix, performance_matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of, topic_quadrants
 from judged.errors import InputError, MeasureError
 from judged.slicing.slices import slice_topics
@@ -151,8 +152,8 @@ def test_given_scores_baseline_and_cuts() -> None:
     assert (given.cuts, given.given_cuts) == ((0.5, 0.25), True)
     alone = performance_matrix(evaluate(QRELS, {"old": OLD}, ["R@20", "nDCG@10"]), x="R@20")
     assert (alone.changes, alone.lost) == ((), {})
-    with pytest.raises(InputError, match="no second run"):
-        alone.changes_table()
+    with pytest.raises(InputError, match="no table 'changes'"):
+        alone.table("changes")
 
 
 @pytest.mark.parametrize(
@@ -180,16 +181,17 @@ def test_what_makes_no_sense_is_refused(options: dict[str, object], why: str) ->
 
 def test_forms() -> None:
     found = made()
-    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    document = found.to_dict()
     assert document["points"][0]["quadrant"] is None
-    assert document["topics"]["new"]["q01"]["quadrant"] == "ranking problem"
-    assert document["lost"]["new"]["R@20"]["found"][:2] == ["q02", "q05"]
-    rows = list(csv.DictReader(io.StringIO(found.csv(topics=True))))
-    assert (len(rows), rows[60]["run"], float(rows[61]["nDCG@10"])) == (120, "new", 0.0)
-    assert "ranking problem" in found.text(topics=True)
-    assert "q59" in found.markdown(topics=True)
-    assert "Bonferroni: 4 slices, two axes" in repr(found)
-    assert found.topics_table("new").rows[0][1] == "both problems"
+    topics = {(topic["run"], topic["query_id"]): topic for topic in document["topics"]}
+    assert topics["new", "q01"]["quadrant"] == "ranking problem"
+    assert document["lost"][0]["found"][:2] == ["q02", "q05"]
+    assert {row["quadrant"]: row["topics"] for row in document["counts"] if row["run"] == "new"} == found.counts("new")
+    rows = list(csv.DictReader(io.StringIO(found.csv("topics"))))
+    assert (len(rows), rows[60]["run"], float(rows[60]["y"])) == (120, "new", 0.0)
+    assert "ranking problem" in found.text(unfold=["topics"])
+    assert "Bonferroni: 4 slices, two axes" in found.table("points").note
+    assert found.topics_table("new").grid().rows[0][1] == "both problems"
     with pytest.raises(InputError, match="no run 'z'"):
         found.topics("z")
 
@@ -202,9 +204,9 @@ def test_the_picture_holds_every_topic_and_slice() -> None:
     for name in ("kind=low", "healthy", "coverage problem", "q59"):
         assert name in both
         assert name in one
-    assert both.count('"q59"') == 2
-    assert one.count('"q59"') == 1
-    with pytest.raises(InputError, match="no run 'z'"):
+    assert both.count('"label": "q59"') == 2
+    assert one.count('"label": "q59"') == 1
+    with pytest.raises(InputError, match="no chart 'z'"):
         found.chart("z")
 
 
@@ -219,8 +221,8 @@ def test_a_run_is_classed_as_a_whole_at_a_level_corrected_for_the_runs() -> None
     plain = scipy_stats.t.ppf(0.975, 59)
     y = found.values("old")[1]
     assert old.y.low == pytest.approx(y.mean() - plain * y.std(ddof=1) / math.sqrt(60))
-    assert "has 98.75% where it is classed (Bonferroni: 2 runs beside the baseline, two axes)" in " ".join(
-        found.text().split()
+    assert "has 98.75% where it is classed (Bonferroni: 2 runs beside the baseline, two axes)" in (
+        found.table("points").note
     )
     assert found.sentences[1].startswith("new, all topics: both problems: R@20 0.")
     given = performance_matrix(QRELS, {"new": NEW}, x="R@20", cuts=(0.9, 0.99), resamples=200)
@@ -257,20 +259,20 @@ def test_many_runs_are_summed_up() -> None:
     found = performance_matrix(
         QRELS, runs, x="R@20", slicing=slice_topics(KNOWN, ["kind", "few"], minimum=10), resamples=200
     )
-    text = found.text()
-    assert len(text.splitlines()) < 25
-    assert max(map(len, text.splitlines())) <= 100
-    rows = {row[0]: row for row in found.summary_table().rows}
+    text = " ".join(found.text(100).split())
+    assert len(found.text(100).splitlines()) < 25
+    summary = next(block for block in found.blocks() if isinstance(block, Table) and block.name == "summary")
+    rows = {row[0]: row for row in summary.grid().rows}
     assert rows["new"][1] == "both"
     assert rows["new"][4].mark == "*"
-    assert (rows["old"][4], rows["run1"][6]) == ("", "+0.0000")
+    assert (rows["old"][4], rows["run1"][6]) == ("-", "+0.0000")
     assert rows["new"][-4:] == ("0", "1", "0", "2")  # healthy, ranking (low), coverage, both (gone, few=false)
-    assert "6 runs in short, without intervals (in full: --per-run, or per_run=True)" in text
+    assert "6 runs in short, without intervals" in text
     assert "nDCG@10: 1 of the other 5 runs are lower than old, and 0 higher, beyond luck (Holm over 10 tests)." in text
-    full = found.text(per_run=True)
+    full = found.text(unfold=["points", "changes", "sentences"])
     assert "new, kind=gone: both problems" in full
     assert full.count("kind=good") > 6
-    assert found.to_dict()["sentences"] != list(found.sentences)
+    assert found.to_dict()["sentences"][0] not in text
     assert "in short" not in made().text()
 
 
@@ -279,11 +281,12 @@ def test_tables_fit_a_hundred_columns() -> None:
     found = performance_matrix(
         QRELS, {"bm25": OLD, "tfidf": NEW}, x="R@50", slicing=slice_topics(known, "query_class"), resamples=200
     )
-    for table in (found.table(), found.changes_table(), found.topics_table()):
+    for table in (found.table(), found.table("changes"), found.topics_table()):
         assert max(map(len, table.text().splitlines())) <= 100
-    assert found.changes_table().header == ("run", "slice", "of", "topics", "run - bm25", "p")
-    assert found.changes_table().rows[1][:3] == ("tfidf", "all topics", "nDCG@10")
-    assert found.changes_table().rows[1][4].startswith("-")
+    grid = found.table("changes").grid()
+    assert grid.header == ("run", "slice", "of", "topics", "run - bm25", "p")
+    assert grid.rows[1][:3] == ("tfidf", "all topics", "nDCG@10")
+    assert grid.rows[1][4].startswith("-")
 
 
 def test_csv_has_slices_where_there_are_any() -> None:
@@ -292,9 +295,9 @@ def test_csv_has_slices_where_there_are_any() -> None:
     assert [(row["run"], row["slice"]) for row in rows] == [(point.run, point.slice) for point in found.points]
     assert rows[0]["quadrant"] == ""
     at = next(at for at, point in enumerate(found.points) if (point.run, point.slice) == ("new", "kind=gone"))
-    assert (rows[at]["nDCG@10 side"], float(rows[at]["nDCG@10 high"])) == ("below", found.points[at].y.high)
+    assert (rows[at]["y_side"], float(rows[at]["y_high"])) == ("below", found.points[at].y.high)
     alone = performance_matrix(QRELS, {"old": OLD}, x="R@20")
-    assert len(alone.csv().splitlines()) == 61
+    assert len(alone.csv("topics").splitlines()) == 61
 
 
 def test_the_document_has_the_head_of_evaluate() -> None:

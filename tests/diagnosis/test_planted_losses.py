@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from judged import Qrels, Run
-from judged.diagnosis.matrix.making import performance_matrix
+from judged.diagnosis.matrix import performance_matrix
 from judged.diagnosis.stages import Stages, stages
 from judged.slicing.slices import Slicing, slice_topics
 from planted import DEPTH, KINDS, damaged, levels, planted

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import judged
 from judged import evaluate, judge, judge_list, parse
 from judged.answer import Answer, Table
-from judged.diagnosis.matrix.making import performance_matrix
+from judged.diagnosis.matrix import performance_matrix
 from judged.diagnosis.stages import Stages, stages
 from judged.diagnosis.stages.parts import Cut, verdict_names
 from judged.diagnosis.stages.tracing import Through, best_order, check_measure, traced
@@ -435,7 +435,7 @@ def test_slices_that_cannot_be_tested() -> None:
     matrix = performance_matrix(qrels, {"good": good, "bad": bad}, x="R@100", slicing=cut, resamples=999)
     points = {(point.run, point.slice): point for point in matrix.points}
     assert [points["bad", name].quadrant for name in wanted] == ["", "", "", "both problems"]
-    assert "Bonferroni: 1 slice, two axes" in matrix.text()
+    assert "Bonferroni: 1 slice, two axes" in matrix.table("points").note
     json.dumps(matrix.to_dict(), allow_nan=False)
 
 

@@ -68,6 +68,12 @@ class Chart:
         A column of true and false: which marks are hollow.
     label
         The column of names beside points.
+    faint
+        A column of true and false: which points are many, and so small, grey and without a name.
+    facet
+        The column of the panels, which stand side by side on the same axes.
+    corners
+        Of points: what the corners mean: right above and below, left above and below.
     path
         A column of true and false: which points are joined by `steps`, as Vega-Lite calls them.
     lines
@@ -76,6 +82,8 @@ class Chart:
         How `x` is spread: ``cutoff`` for whole numbers from first to last, ``amount`` for what may be logarithmic.
     from_zero
         Whether 0 is on the axis `x`.
+    reach
+        What lies on the axis ``x`` or ``y`` in any case.
     width, height
         Pixels; None for a height that fits.
     draw
@@ -99,11 +107,15 @@ class Chart:
     legend: bool = True
     hollow: str = ""
     label: str = ""
+    faint: str = ""
+    facet: str = ""
+    corners: tuple[str, ...] = ()
     path: str = ""
     steps: str = "step-after"
     lines: tuple[Line, ...] = ()
     spread: Literal["", "cutoff", "amount"] = ""
     from_zero: bool = False
+    reach: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
     subtitle: str = ""
     width: int = 460
     height: int | None = None

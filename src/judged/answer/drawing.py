@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,20 +42,35 @@ def drawn(chart: Chart) -> Any:
         return chart.draw()
     alt = altair()
     rows = _rows(chart)
+    head = {"subtitle": chart.subtitle} if chart.subtitle else {}
+    title = alt.TitleParams(chart.title, anchor="start", frame="group", **head)
+    panels = list(dict.fromkeys(row["facet"] for row in rows)) if chart.facet else []
+    if len(panels) < 2:
+        return themed(_panel(alt, chart, rows).properties(title=title))
+    scales = {axis: _scale(chart, axis, rows) for axis in ("x", "y")}
+    same = replace(chart, reach={axis: (scale.low, scale.high) for axis, scale in scales.items()})
+    parts = [
+        _panel(alt, same, [row for row in rows if row["facet"] == name]).properties(
+            title=alt.TitleParams(name, anchor="start")
+        )
+        for name in panels
+    ]
+    return themed(alt.concat(*parts, columns=2).properties(title=alt.TitleParams(chart.title, anchor="start", **head)))
+
+
+def _panel(alt: Any, chart: Chart, rows: list[Row]) -> Any:
     kinds: dict[str, Callable[[Any, Chart, list[Row]], list[Any]]] = {
         "dots": _dots, "points": _points, "lines": _lines, "bars": _bars,
     }  # fmt: skip
     layers = [*_references(alt, chart), *kinds[chart.kind](alt, chart, rows)]
-    head = {"subtitle": chart.subtitle} if chart.subtitle else {}
-    title = alt.TitleParams(chart.title, anchor="start", frame="group", **head)
-    return themed(alt.layer(*layers).properties(width=chart.width, height=_height(chart, rows), title=title))
+    return alt.layer(*layers).properties(width=chart.width, height=_height(chart, rows))
 
 
 def _rows(chart: Chart) -> list[Row]:
     """Give one record a row that can be drawn: ``x``, ``y``, what else is seen, and all columns as tooltips."""
     table = chart.table
     fields = {"x": chart.x, "y": chart.y, "x2": chart.x2, "colour": chart.colour, "hollow": chart.hollow,
-              "label": chart.label, "path": chart.path}  # fmt: skip
+              "label": chart.label, "path": chart.path, "faint": chart.faint, "facet": chart.facet}  # fmt: skip
     used = {field: table.column(name) for field, name in fields.items() if name}
     cells = [column.cells() for column in table.shown]
     rows: list[Row] = []
@@ -98,7 +114,7 @@ def _scale(chart: Chart, axis: str, rows: list[Row]) -> Scale:
     """Make an axis that holds every value, every end of an interval and every reference line."""
     fields = (axis, f"{axis}_low", f"{axis}_high", *(("x2",) if axis == "x" else ()))
     values = [row[field] for row in rows for field in fields if field in row]
-    values += [line.value for line in chart.lines if line.axis == axis]
+    values += [line.value for line in chart.lines if line.axis == axis] + list(chart.reach.get(axis, ()))
     low, high = min(values, default=0.0), max(values, default=1.0)
     if axis == "x" and chart.spread == "cutoff":
         points = sorted({row["x"] for row in rows}) or [1.0]
@@ -136,7 +152,8 @@ def _names(alt: Any, rows: list[Row]) -> Any:
 
 
 def _series(chart: Chart, rows: list[Row]) -> list[str]:
-    found = dict.fromkeys(row["colour"] for row in rows if chart.colour)
+    every = chart.table.column(chart.colour).values if chart.facet and chart.colour else None  # panels share a legend
+    found = dict.fromkeys(every or (row["colour"] for row in rows if chart.colour))
     return [name for name in chart.colours if name in found] if chart.colours else list(found)
 
 
@@ -198,9 +215,20 @@ def _points(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     """Draw a point for each row, with its intervals and its name, and the path through some of them."""
     across, up = (_scale(chart, axis, rows) for axis in ("x", "y"))
     x, y = _quantity(alt, chart, "x", rows, across), _quantity(alt, chart, "y", rows, up)
+    layers: list[Any] = []
+    for at, name in enumerate(chart.corners):
+        right, above = at < 2, at % 2 == 0
+        corner = {"x": across.high if right else across.low, "y": up.high if above else up.low, "label": name}
+        where = {"align": "right" if right else "left", "dx": -4 if right else 4,
+                 "baseline": "top" if above else "bottom", "dy": 4 if above else -4}  # fmt: skip
+        mark = _base(alt, [corner]).mark_text(fontSize=11, fontStyle="italic", color=_GREY, **where)
+        layers.append(mark.encode(x=x, y=y, text="label:N"))
+    if faint := [row for row in rows if row.get("faint")]:
+        mark = _base(alt, faint).mark_circle(size=22, color=_GREY, opacity=0.4)
+        layers.append(mark.encode(x=x, y=y, tooltip=_tooltip(alt, chart)))
+        rows = [row for row in rows if not row["faint"]]
     colour = _colour(alt, chart, rows)
     base = _base(alt, rows)
-    layers: list[Any] = []
     on_path = [row for row in rows if row.get("path")]
     if chart.path:
         mark = {"interpolate": chart.steps, "strokeWidth": 1.2, "strokeDash": [4, 3], "color": PALETTE[0]}

@@ -88,6 +88,13 @@ _SHARED = {
         show_default=True,
         help="Up to here p is significant; intervals go with it.",
     ),
+    "rate": click.option(
+        "--rate",
+        type=float,
+        default=0.1,
+        show_default=True,
+        help="False discovery rate of the topics that are said to have lost.",
+    ),
     "resamples": click.option(
         "--resamples", type=int, default=100_000, show_default=True, help="Resamples of the test."
     ),

@@ -49,14 +49,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="And from this share of all that is lost on the topic on.",
 )
-@click.option(
-    "--rate",
-    type=float,
-    default=0.1,
-    show_default=True,
-    help="False discovery rate of the topics that are said to have lost.",
-)
-@shared("alpha", "resamples")
+@shared("rate", "alpha", "resamples")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
 @click.option("--per-topic", is_flag=True, help="Show every topic, largest loss first.")
 @click.option("-t", "--topic", metavar="ID", help="Show what this topic lost, and where its documents were lost.")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from judged.answer import Block, Chart, Section, Sentences, Table
+from judged.answer import Block, Chart, Section, Sentences
 from judged.decimals import counted, decimal
-from judged.diagnosis.matrix.making import performance_matrix
+from judged.diagnosis.matrix import performance_matrix
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
 from judged.diagnosis.stages import stages
 from judged.evaluation import dialect_of
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.data import Qrels, Run
-    from judged.diagnosis.matrix.making import Matrix
+    from judged.diagnosis.matrix import Matrix
     from judged.diagnosis.stages import Stages
     from judged.reporting.material import Material
     from judged.slicing.slices import Slicing
@@ -48,18 +47,17 @@ def matrix(material: Material, slicing: Slicing | None) -> Found:
         f"One dot a topic of {run}: {found.x} across, {found.y} upwards. The lines are the means of {found.baseline}:"
         f" {decimal(found.cuts[0], 3)} and {decimal(found.cuts[1], 3)}. Topics: {counts}."
     )
-    drawn = Table.of_grid("matrix_points", found.table())
-    chart = Chart("matrix", f"{run} by {found.x} and {found.y}", drawn, said, draw=partial(found.chart, run))
+    title = f"{run} by {found.x} and {found.y}"
+    drawn = quoted(found.table("points"), "matrix_points")
+    chart = Chart("matrix", title, drawn, said, draw=partial(found.chart, run))
     rows = found.topics_table(run)
-    shown = replace(rows, rows=rows.rows[:_TOPICS])
-    topics = Table.of_grid("matrix_topics", shown, f"Every topic of {run}", _cut(rows.rows), folded=True)
-    said_first, aside = _apart(material, found.sentences)
-    about = (
-        (Sentences(aside, "matrix_aside", f"What the matrix shows of {material.reference}", folded=True),)
-        if aside
-        else ()
-    )
-    section = Section("matrix", "Performance matrix", (Sentences(said_first), chart, topics, *about))
+    some = rows.take(range(min(_TOPICS, len(rows))))
+    note = f"the first {_TOPICS} of {len(rows):,} topics" if len(rows) > _TOPICS else ""
+    topics = quoted(some, "matrix_topics", title=f"Every topic of {run}", note=note)
+    aside = () if material.reference is None else tuple(found.of_run(material.reference))
+    first = tuple(sentence for sentence in found.sentences if sentence not in aside)
+    about = Sentences(aside, "matrix_aside", f"What the matrix shows of {material.reference}", folded=True)
+    section = Section("matrix", "Performance matrix", (Sentences(first), chart, topics, *((about,) if aside else ())))
     return Found(section, {"matrix": found}, _failing(material, found))
 
 
@@ -76,20 +74,6 @@ def _failing(material: Material, found: Matrix) -> str:
         f" {found.y}, in {found.x}, or in both: on {ranking:,} only in {found.y} (found, and ranked badly), on"
         f" {coverage:,} only in {found.x} (not found), on {both:,} in both."
     )
-
-
-def _apart(material: Material, sentences: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Take the sentences about the reference alone from those about the candidate, and about both."""
-    reference = material.reference
-    if reference is None:
-        return tuple(sentences), ()
-    heads, whole = (f"{reference}, ", f"{reference}: ", f"{reference} scores "), f" of {reference}, by the cuts alone: "
-    aside = tuple(one for one in sentences if one.startswith(heads) or whole in one)
-    return tuple(one for one in sentences if one not in aside), aside
-
-
-def _cut(rows: Sequence[Any]) -> str:
-    return f"the first {_TOPICS} of {len(rows):,} topics" if len(rows) > _TOPICS else ""
 
 
 def prepared(material: Material, names: Sequence[str]) -> tuple[Qrels, list[Run]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.diagnosis.changes import Mean, mean_of
 from judged.stats.pairing import ROUNDING, check_share
 from judged.stats.student import student_quantile
 
@@ -17,12 +18,10 @@ if TYPE_CHECKING:
     from judged._types import Bools, Floats
     from judged.diagnosis.changes import Where
 
-HEALTHY, RANKING, COVERAGE, BOTH, OPEN, NONE, NOTHING = (
-    "healthy", "ranking problem", "coverage problem", "both problems", "not told apart", "", "nothing relevant",
-)  # fmt: skip
-QUADRANTS = (HEALTHY, RANKING, COVERAGE, BOTH)
+HEALTHY, RANKING, COVERAGE, BOTH = QUADRANTS = ("healthy", "ranking problem", "coverage problem", "both problems")
 """By the cuts: high on both axes; low on y alone; low on x alone; low on both."""
-LOW, HIGH, APART = "below", "above", "not told apart"
+LOW, HIGH, OPEN = "below", "above", "not told apart"
+NOTHING = "nothing relevant"
 
 
 @dataclass(frozen=True)
@@ -44,14 +43,13 @@ class MatrixChoices:
         return 1 - (1 - self.level) / max(looks, 1)
 
 
-class Axis(NamedTuple):
-    """One measure of a point."""
+@dataclass(frozen=True)
+class Axis(Mean):
+    """One measure of a point, with the interval by which it is classed."""
 
-    # value, low, high: the mean, and the interval by which it is classed; NaN where there is none
-    value: float
-    low: float
-    high: float
-    side: str  # `below` or `above` the cut, where the whole interval is; else `not told apart`. Empty: not classed.
+    side: str = (
+        ""  # `below` or `above` the cut, where the whole interval is; else `not told apart`. Empty: not classed.
+    )
 
 
 @dataclass(frozen=True)
@@ -83,25 +81,24 @@ def points_of(
     # `wholes`: how many runs are classed as a whole, by intervals that are corrected for their number; 0: this one is
     # not, as its own means are the cuts.
     has_both = ~np.isnan(values[:2]).any(axis=0)
-    looks = 2 * sum(not one.small and not one.every and (one.mask & has_both).sum() > 1 for one in where)
+    looks = 2 * sum(not some.small and not some.every and (some.mask & has_both).sum() > 1 for some in where)
     spread = _spread(values[:2])
-    made: list[Point] = []
-    for one in where:
-        chosen, both = values[:, one.mask], values[:2, one.mask & has_both]
+    points: list[Point] = []
+    for some in where:
+        both = values[:2, some.mask & has_both]
         limits = np.full((2, 2), math.nan)
-        if not one.small:
-            limits = _intervals(both, spread, choices.corrected(2 * wholes if one.every else looks))
+        if not some.small:
+            limits = _intervals(both, spread, choices.corrected(2 * wholes if some.every else looks))
             limits = np.clip(limits, *np.array(ranges).T[:, :, None])
-        classed = (wholes > 0 or not one.every) and not one.small and both.shape[1] > 1
-        axes = [
-            Axis(_mean(row), float(low), float(high), _side(float(low), float(high), cut) if classed else NONE)
-            for row, (low, high), cut in zip(both, limits, cuts, strict=True)
-        ]
-        quadrant = _quadrant(axes[0].side, axes[1].side) if classed else NONE
-        made.append(
-            Point(run, one.name, both.shape[1], one.small, axes[0], axes[1], _mean(chosen[2]), quadrant, one.every)
+        classed = (wholes > 0 or not some.every) and not some.small and both.shape[1] > 1
+        x, y = (
+            Axis(mean_of(row), low, high, _side(low, high, cut) if classed else "")
+            for row, (low, high), cut in zip(both, limits.tolist(), cuts, strict=True)
         )
-    return tuple(made)
+        quadrant = _quadrant(x.side, y.side) if classed else ""
+        judged = mean_of(values[2, some.mask])
+        points.append(Point(run, some.name, both.shape[1], some.small, x, y, judged, quadrant, some.every))
+    return tuple(points)
 
 
 def _intervals(values: Floats, spread: Floats, level: float) -> Floats:
@@ -123,17 +120,12 @@ def _spread(values: Floats) -> Floats:
     return both.std(axis=1, ddof=1) if both.shape[1] > 1 else np.full(len(values), math.nan)
 
 
-def _mean(row: Floats) -> float:
-    known = row[~np.isnan(row)]
-    return float(known.mean()) if len(known) else math.nan
-
-
 def _side(low: float, high: float, cut: float) -> str:
     """Tell on which side of the cut an interval lies; one without width may lie on it."""
     slack = ROUNDING * max(abs(low), abs(high), abs(cut))
     if high < cut - slack:
         return LOW
-    return HIGH if low > cut + slack else APART
+    return HIGH if low > cut + slack else OPEN
 
 
 def _quadrant(x: str, y: str) -> str:
@@ -156,4 +148,4 @@ def topic_quadrants(values: Floats, cuts: tuple[float, float], barren: Bools | N
     names = np.array([[HEALTHY, RANKING], [COVERAGE, BOTH]], dtype=object)[low_x.astype(int), low_y.astype(int)]
     if barren is not None:
         names = np.where(barren, NOTHING, names)
-    return tuple(np.where(np.isnan(x) | np.isnan(y), NONE, names).tolist())
+    return tuple(np.where(np.isnan(x) | np.isnan(y), "", names).tolist())

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.diagnosis.matrix import performance_matrix
-from judged.diagnosis.matrix.sentences import caption, changes_caption
 from judged.errors import InputError
 from judged.measures import parse
 from judged.web.matrix.data import MatrixAxis, MatrixChange, MatrixData, MatrixSlice
@@ -45,8 +44,8 @@ def matrix(workspace: Workspace, asked: AskedMatrix) -> MatrixData:
         changes=_changes(found, run),
         counts=found.counts(run),
         selection=selection(workspace, found, run, against, asked),
-        caption=caption(found),
-        changes_caption=changes_caption(found) if found.changes else "",
+        caption=found.table("points").note,
+        changes_caption=found.table("changes").note if found.changes else "",
         sentences=found.sentences,
         warnings=(
             *outcome_note(workspace, asked),

@@ -114,9 +114,9 @@ const follow = (event, item) => {
   if (one.query_id) {
     followed = true;
     location.assign(`${links.topic}&${new URLSearchParams({ id: one.query_id })}`);
-  } else if (one.slice && Object.hasOwn(links.slices, one.slice)) {
+  } else if (one.label && Object.hasOwn(links.slices, one.label)) {
     followed = true;
-    location.assign(links.slices[one.slice]);
+    location.assign(links.slices[one.label]);
   } else if (one.from) {
     followed = true;
     const query = new URLSearchParams(location.search);

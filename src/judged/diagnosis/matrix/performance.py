@@ -8,12 +8,13 @@ import numpy as np
 
 from judged.data import Qrels
 from judged.diagnosis.changes import Quantity, compared, everywhere
+from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of
-from judged.diagnosis.matrix.result import Matrix
 from judged.diagnosis.stages.tracing import POSITIVE, one_measure
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of
 from judged.evaluation.given import scores_of
+from judged.evaluation.provenance import provenance
 from judged.measures import parse
 from judged.slicing.slices import slicing_given
 from judged.stats.discoveries import losers
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
     from judged.slicing.slices import Slicing
     from judged.stats.discoveries import Discoveries
 
-__all__ = ["Matrix", "performance_matrix"]
-
 _JUDGED = "Judged@10"
+_FIX = "Fix: take one such as R@100, nDCG@10, AP, RR@10"
 
 
 def performance_matrix(
@@ -95,7 +95,13 @@ def performance_matrix(
     {'healthy': 10, 'ranking problem': 10, 'coverage problem': 0, 'both problems': 0}
     """
     axes = one_measure(x), one_measure(y)
-    _check_axes(*axes)
+    for axis in axes:
+        if axis.entry.aggregate != "mean":
+            raise MeasureError(f"{axis} has no mean over topics. {_FIX}")
+        if not axis.properties.higher_is_better:
+            raise MeasureError(f"of {axis} higher is not better. {_FIX}")
+    if axes[0] == axes[1]:
+        raise InputError(f"both axes are {axes[0]}", fix="name two measures")
     choices = MatrixChoices(level, rate, resamples, seed)
     wanted = None if runs is None else list(dict.fromkeys([*axes, parse(_JUDGED)]))
     judgments = None if runs is None else Qrels.of(scores)
@@ -106,20 +112,27 @@ def performance_matrix(
         raise InputError(f"no run {chosen!r} to be the baseline", fix=f"one of {', '.join(names)}")
     sliced = None if slicing is None else slicing_given(slicing).over(table.query_ids)
     where = everywhere(len(table.query_ids), sliced)
-    values = {name: _columns(table, at, axes) for at, name in enumerate(names)}
+    values = _values(table, axes)
     limits = _means(values[chosen]) if cuts is None else (float(cuts[0]), float(cuts[1]))
     if not all(map(np.isfinite, limits)):
         raise InputError(f"the cuts {limits} are no numbers", fix="give cuts=(x, y), or a baseline with scores")
-    ranges = [_range(one) for one in axes]
-    _check_cuts(limits, ranges, axes)
-    wholes = {name for name in names if name != chosen or cuts is not None}
-    prepared = None if judgments is None else dialect_of(policies.get("dialect")).prepare_qrels(judgments)
+    ends = [(axis.properties.low, axis.properties.high) for axis in axes]
+    ranges = [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in ends]
+    for cut, (low, high), axis in zip(limits, ranges, axes, strict=True):
+        if not low <= cut <= high:
+            raise InputError(f"{axis} is never on both sides of {cut:g}", fix=f"give a cut from {low:g} to {high:g}")
+    wholes = [name for name in names if name != chosen or cuts is not None]
+    others = [name for name in names if name != chosen]
     pairs = [
         Quantity(name, str(axis), values[chosen][at], values[name][at], "both axes")
-        for name in names
-        if name != chosen
+        for name in others
         for at, axis in enumerate(axes)
     ]
+    lost: dict[str, dict[str, Discoveries]] = {name: {} for name in others}
+    for pair in pairs:
+        scale = float(np.nanmax(np.abs(pair.first), initial=1.0))
+        lost[pair.system][pair.part] = losers(pair.second - pair.first, rate, scale=scale)
+    rel = max(float(getattr(axis, "rel", POSITIVE)) for axis in axes)
     return Matrix(
         scores=table,
         x=axes[0],
@@ -135,65 +148,39 @@ def performance_matrix(
             )
         ),
         changes=compared(pairs, where, alpha=1 - level, resamples=resamples, seed=seed) if pairs else (),
-        lost=_lost(pairs, rate),
+        lost=lost,
         slicing=sliced,
         choices=choices,
-        barren=_barren(prepared, table, max(float(getattr(one, "rel", POSITIVE)) for one in axes)),
-        warnings=table.warnings,
+        barren=_barren(judgments, policies.get("dialect"), table, rel),
+        provenance=provenance(table),
+        notes=table.all_notes,
     )
 
 
-def _check_axes(x: Measure, y: Measure) -> None:
-    for one in (x, y):
-        if one.entry.aggregate != "mean":
-            raise MeasureError(f"{one} has no mean over topics. Fix: take one such as R@100, nDCG@10, AP, RR@10")
-        if not one.properties.higher_is_better:
-            raise MeasureError(f"of {one} higher is not better. Fix: take one such as R@100, nDCG@10, AP, RR@10")
-    if x == y:
-        raise InputError(f"both axes are {x}", fix="name two measures")
-
-
-def _check_cuts(cuts: tuple[float, float], ranges: list[tuple[float, float]], axes: tuple[Measure, ...]) -> None:
-    """Refuse cuts that no score can lie on both sides of."""
-    for cut, (low, high), axis in zip(cuts, ranges, axes, strict=True):
-        if not low <= cut <= high:
-            raise InputError(f"{axis} is never on both sides of {cut:g}", fix=f"give a cut from {low:g} to {high:g}")
-
-
-def _barren(qrels: Qrels | None, scores: Scores, level: float) -> Bools:
-    """Mark the topics without a document of a grade: (T,); none, where the judgments are not known."""
-    if qrels is None:
-        return np.zeros(len(scores.query_ids), dtype=np.bool_)
-    index = qrels.index
-    kept = {index.topics[code] for code in set(index.topic[index.grade >= level].tolist())}
-    return np.array([query not in kept for query in scores.query_ids], dtype=np.bool_)
-
-
-def _lost(pairs: list[Quantity], rate: float) -> dict[str, dict[str, Discoveries]]:
-    """Find the topics that lost, by run and axis."""
-    made: dict[str, dict[str, Discoveries]] = {}
-    for one in pairs:
-        scale = float(np.nanmax(np.abs(one.first), initial=1.0))
-        made.setdefault(one.system, {})[one.part] = losers(one.second - one.first, rate, scale=scale)
-    return made
-
-
-def _range(measure: Measure) -> tuple[float, float]:
-    low, high = measure.properties.low, measure.properties.high
-    return -np.inf if low is None else low, np.inf if high is None else high
-
-
-def _columns(scores: Scores, run: int, axes: tuple[Measure, ...]) -> Floats:
-    """Give x, y and the judged share of a run: (3, T)."""
+def _values(scores: Scores, axes: tuple[Measure, Measure]) -> dict[str, Floats]:
+    """Give x, y and the judged share of each run: (3, T)."""
     known = scores.measure_names
-    if missing := [str(one) for one in axes if str(one) not in known]:
+    if missing := [str(axis) for axis in axes if str(axis) not in known]:
         raise InputError(f"{missing[0]} was not evaluated", fix=f"evaluate it, or take one of {', '.join(known)}")
-    rows = [scores.values[run, known.index(str(one))] for one in axes]
-    share = scores.values[run, known.index(_JUDGED)] if _JUDGED in known else np.full(len(scores.query_ids), np.nan)
-    return np.stack([*rows, share])
+    places = [known.index(str(axis)) for axis in axes]
+    unknown = np.full(len(scores.query_ids), np.nan)
+    shares = [run[known.index(_JUDGED)] if _JUDGED in known else unknown for run in scores.values]
+    return {
+        name: np.stack([*run[places], share])
+        for name, run, share in zip(scores.run_names, scores.values, shares, strict=True)
+    }
 
 
 def _means(values: Floats) -> tuple[float, float]:
     both = values[:2, ~np.isnan(values[:2]).any(axis=0)]
-    means = both.mean(axis=1) if both.shape[1] else np.full(2, np.nan)
-    return float(means[0]), float(means[1])
+    x, y = both.mean(axis=1).tolist() if both.shape[1] else (np.nan, np.nan)
+    return x, y
+
+
+def _barren(qrels: Qrels | None, dialect: Any, scores: Scores, rel: float) -> Bools:
+    """Mark the topics without a document of a grade: (T,); none, where the judgments are not known."""
+    if qrels is None:
+        return np.zeros(len(scores.query_ids), dtype=np.bool_)
+    index = dialect_of(dialect).prepare_qrels(qrels).index
+    kept = {index.topics[code] for code in set(index.topic[index.grade >= rel].tolist())}
+    return np.array([query not in kept for query in scores.query_ids], dtype=np.bool_)

@@ -1,0 +1,455 @@
+"""A performance matrix as an answer: runs, slices and topics by two measures, against cuts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from judged.answer import (
+    CHANGE,
+    COUNT,
+    NUMBER,
+    SHARE,
+    TEXT,
+    Answer,
+    Chart,
+    Column,
+    Line,
+    Sentences,
+    Show,
+    Table,
+    counted,
+)
+from judged.answer.drawing import drawn
+from judged.charting import PALETTE
+from judged.decimals import decimal, percent
+from judged.diagnosis.changes import SMALL, changes_table, lost_table, with_interval
+from judged.diagnosis.matrix.points import (
+    BOTH,
+    COVERAGE,
+    HEALTHY,
+    NOTHING,
+    OPEN,
+    QUADRANTS,
+    RANKING,
+    MatrixChoices,
+    Point,
+    topic_quadrants,
+)
+from judged.errors import InputError
+from judged.slicing.layout import direction
+from judged.stats.skewness import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from judged._types import Bools, Floats
+    from judged.answer import Block
+    from judged.diagnosis.changes import Change
+    from judged.diagnosis.matrix.points import Axis
+    from judged.evaluation import Scores
+    from judged.evaluation.provenance import Provenance
+    from judged.measures import Measure
+    from judged.notes import Note
+    from judged.slicing.slices import Slicing
+    from judged.stats.discoveries import Discoveries
+
+_FEW_RUNS = 4  # of more, a summary is shown
+_NAMED = 8  # topics in a sentence
+_JUDGED = 0.95  # of the first 10 documents: with more, low recall has other reasons
+_SIGN = {"below": "-", "above": "+"}
+_SIGNS = "- wholly below the cut, + wholly above it, ? not told apart from it"
+_SHORT = {HEALTHY: "healthy", RANKING: "ranking", COVERAGE: "coverage", BOTH: "both", OPEN: "?"}  # in tables
+_PROBLEM = Show(lambda quadrant: _SHORT[quadrant], "string")
+_MEANING = {
+    RANKING: "what is relevant is found, and ranked badly",
+    COVERAGE: "what is relevant is not found",
+}
+_COLOURS = {
+    HEALTHY: PALETTE[2], RANKING: PALETTE[1], COVERAGE: PALETTE[3], BOTH: "#7B3F00", OPEN: PALETTE[0],
+    "all topics": PALETTE[6], "too few topics": "#5F5F5F",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Matrix(Answer):
+    """Runs, slices and topics by two measures, against cuts that come from a baseline.
+
+    Attributes
+    ----------
+    scores : Scores
+        What it is made of.
+    x, y : Measure
+        The axes: of the candidates, and of the final ranking.
+    baseline : str
+        The run whose means over all topics are the cuts, and that the others are compared with.
+    cuts : tuple of two float
+    given_cuts : bool
+        Whether the caller gave the cuts.
+    points : tuple of Point
+        Run by run: all topics, then each slice.
+    changes : tuple of Change
+        Of every other run against the baseline: all topics, then each slice; x, then y; corrected by Holm.
+    lost : dict of dict of Discoveries
+        By run, then axis: the topics that lost against the baseline, with a declared rate of false findings.
+    slicing : Slicing or None
+    choices : MatrixChoices
+    barren : (T,) bool
+        Topics without a document that is relevant to both axes, as far as that is known.
+    provenance : Provenance
+    notes : tuple of Note
+    """
+
+    kind: ClassVar[str] = "matrix"
+
+    scores: Scores
+    x: Measure
+    y: Measure
+    baseline: str
+    cuts: tuple[float, float]
+    given_cuts: bool
+    points: tuple[Point, ...]
+    changes: tuple[Change, ...]
+    lost: dict[str, dict[str, Discoveries]] = field(repr=False)
+    slicing: Slicing | None = field(repr=False)
+    choices: MatrixChoices
+    barren: Bools = field(repr=False)
+    provenance: Provenance = field(repr=False)
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What is set against what."""
+        return f"{self.y} against {self.x}"
+
+    def values(self, run: str) -> Floats:
+        """Give x and y of every topic: (2, T); NaN where a topic does not count.
+
+        Raises
+        ------
+        InputError
+            If there is no such run.
+        """
+        if run not in self.scores.run_names:
+            raise InputError(f"no run {run!r} here", fix=f"one of {', '.join(self.scores.run_names)}")
+        at = self.scores.run_names.index(run)
+        return self.scores.values[at][[self.scores.measure_names.index(str(axis)) for axis in (self.x, self.y)]]
+
+    def topics(self, run: str) -> tuple[str, ...]:
+        """Class every topic of a run by the cuts alone: T names; empty where a topic has no score.
+
+        Raises
+        ------
+        InputError
+            If there is no such run.
+        """
+        return topic_quadrants(self.values(run), self.cuts, self.barren)
+
+    def counts(self, run: str) -> dict[str, int]:
+        """Count the topics of a run in each quadrant; and those with nothing relevant, where there are any."""
+        counts = Counter(self.topics(run))
+        return {name: counts[name] for name in (*QUADRANTS, *([NOTHING] if counts[NOTHING] else []))}
+
+    def facts(self) -> dict[str, Any]:
+        """Give measures, baseline, cuts and choices."""
+        return {
+            "x": self.x, "y": self.y, "baseline": self.baseline, "cuts": self.cuts, "given_cuts": self.given_cuts,
+            "choices": vars(self.choices), "quadrants": QUADRANTS,
+        }  # fmt: skip
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give points, changes, what may be concluded, and every topic; of many runs a summary, and these folded."""
+        many = len(self.scores.runs) > _FEW_RUNS
+        runs = self.scores.run_names
+        rows = [(run, name, count) for run in runs for name, count in self.counts(run).items()]
+        heads = (("run", TEXT), ("quadrant", TEXT), ("topics", COUNT))
+        counts = (Column(name, [row[at] for row in rows], show) for at, (name, show) in enumerate(heads))
+        lost = [(run, axis, topics) for run, axes in self.lost.items() for axis, topics in axes.items()]
+        full = (self._points(), *self._changes(), Sentences(self.sentences, title="Run by run" if many else ""))
+        return (
+            *((self._summary(), Sentences(tuple(self._in_short()), "summary")) if many else ()),
+            *(replace(block, folded=many) for block in full),
+            self.chart_of(runs),
+            self.topics_table(),
+            Table("counts", tuple(counts), only="data"),
+            *([lost_table(lost, self.scores.query_ids)] if lost else []),
+        )
+
+    def _points(self) -> Table:
+        """Lay out one row a run and slice: both measures with intervals, and the quadrant."""
+        points, several = self.points, len(self.scores.runs) > 1
+        few = [SMALL if point.small else "" for point in points]
+        columns = [
+            Column("run", [point.run for point in points], TEXT, only="" if several else "data"),
+            Column("slice", [point.slice for point in points], TEXT),
+            Column("quadrant", [point.quadrant or None for point in points], _PROBLEM, "problem"),
+            Column("topics", [point.topics for point in points], COUNT, "n", beside=few),
+            Column("small", [point.small for point in points], only="data"),
+        ]
+        for name in "xy":
+            axes = [getattr(point, name) for point in points]
+            columns.append(replace(self._axis(name, axes), ci=[axis.ci for axis in axes]))
+            columns.append(Column(f"{name}_side", [axis.side or None for axis in axes], TEXT, only="data"))
+        unjudged = any(point.judged < 1 for point in points)
+        columns.append(Column("judged", [point.judged for point in points], SHARE, only="" if unjudged else "data"))
+        return Table("points", tuple(columns), note="; ".join(self._rules()), labels=3 if several else 2)
+
+    def _axis(self, name: str, axes: Sequence[Axis]) -> Column:
+        marks = [_SIGN.get(axis.side, "") for axis in axes]
+        return Column(name, [axis.value for axis in axes], NUMBER, str(getattr(self, name)), mark=marks)
+
+    def _rules(self) -> Iterator[str]:
+        """Say where the cuts come from, and how slices are classed."""
+        choices = self.choices
+        yield f"{self._cuts}, taken as they are"
+        yield f"[{choices.level:.0%} interval: Student's t]"
+        runs = sum(point.every and bool(point.quadrant) for point in self.points)
+        slices = len({point.slice for point in self.points if point.quadrant and not point.every})
+        if runs:
+            whose = counted(runs, "run") + ("" if self.given_cuts else " beside the baseline")
+            level = f"{choices.corrected(2 * runs):.2%}"
+            yield f"that of all topics has {level} where it is classed (Bonferroni: {whose}, two axes)"
+        if slices:
+            yield (
+                f"those of slices have {choices.corrected(2 * slices):.2%} (Bonferroni: {counted(slices, 'slice')}, two"
+                " axes) and the spread of the slice or of all topics, whichever is wider"
+            )
+        if slices or runs:
+            yield _SIGNS
+        if any(point.small for point in self.points):
+            yield f"{SMALL}: too few topics to be classed"
+
+    @property
+    def _cuts(self) -> str:
+        whose = "cuts as given" if self.given_cuts else f"cuts: the means of {self.baseline} over all topics"
+        return f"{whose}, {self.x} {decimal(self.cuts[0])} and {self.y} {decimal(self.cuts[1])}"
+
+    def _summary(self) -> Table:
+        """Lay out one row a run, without intervals: both measures, how they changed, how many slices are what."""
+        wholes = [point for point in self.points if point.every]
+        pairs = {x.system: (x, y) for x, y in self._pairs() if x.every}
+        columns = [
+            Column("run", [point.run for point in wholes], TEXT),
+            Column("quadrant", [point.quadrant or None for point in wholes], _PROBLEM, "problem"),
+            Column("topics", [point.topics for point in wholes], COUNT),
+        ]
+        for at, name in enumerate("xy"):
+            changes = [pairs[point.run][at] if point.run in pairs else None for point in wholes]
+            sizes = [change and change.found.difference for change in changes]
+            stars = ["*" if change and change.significant else "" for change in changes]
+            columns.append(self._axis(name, [getattr(point, name) for point in wholes]))
+            columns.append(Column(f"{name}_change", sizes, CHANGE, "change", mark=stars))
+        if self.slicing is not None:
+            slices = Counter((point.run, point.quadrant) for point in self.points if not point.every)
+            columns += [
+                Column(name, [slices[point.run, name] for point in wholes], COUNT, _SHORT[name]) for name in QUADRANTS
+            ]
+        note = f"{len(wholes)} runs in short, without intervals (in full: --per-run; in Python, unfold); {self._cuts};"
+        note += f" {_SIGNS}; changes: {self._tested}"
+        note += "" if self.slicing is None else "; the last columns count the slices that are told apart from the cuts"
+        return Table("summary", tuple(columns), note=note, labels=2, only="people")
+
+    def _pairs(self) -> list[tuple[Change, Change]]:
+        """Give the changes of x and y together, run by run."""
+        pairs = zip(self.changes[::2], self.changes[1::2], strict=True)
+        return sorted(pairs, key=lambda pair: self.scores.run_names.index(pair[0].system))
+
+    @property
+    def _tested(self) -> str:
+        choices = self.choices
+        return (
+            f"each run minus {self.baseline}; paired randomisation test, {choices.resamples} resamples, seed"
+            f" {choices.seed}{SECOND if self.slicing else ''}; p by Holm: over runs and axes for all topics, over runs,"
+            f" slices and axes below; intervals are as wide as the correction asks; * p up to {1 - choices.level:.2g}"
+        )
+
+    def _changes(self) -> Iterator[Table]:
+        """Lay out one row a run, slice and axis: how much it changed against the baseline."""
+        if self.changes:
+            changes = [change for pair in self._pairs() for change in pair]
+            yield changes_table(changes, direction("run", self.baseline), self._tested, runs=True)
+
+    def topics_table(self, run: str | None = None) -> Table:
+        """Lay out one row a topic (and run), worst y first: both measures, the quadrant, and how it changed."""
+        runs = self.scores.run_names if run is None else (run,)
+        before = self.values(self.baseline)
+        rows: list[tuple[Any, ...]] = []
+        for name in runs:
+            values, classes = self.values(name), self.topics(name)
+            changes = (values - before).tolist()
+            lost = [axis.mask.tolist() for axis in self.lost.get(name, {}).values()] or [[False] * len(classes)] * 2
+            for at in np.lexsort((values[0], values[1])).tolist():
+                if classes[at]:
+                    numbers = (*values[:, at].tolist(), *(row[at] for row in changes), *(row[at] for row in lost))
+                    rows.append((name, self.scores.query_ids[at], classes[at], *numbers))
+        several, compared = len(runs) > 1, any(name != self.baseline for name in runs)
+        columns = list(zip(*rows, strict=True)) if rows else [()] * 9
+        x, y = str(self.x), str(self.y)
+        stars = [["*" if lost else "" for lost in column] for column in columns[7:]]
+        only = "" if compared else "data"
+        return Table("topics", (
+            Column("run", columns[0], TEXT, only="" if several else "data"),
+            Column("query_id", columns[1], TEXT),
+            Column("quadrant", columns[2], TEXT),
+            Column("x", columns[3], NUMBER, x),
+            Column("y", columns[4], NUMBER, y),
+            Column("x_change", columns[5], CHANGE, f"{x} change", mark=stars[0], only=only),
+            Column("y_change", columns[6], CHANGE, f"{y} change", mark=stars[1], only=only),
+        ), labels=3 if several else 2, folded=True)  # fmt: skip
+
+    def chart(self, name: str | None = None, **changes: Any) -> Any:
+        """Draw topics, slices with their intervals, and the cuts: one run by its name, or all side by side.
+
+        Raises
+        ------
+        InputError
+            If there is no such run.
+        MissingExtraError
+            If altair is not installed.
+        """
+        if name in self.scores.run_names:
+            return drawn(replace(self.chart_of([name]), **changes))
+        return super().chart(name, **changes)
+
+    def chart_of(self, runs: Sequence[str]) -> Chart:
+        """Draw slices with their intervals over the topics, on axes that hold all runs, a panel a run."""
+        rows: list[tuple[Any, ...]] = []
+        for point in self.points:
+            if point.run in runs:
+                kind = "all topics" if point.every else "too few topics" if point.small else point.quadrant or OPEN
+                means = (point.x.value, point.x.ci, point.y.value, point.y.ci)
+                rows.append((point.run, point.slice, kind, kind, point.topics, *means, point.small, False))
+        for run in runs:
+            for query, kind, x, y in zip(
+                self.scores.query_ids, self.topics(run), *self.values(run).tolist(), strict=True
+            ):
+                if kind:
+                    rows.append((run, query, kind, None, 1, x, None, y, None, False, True))
+        run, name, quadrant, kind, topics, x, x_ci, y, y_ci, small, faint = zip(*rows, strict=True)
+        table = Table("map", (
+            Column("run", run, TEXT, only="data"),
+            Column("name", name, TEXT),
+            Column("quadrant", quadrant, TEXT),
+            Column("class", kind, TEXT, only="data"),
+            Column("topics", topics, COUNT),
+            Column("x", x, NUMBER, str(self.x), ci=x_ci),
+            Column("y", y, NUMBER, str(self.y), ci=y_ci),
+            Column("small", small, only="data"),
+            Column("faint", faint, only="data"),
+        ), only="people")  # fmt: skip
+        every = np.stack([self.values(name) for name in self.scores.run_names])
+        reach: dict[str, tuple[float, ...]] = {}
+        for at, axis in enumerate((self.x, self.y)):
+            ends = (axis.properties.low, axis.properties.high)
+            values = every[:, at][~np.isnan(every[:, at])]
+            reach["xy"[at]] = (*(end for end in ends if end is not None), values.min(), values.max())
+        whose = "given" if self.given_cuts else f"means of {self.baseline}"
+        return Chart(
+            name="matrix",
+            title=self.title if len(runs) > 1 else f"{runs[0]}: {self.title}",
+            subtitle=f"cuts (dashed): {whose}; bars: intervals; grey: topics",
+            table=table,
+            sentence=f"Topics and slices by {self.x} across and {self.y} upwards, with the cuts that part them.",
+            kind="points", x="x", y="y", colour="class", colours=_COLOURS, hollow="small", label="name", faint="faint",
+            facet="run", corners=QUADRANTS, lines=(Line("x", self.cuts[0]), Line("y", self.cuts[1])), reach=reach,
+            width=380, height=380,
+        )  # fmt: skip
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What each run shows by slice and topic, and what changed against the baseline."""
+        if self.barren.all():
+            return ("No topic has a relevant document: nothing can be missed, and nothing ranked badly.",)
+        of_runs = (said for run in self.scores.run_names for said in self.of_run(run))
+        of_changes = (said for x, y in self._pairs() if x.every for said in self._of_change(x, y))
+        return (*of_runs, *of_changes)
+
+    def _in_short(self) -> Iterator[str]:
+        """Say of many runs how many differ, and on how many slices."""
+        runs = len(self.scores.runs)
+        wholes = [pair for pair in self._pairs() if pair[0].every]
+        for at, axis in enumerate((self.x, self.y)):
+            seen = [pair[at].found.difference for pair in wholes if pair[at].significant]
+            down = sum(difference < 0 for difference in seen)
+            yield (
+                f"{axis}: {down} of the other {runs - 1} runs are lower than {self.baseline}, and {len(seen) - down}"
+                f" higher, beyond luck (Holm over {2 * len(wholes)} tests)."
+            )
+        if self.slicing is not None:
+            told = {point.run for point in self.points if not point.every and point.quadrant not in {"", OPEN}}
+            yield (
+                f"On {len(told)} of {runs} runs some slice is told apart from the cuts: the last columns count such"
+                " slices."
+            )
+            if small := dict.fromkeys(point.slice for point in self.points if point.small):
+                yield f"Too few topics to be classed: {', '.join(small)}."
+
+    def of_run(self, run: str) -> Iterator[str]:
+        """Say which slices of a run are low or high, and count its topics."""
+        several = len(self.scores.runs) > 1
+        prefix = f"{run}, " if several else ""
+        whole, *slices = (point for point in self.points if point.run == run)
+        for point in (whole, *slices):
+            if point.quadrant not in {"", OPEN}:
+                yield prefix + self._of_point(point)
+        undecided = ", ".join(point.slice for point in slices if point.quadrant == OPEN)
+        if undecided and any(point.quadrant not in {"", OPEN} for point in slices):
+            yield f"{prefix}not told apart from the cuts: {undecided}."
+        elif undecided:
+            yield f"{prefix}no slice is shown to be low or high: {undecided} cannot be told apart from the cuts."
+        if small := [point.slice for point in slices if point.small]:
+            yield f"{prefix}too few topics to be classed: {', '.join(small)}."
+        if len(self.scores.runs) <= _FEW_RUNS:
+            counts = ", ".join(f"{count} {name}" for name, count in self.counts(run).items())
+            yield (
+                f"Of {counted(whole.topics, 'topic')}{f' of {run}' if several else ''}, by the cuts alone: {counts}."
+                " This describes them: a single topic proves nothing."
+            )
+
+    def _of_point(self, point: Point) -> str:
+        whose = "" if self.given_cuts else "the baseline's "
+        x, y = (
+            f"{name} {with_interval(axis.value, axis.ci, 3)} {axis.side}{' from' if axis.side == OPEN else ''}"
+            f" {whose}{decimal(cut, 3)}"
+            for name, axis, cut in ((self.x, point.x, self.cuts[0]), (self.y, point.y, self.cuts[1]))
+        )
+        meaning = f" ({_MEANING[point.quadrant]})" if point.quadrant in _MEANING else ""
+        if point.quadrant == RANKING and point.x.side == OPEN:  # of what is found, nothing is shown
+            meaning = " (what is relevant is ranked badly; that less of it is found is not shown)"
+        judged = ""
+        if point.quadrant == COVERAGE and point.judged < _JUDGED:
+            share = percent(point.judged)
+            judged = f"; {share} of its first 10 are judged, so recall may be low for want of judgments"
+        return f"{point.slice}: {point.quadrant}{meaning}: {x}, {y}{judged}."
+
+    def _of_change(self, x: Change, y: Change) -> Iterator[str]:
+        """Say how a run changed against the baseline, over all topics, by slice and topic."""
+        run = x.system
+        if x.found.n < 2:
+            yield f"{run}: too few topics to test what changed against {self.baseline}."
+            return
+        x_said, y_said = (
+            f"{change.part} {change.size} ({change.p}{'' if change.significant else ', not told apart from 0'})"
+            for change in (x, y)
+        )
+        yield f"{run} against {self.baseline}: {x_said}, {y_said}."
+        tested = [change for change in self.changes if not change.every and not math.isnan(change.found.p)]
+        mine = [change for change in tested if change.system == run]
+        if seen := [
+            f"{change.slice} {change.part} {change.size} ({change.p})" for change in mine if change.significant
+        ]:
+            holm = f"Holm over {len(tested)} tests; nothing is claimed of other slices"
+            yield f"{run} by slice: {'; '.join(seen)} ({holm})."
+        elif mine:
+            yield (
+                f"{run}: in no slice did either measure change by more than luck might (Holm over {len(tested)} tests)."
+            )
+        for axis, lost in self.lost[run].items():
+            if lost.count or len(self.scores.runs) <= _FEW_RUNS:
+                names = [self.scores.query_ids[at] for at in np.flatnonzero(lost.mask).tolist()]
+                shown = f" ({', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})" if names else ""
+                yield f"{run} by {axis}: {lost.sentence[0].lower()}{lost.sentence[1:].removesuffix('.')}{shown}."
