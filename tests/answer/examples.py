@@ -30,6 +30,14 @@ def tradeoff() -> Answer:
     return judged.tradeoff(scores(), {"old": {"ms": 3.0}, "new": {"ms": 5.5}, "other": {"ms": 1.0}})
 
 
+def advice() -> Answer:
+    return judged.advise(QRELS, RUNS)
+
+
+def check() -> Answer:
+    return judged.check_run(judged.Run.of(RUNS["old"]), judged.Qrels.of(QRELS))
+
+
 def gate() -> Answer:
     checks = (judged.Check("nDCG@5", margin=0.05), judged.Check("AP", margin=0.5))
     config = judged.GateConfig(checks, (judged.Guardrail(missing_topics=0),))

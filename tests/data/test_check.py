@@ -38,8 +38,8 @@ def written(folder: Path, content: str | bytes, name: str = "file.txt") -> Path:
 
 def test_clean_files_have_no_findings(tmp_path: Path) -> None:
     qrels = written(tmp_path, QRELS, "a.qrels")
-    assert check_qrels(qrels) == []
-    assert check_run(written(tmp_path, RUN, "a.run"), Qrels.read(qrels)) == []
+    assert not check_qrels(qrels)
+    assert check_run(written(tmp_path, RUN, "a.run"), Qrels.read(qrels)).findings == ()
 
 
 @pytest.mark.parametrize(

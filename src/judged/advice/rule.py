@@ -7,8 +7,7 @@ import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from judged.data.findings import plural
-from judged.decimals import decimal, percent
+from judged.decimals import counted, decimal, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +88,7 @@ class _Writer(string.Formatter):
         if isinstance(value, tuple):
             return listed(cast("tuple[Any, ...]", value))
         if isinstance(value, int) and len(format_spec) > 1 and format_spec.replace(" ", "").isalpha():
-            return plural(value, format_spec)
+            return counted(value, format_spec)
         if isinstance(value, float) and (read := re.fullmatch(r"\.(\d)([f%])", format_spec)):
             return (decimal if read[2] == "f" else percent)(value, int(read[1]))
         return super().format_field(value, format_spec or ("," if isinstance(value, int) else ""))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from judged.data import check_tables as tables
 from judged.data.check_lines import Content, form_findings, read_content
 from judged.data.check_rows import Rows as CheckedRows
-from judged.data.findings import Finding, of_error
+from judged.data.findings import Finding, Findings, of_error
 from judged.data.objects import with_scores
 from judged.data.qrels import Qrels
 from judged.data.rows import TableRows
@@ -34,7 +34,7 @@ def check_qrels(
     qrels: str | Path | Qrels,
     *,
     format: str | None = None,
-) -> list[Finding]:
+) -> Findings:
     """Find everything that is wrong or odd in judgments; errors first.
 
     Raises
@@ -64,7 +64,7 @@ def check_run(
     qrels: Qrels | None = None,
     *,
     format: str | None = None,
-) -> list[Finding]:
+) -> Findings:
     """Find everything that is wrong or odd in a run, and between it and the qrels; errors first.
 
     Raises
@@ -120,5 +120,5 @@ def _filled(content: Content) -> CheckedRows | None:
     return CheckedRows(table, where, content.line)
 
 
-def _sorted(found: Iterable[Finding]) -> list[Finding]:
-    return sorted(found, key=lambda finding: _ORDER[finding.level])
+def _sorted(found: Iterable[Finding]) -> Findings:
+    return Findings(tuple(sorted(found, key=lambda finding: _ORDER[finding.level])))

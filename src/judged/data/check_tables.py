@@ -9,7 +9,8 @@ import numpy as np
 from judged.data.check_rows import codes
 from judged.data.check_ties import ties
 from judged.data.compute import pc
-from judged.data.findings import Finding, examples, plural
+from judged.data.findings import Finding, examples
+from judged.decimals import counted
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints, Strings
@@ -37,7 +38,7 @@ def duplicate_pairs(rows: Rows, by: str) -> list[Finding]:
         rows.finding(
             "error",
             "duplicate-pair",
-            f"{pair} stands here again; {plural(count, 'row')} in all repeat an earlier pair",
+            f"{pair} stands here again; {counted(count, 'row')} in all repeat an earlier pair",
             "keep one row a pair",
             count=count,
             row=row,
@@ -55,8 +56,8 @@ def several_labels(rows: Rows) -> list[Finding]:
     kinds = len(pc.unique(rows.table["iteration"]))
     row = int(np.flatnonzero(_seen_before(rows.pair))[0])
     problem = (
-        f"{plural(count, 'row')} give another label, under another iteration, to a pair that has one "
-        f"({plural(kinds, 'iteration')}: subtopics or assessors); measures of one label take the highest"
+        f"{counted(count, 'row')} give another label, under another iteration, to a pair that has one "
+        f"({counted(kinds, 'iteration')}: subtopics or assessors); measures of one label take the highest"
     )
     return [rows.finding("warning", "several-labels", problem, "choose one iteration if that is not meant",
                          count=count, row=row)]  # fmt: skip
@@ -68,7 +69,7 @@ def grades(rows: Rows) -> list[Finding]:
     found: list[Finding] = []
     infinite = np.flatnonzero(~np.isfinite(values))
     if len(infinite):
-        problem = f"no finite number in {plural(len(infinite), 'grade')}"
+        problem = f"no finite number in {counted(len(infinite), 'grade')}"
         found.append(rows.finding("error", "bad-relevance", problem, "write finite numbers",
                                   count=len(infinite), row=int(infinite[0])))  # fmt: skip
     best = np.full(len(rows.topics), -np.inf)
@@ -76,13 +77,13 @@ def grades(rows: Rows) -> list[Finding]:
     empty = np.flatnonzero(best <= 0)
     if len(empty):
         names = examples(rows.topics[int(at)].as_py() for at in empty)
-        problem = f"{plural(len(empty), 'topic')} without a relevant document: {names}"
+        problem = f"{counted(len(empty), 'topic')} without a relevant document: {names}"
         found.append(rows.finding("warning", "topics-without-relevant", problem,
                                   "most measures are 0 or undefined there", count=len(empty),
                                   row=int(np.flatnonzero(rows.topic == empty[0])[0])))  # fmt: skip
     huge = np.flatnonzero(np.isfinite(values) & (values > _HUGE))
     if len(huge):
-        problem = f"{plural(len(huge), 'grade')} above {_HUGE}, the highest {values[huge].max():g}: are they grades?"
+        problem = f"{counted(len(huge), 'grade')} above {_HUGE}, the highest {values[huge].max():g}: are they grades?"
         found.append(rows.finding("warning", "huge-grades", problem, "exponential gains will be huge",
                                   count=len(huge), row=int(huge[0])))  # fmt: skip
     if len(rows.table) > 1 and len(np.unique(values)) == 1:
@@ -110,7 +111,7 @@ def _rank_order(rows: Rows, scores: Floats) -> list[Finding]:
     if not len(odd):
         return []
     names = examples(rows.topics[int(at)].as_py() for at in odd)
-    problem = f"the ranks disagree with the scores in {plural(len(odd), 'topic')}: {names}; scores decide"
+    problem = f"the ranks disagree with the scores in {counted(len(odd), 'topic')}: {names}; scores decide"
     return [rows.finding("warning", "rank-order", problem, "make the scores fall with the rank, if ranks are meant",
                          count=len(odd), row=int(order[1:][rises].min()))]  # fmt: skip
 
@@ -121,13 +122,13 @@ def forms(rows: Rows) -> list[Finding]:
     pieces = 1 + int((rows.topic[1:] != rows.topic[:-1]).sum())
     if pieces > len(rows.topics):
         apart = np.unique(rows.topic[np.r_[True, rows.topic[1:] != rows.topic[:-1]]], return_counts=True)[1] > 1
-        problem = f"the rows of {plural(int(apart.sum()), 'topic')} do not stand together; reading takes longer"
+        problem = f"the rows of {counted(int(apart.sum()), 'topic')} do not stand together; reading takes longer"
         found.append(rows.finding("info", "not-grouped", problem, "sort by topic", count=int(apart.sum())))
     for name, ids in (("query_id", rows.topics), ("doc_id", rows.docs)):
         odd = ids.filter(pc.match_substring_regex(ids, _INVISIBLE))
         if len(odd):
             row = pc.index(rows.table[name], odd[0]).as_py()
-            problem = f"{plural(len(odd), name)} with characters that cannot be seen, such as {odd[0].as_py()!r}"
+            problem = f"{counted(len(odd), name)} with characters that cannot be seen, such as {odd[0].as_py()!r}"
             found.append(rows.finding("warning", "invisible-characters", problem, "take them out",
                                       count=len(odd), row=row))  # fmt: skip
     keys = normal_form(rows.topics)
@@ -154,12 +155,12 @@ def against_qrels(rows: Rows, topics: Strings, docs: Strings) -> list[Finding]:
         return [rows.finding("error", "no-common-topics", problem, "use the qrels of these topics"), *found]
     missing = topics.filter(pc.invert(pc.is_in(topics, value_set=rows.topics)))
     if len(missing):
-        problem = f"nothing returned for {plural(len(missing), 'topic')} of the qrels: {examples(missing.to_pylist())}"
+        problem = f"nothing returned for {counted(len(missing), 'topic')} of the qrels: {examples(missing.to_pylist())}"
         found.append(rows.finding("warning", "missing-topics", problem, "return documents for them, or they score 0",
                                   count=len(missing)))  # fmt: skip
     extra = rows.topics.filter(pc.invert(pc.is_in(rows.topics, value_set=topics)))
     if len(extra):
-        problem = f"no judgment for {plural(len(extra), 'topic')} of the run: {examples(extra.to_pylist())}"
+        problem = f"no judgment for {counted(len(extra), 'topic')} of the run: {examples(extra.to_pylist())}"
         row = pc.index(rows.table["query_id"], extra[0]).as_py()
         found.append(
             rows.finding(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.data.compute import pc
-from judged.data.findings import Finding, examples, plural
+from judged.data.findings import Finding, examples
+from judged.decimals import counted
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
@@ -74,8 +75,8 @@ def ties(rows: Rows, scores: Floats, index: QrelsIndex | None) -> list[Finding]:
     place = np.arange(len(scores)) - np.searchsorted(groups.topic, groups.topic)
     top = float(np.mean(groups.tied[place < _TOP]))
     problem = (
-        f"{plural(count, 'document')} ({count / len(scores):.1%}) share their score with another one, in"
-        f" {plural(len(np.unique(groups.topic[groups.tied])), 'topic')}; of the first {_TOP} of each topic {top:.1%}:"
+        f"{counted(count, 'document')} ({count / len(scores):.1%}) share their score with another one, in"
+        f" {counted(len(np.unique(groups.topic[groups.tied])), 'topic')}; of the first {_TOP} of each topic {top:.1%}:"
         " their order is a matter of convention"
     )
     row = int(groups.order[groups.tied].min())
@@ -91,7 +92,7 @@ def _constant(groups: _Groups) -> list[Finding]:
         return []
     names = examples(rows.topics[int(at)].as_py() for at in level)
     row = int(np.flatnonzero(rows.topic == level[0])[0])
-    problem = f"{plural(len(level), 'topic')} with one score for all documents: {names}"
+    problem = f"{counted(len(level), 'topic')} with one score for all documents: {names}"
     return [rows.finding("warning", "constant-scores", problem, "write the scores of the system",
                          count=len(level), row=row)]  # fmt: skip
 
@@ -109,8 +110,8 @@ def _effect(groups: _Groups, index: QrelsIndex) -> list[Finding]:
         return []
     in_all, in_top = (np.unique(groups.topic[part]) for part in (matters, matters & (groups.rank <= _TOP)))
     problem = (
-        f"documents of different grades share a score in {plural(len(in_all), 'topic')}, in {len(in_top)} of them among"
-        f" the first {_TOP}: there the order of ties changes measures"
+        f"documents of different grades share a score in {counted(len(in_all), 'topic')}, in {len(in_top)} of them"
+        f" among the first {_TOP}: there the order of ties changes measures"
     )
     fix = "see how much: judged evaluate --ties bounds"
     return [rows.finding("warning", "ties-matter", problem, fix,

@@ -3,44 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from judged.answer import COUNT, TEXT, Answer, Block, Code, Column, Sentences, Table
+from judged.decimals import counted
+from judged.errors import NO_CONTENT
 from judged.notes import SEVERAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from judged.errors import InputError
 
 Level: TypeAlias = Literal["error", "warning", "info"]
-
-# what a message that stops the reading of a whole file says -> the code of the finding
-_CODES = {
-    "no rows in it": "empty-file",
-    "no judgments in it": "empty-file",
-    "a header and no rows": "empty-file",
-    "this looks like qrels": "looks-like-qrels",
-    "this looks like a run": "looks-like-run",
-    "cut short or damaged": "truncated",
-    "damaged or cut short": "truncated",
-    "not UTF-8": "not-utf8",
-    "UTF-16": "not-utf8",
-    "zero bytes": "not-text",
-    "zip archive": "not-text",
-    "SQLite": "not-text",
-    "stands twice": "duplicate-pair",
-    "NaN": "nan-score",
-    "not a number": "bad-score",
-    "not numbers": "bad-score",
-    "broken JSON": "broken-json",
-    "could be a rank": "rank-or-score",
-    "SMART": "unknown-layout",
-    "no known layout": "unknown-layout",
-    "looks like a header": "unknown-header",
-    "no column": "unknown-header",
-    "the header names no": "unknown-header",
-}
-_NO_CONTENT = ("no such file", "this is a folder", "may not be read", "there is no format", "several files in")
 
 
 @dataclass(frozen=True)
@@ -84,10 +59,65 @@ class Finding:
 
 def of_error(error: InputError, where: str) -> Finding | None:
     """Turn an error that ended the reading into a finding; None for one that is not about the content."""
-    if any(words in error.problem for words in _NO_CONTENT):
+    if error.code == NO_CONTENT:
         return None
-    code = next((code for words, code in _CODES.items() if words in error.problem), "unreadable")
-    return Finding("error", error.path or where, error.line, code, error.problem, error.fix)
+    return Finding("error", error.path or where, error.line, error.code or "unreadable", error.problem, error.fix)
+
+
+@dataclass(frozen=True, repr=False)
+class Findings(Answer):
+    """What is wrong or odd in some files; of each file errors come first.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+    files : int
+        How many were looked at.
+    """
+
+    kind: ClassVar[str] = "check"
+
+    findings: tuple[Finding, ...]
+    files: int = 1
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def __bool__(self) -> bool:
+        return bool(self.findings)
+
+    def __getitem__(self, at: int) -> Finding:
+        return self.findings[at]
+
+    def __add__(self, other: Findings) -> Findings:
+        return Findings(self.findings + other.findings, self.files + other.files)
+
+    @property
+    def errors(self) -> int:
+        """How many findings are errors."""
+        return sum(finding.level == "error" for finding in self.findings)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """How many errors and warnings there are."""
+        found = sum(finding.level == "warning" for finding in self.findings)
+        return (f"{counted(self.errors, 'error')}, {counted(found, 'warning')} in {counted(self.files, 'file')}",)
+
+    def facts(self) -> dict[str, Any]:
+        """Give how many files were looked at, and how many errors found."""
+        return {"files": self.files, "errors": self.errors}
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give the findings, alike ones of several files in one line, how many there are, and a table for data."""
+        shows = {"level": TEXT, "path": TEXT, "line": COUNT, "code": TEXT, "problem": TEXT, "fix": TEXT, "count": COUNT}
+        columns = (
+            Column(name, [getattr(finding, name) for finding in self.findings], show) for name, show in shows.items()
+        )
+        said = [Code(lines(self.findings), "lines")] if self.findings else []
+        return *said, Sentences(self.sentences), Table("findings", tuple(columns), only="data")
 
 
 def lines(findings: Iterable[Finding]) -> tuple[str, ...]:
@@ -120,12 +150,3 @@ def examples(ids: Iterable[str], most: int = 5) -> str:
     shown = list(ids)
     more = f" and {len(shown) - most:,} more" if len(shown) > most else ""
     return ", ".join(shown[:most]) + more
-
-
-def plural(count: int, word: str) -> str:
-    """Write a count and its noun.
-
-    >>> plural(1, "topic"), plural(1200, "topic")
-    ('1 topic', '1,200 topics')
-    """
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

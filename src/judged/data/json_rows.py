@@ -38,9 +38,9 @@ class _Place:
     line: int | None = None
     record: int | None = None
 
-    def error(self, problem: str, fix: str) -> InputError:
+    def error(self, problem: str, fix: str, code: str = "") -> InputError:
         prefix = f"record {self.record}: " if self.line is None and self.record else ""
-        return InputError(prefix + problem, fix=fix, path=self.where, line=self.line)
+        return InputError(prefix + problem, fix=fix, path=self.where, line=self.line, code=code)
 
 
 def read_json(path: Path, kind: Kind, where: str) -> Table:
@@ -95,13 +95,13 @@ def parse_json(data: bytes, where: str, line: int | None = None) -> Any:
         raise place.error(r"a text in it holds half a character (\ud800 to \udfff alone)", "correct it") from None
     except UnicodeDecodeError as error:
         place = _Place(place.where, place.line or data[: error.start].count(b"\n") + 1)
-        raise place.error("bytes that are not UTF-8", "save the file as UTF-8") from None
+        raise place.error("bytes that are not UTF-8", "save the file as UTF-8", "not-utf8") from None
     except json.JSONDecodeError as error:
         fix = "correct it" if place.line else "correct it; one record a line is the format 'jsonl'"
         place = _Place(place.where, place.line or error.lineno)
-        raise place.error(f"broken JSON ({error.msg}, column {error.colno})", fix) from None
+        raise place.error(f"broken JSON ({error.msg}, column {error.colno})", fix, "broken-json") from None
     except _ValueError as error:
-        raise place.error(str(error), "correct it") from None
+        raise place.error(str(error), "correct it", error.code) from None
     except RecursionError:
         raise place.error("its brackets are nested too deeply", "close them") from None
     except ValueError:
@@ -112,6 +112,10 @@ def parse_json(data: bytes, where: str, line: int | None = None) -> Any:
 class _ValueError(ValueError):
     """A value or key that JSON allows and we do not."""
 
+    def __init__(self, problem: str, code: str) -> None:
+        super().__init__(problem)
+        self.code = code
+
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object of JSON, as a hook of its parser."""
@@ -119,7 +123,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for at, key in enumerate(keys) if key in keys[:at])
-        raise _ValueError(f"the key {twice!r} stands twice in one object")
+        raise _ValueError(f"the key {twice!r} stands twice in one object", "duplicate-pair")
     return made
 
 
@@ -129,13 +133,13 @@ def _float(text: str) -> float:
         try:
             return read_number(text)
         except ValueError as error:
-            raise _ValueError(f"the number {text[:40]} {error}") from None
+            raise _ValueError(f"the number {text[:40]} {error}", "bad-score") from None
     return number
 
 
 def _constant(name: str) -> float:
     if name == "NaN":
-        raise _ValueError("a number is NaN")
+        raise _ValueError("a number is NaN", "nan-score")
     return float(name)
 
 
@@ -219,4 +223,4 @@ def _number(found: Any, what: str, place: _Place) -> float:
             return float(found)
         except OverflowError:
             raise place.error(f"the {what} is too large for a number", "write a smaller one") from None
-    raise place.error(f"the {what} is {json.dumps(found)[:40]}, not a number", "write a number")
+    raise place.error(f"the {what} is {json.dumps(found)[:40]}, not a number", "write a number", "bad-score")

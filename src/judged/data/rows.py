@@ -144,7 +144,9 @@ def score_array(scores: Any, what: str = "score") -> np.ndarray[Any, np.dtype[np
     numbers = list(scores)
     for at, score in enumerate(numbers):
         if not isinstance(score, (int, float, np.number)):
-            raise InputError(f"the {what} {shown(score)} is not a number", fix=f"{what}s are int or float")
+            raise InputError(
+                f"the {what} {shown(score)} is not a number", fix=f"{what}s are int or float", code="bad-score"
+            )
         try:
             numbers[at] = float(score)
         except (OverflowError, TypeError):
@@ -206,7 +208,9 @@ def _number_column(column: Any, name: str, where: str) -> Any:
     kind = column.type
     if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
             or pa.types.is_decimal(kind)):  # fmt: skip
-        raise InputError(f"the column {name} holds {kind}, not numbers", fix=f"cast {name} to float", path=where)
+        raise InputError(
+            f"the column {name} holds {kind}, not numbers", fix=f"cast {name} to float", path=where, code="bad-score"
+        )
     if column.null_count:
         row = pc.index(pc.is_null(column), value=True).as_py()
         raise InputError(f"row {row} has no {name}", fix="fill it in or remove the row", path=where)

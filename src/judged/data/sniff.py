@@ -25,7 +25,7 @@ from judged.data.looks import (
     ranks_shuffled,
 )
 from judged.data.objects import refuse_unnamed
-from judged.errors import InputError
+from judged.errors import NO_CONTENT, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,10 +57,10 @@ _LAYOUTS: dict[tuple[Kind, int], tuple[tuple[str, ...], ...]] = {
 _NO_NUMBER = frozenset({"nan", "na", "null", "none", "inf", "infinity"})
 _MAGIC: dict[bytes, Format] = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 _FOREIGN = {
-    b"\xff\xfe": ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8"),
-    b"\xfe\xff": ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8"),
-    b"PK\x03\x04": ("this is a zip archive or an Excel workbook", "unpack it, or save the sheet as CSV"),
-    b"SQLite format 3": ("this is an SQLite database", "export the table as CSV or Parquet"),
+    b"\xff\xfe": ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8", "not-utf8"),
+    b"\xfe\xff": ("this is UTF-16 (Windows PowerShell writes it)", "save it as UTF-8", "not-utf8"),
+    b"PK\x03\x04": ("this is a zip archive or an Excel workbook", "unpack it, or save the sheet as CSV", "not-text"),
+    b"SQLite format 3": ("this is an SQLite database", "export the table as CSV or Parquet", "not-text"),
 }
 
 
@@ -88,14 +88,16 @@ class _Sample:
         fields = next(iter(replace(self, lines=self.lines[:1]).split(delimiter, strict=strict)), [])
         return fields if len(fields) <= _WIDEST else []
 
-    def error(self, problem: str, fix: str) -> InputError:
-        return InputError(problem, fix=fix, path=self.where, line=self.lines[0][0])
+    def error(self, problem: str, fix: str, code: str = "") -> InputError:
+        return InputError(problem, fix=fix, path=self.where, line=self.lines[0][0], code=code)
 
 
 def sniff(path: Path, where: str, kind: Kind, format: str | None = None) -> Layout | Format:
     """Find how a file is made: a `Layout` for lines of fields, else the name of its format."""
     if format is not None and format not in FORMATS:
-        raise InputError(f"there is no format {format!r}", fix=f"use one of {', '.join(FORMATS)}", path=where)
+        raise InputError(
+            f"there is no format {format!r}", fix=f"use one of {', '.join(FORMATS)}", path=where, code=NO_CONTENT
+        )
     if format in {"json", "jsonl", "parquet", "arrow"}:
         return format  # type: ignore[return-value]
     head = files.head(path, _HEADS[0])
@@ -108,7 +110,9 @@ def sniff(path: Path, where: str, kind: Kind, format: str | None = None) -> Layo
         return found
     lines = _first_lines(path, head)
     if not lines:
-        raise InputError("no rows in it", fix="give a file with at least one line of data", path=where)
+        raise InputError(
+            "no rows in it", fix="give a file with at least one line of data", path=where, code="empty-file"
+        )
     sample = _Sample(where, kind, lines)
     return _layout(sample) if format is None else _layout_named(sample, format)
 
@@ -117,12 +121,15 @@ def _format_of_bytes(head: bytes, where: str) -> Format | None:
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
             return name
-    for magic, (problem, fix) in _FOREIGN.items():
+    for magic, (problem, fix, code) in _FOREIGN.items():
         if head.startswith(magic):
-            raise InputError(problem, fix=fix, path=where)
+            raise InputError(problem, fix=fix, path=where, code=code)
     if b"\0" in head:
         raise InputError(
-            "this is no text: it holds zero bytes", fix="give text, JSON, Parquet or Arrow files", path=where
+            "this is no text: it holds zero bytes",
+            fix="give text, JSON, Parquet or Arrow files",
+            path=where,
+            code="not-text",
         )
     return None
 
@@ -210,9 +217,10 @@ def _complete_header(sample: _Sample, layout: Layout) -> Layout:
         raise sample.error(
             f"the header names no column {' or '.join(sorted(lacking))}",
             "name the columns query_id, doc_id, relevance; a run goes in the other place",
+            "unknown-header",
         )
     if len(sample.lines) == 1:
-        raise sample.error("a header and no rows", "give a file with at least one line of data")
+        raise sample.error("a header and no rows", "give a file with at least one line of data", "empty-file")
     return layout
 
 
@@ -321,6 +329,7 @@ def _refuse_unknown_header(sample: _Sample, rows: list[list[str]], names: tuple[
         raise sample.error(
             f"the first line looks like a header, and its names are not known: {', '.join(rows[0])}",
             f"name the columns query_id, doc_id, {'score' if sample.kind == 'run' else 'relevance'}",
+            "unknown-header",
         )
 
 
@@ -333,6 +342,7 @@ def _refuse_other_kind(sample: _Sample, rows: list[list[str]]) -> None:
         raise sample.error(
             "all judgments are of one document and of grade 0: the fields may be 'query doc 0 0.0' (SMART)",
             "write 'query 0 doc 1', or give format='trec' if the lines are right as they are",
+            "unknown-layout",
         )
 
 
@@ -343,6 +353,7 @@ def _rank_or_score(sample: _Sample, rows: list[list[str]], layout: Layout) -> La
         raise sample.error(
             "the third field could be a rank (1 is best) or a score",
             "say which: format='msmarco' for ranks, format='trec' (or 'tsv', 'csv') for scores",
+            "rank-or-score",
         )
     return layout
 
@@ -354,7 +365,8 @@ def _no_layout(sample: _Sample, width: int) -> InputError:
     }
     text = sample.lines[0][1].strip()[:80].decode(errors="replace")
     return sample.error(f"no known layout of a {sample.kind} file with {width} fields: {text!r}",
-                        f"write {shapes[sample.kind]}, or a header that names the columns")  # fmt: skip
+                        f"write {shapes[sample.kind]}, or a header that names the columns",
+                        "unknown-layout")  # fmt: skip
 
 
 def _looks_like(sample: _Sample, reason: str) -> InputError:
@@ -365,4 +377,5 @@ def _looks_like(sample: _Sample, reason: str) -> InputError:
     return sample.error(
         f"this looks like {words[0]}, not like {words[1]} ({reason})",
         f"swap the two files, or say what it is with a format ({', '.join(known)})",
+        "looks-like-qrels" if is_qrels else "looks-like-run",
     )

@@ -19,7 +19,7 @@ from judged.data.parallel import in_order
 from judged.data.rows import Rows, TableRows
 from judged.data.sniff import sniff
 from judged.data.text import TextRows
-from judged.errors import InputError
+from judged.errors import NO_CONTENT, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ class Source:
         digest = hashlib.sha256() if isinstance(self.rows, (TextRows, FileTable)) else None
         batches = list(in_order(self.rows.parts(columns, digest), lambda batch: batch))
         if not batches:
-            raise InputError("no rows in it", fix="give at least one", path=self.rows.where)
+            raise InputError("no rows in it", fix="give at least one", path=self.rows.where, code="empty-file")
         return pa.Table.from_batches(batches), digest.hexdigest() if digest else None
 
 
@@ -82,7 +82,7 @@ def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Sour
         return Source(TextRows(file, found, where), name)
     table = _READERS[found](file, kind, where)
     if not table.num_rows:
-        raise InputError("no rows in it", fix="give a file with at least one", path=where)
+        raise InputError("no rows in it", fix="give a file with at least one", path=where, code="empty-file")
     if kind == "run" and format is None:
         _refuse_grades(table, where)
     return Source(FileTable(table, where, file), name)
@@ -110,8 +110,10 @@ def _judgments_in(folder: Path, kind: Kind) -> Path:
             return found[0]
         if found:
             names = ", ".join(file.name for file in found[:8])
-            raise InputError(f"several files in qrels/: {names}", fix="name one of them", path=str(folder))
-    raise InputError("this is a folder", fix="name a file in it", path=str(folder))
+            raise InputError(
+                f"several files in qrels/: {names}", fix="name one of them", path=str(folder), code=NO_CONTENT
+            )
+    raise InputError("this is a folder", fix="name a file in it", path=str(folder), code=NO_CONTENT)
 
 
 def _parquet(path: Path, kind: Kind, where: str) -> Table:
@@ -136,6 +138,7 @@ def _refuse_grades(table: Table, where: str) -> None:
             f"this looks like qrels, not like a run ({reason})",
             fix="swap the two files, or name the format (json, jsonl, parquet, arrow)",
             path=where,
+            code="looks-like-qrels",
         )
 
 

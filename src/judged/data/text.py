@@ -133,15 +133,15 @@ class TextRows:
             try:
                 fields = split_line(raw, self.layout)
             except UnicodeDecodeError:
-                raise self.error("bytes that are not UTF-8", "save the file as UTF-8", number) from None
+                raise self.error("bytes that are not UTF-8", "save the file as UTF-8", number, "not-utf8") from None
             except ValueError as error:
                 raise self.error(str(error), f"complete or remove the line: {self.layout}", number) from None
             if fields:
                 yield Record(number, fields)
 
-    def error(self, problem: str, fix: str, line: int) -> InputError:
+    def error(self, problem: str, fix: str, line: int, code: str = "") -> InputError:
         """Make the error for one line of this file."""
-        return InputError(problem, fix=fix, path=self.where, line=line)
+        return InputError(problem, fix=fix, path=self.where, line=line, code=code)
 
     def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
         """Find the line of the nth row of this pair by reading the file again."""

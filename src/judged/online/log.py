@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from judged.data.findings import plural
+from judged.decimals import counted
 from judged.online.findings import Account, LogFinding
 from judged.online.tables import Relation
 
@@ -68,8 +68,8 @@ class InteractionLog:
 
     def __repr__(self) -> str:
         """Say what it is in one line: its tables would be thousands of characters, and are not run for this."""
-        files = "no file" if not self.files else plural(len(self.files), "file")
+        files = "no file" if not self.files else counted(len(self.files), "file")
         has = ", ".join(sorted(self.has)) or "nothing"
         clock = "" if self.has_time else ", no clock"
-        findings = plural(len(self.findings), "finding")
+        findings = counted(len(self.findings), "finding")
         return f"InteractionLog({self.name!r:.60}: {self.layout}, {files}, {findings}{clock}; tells {has})"

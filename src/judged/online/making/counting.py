@@ -6,7 +6,7 @@ from collections import Counter
 from string import Template
 from typing import TYPE_CHECKING
 
-from judged.data.findings import plural
+from judged.decimals import counted
 from judged.online.findings import Account, LogFinding
 from judged.online.making import events, pages, wording
 from judged.online.making.work import KEY, hashed
@@ -99,7 +99,7 @@ def _more_of_queries(work: Work, rule: str) -> str:
         users = work.one("SELECT count(*) AS n FROM $robot")["n"]
         chosen = work.choices
         return (
-            f" ({plural(users, 'user')}: by a flag, by the user agent, or by more than {chosen.bot_pages} pages in"
+            f" ({counted(users, 'user')}: by a flag, by the user agent, or by more than {chosen.bot_pages} pages in"
             f" {chosen.bot_minutes:g} minutes or in one session)"
         )
     return ""
