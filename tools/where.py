@@ -94,7 +94,7 @@ def codec(folder: Path) -> str:
         " by domain. What a run loses against a perfect one splits exactly: into what is not among its first 100"
         " documents, and what is there, but ranked badly."
     )
-    parts = ["## Three domains, two stages", wrapped(said), tested.table().markdown(), listed(tested.sentences)]
+    parts = ["## Three domains, two stages", wrapped(said), tested.overview().markdown(), listed(tested.sentences)]
     parts += [staged.table().markdown(), staged.changes_table().markdown()]
     return "\n\n".join([*parts, listed(staged.sentences)])
 

@@ -29,12 +29,13 @@ class Note:
     subject: str = ""  # of what, such as the name of a run; empty where it is of all of them
     weight: float = 0.0  # how much the subject is affected, against others by the same rule
     severity: Severity = "warning"  # whether numbers mean nothing, or are to be read with it in mind
+    of: str = "runs"  # what its subject is one of
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.text}" if self.subject else self.text
 
 
-def lines(notes: Iterable[Note], subjects: str = "runs") -> tuple[str, ...]:
+def lines(notes: Iterable[Note]) -> tuple[str, ...]:
     """Write notes for people, errors first: what is said of three subjects or more in one line for each rule.
 
     >>> lines([Note("missing-topics", f"{at} topics missing", f"run{at}", at) for at in range(1, 60)])
@@ -46,7 +47,7 @@ def lines(notes: Iterable[Note], subjects: str = "runs") -> tuple[str, ...]:
     for note in ordered:
         grouped = note.subject and times[note.rule] >= SEVERAL
         kinds.setdefault(note.rule if grouped else note, []).append(note)
-    return tuple(_line(alike, subjects) for alike in kinds.values())
+    return tuple(_line(alike) for alike in kinds.values())
 
 
 def first_few(names: Sequence[str], most: int = 5) -> str:
@@ -58,10 +59,10 @@ def first_few(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
-def _line(alike: Sequence[Note], subjects: str) -> str:
+def _line(alike: Sequence[Note]) -> str:
     """Count the subjects, name three of those most affected, and say what is said of the first."""
     if len(alike) < SEVERAL:
         return str(alike[0])
     worst = sorted(alike, key=lambda note: -note.weight)
     which = "such as" if worst[0].weight == worst[-1].weight else "worst"
-    return f"{len(alike)} {subjects}, {which} {', '.join(note.subject for note in worst[:SEVERAL])}; {worst[0]}"
+    return f"{len(alike)} {worst[0].of}, {which} {', '.join(note.subject for note in worst[:SEVERAL])}; {worst[0]}"

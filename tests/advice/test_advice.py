@@ -201,7 +201,7 @@ def test_advice_agrees_with_itself_and_can_be_followed(data: st.DataObject):
         assert "{" not in entry.reason
         assert "{" not in "".join(entry.facts)
     json.dumps(advice.to_dict(), allow_nan=False)
-    assert all(len(line) <= 80 for line in advice.text(80).splitlines() if not line.startswith("  judged evaluate"))
+    assert all(len(line) <= 80 for line in advice.text(80).splitlines() if not line.startswith("judged evaluate"))
     if runs:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", judged.JudgedWarning)
@@ -253,16 +253,17 @@ def test_the_sample_as_text(run: Callable[..., Any]):
     assert out.startswith(
         "For the task graded: documents are relevant to different degrees, and the first page counts."
     )
-    assert [line for line in out.splitlines() if line and not line.startswith(" ")][-3:] == [
-        "Know when reading",
-        "It rests on these facts",
-        "Next",
+    assert [line for line in out.splitlines() if line.startswith("== ")][-3:] == [
+        "== Know when reading ==",
+        "== It rests on these facts ==",
+        "== Next ==",
     ]
-    assert "  nDCG@10 + R(rel=2)@50\n    The first is what a person sees" in out
-    assert "40 of 48 topics have fewer than 10 relevant documents: a perfect ranking has a mean P@10 of" in out
-    assert "  relevant documents a topic: median 4, from 1 to 26 (rr-hides-coverage, " in out
+    assert "nDCG@10 + R(rel=2)@50: The first is what a person sees" in out
+    whole = " ".join(out.split())
+    assert "40 of 48 topics have fewer than 10 relevant documents: a perfect ranking has a mean P@10 of" in whole
+    assert "relevant documents a topic: median 4, from 1 to 26 (rr-hides-coverage," in whole
     assert out.endswith(
-        "Next\n\n  judged evaluate sample/qrels.txt sample/runs/bm25.run.gz sample/runs/rrf.run.gz"
+        "== Next ==\n\njudged evaluate sample/qrels.txt sample/runs/bm25.run.gz sample/runs/rrf.run.gz"
         " -m nDCG@10 -m 'R(rel=2)@50' -m Judged@10\n"
     )
 
@@ -293,24 +294,24 @@ def test_the_sample_as_markdown_in_a_file(run: Callable[..., Any]):
     code, out, _ = run("advise", "sample/qrels.txt", "--task", "coverage", "-o", "advice.md")
     text = Path("advice.md").read_text(encoding="utf-8")
     assert (code, out) == (0, "")
-    assert text.startswith("# Advice\n\nFor the task coverage: everything relevant is wanted")
-    assert "| `R(rel=2)@100` | A later stage cannot bring back what is missing." in text
+    assert text.startswith("For the task coverage: everything relevant is wanted")
+    assert "- R(rel=2)@100: A later stage cannot bring back what is missing." in text
     assert "- Asadi and Lin 2013: Asadi and Lin. Effectiveness/efficiency" in text
-    assert "$ judged evaluate sample/qrels.txt RUN -m 'R(rel=2)@100'" in text
+    assert "judged evaluate sample/qrels.txt RUN -m 'R(rel=2)@100'" in text
 
 
 def test_options_of_reading_stay_in_the_command(run: Callable[..., Any], tmp_path: Path):
     (tmp_path / "prefs.txt").write_text("q u1 0 a 2\nq u1 0 b 1\n")
     _, out, _ = run("advise", "prefs.txt", "--qrels-format", "prefs", "--task", "preferences")
-    assert out.splitlines()[-1] == "  judged evaluate prefs.txt RUN --qrels-format prefs -m Compat -m PrefShare"
+    assert out.splitlines()[-1] == "judged evaluate prefs.txt RUN --qrels-format prefs -m Compat -m PrefShare"
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
         (
-            ("sample/qrels.txt", "-o", "a.csv"),
-            "no form of a result is known by .csv. Fix: give --format, or a name that",
+            ("sample/qrels.txt", "-o", "a.cvs"),
+            "no form of a result is known by .cvs. Fix: give --format, or a name that",
         ),
         (("sample/qrels.txt", "-o", "sample/qrels.txt"), "this file is an input. Fix: write the result to another"),
         (("missing.txt",), "missing.txt: there is no such file"),

@@ -58,6 +58,10 @@ def needs() -> Answer:
     return judged.needs(QRELS, mapping, RUNS, ["nDCG@5", "AP"], queries={"q1": "cats"}, shown=2)
 
 
+def review() -> Answer:
+    return judged.review(QRELS, RUNS, limit=5, slicing=kinds(), docs={"d1": "a text"}, queries={"q1": "cats"})
+
+
 def stages(**options: Any) -> judged.Stages:
     return judged.stages(QRELS, judged.Run.of(RUNS["new"], name="new"), depth=5, resamples=200, **options)
 
@@ -84,7 +88,22 @@ def topic() -> Answer:
     return stages().topic("q2", "cats")
 
 
+def by_slice() -> Answer:
+    return judged.by_slice(scores("nDCG@5", "NumRelRet"), kinds(), weights={"traffic": range(1, 13)})
+
+
+def compare_slices() -> Answer:
+    return judged.compare_slices(scores("nDCG@5", "GMAP"), kinds(), "old", resamples=200, margin=0.5)
+
+
+def by_document() -> Answer:
+    sources = {f"d{at}": {"source": "web" if at % 3 else "mail"} for at in range(1, 8)}
+    return judged.by_document(QRELS, RUNS, ("nDCG@5", "R@5"), sources, "source", minimum=11)
+
+
 EXAMPLES: dict[str, Callable[[], Answer]] = {
-    one.__name__: one
-    for one in (diff, disagreement, gate, matrix, matrix_of_many, needs, stages, stages_against, topic, tradeoff)
+    name: made
+    for name, made in list(globals().items())
+    if callable(made) and getattr(made, "__annotations__", {}).get("return") == "Answer"
 }
+"""Every function above that gives an answer."""

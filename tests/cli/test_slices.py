@@ -10,11 +10,9 @@ import pytest
 
 import judged
 from comparison_made import lists
+from judged import by_slice, compare_slices, slice_topics
 from judged.data.write import write_qrels, write_run
 from judged.sample import FOLDER
-from judged.slicing.by_slice import by_slice
-from judged.slicing.comparing import compare_slices
-from judged.slicing.slices import slice_topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,7 +119,7 @@ def test_where_leaves_the_topics_of_one_slice(run: Callable[..., Ended]) -> None
     assert found["where"] == "traffic >= 6 and kind != 'rare'"
     for more in ((), ("--compare",), ("--format", "markdown")):
         out = run(*CALL, "--by", "kind", "--where", "traffic >= 6", *more).out
-        assert "topics where traffic >= 6; " in " ".join(unescape(out).split())
+        assert "Over the topics where traffic >= 6." in unescape(out)
 
 
 @pytest.mark.usefixtures("folder")
@@ -131,7 +129,8 @@ def test_slices_by_an_outcome_are_cut_by_the_baseline_and_say_so(run: Callable[.
     assert {one["name"]: one["topics"] for one in found["slices"]} == {
         "first_relevant=1": 12, "first_relevant=2-3": 3, "first_relevant=4-10": 12,
     }  # fmt: skip
-    assert found["warnings"][0].startswith("first_relevant is that of good: on topics where it did badly")
+    assert found["notes"][0]["rule"] == "cut-by-outcome"
+    assert "first_relevant is that of good" in found["notes"][0]["text"]
 
 
 def test_the_sample(run: Callable[..., Ended]) -> None:

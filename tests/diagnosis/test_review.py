@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import judged
 from judged.data.texts import Texts
-from judged.diagnosis.review.forms import apply_review
-from judged.diagnosis.review.making import KINDS, ReviewList, review
+from judged.diagnosis.review.answer import KINDS, ReviewList
+from judged.diagnosis.review.informative import review
+from judged.diagnosis.review.labelling import apply_review
 from judged.errors import InputError, MeasureError
 from judged.evaluation.notes import few_note
 from judged.slicing.slices import slice_topics
@@ -219,7 +220,7 @@ def test_rates_by_slice() -> None:
     assert rates["kind=news"].miss_rate == 0.5
     assert rates[""].false_positive_rate == 1 / 4
     assert {one.slices for one in listed.items if one.query_id == "q1"} == {("kind=law",)}
-    assert "kind=law (few topics)" in listed.rates_table().text()
+    assert "kind=law (few topics)" in listed.table("rates").text()
     assert "run: nothing returned for 1 of 3 topics; they score 0: q3" in listed.warnings
 
 
@@ -249,8 +250,8 @@ def test_undefined_scores_have_no_change_and_come_last() -> None:
     # c is all that is relevant to q2, and b could be relevant; a would make q1 count, which does not now
     unknown = [(one.doc_id, math.isnan(one.change["run"])) for one in listed.items]
     assert unknown == [("b", False), ("a", True), ("c", True)]
-    assert listed.to_dict()["items"][-1]["change"] == {"run": None}
-    assert listed.table().rows[-1][-1] == "-"
+    assert listed.to_dict()["items"][-1]["change run"] is None
+    assert listed.table().grid().rows[-1][-1] == "-"
 
 
 @pytest.mark.parametrize(
@@ -293,7 +294,7 @@ def test_texts_are_carried_by_items_and_forms() -> None:
     assert (found["b"].query, found["b"].title) == ("income tax", "the title")
     assert (found["x"].title, found["x"].text) == ("", "an unjudged one")
     assert "    query: income tax" in listed.text()
-    assert "    document: the title: one two three long" in listed.text(width=60)
+    assert "    says: the title: one two three long" in listed.text(width=60)
     assert "| an unjudged one |" in listed.markdown()
     assert Texts.of({"a": "x"}).documents.keys() == {"a"}
 
@@ -304,9 +305,9 @@ def test_csv_and_jsonl_hold_everything() -> None:
     records = [json.loads(line) for line in listed.jsonl().splitlines()]
     assert [row["doc_id"] for row in rows] == [one["doc_id"] for one in records] == [one.doc_id for one in listed.items]
     for row, record, one in zip(rows, records, listed.items, strict=True):
-        assert float(row["change run"]) == record["change"]["run"] == one.change["run"]
-        assert (row["grade"] or None) == (None if one.grade is None else f"{one.grade:g}")
-        assert (row["rank run"] or None) == (None if record["ranks"]["run"] is None else str(record["ranks"]["run"]))
+        assert float(row["change run"]) == record["change run"] == one.change["run"]
+        assert (row["grade"] or None) == (None if one.grade is None else str(one.grade))
+        assert (row["rank run"] or None) == (None if one.ranks["run"] is None else str(record["rank run"]))
         assert row["text"] == record["text"] == one.text
     assert json.loads(json.dumps(listed.to_dict()))["items"] == records
 
@@ -429,9 +430,10 @@ def test_sentences_give_every_count() -> None:
 def test_many_runs_are_summed_up() -> None:
     runs = {f"r{at}": {"q": ["b", "a"] if at < 2 else ["a", "b"]} for at in range(6)}
     listed = review({"q": {"a": 1, "b": 0}}, runs, measure="RR", k=1)
-    assert listed.table().header == ("topic", "document", "kind", "grade", "other", "in first 1 of", "largest change",
-                                     "difference", "turns")  # fmt: skip
-    assert listed.table().rows == (
+    grid = listed.table().grid()
+    assert grid.header == ("topic", "document", "kind", "grade", "other", "in first 1 of", "largest change",
+                           "difference", "turns")  # fmt: skip
+    assert grid.rows == (
         # without a, RR falls from 1 to 0 for four runs, and from 1/2 for two
         ("q", "a", "false negative", "1", "0", "4 of 6 runs", "-1.0000", "+0.0000", ""),
         ("q", "b", "false positive", "0", "1", "2 of 6 runs", "+0.5000", "+0.0000", ""),
@@ -440,7 +442,7 @@ def test_many_runs_are_summed_up() -> None:
     assert "r1: of the 1 document among the first 1 of 1 topic, 1 (100.0%) is judged not relevant" in said
     assert "r2: of" not in said
     assert "The 4 other runs are in the table of rates." in said
-    assert len(listed.rates_table().rows) == 6
+    assert len(listed.rates) == 6
 
 
 def test_depth_and_ties_are_those_of_judge() -> None:
@@ -495,19 +497,13 @@ def test_one_is_not_called_several() -> None:
     assert "Of 1 relevant document 0 (0.0%) are not among them" in single
 
 
-def test_a_narrow_terminal_has_a_paragraph_an_item() -> None:
-    listed = review(QRELS, {"first": RUN, "second": {"q1": ["a"], "q2": ["e"]}}, measure="P@2")
-    text = listed.text(width=60)
-    assert max(map(len, text.splitlines())) <= 60
-    assert "  rank" not in text.split("\n\n")[0]
-    first = listed.items[0]
-    blocks = " ".join(text.split())
-    grade = "no grade" if first.grade is None else f"grade {first.grade:g}"
-    assert f"{first.query_id} {first.doc_id}: {first.kind}, {grade}; with {first.other_grade:g}: rank first" in blocks
-    assert all(f"change second {one.change['second']:+.4f}" in blocks for one in listed.items)
-    assert listed.rates_table().text() not in text  # its numbers are in the sentences
-    assert listed.rates_table().text() in listed.text(width=150)
+def test_texts_stand_below_their_rows_and_rates_by_slice() -> None:
+    lines = with_texts().text(width=60).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[lines.index("    query: income tax") + 1].startswith("    says: ")
     kinds = {"q1": {"kind": "law"}, "q2": {"kind": "news"}, "q3": {"kind": "news"}}
-    sliced = review(QRELS, RUN, measure="P@2", slicing=slice_topics(kinds, "kind", minimum=2)).text(width=70)
-    assert sliced.splitlines()[0].split() == ["run", "slice", "topics", "wrong", "unjudged", "not", "in", "2"]
-    assert sliced.splitlines()[1].split() == ["run", "all", "3", "25%", "50%", "75%"]
+    rows = review(QRELS, RUN, measure="P@2", slicing=slice_topics(kinds, "kind", minimum=2)).table("rates").grid().rows
+    assert [row[:3] for row in rows] == [
+        ("run", "all", "3"), ("run", "kind=law (few topics)", "1"), ("run", "kind=news", "2"),
+    ]  # fmt: skip
+    assert rows[0][4:6] == ("1 (25.0%)", "2 (50.0%)")

@@ -6,17 +6,20 @@ import csv
 import io
 import json
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from judged import InputError, evaluate
+from judged import InputError, by_slice, derive, evaluate, slice_topics
 from judged.comparison.marks import TIMES
 from judged.measures import aggregate
-from judged.slicing.by_slice import by_slice
-from judged.slicing.derived import derive
-from judged.slicing.slices import slice_topics
 from slices_made import scores_of, slicing_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from judged.evaluation import Estimate
 
 NAN = math.nan
 HARD = ["easy"] * 30 + ["hard"] * 15 + ["rare"] * 3
@@ -27,14 +30,18 @@ def values(seed: int = 0) -> np.ndarray:
     return np.clip(rng.normal(np.where(np.array(HARD) == "hard", 0.3, 0.6), 0.1), 0, 1)
 
 
+def numbers(estimates: Iterable[Estimate]) -> list[tuple[object, ...]]:
+    return [(one.run, one.measure, one.aggregate, one.value, one.ci, one.topics) for one in estimates]
+
+
 def test_a_slice_is_an_evaluation_of_its_topics() -> None:
     scores = scores_of({"a": values(1), "b": values(2)})
     found = by_slice(scores, slicing_of(HARD))
     assert found.names == ("all topics", "group=easy", "group=hard", "group=rare")
     for name, mask in zip(found.names[1:], found.slicing.members, strict=True):
         alone = scores.over_topics(mask).estimates()
-        assert tuple(one.estimate for one in found.estimates if one.slice == name) == alone
-    assert tuple(one.estimate for one in found.estimates[:2]) == scores.estimates()
+        assert numbers(row for row in found.estimates if row.slice == name) == numbers(alone)
+    assert numbers(found.estimates[:2]) == numbers(scores.estimates())
     assert found.value("group=hard", "b") == pytest.approx(values(2)[30:45].mean())
     assert [(one.n, one.share, one.small) for one in found.estimates[2::2]] == [
         (30, 30 / 48, False), (15, 15 / 48, False), (3, 3 / 48, True),
@@ -45,7 +52,7 @@ def test_small_slices_stand_last_and_are_not_judged() -> None:
     found = by_slice(scores_of({"a": values()}), slicing_of(["a few"] * 4 + HARD[4:]))
     assert found.names == ("all topics", "group=easy", "group=hard", "group=a few", "group=rare")
     assert {one.slice for one in found.findings} == {"group=easy", "group=hard"}
-    assert [row[0] for row in found.table().rows[3:5]] == ["group=a few (few)", "group=rare (few)"]
+    assert [row[0] for row in found.overview().grid().rows[3:5]] == ["group=a few (few)", "group=rare (few)"]
     assert found.sentences[-1] == (
         "2 slices have fewer topics than needed (`group=a few` 4 of 10, `group=rare` 3 of 10): they are shown, and not"
         " tested."
@@ -97,7 +104,7 @@ def test_sums_are_shown_and_not_averaged() -> None:
     found = by_slice(scores, slicing_of(["x", "y"] * 12), ci="none")
     assert found.value("group=x", measure="num_ret") == 12
     assert {one.measure for one in found.averages} == {one.measure for one in found.findings} == {"P@5"}
-    assert [row[3] for row in found.table().rows] == ["24", "12", "12", "-"]
+    assert [row[3] for row in found.overview().grid().rows] == ["24", "12", "12", "-"]
 
 
 def test_slices_that_overlap_have_no_mean() -> None:
@@ -121,7 +128,7 @@ def test_a_hard_slice_is_named_and_not_told_twice() -> None:
     assert hard.startswith("a: `group=hard` is worse than the other topics in nDCG@10: 0.326 over 15 topics, -0.273")
     assert hard.endswith("p = 0.0001.")
     assert averages.startswith("Each average answers another question: topic mean")
-    assert [row[-1].split()[-1] for row in found.table().rows[1:3]] == ["†", "‡"]
+    assert [row[-1].split()[-1] for row in found.overview().grid().rows[1:3]] == ["†", "‡"]
 
 
 def test_where_nothing_differs_nothing_is_claimed() -> None:
@@ -147,7 +154,7 @@ def test_a_slice_whose_topics_have_no_score_is_not_tested() -> None:
     scores[30:40] = NAN  # 5 of 15 are left
     found = by_slice(scores_of({"a": scores}), slicing_of(HARD))
     assert [one.slice for one in found.findings] == ["group=easy"]
-    assert found.estimate("group=hard").estimate.topics == 5
+    assert found.estimate("group=hard").topics == 5
 
 
 def test_a_slice_without_topics() -> None:
@@ -157,7 +164,7 @@ def test_a_slice_without_topics() -> None:
     assert math.isnan(found.value("none"))
     assert found.estimate("none").n == 0
     assert "no topic is in the slice none" in found.warnings
-    assert found.table().rows[-1][-1] == "-"
+    assert found.overview().grid().rows[-1][-1] == "-"
 
 
 def test_topics_of_another_collection_do_not_count() -> None:
@@ -184,7 +191,7 @@ def test_weights_that_are_none(weights: object, problem: str) -> None:
 
 def test_unknown_names() -> None:
     found = by_slice(scores_of({"a": values()}), slicing_of(HARD))
-    for call in (lambda: found.value("group=odd"), lambda: found.value(run="z"), lambda: found.table("AP")):
+    for call in (lambda: found.value("group=odd"), lambda: found.value(run="z"), lambda: found.overview("AP")):
         with pytest.raises(InputError, match="Fix: one of"):
             call()
 
@@ -194,9 +201,9 @@ def test_forms() -> None:
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert [one["slice"] for one in document["results"][::2]] == list(found.names)
     assert document["results"][4]["value"] == found.value("group=hard", "a")
-    assert document["findings"][0]["rest"]["n"] == 30
+    assert document["results"][2]["scored"] == 30
     rows = list(csv.DictReader(io.StringIO(found.csv())))
-    assert [float(row["value"]) for row in rows] == [one.estimate.value for one in found.estimates]
+    assert [float(row["value"]) for row in rows] == [one.value for one in found.estimates]
     assert rows[-1]["small"] == "true"
     (test,) = [one for one in found.findings if (one.slice, one.run) == ("group=hard", "a")]
     (row,) = [one for one in rows if (one["slice"], one["run"]) == ("group=hard", "a")]
@@ -207,10 +214,9 @@ def test_forms() -> None:
     assert document["runs"]["a"]["sha256"] == found.scores.runs[0].sha256
     assert found.markdown().splitlines()[0] == "| nDCG@10 | topics | share | of traffic | a | b |"
     assert repr(found).startswith(found.text())
-    assert [row[0] for row in found.average_table().rows] == ["topic mean"] * 2 + ["mean of slices"] * 2 + [
-        "traffic-weighted mean"
-    ] * 2
-    assert found.table(run="b").header == ("slice", "topics", "share", "of traffic", "nDCG@10")
+    averages = found.table("averages").column("name").values
+    assert averages == ["topic mean"] * 2 + ["mean of slices"] * 2 + ["traffic-weighted mean"] * 2
+    assert found.overview(run="b").grid().header == ("slice", "topics", "share", "of traffic", "nDCG@10")
     assert all(len(line) <= 60 for line in found.text(60).splitlines())
 
 
@@ -229,11 +235,11 @@ def test_the_caption_tells_of_what_is_there() -> None:
 
 def test_the_chart_has_every_number() -> None:
     found = by_slice(scores_of({"a": values(1), "b": values(2)}), slicing_of(HARD))
-    (points,) = found.chart().to_dict()["datasets"].values()
-    assert {(point["slice"], point["series"]): point["value"] for point in points} == {
-        (f"{one.slice} ({one.n})", one.estimate.run): one.estimate.value for one in found.estimates
+    points = found.charts()["nDCG@10"].table.records()
+    assert {(point["slice"], point["run"]): point["value"] for point in points} == {
+        (f"{one.slice} ({one.n})", one.run): one.value for one in found.estimates
     }
-    assert {point["slice"] for point in points if point["few"]} == {"group=rare (3)"}
+    assert {point["slice"] for point in points if point["small"]} == {"group=rare (3)"}
 
 
 def test_a_sentence_of_geometric_means_names_their_ratio() -> None:

@@ -13,11 +13,8 @@ import pytest
 from calibration import slices
 
 from comparison_made import scores as ranked
-from judged import InputError, JudgedWarning
+from judged import InputError, JudgedWarning, by_slice, compare_slices, slice_topics
 from judged.comparison.marks import TIMES
-from judged.slicing.by_slice import by_slice
-from judged.slicing.comparing import compare_slices
-from judged.slicing.slices import slice_topics
 from judged.stats.correction import adjust
 from judged.stats.heterogeneity import against_rest, heterogeneity
 from judged.stats.paired import paired_test
@@ -67,8 +64,8 @@ def test_a_small_slice_is_shown_and_not_tested() -> None:
     row = found.row("group=rare")
     assert (row.n, row.minimum, row.small, row.pair, row.rest) == (4, 10, True, None, None)
     assert row.difference == pytest.approx((runs["new"] - runs["old"])[-4:].mean())
-    assert found.table().rows[-1][0] == "group=rare (few)"
-    assert found.table().rows[-1][3] == "too few"
+    assert found.overview().grid().rows[-1][0] == "group=rare (few)"
+    assert found.overview().grid().rows[-1][3] == "too few"
     assert found.sentences[-1] == (
         "1 slice has fewer topics than needed (`group=rare` 4 of 10): it is shown, and not tested."
     )
@@ -153,7 +150,7 @@ def test_the_caption_tells_of_every_row_how_it_was_tested() -> None:
 def test_one_comparison_is_not_headed_as_corrected() -> None:
     groups = ["x"] * 12 + ["y"] * 2
     found = compare_slices(scores_of(made(groups=groups)), slicing_of(groups))
-    assert found.table().header[3] == "p"
+    assert found.overview().grid().header[3] == "p"
     assert "p not corrected" in found.caption
 
 
@@ -168,10 +165,10 @@ def test_where_nothing_can_be_tested_nothing_is_said_of_the_difference() -> None
 
 def test_the_head_of_differences_says_what_is_subtracted() -> None:
     found = compare_slices(scores_of(made({"law": 0.1})), slicing_of(GROUPS), "new")
-    assert found.table().header[2] == "old - new"
-    assert float(found.table().rows[0][2].number) < 0
+    assert found.overview().grid().header[2] == "old - new"
+    assert float(found.overview().grid().rows[0][2].number) < 0
     long = {f"a run with quite a long name {name}": values for name, values in made().items()}
-    assert compare_slices(scores_of(long), slicing_of(GROUPS)).table().header[2] == "difference"
+    assert compare_slices(scores_of(long), slicing_of(GROUPS)).overview().grid().header[2] == "difference"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +214,7 @@ def test_geometric_means_are_compared_by_ratios() -> None:
     found = compare_slices(scores_of(runs, "GMAP"), slicing_of((["x"] * 10 + ["y"] * 2) * 2, minimum=5))
     assert [row.difference for row in found.rows] == pytest.approx([1.5, 1.5])
     assert found.rows[1].small
-    assert found.table().rows[2][2] == f"{TIMES}1.500"
+    assert found.overview().grid().rows[2][2] == f"{TIMES}1.500"
 
 
 def test_other_tests() -> None:
@@ -276,17 +273,17 @@ def test_all_slices_small() -> None:
     assert found.caption == "no slice is tested: all have too few topics"
     assert found.between == ()
     assert found.sentences[0] == "Nothing can be said of single slices: all have too few topics."
-    assert len(found.table().rows) == 5
+    assert len(found.overview().grid().rows) == 5
 
 
 def test_forms() -> None:
     found = compare_slices(scores_of(made({"law": 0.1})), slicing_of(GROUPS))
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert [one["slice"] for one in document["results"]] == [row.slice for row in found.rows]
-    assert document["results"][1]["pair"]["test"]["adjusted"] == found.rows[1].pair.found.adjusted
-    assert document["results"][3]["pair"] is None
-    assert document["between"][0]["found"]["p"] == found.between[0].found.p
-    assert document["overall"][0]["difference"] == found.overall.pairs[0].found.difference
+    assert [one["slice"] for one in document["results"]] == ["all topics", *(row.slice for row in found.rows)]
+    assert document["results"][2]["adjusted"] == found.rows[1].pair.found.adjusted
+    assert document["results"][4]["p"] is None
+    assert document["between"][0]["p"] == found.between[0].found.p
+    assert document["results"][0]["difference"] == found.overall.pairs[0].found.difference
     rows = list(csv.DictReader(io.StringIO(found.csv())))
     whole = found.overall.pairs[0]
     assert (rows[0]["slice"], float(rows[0]["p"]), int(rows[0]["wins"])) == (
@@ -300,24 +297,24 @@ def test_forms() -> None:
     ]
     assert (rows[2]["better"], rows[4]["adjusted"]) == ("new", "")
     assert "| slice | topics | new - old | adjusted p | won-tied-lost | detectable |" in found.markdown()
-    assert found.text().startswith("== nDCG@10: new minus old ==\nslice")
+    assert found.text().startswith("== nDCG@10: new minus old ==\n\nslice")
     assert document["versions"] == found.overall.scores.versions
     assert document["runs"]["old"] == {**document["runs"]["old"], "path": found.overall.scores.runs[0].path}
     assert "returned_topics" in document["runs"]["old"]
     assert "minimum" not in document["choices"]
-    assert document["where"] is None
 
 
 def test_the_chart_shows_what_is_significant() -> None:
     found = compare_slices(scores_of(made({"law": 0.1})), slicing_of(GROUPS))
-    points = max(found.chart().to_dict()["datasets"].values(), key=len)
-    assert {point["slice"]: point["state"] for point in points} == {
-        "all topics (51)": "significant",
-        "group=chat (12)": "not significant",
-        "group=law (15)": "significant",
-        "group=news (20)": "not significant",
-        "group=rare (4)": "too few topics",
+    points = found.charts()["nDCG@10"].table.records()
+    assert {point["slice"]: point["open"] for point in points} == {
+        "all topics (51)": False,
+        "group=chat (12)": True,
+        "group=law (15)": False,
+        "group=news (20)": True,
+        "group=rare (4)": True,
     }
+    found.chart().to_dict()
 
 
 def test_false_findings_are_as_rare_as_promised() -> None:

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judged import InputError, JudgedWarning, Qrels, evaluate
-from judged.slicing.by_documents import ALL, by_document
-from judged.slicing.document_groups import document_slices
+from judged import InputError, JudgedWarning, Qrels, by_document, document_slices, evaluate
+from judged.slicing.by_document import ALL
 
 QRELS = {
     "q1": {"w1": 2, "m1": 1, "w2": 0, "m2": -1, "u1": 1},
@@ -126,7 +125,7 @@ def test_relevant_documents_are_dealt_out_to_the_groups(seed: int) -> None:
 def test_scores_by_group_by_hand() -> None:
     found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="none", minimum=2)
     assert found.groups == (ALL, "mail", "web", "unknown")
-    values = {(one.group, one.estimate.run, one.estimate.measure): one.estimate.value for one in found.estimates}
+    values = {(one.group, one.run, one.measure): one.value for one in found.estimates}
     # mail: q1 {m1}, q2 {m1, m3}; web: q1 {w1}, q3 {w1}; unknown: q1 {u1}
     wanted = {
         ("mail", "a", "R@2"): 1.0,
@@ -142,9 +141,9 @@ def test_scores_by_group_by_hand() -> None:
         (ALL, "a", "RR"): (1 + 1 + 1 / 2 + 0) / 4,
     }
     assert {key: values[key] for key in wanted} == pytest.approx(wanted, abs=1e-15)
-    counts = {one.group: (one.topics, one.relevant, one.small) for one in found.estimates}
+    counts = {one.group: (one.n, one.relevant, one.small) for one in found.estimates}
     assert counts == {ALL: (4, 6, False), "mail": (2, 3, False), "web": (2, 2, False), "unknown": (1, 1, True)}
-    assert found.estimate("web", "b").estimate.value == 1.0
+    assert found.estimate("web", "b").value == 1.0
     assert "the source of 1 of 6 relevant documents (17%) is not known" in found.warnings
     assert "fewer than 2 topics, too few for a mean to say much: unknown" in found.warnings
 
@@ -165,7 +164,7 @@ def test_every_number_is_that_of_evaluate_on_the_groups_judgments(seed: int) -> 
     assert found.groups == (ALL, *groups)
     for group, judged in {ALL: Qrels.of(qrels), **groups}.items():
         alone = evaluate(judged, runs, measures).estimates(ci="t")
-        mine = [one.estimate for one in found.estimates if one.group == group]
+        mine = [one for one in found.estimates if one.group == group]
         assert [(one.run, one.measure, one.value, one.ci, one.topics) for one in mine] == [
             (one.run, one.measure, one.value, one.ci, one.topics) for one in alone
         ]
@@ -180,30 +179,30 @@ def test_a_run_without_the_topics_of_a_group_scores_zero_there() -> None:
     with pytest.warns(JudgedWarning) as caught:
         found = by_document(QRELS, {"b": {"q3": ["w1"]}}, "RR", FACTS, "source", ci="none")
     assert len(caught) == 1  # said once, not for every group
-    assert found.estimate("mail").estimate.value == 0.0
-    assert found.estimate("web").estimate.value == 0.5
+    assert found.estimate("mail").value == 0.0
+    assert found.estimate("web").value == 0.5
 
 
 @pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
 def test_all_forms_show_the_same_numbers() -> None:
     found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="t", minimum=2)
-    table = found.table("RR")
+    table = found.overview("RR").grid()
     assert table.header == ("source", "relevant", "topics", "a RR", "b RR")
     assert [row[:3] for row in table.rows] == [
         (ALL, "6", "4"), ("mail", "3", "2"), ("web", "2", "2"), ("unknown", "1", "1"),
     ]  # fmt: skip
     assert table.rows[3][3] == "0.0000 few"
-    assert found.table(run="b").header == ("source", "relevant", "topics", "R@2", "RR")
-    assert found.table("RR").text() in found.text()
-    assert found.table("R@2").markdown() in found.markdown()
+    assert found.overview(run="b").grid().header == ("source", "relevant", "topics", "R@2", "RR")
+    assert found.overview("RR").text() in found.text()
+    assert found.overview("R@2").markdown() in found.markdown()
     assert all(sentence in found.markdown() for sentence in found.sentences)
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     rows: list[dict[str, Any]] = list(csv.DictReader(io.StringIO(found.csv())))
     assert len(rows) == len(document["results"]) == 16
     for row, one, estimate in zip(rows, document["results"], found.estimates, strict=True):
-        assert float(row["value"]) == one["value"] == estimate.estimate.value
-        assert row["source"] == one["group"] == estimate.group
-        assert (one["ci"] is None) == (row["ci_low"] == "") == (estimate.estimate.ci is None)
+        assert float(row["value"]) == one["value"] == estimate.value
+        assert row["group"] == one["group"] == estimate.group
+        assert (one["ci"] is None) == (row["ci_low"] == "") == (estimate.ci is None)
     said = " ".join(found.sentences)
     assert "a has its lowest R@2 where source is web: 0.5000 over 2 topics and 2 relevant documents." in said
     assert "b has its lowest R@2 where source is mail: 0.0000" in said
@@ -232,13 +231,13 @@ def test_what_cannot_be_asked_is_refused() -> None:
 def test_the_chart_draws_every_number_of_a_measure() -> None:
     found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="t", minimum=2)
     drawn = found.chart("RR", width=300).to_dict()
-    points = {(one["slice"], one["series"]): one for one in next(iter(drawn["datasets"].values()))}
-    wanted = [one for one in found.estimates if one.estimate.measure == "RR"]
+    points = {(one["group"], one["run"]): one for one in found.charts()["RR"].table.records()}
+    wanted = [one for one in found.estimates if one.measure == "RR"]
     assert len(points) == len(wanted) == 8
     for one in wanted:
-        point = points[f"{one.group} ({one.topics})", one.estimate.run]
-        assert (point["value"], point["few"]) == (one.estimate.value, one.small)
-        assert (point.get("low"), point.get("high")) == (one.estimate.ci or (None, None))
+        point = points[f"{one.group} ({one.n})", one.run]
+        assert (point["value"], point["small"]) == (one.value, one.small)
+        assert point["ci"] == (None if one.ci is None else list(one.ci))
     assert drawn["title"]["subtitle"].endswith("only documents of one source relevant; hollow: fewer than 2 topics")
-    with pytest.raises(InputError, match="no measure 'x'"):
+    with pytest.raises(InputError, match="no chart 'x'"):
         found.chart("x")

@@ -63,7 +63,7 @@ def test_scores_are_those_of_by_slice(sample: Workspace, of_sample: TestClient) 
         tested = 0
         for line in data["lines"]:
             for one in line["scores"]:
-                wanted = expected.estimate(line["slice"], run, one["measure"]).estimate
+                wanted = expected.estimate(line["slice"], run, one["measure"])
                 assert one["value"] == wanted.value
                 assert one["ci"] == list(wanted.ci or ())
                 found = [

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.advice import layout
+import judged
 from judged.advice.facts import fact
 from judged.advice.profile import profile_of
-from judged.advice.recommendations import Recommendation, Recommendations
 from judged.advice.rule import written
 from judged.advice.rules import RULES
+from judged.advice.sources import SOURCES
 from judged.advice.tasks import alternatives, checked, inferred
+from judged.answer import TEXT, Answer, Block, Code, Column, Sentences, Table
 from judged.data import Qrels
 from judged.data.sources import source_name
 from judged.evaluation import runs_of
@@ -25,14 +27,71 @@ if TYPE_CHECKING:
     from judged.advice.tasks import Task
 
 _FURTHEST = 100  # cutoffs up to here are taken back to the end of the lists; R@1000 of shorter ones is recall of all
+_PARTS: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
+    ("report", "Report", ("recommend", "pair")),
+    ("avoid_here", "Avoid here", ("avoid",)),
+    ("know", "Know when reading", ("note",)),
+)
 
 
 @dataclass(frozen=True)
-class Advice(Recommendations):
+class Recommendation:
+    """One rule that holds, with the numbers of the data."""
+
+    # rule, kind: the rule's id, and whether it says recommend, pair, avoid or note
+    rule: str
+    kind: Kind
+    # the measures, at the relevance level, the highest grade and the list length of the data
+    measures: tuple[Measure, ...]
+    reason: str  # why, with the numbers of the data
+    facts: tuple[str, ...]  # the facts that it rests on, as sentences; none for one that rests on the task alone
+    sources: tuple[str, ...]  # the papers it goes back to, as keys of `judged.advice.sources.SOURCES`
+    disputed: str = ""  # who sees it otherwise
+
+    @property
+    def named(self) -> str:
+        """The measures; those that belong together with a plus between them."""
+        return (" + " if self.kind == "pair" else ", ").join(map(str, self.measures))
+
+    @property
+    def sentence(self) -> str:
+        """What it says, with who sees it otherwise, its rule and its sources."""
+        disputed = f" Disputed: {self.disputed}" if self.disputed else ""
+        head = f"{self.named}: " if self.measures else ""
+        return f"{head}{self.reason}{disputed} [{self.rule}: {'; '.join(self.sources)}]"
+
+
+@dataclass(frozen=True, repr=False)
+class Advice(Answer):
     """What to measure here, what not, and why.
 
-    Its parameters are those of `Recommendations`.
+    Attributes
+    ----------
+    profile : Profile
+        The facts about judgments and runs.
+    task : Task
+        What the system is for.
+    given : bool
+        Whether the caller said so; else it was taken from the data.
+    others : tuple of Task
+        The other tasks that the data do not speak against.
+    entries : tuple of Recommendation
+        Every rule that holds, in the order of the advice.
+    inputs : tuple of str
+        The qrels and runs as they are written on a command line.
+    options : tuple of str
+        Further options of the command that reads them.
     """
+
+    kind: ClassVar[str] = "advice"
+
+    profile: Profile
+    task: Task
+    given: bool
+    others: tuple[Task, ...]
+    entries: tuple[Recommendation, ...]
+    inputs: tuple[str, ...]
+    options: tuple[str, ...] = ()
 
     def about(self, task: str) -> Advice:
         """Give the advice on the same data for another task; the data are not read again.
@@ -56,20 +115,92 @@ class Advice(Recommendations):
             entries=_entries(self.profile, chosen),
         )
 
-    def text(self, width: int = 100) -> str:
-        """Lay it out for a terminal."""
-        return layout.text(self, width)
+    def of(self, *kinds: Kind) -> tuple[Recommendation, ...]:
+        """Give the entries of some kinds."""
+        return tuple(entry for entry in self.entries if entry.kind in kinds)
 
-    def markdown(self) -> str:
-        """Lay it out as Markdown."""
-        return layout.markdown(self)
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures to report, each once; first those that matter most."""
+        return tuple(dict.fromkeys(one for entry in self.of("recommend", "pair") for one in entry.measures))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Lay it out as plain values, ready for JSON."""
-        return layout.plain(self)
+    @property
+    def avoid(self) -> tuple[Measure, ...]:
+        """The measures that do not suit these data, each once."""
+        return tuple(dict.fromkeys(one for entry in self.of("avoid") for one in entry.measures))
 
-    def __str__(self) -> str:
-        return self.text()
+    @property
+    def command(self) -> str:
+        """The command that computes the measures."""
+        named = [text for one in self.measures for text in ("-m", str(one))]
+        return shlex.join(["judged", "evaluate", *self.inputs, *self.options, *named])
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the advice is for, why that, and what else it could be for."""
+        task, others = self.task, "; ".join(f"{task.name} ({task.what})" for task in self.others)
+        if self.given:
+            return (f"For the task {task.name}: {task.what}.",)
+        names = [condition.name for condition in task.allowed or ()]
+        return (
+            (
+                f"For the task {task.name}: {task.what}. No task was given; this one is taken from the data, as"
+                f" {' and '.join(names) or 'nothing in them speaks for another'}. The data cannot say what the system"
+                f" is for. It could be, with --task: {others}."
+            ),
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Give task, measures, what to avoid, the profile of the data, and the command."""
+        return {
+            "judged": judged.__version__,
+            "task": {"name": self.task.name, "what": self.task.what, "given": self.given},
+            "others": [{"name": task.name, "what": task.what} for task in self.others],
+            "measures": self.measures,
+            "avoid": self.avoid,
+            "profile": self.profile,
+            "command": self.command,
+        }
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give the task, what to report, to avoid and to know, the facts, the next command, and the sources."""
+        parts = [
+            Sentences(tuple(entry.sentence for entry in entries), name, title)
+            for name, title, kinds in _PARTS
+            if (entries := self.of(*kinds))
+        ]
+        cited = sorted({source for entry in self.entries for source in entry.sources}, key=str.lower)
+        return (
+            Sentences(self.sentences),
+            *parts,
+            Sentences(self._facts(), "facts", "It rests on these facts"),
+            Code((self.command,), "next", "Next"),
+            Sentences(tuple(f"{source}: {SOURCES[source]}" for source in cited), "sources", "Sources", folded=True),
+            self._entries(),
+        )
+
+    def _facts(self) -> tuple[str, ...]:
+        """List each fact once, with the rules that rest on it; then the rules that rest on the task alone."""
+        rules: dict[str, list[str]] = {}
+        for entry in self.entries:
+            for known in entry.facts or ("the task alone",):
+                rules.setdefault(known, []).append(entry.rule)
+        ordered = sorted(rules.items(), key=lambda item: item[0] == "the task alone")
+        return tuple(f"{known} ({', '.join(names)})" for known, names in ordered)
+
+    def _entries(self) -> Table:
+        entries = self.entries
+        sources = [{source: SOURCES[source] for source in entry.sources} for entry in entries]
+        columns = (
+            Column("rule", [entry.rule for entry in entries], TEXT),
+            Column("kind", [entry.kind for entry in entries], TEXT),
+            Column("measures", [entry.measures for entry in entries]),
+            Column("reason", [entry.reason for entry in entries], TEXT),
+            Column("facts", [entry.facts for entry in entries]),
+            Column("disputed", [entry.disputed for entry in entries], TEXT),
+            Column("sources", sources, only="json"),
+        )
+        return Table("entries", columns, only="data")
 
 
 def advise(qrels: Any, runs: Any = (), task: str | None = None, *, rel: float | None = None) -> Advice:

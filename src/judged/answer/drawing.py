@@ -163,7 +163,8 @@ def _colour(alt: Any, chart: Chart, rows: list[Row], *, legend: bool = True) -> 
     if not names:
         return alt.value(PALETTE[0])
     colours = [chart.colours.get(name) or PALETTE[at % len(PALETTE)] for at, name in enumerate(names)]
-    where = alt.Legend(title=None, labelLimit=300, orient="top") if legend and chart.legend and len(names) > 1 else None
+    shown = legend and chart.legend and len(names) > 1
+    where = alt.Legend(title=None, labelLimit=300, orient="top", columns=4) if shown else None
     return alt.Color("colour:N", sort=names, title=None, legend=where, scale=alt.Scale(domain=names, range=colours))
 
 
@@ -264,7 +265,7 @@ def _lines(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     direct = chart.spread == "cutoff" and len(names) <= _ENDS
     colour = _colour(alt, chart, rows, legend=not direct)
     dashes = [list(DASHES[(at + at // len(PALETTE)) % len(DASHES)]) for at in range(len(names))]
-    legend = None if direct else alt.Legend(title=None, orient="top")
+    legend = None if direct else alt.Legend(title=None, orient="top", columns=4)
     dash = alt.StrokeDash("colour:N", sort=names, legend=legend, scale=alt.Scale(domain=names, range=dashes))
     rows = [{**row, "order": at} for at, row in enumerate(rows)]
     base = _base(alt, rows)

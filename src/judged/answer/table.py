@@ -6,6 +6,7 @@ Its columns hold values in full precision, and know how each is written for peop
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib.util import find_spec
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.decimals import decimal, listed, percent
 from judged.errors import JudgedError, MissingExtraError
-from judged.tables import Cell, csv_lines
+from judged.tables import Cell, csv_lines, visible
 from judged.tables import Table as Grid
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from judged._types import Table as ArrowTable
 
+_WIDTH, _LEAST = 100, 40  # of texts below rows, where no width is given, and at least
 Type: TypeAlias = Literal["", "float64", "int64", "string", "bool"]
 """Of a column in a data frame; empty: as its values are."""
 Limits: TypeAlias = tuple[float, float] | None
@@ -102,6 +104,8 @@ class Column:
     only
         ``data`` for what people do not see, ``json`` for what no cell has room for, ``people`` for what data have in
         other columns.
+    below
+        Whether it is a text that a terminal has room for only below its row.
     """
 
     name: str
@@ -114,6 +118,7 @@ class Column:
     best: Sequence[bool] = ()
     links: Sequence[str] = ()
     only: Literal["", "data", "json", "people"] = ""
+    below: bool = False
 
     def __post_init__(self) -> None:
         parts = (self.ci or (), self.beside, self.mark, self.best, self.links)
@@ -269,8 +274,9 @@ class Table:
         return replace(self, columns=tuple(columns))
 
     def showing(self, *names: str) -> Table:
-        """Give these columns, in this order, as what people see of it."""
-        return replace(self, columns=tuple(replace(self.column(name), only="") for name in names))
+        """Give the table with these columns, in this order, as all that people see of it."""
+        rest = (replace(column, only="data") for column in self.columns if column.name not in names)
+        return replace(self, columns=(*(replace(self.column(name), only="") for name in names), *rest))
 
     def grid(self) -> Grid:
         """Write all values for people."""
@@ -280,6 +286,8 @@ class Table:
 
     def text(self, width: int | None = None, *, colour: bool = False) -> str:
         """Draw for a terminal."""
+        if any(column.below for column in self.shown):
+            return self._with_texts_below(width, colour=colour)
         drawn, said = self.grid().text(width=width, colour=colour), ""
         wide = [column for column in self.shown if column.ci is not None] if self.one_piece else []
         for count in range(1, len(wide) + 1):
@@ -290,6 +298,19 @@ class Table:
             of = "" if count == len(wide) else f" of {listed([column.heading for column in wide[:count]])}"
             said = f"\n\nThere is no room for the intervals{of}: the other forms have them."
         return drawn + said
+
+    def _with_texts_below(self, width: int | None, *, colour: bool) -> str:
+        """Draw for a terminal, with texts in lines of their own below each row."""
+        under = [(column, column.cells()) for column in self.shown if column.below]
+        rest = tuple(column for column in self.shown if not column.below)
+        labels = self.labels - sum(column.below for column in self.shown[: self.labels])
+        head, *lines = replace(self, columns=rest, labels=labels).text(width, colour=colour).split("\n")
+        how: Any = {"subsequent_indent": "  ", "max_lines": 2, "placeholder": " ..."}
+        for row in range(len(self)):
+            texts = [f"{column.heading}: {cells[row]}" for column, cells in under if column.values[row]]
+            parts = [textwrap.wrap(visible(text), max((width or _WIDTH) - 4, _LEAST), **how) for text in texts]
+            lines[row] = "\n    ".join([lines[row], *(line for part in parts for line in part)])
+        return "\n".join([head, *lines])
 
     def markdown(self) -> str:
         """Write as a Markdown table."""

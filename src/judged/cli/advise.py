@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from judged.cli import inputs, output
+from judged.cli import inputs
+from judged.cli.giving import answer_options
+from judged.cli.options import FORMATS, shared
 
 if TYPE_CHECKING:
-    from judged.advice import Advice
+    from judged.cli.giving import Give
 
 _TASKS = (
     "single-answer", "many-relevant", "graded", "coverage", "first-stage", "rag", "recommendation", "diversity",
     "assessors", "preferences", "set",
 )  # fmt: skip
-_FORMS = {"": "table", ".txt": "table", ".json": "json", ".md": "markdown"}
-_WIDTH = 100  # of text that goes into a pipe or a file
 
 
 @click.command("advise")
@@ -29,19 +28,14 @@ _WIDTH = 100  # of text that goes into a pipe or a file
 @click.option(
     "--rel", type=float, metavar="GRADE", help="The lowest grade that is relevant.  [default: chosen by the scale]"
 )
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json", "markdown"]), help="Form: a table, or what -o ends in."
-)
-@click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
-@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
-@click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
+@answer_options()
+@shared(*FORMATS)
 def command(
     qrels: str,
     runs: tuple[str, ...],
     task: str | None,
     rel: float | None,
-    form: str | None,
-    out: Path | None,
+    give: Give,
     qrels_format: str | None,
     run_format: str | None,
 ) -> None:
@@ -54,22 +48,11 @@ def command(
     from judged.advice import advise
     from judged.data import Qrels
 
-    chosen = form or inputs.form_of(out, _FORMS)
     given = inputs.runs_at(runs, run_format)
-    inputs.keep_inputs(out, [qrels, *(run.where for run in given)])
+    give.keep(qrels, *(run.where for run in given))
     options = [("--qrels-format", qrels_format), ("--run-format", run_format)]
     advice = replace(
         advise(Qrels.read(qrels, format=qrels_format), given, task, rel=rel),
         options=tuple(word for name, value in options if value for word in (name, value)),
     )
-    output.write(_rendered(advice, chosen, to_file=out is not None), out)
-
-
-def _rendered(advice: Advice, form: str, *, to_file: bool) -> str:
-    if form == "json":
-        import json
-
-        return json.dumps(advice.to_dict(), indent=2, ensure_ascii=False)
-    if form == "markdown":
-        return advice.markdown()
-    return advice.text((None if to_file else output.width()) or _WIDTH)
+    give(advice)

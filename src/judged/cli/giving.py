@@ -80,10 +80,11 @@ def _with_where(text: str, form: str, where: str | None) -> str:
     return f"{text}\n\n{markdown_prose(said) if form == 'markdown' else said}"
 
 
-def answer_options(**more: str) -> Callable[[Command], Command]:
+def answer_options(*unless: str, **more: str) -> Callable[[Command], Command]:
     """Give a command ``--format`` and ``-o``, which reach it as ``give``.
 
-    ``more`` are methods of its answer that write further forms, each with the end of the name of such a file.
+    ``more`` are methods of its answer that write further forms, each with the end of the name of such a file. With an
+    option of ``unless`` there is no answer, and its file is not told by its name.
     """
     forms = (*FORMS, *more)
 
@@ -91,7 +92,8 @@ def answer_options(**more: str) -> Callable[[Command], Command]:
         @wraps(command)
         def call(*args: Any, form: str | None, out: Path | None, **options: Any) -> Any:
             suffixes = SUFFIXES | {suffix: name for name, suffix in more.items()}
-            give = Give(form or inputs.form_of(out, suffixes), out, more)
+            other = any(options[name] is not None for name in unless)
+            give = Give(form or ("" if other else inputs.form_of(out, suffixes)), out, more)
             return command(*args, give=give, **options)
 
         made = click.option(

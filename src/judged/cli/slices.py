@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import inputs, output
+from judged.cli import inputs
+from judged.cli.giving import answer_options
 from judged.cli.options import FORMATS, POLICIES, shared
 from judged.cli.slicing import SliceOptions, slice_options
 from judged.errors import InputError, JudgedWarning
 
 if TYPE_CHECKING:
+    from judged.cli.giving import Give
     from judged.data import Qrels, Run
     from judged.evaluation import Scores
-    from judged.slicing.compared import SliceComparison
-    from judged.slicing.sliced import SlicedScores
-    from judged.slicing.slices import Slicing
 
-_FORMS = ("table", "markdown", "json", "csv")
-_PICTURES = ("png", "svg", "pdf", "html")
-_SUFFIX = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown"} | {
-    f".{form}": form for form in _PICTURES
-}
 _TESTED = ("test", "correction", "alpha", "resamples", "margin", "family")
 _TESTS = ("randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "studentised", "ratio", "bayes")
 _SPELT = ("randomization", "studentized")
@@ -61,15 +54,7 @@ _SPELT = ("randomization", "studentized")
     help="What is corrected together: all slices, pairs and measures, or those of each measure.",
 )
 @shared("correction", "alpha", "resamples", "margin", "ci", "level", "seed", *POLICIES)
-@click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write to this file; .png, .svg, .pdf and .html draw the first measure.",
-)
+@answer_options()
 @shared(*FORMATS)
 def command(
     qrels: str,
@@ -79,8 +64,7 @@ def command(
     pair: bool,
     measure: tuple[str, ...],
     asked: SliceOptions,
-    form: str | None,
-    out: Path | None,
+    give: Give,
     qrels_format: str | None,
     run_format: str | None,
     **options: Any,
@@ -92,29 +76,26 @@ def command(
     and neither tested nor ranked.
     """
     from judged.data import Qrels
+    from judged.slicing import by_slice, compare_slices
 
-    chosen = form or inputs.form_of(out, _SUFFIX)
     tested = pair or baseline is not None
     _refuse_unused(weights, tested=tested)
     judgments = Qrels.read(qrels, format=qrels_format)
     given = inputs.runs_at(runs, run_format)
-    inputs.keep_inputs(out, [qrels, *asked.paths, options["documents"] or "", *(run.where for run in given)])
+    give.keep(qrels, *asked.paths, options["documents"], *(run.where for run in given))
     first = _first(given, baseline, pair=pair)
     known = asked.known(judgments, first, names=weights, documents=options["documents"])
     slicing = asked.cut(known, asked.kept(known, sorted(judgments.topics)))
     scores = _scored(judgments, given, measure, {name: options[name] for name in (*POLICIES, "seed")})
     if (mask := asked.mask(known, scores.query_ids)) is not None:
         scores = scores.over_topics(mask)
-    made = _found(scores, slicing, weights, first.name if tested else None, options)
-    found = replace(made, warnings=(*map(str, asked.notes(first)), *made.warnings), where=asked.where or "")
-    if chosen in _PICTURES:
-        from judged.charting import save_chart
-
-        save_chart(found.chart(), out or "", chosen, "slices")
+    if tested:
+        how = {name: options[name] for name in (*_TESTED, "seed")}
+        answer = compare_slices(scores, slicing, first.name, **how)
     else:
-        output.write(_written(found, chosen, shown=out is None), out)
-    if chosen != "json":
-        output.remarks(found.warnings)
+        how = {name: options[name] for name in ("ci", "level", "seed")}
+        answer = by_slice(scores, slicing, weights=weights or None, **how)
+    give(replace(answer, notes=(*asked.notes(first), *answer.notes)), where=asked.where)
 
 
 def _first(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
@@ -153,25 +134,3 @@ def _scored(qrels: Qrels, runs: list[Run], measures: tuple[str, ...], policies: 
     with warnings.catch_warnings(), inputs.progress_bar(runs) as progress:
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
         return evaluate_runs(qrels, runs, measures or TESTED_MEASURES, progress=progress, **policies)
-
-
-def _found(
-    scores: Scores, slicing: Slicing, weights: tuple[str, ...], baseline: str | None, options: dict[str, Any]
-) -> SlicedScores | SliceComparison:
-    if baseline is not None:
-        from judged.slicing.comparing import compare_slices
-
-        how = {name: options[name] for name in (*_TESTED, "seed")}
-        return compare_slices(scores, slicing, baseline, **how)
-    from judged.slicing.by_slice import by_slice
-
-    how = {name: options[name] for name in ("ci", "level", "seed")}
-    return by_slice(scores, slicing, weights=weights or None, **how)
-
-
-def _written(found: SlicedScores | SliceComparison, form: str, *, shown: bool) -> str:
-    if form == "json":
-        import json
-
-        return json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
-    return found.text(output.width() if shown else None) if form == "table" else getattr(found, form)()

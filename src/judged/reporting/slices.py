@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import Block, Chart, Section, Sentences, Table
+from judged.answer import Block, Chart, Section, Sentences
 from judged.decimals import decimal
 from judged.reporting.material import Found, listed
 from judged.slicing.by_slice import by_slice
-from judged.slicing.comparing import compare_slices
+from judged.slicing.compare_slices import compare_slices
 from judged.slicing.known import OUTCOME, known_topics
-from judged.slicing.sliced import ALL
+from judged.slicing.scores import ALL
 from judged.slicing.slices import slice_topics
 
 if TYPE_CHECKING:
     from judged.data.attributes import Attributes
     from judged.evaluation import Scores
     from judged.reporting.material import Material
-    from judged.slicing.sliced import SlicedScores, SliceEstimate
+    from judged.slicing.scores import SlicedScores
     from judged.slicing.slices import Slicing
 
 _LENGTH = "length"  # of queries: what there is to slice by where nothing else is known
@@ -78,18 +79,19 @@ def slices(material: Material, slicing: Slicing) -> Found:
         f"{measure} of {listed(scores.run_names)} by slice, with 95% intervals over topics. A slice with fewer topics"
         f" than it is judged by is marked, and not tested.{_ends(shown, material)}"
     )
-    drawn = Table.of_grid("slice_scores", shown.table())
+    drawn = replace(shown.overview(), name="slice_scores", only="")
     parts: list[Block] = [Chart("slices", f"{measure} by slice", drawn, said, draw=shown.chart)]
     results: dict[str, Any] = {"slices": shown}
     sentences, warned = list(shown.sentences), shown.warnings
-    headline = next((one for one in shown.sentences if " worse than " in one), "")
+    headline = next((text for row, text in shown.differing() if row and row.better is False), "")
     if material.reference is not None and not _untestable(material):
         tested = compare_slices(scores, slicing, material.reference, seed=material.seed, resamples=material.resamples)
         results["slice comparison"] = tested
         sentences = [*tested.sentences, *sentences, *([material.caution] if material.caution else [])]
         warned = tuple(dict.fromkeys((*tested.warnings, *warned)))
         title = f"{material.candidate} against {material.reference}"
-        parts.append(Table.of_grid("slice_differences", tested.table(), title, tested.caption))
+        differences = {"name": "slice_differences", "title": title, "note": tested.caption, "only": ""}
+        parts.append(replace(tested.overview(), **differences))
         headline = tested.sentences[0] if tested.sentences else headline
     if OUTCOME in material.by:
         bad = "on topics where it did badly, any other run does better by luck alone (regression to the mean)"
@@ -106,14 +108,10 @@ def _untestable(material: Material) -> bool:
 def _ends(shown: SlicedScores, material: Material) -> str:
     """Name the slices with the lowest and the highest number of the candidate."""
     run = material.candidate
-    mine = [one for one in shown.estimates if one.estimate.run == run and one.slice != ALL and not one.small]
-    known = sorted((one for one in mine if one.estimate.value == one.estimate.value), key=_value)
+    rows = [row for row in shown.estimates if row.run == run and row.slice != ALL and not row.small]
+    known = sorted((row for row in rows if row.value == row.value), key=attrgetter("value"))
     if len(known) < 2:
         return ""
     low, high = known[0], known[-1]
-    least, most = decimal(_value(low)), decimal(_value(high))
+    least, most = decimal(low.value), decimal(high.value)
     return f" Of {run}, {low.slice} is lowest with {least}, and {high.slice} highest with {most}."
-
-
-def _value(one: SliceEstimate) -> float:
-    return one.estimate.value

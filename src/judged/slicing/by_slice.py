@@ -1,35 +1,38 @@
-"""`by_slice`: scores by slice, and which slices differ from the rest."""
+"""`by_slice`: scores by slice, ways to average all topics, and which slices differ from the other topics."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from judged.answer import counted
 from judged.errors import InputError
 from judged.evaluation import Estimate
 from judged.evaluation.given import scores_of
 from judged.evaluation.notes import few_note
+from judged.evaluation.provenance import provenance
 from judged.measures import logarithms
-from judged.notes import first_few
-from judged.slicing.sliced import ALL, MEAN_OF_SLICES, TOPIC_MEAN, Average, SlicedScores, SliceEstimate, SliceFinding
+from judged.notes import Note, first_few
+from judged.slicing.scores import ALL, MEAN_OF_SLICES, TOPIC_MEAN, Average, SlicedScores, SliceEstimate
 from judged.slicing.slices import slicing_given
 from judged.stats import IntervalMethod
 from judged.stats.correction import adjust
-from judged.stats.heterogeneity import AgainstRest, against_rest
-from judged.stats.pairing import topics_text
+from judged.stats.heterogeneity import against_rest
 from judged.stats.weighted import WeightedMeans, groups_of, means_of_groups, weighted_means
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from judged._types import Bools, Floats
+    from judged._types import Floats
     from judged.evaluation import Scores
     from judged.measures import Measure
     from judged.slicing.slices import Slicing
     from judged.stats import IntervalName
+    from judged.stats.heterogeneity import AgainstRest
 
 _MEANS = ("mean", "geometric mean")
 _LEAST_EFFECTIVE = 20  # topics: below, intervals of weighted means hold their level less well
@@ -75,8 +78,7 @@ def by_slice(
 
     Examples
     --------
-    >>> from judged import evaluate
-    >>> from judged.slicing.slices import slice_topics
+    >>> from judged import evaluate, slice_topics
     >>> scores = evaluate({"a": {"d": 1}, "b": {"d": 1}}, {"a": ["d"], "b": ["x", "d"]}, "RR")
     >>> known = {"a": {"kind": "law", "traffic": 300}, "b": {"kind": "news", "traffic": 100}}
     >>> found = by_slice(scores, slice_topics(known, "kind"), weights="traffic", ci="none")
@@ -87,68 +89,91 @@ def by_slice(
     scores = scores_of(scores, None, None, {})
     cut = slicing_given(slicing).over(scores.query_ids)
     weighing = _weights(weights, cut)
-    first = next(iter(weighing.values()), None)
-    whole = scores.estimates(ci=ci, level=level, resamples=resamples, seed=seed)
-    made = [*_rows(ALL, whole, np.ones(len(scores.query_ids), dtype=np.bool_), first, small=False)]
-    small = cut.small.tolist()
-    order = sorted(range(len(cut)), key=lambda at: bool(small[at]))
-    for at in order:
-        mask = cut.members[at]
-        found = _estimates(scores, mask, method)
-        made += _rows(cut.names[at], found, mask, first, small=bool(small[at]))
-    values = {(one.slice, one.estimate.run, one.estimate.measure): one.estimate.value for one in made}
-    findings, tests = _findings(scores, cut, method, values)
+    estimates = list(_estimates(scores, cut, method, next(iter(weighing.values()), None)))
+    estimates, tests = _tested(estimates, scores, cut, method)
     return SlicedScores(
         scores=scores,
         slicing=cut,
         method=method,
-        estimates=tuple(made),
-        averages=tuple(_averages(scores, cut, weighing, method, whole)),
-        findings=findings,
+        estimates=tuple(estimates),
+        averages=tuple(_averages(scores, cut, weighing, method, estimates)),
         tests=tests,
         weights=tuple(weighing),
-        warnings=(*scores.warnings, *_notes(cut, weighing), *_levels(scores, weighing)),
+        provenance=provenance(scores),
+        notes=(*scores.all_notes, *_notes(scores, cut, weighing)),
     )
 
 
-def _estimates(scores: Scores, mask: Bools, method: IntervalMethod) -> tuple[Estimate, ...]:
-    """Aggregate over the topics of a slice; NaN where it has none."""
-    if not mask.any():
-        return tuple(
-            Estimate(run, str(one), one.entry.aggregate, math.nan, None, 0)
-            for run in scores.run_names
-            for one in scores.measures
-        )
-    return scores.over_topics(mask).estimates(
-        ci=method.method, level=method.level, resamples=method.resamples, seed=method.seed
-    )
-
-
-def _rows(
-    name: str, estimates: Iterable[Estimate], mask: Bools, weights: Floats | None, *, small: bool
+def _estimates(
+    scores: Scores, slicing: Slicing, method: IntervalMethod, weights: Floats | None
 ) -> Iterator[SliceEstimate]:
-    n, share = int(mask.sum()), float(mask.mean())
-    weight = math.nan if weights is None else float(np.nansum(weights[mask]) / np.nansum(weights))
-    for one in estimates:
-        yield SliceEstimate(name, one, n, share, weight, small)
+    """Aggregate over all topics, and over those of each slice, small ones last; NaN where it has none."""
+    how: dict[str, Any] = {"level": method.level, "resamples": method.resamples, "seed": method.seed}
+    parts = [(ALL, np.ones(len(scores.query_ids), dtype=np.bool_), False)]
+    parts += sorted(zip(slicing.names, slicing.members, slicing.small.tolist(), strict=True), key=lambda part: part[2])
+    for name, mask, small in parts:
+        weight = math.nan if weights is None else float(np.nansum(weights[mask]) / np.nansum(weights))
+        made = [
+            Estimate(run, str(measure), measure.entry.aggregate, math.nan, None, 0)
+            for run in scores.run_names
+            for measure in scores.measures
+        ]
+        if mask.any():
+            made = (scores if name == ALL else scores.over_topics(mask)).estimates(ci=method.method, **how)
+        for one in made:
+            yield SliceEstimate(
+                **vars(one), slice=name, n=int(mask.sum()), share=float(mask.mean()), weight=weight, small=small
+            )
+
+
+def _tested(
+    estimates: Sequence[SliceEstimate], scores: Scores, slicing: Slicing, method: IntervalMethod
+) -> tuple[list[SliceEstimate], int]:
+    """Test every slice that is not small against the other topics; and say how many tests share alpha."""
+    large = np.flatnonzero(~slicing.small).tolist()
+    tests: dict[tuple[str, str, str], AgainstRest] = {}
+    keys: dict[tuple[str, str, str], tuple[str, str, bytes]] = {}  # of tests: two sides of the topics have one
+    for run, table in zip(scores.run_names, scores.values, strict=True):
+        for measure, values in zip(scores.measures, table, strict=True):
+            if measure.entry.aggregate not in _MEANS or not large:
+                continue
+            numbers = _scale(measure, values)
+            tested = against_rest(numbers, slicing.members[large], level=method.level, seed=method.seed)
+            for at, rest in zip(large, tested, strict=True):
+                if rest.n >= slicing.slices[at].minimum:  # the measure may leave topics out
+                    side = slicing.members[at][~np.isnan(numbers)]
+                    key = slicing.names[at], run, str(measure)
+                    tests[key] = rest
+                    keys[key] = run, str(measure), (side if side[:1].all() else ~side).tobytes()
+    family = {keys[key]: rest.p for key, rest in tests.items()}
+    adjusted = dict(zip(family, adjust(list(family.values())).tolist(), strict=True))
+    higher = {str(measure): measure.properties.higher_is_better for measure in scores.measures}
+    made: list[SliceEstimate] = []
+    for row in estimates:
+        key = row.slice, row.run, row.measure
+        rest, p = tests.get(key), adjusted.get(keys.get(key, ("", "", b"")), math.nan)
+        apart = rest is not None and rest.interval is not None and (rest.interval[0] > 0 or rest.interval[1] < 0)
+        significant = apart and p <= (1 - method.level) * (1 + 1e-12)
+        side = higher[row.measure] if significant else None
+        better = None if side is None or rest is None else (rest.difference > 0) == side
+        made.append(replace(row, rest=rest, adjusted=p, significant=significant, better=better))
+    return made, sum(not math.isnan(p) for p in adjusted.values())
 
 
 def _weights(given: Any, slicing: Slicing) -> dict[str, Floats]:
     """Give weights by name: (T,) each, NaN where a topic has none."""
     if given is None:
         return {}
-    if isinstance(given, str):
-        given = [given]
-    named: dict[str, Any] = {}
     if isinstance(given, Mapping):
         named = dict(cast("Mapping[str, Any]", given))
     elif isinstance(given, Iterable):
-        listed = list(cast("Iterable[Any]", given))
-        texts = [one for one in listed if isinstance(one, str)]
-        named = {one: one for one in texts} if texts and len(texts) == len(listed) else {"traffic": listed}
+        parts = [given] if isinstance(given, str) else list(cast("Iterable[Any]", given))
+        named = {part: part for part in parts} if parts and all(isinstance(part, str) for part in parts) else {
+            "traffic": parts
+        }  # fmt: skip
     else:
         raise InputError(f"a {type(given).__name__} gives no weights", fix="name an attribute that is a number")
-    return {name: _numbers(name, one, slicing) for name, one in named.items()}
+    return {name: _numbers(name, part, slicing) for name, part in named.items()}
 
 
 def _numbers(name: str, given: Any, slicing: Slicing) -> Floats:
@@ -157,17 +182,17 @@ def _numbers(name: str, given: Any, slicing: Slicing) -> Floats:
         if str(column.type) != "double":
             raise InputError(f"the attribute {given} is no number, and cannot weigh topics", fix="name one that is")
         given = [math.nan if value is None else value for value in column.to_pylist()]
-    found = np.asarray(given, dtype=np.float64)
-    if found.shape != (len(slicing.query_ids),):
+    numbers = np.asarray(given, dtype=np.float64)
+    topics = len(slicing.query_ids)
+    if numbers.shape != (topics,):
         raise InputError(
-            f"the weights {name} have the shape {found.shape}",
-            fix=f"give one of each of {len(slicing.query_ids)} topics",
+            f"the weights {name} have the shape {numbers.shape}", fix=f"give one of each of {topics} topics"
         )
-    if np.isinf(found).any() or (found < 0).any():
+    if np.isinf(numbers).any() or (numbers < 0).any():
         raise InputError(f"a weight of {name} is negative or infinite", fix="give weights from 0")
-    if not np.nansum(found) > 0:
+    if not np.nansum(numbers) > 0:
         raise InputError(f"no topic has a weight in {name}", fix="check that both files use the same query ids")
-    return found
+    return numbers
 
 
 def _weighted_name(name: str) -> str:
@@ -175,37 +200,39 @@ def _weighted_name(name: str) -> str:
 
 
 def _averages(
-    scores: Scores, slicing: Slicing, weighing: dict[str, Floats], method: IntervalMethod, whole: Iterable[Estimate]
+    scores: Scores,
+    slicing: Slicing,
+    weighing: Mapping[str, Floats],
+    method: IntervalMethod,
+    estimates: Iterable[SliceEstimate],
 ) -> Iterator[Average]:
     """Average all topics in every way that makes sense."""
     rows = [
-        (run, measure, scores.values[r, m])
-        for r, run in enumerate(scores.run_names)
-        for m, measure in enumerate(scores.measures)
+        (run, measure, _scale(measure, values))
+        for run, table in zip(scores.run_names, scores.values, strict=True)
+        for measure, values in zip(scores.measures, table, strict=True)
         if measure.entry.aggregate in _MEANS
     ]
     if not rows:
         return
-    for one in whole:
-        if one.aggregate in _MEANS:
-            yield Average(TOPIC_MEAN, one.run, one.measure, one.value, one.ci, one.topics, float(one.topics))
-    table = np.stack([_scale(measure, values) for _, measure, values in rows])
-    groups = groups_of(slicing.members[~slicing.small])
+    for row in estimates:
+        if row.slice == ALL and row.aggregate in _MEANS:
+            yield Average(TOPIC_MEAN, row.run, row.measure, row.value, row.ci, row.topics, float(row.topics))
+    table = np.stack([values for _, _, values in rows])
     level = None if method.method == "none" else method.level
+    ways: dict[str, WeightedMeans] = {}
+    groups = groups_of(slicing.members[~slicing.small])
     if groups is not None and len(np.unique(groups[groups >= 0])) > 1:
-        yield from _made(MEAN_OF_SLICES, rows, means_of_groups(table, groups, level))
+        ways[MEAN_OF_SLICES] = means_of_groups(table, groups, level)
     linearised = IntervalMethod("none" if level is None else "t", method.level)
-    for name, weights in weighing.items():
-        yield from _made(_weighted_name(name), rows, weighted_means(table, weights, linearised))
-
-
-def _made(name: str, rows: list[tuple[str, Measure, Floats]], found: WeightedMeans) -> Iterator[Average]:
-    for at, (run, measure, _) in enumerate(rows):
-        shown = math.exp if measure.entry.aggregate == "geometric mean" else float
-        low, high = found.limits[at].tolist()
-        ci = None if math.isnan(low) else (shown(low), shown(high))
-        value, effective = float(found.values[at]), float(found.effective[at])
-        yield Average(name, run, str(measure), shown(value), ci, int(found.n[at]), effective)
+    ways |= {_weighted_name(name): weighted_means(table, weights, linearised) for name, weights in weighing.items()}
+    for name, means in ways.items():
+        for at, (run, measure, _) in enumerate(rows):
+            shown = math.exp if measure.entry.aggregate == "geometric mean" else float
+            low, high = means.limits[at].tolist()
+            ci = None if math.isnan(low) else (shown(low), shown(high))
+            value, effective = float(means.values[at]), float(means.effective[at])
+            yield Average(name, run, str(measure), shown(value), ci, int(means.n[at]), effective)
 
 
 def _scale(measure: Measure, values: Floats) -> Floats:
@@ -213,77 +240,29 @@ def _scale(measure: Measure, values: Floats) -> Floats:
     return logarithms(values) if measure.entry.aggregate == "geometric mean" else values
 
 
-def _findings(
-    scores: Scores, slicing: Slicing, method: IntervalMethod, values: Mapping[tuple[str, str, str], float]
-) -> tuple[tuple[SliceFinding, ...], int]:
-    """Test every slice that is not small against the other topics; and say how many tests share alpha."""
-    at = np.flatnonzero(~slicing.small).tolist()
-    made: list[tuple[str, str, Measure, AgainstRest]] = []
-    keys: list[tuple[str, str, bytes]] = []
-    for r, run in enumerate(scores.run_names):
-        for m, measure in enumerate(scores.measures):
-            if measure.entry.aggregate not in _MEANS or not at:
-                continue
-            numbers = _scale(measure, scores.values[r, m])
-            tested = against_rest(numbers, slicing.members[at], level=method.level, seed=method.seed)
-            for place, rest in zip(at, tested, strict=True):
-                if rest.n < slicing.slices[place].minimum:  # the measure leaves topics out
-                    continue
-                made.append((slicing.names[place], run, measure, rest))
-                keys.append((run, str(measure), _side(slicing.members[place], numbers)))
-    family = {key: one[-1].p for key, one in zip(keys, made, strict=True)}
-    adjusted = dict(zip(family, adjust(list(family.values())).tolist(), strict=True))
-    return (
-        tuple(
-            _finding(name, run, measure, rest, adjusted[key], method.level, values[name, run, str(measure)])
-            for key, (name, run, measure, rest) in zip(keys, made, strict=True)
-        ),
-        sum(not math.isnan(p) for p in adjusted.values()),
-    )
-
-
-def _side(mask: Bools, numbers: Floats) -> bytes:
-    """Name a division of the topics in two, whichever side is asked for: both sides are one test."""
-    counted = mask[~np.isnan(numbers)]
-    return (counted if counted[:1].all() else ~counted).tobytes()
-
-
-def _finding(
-    name: str, run: str, measure: Measure, rest: AgainstRest, adjusted: float, level: float, value: float
-) -> SliceFinding:
-    apart = rest.interval is not None and (rest.interval[0] > 0 or rest.interval[1] < 0)
-    significant = apart and adjusted <= (1 - level) * (1 + 1e-12)
-    higher = measure.properties.higher_is_better
-    better = None if not significant or higher is None else (rest.difference > 0) == higher
-    return SliceFinding(name, run, str(measure), value, rest, adjusted, significant, better)
-
-
-def _levels(scores: Scores, weighing: Iterable[str]) -> Iterator[str]:
-    """Say which measures count other documents than those that are relevant from grade 1 on."""
-    other = [str(one) for one in scores.measures if getattr(one, "rel", 1) != 1]
+def _notes(scores: Scores, slicing: Slicing, weighing: Mapping[str, Floats]) -> Iterator[Note]:
+    topics = counted(len(slicing.query_ids), "topic")
+    yield from slicing.notes()
+    sizes = dict(zip(slicing.names, slicing.n.tolist(), strict=True))
+    if empty := [name for name, n in sizes.items() if not n]:
+        yield Note("empty-slices", f"no topic is in the slice {first_few(empty)}")
+    if few := {name: n for name, n in sizes.items() if few_note(n)}:
+        yield Note("few-topics", few_note(max(few.values())), first_few(list(few)))
+    for name, weights in weighing.items():
+        if lacking := int(np.isnan(weights).sum()):
+            text = f"{lacking} of {topics} have no {name}: they do not count in the {_weighted_name(name)}"
+            yield Note("weights-missing", text)
+        effective = float(np.nansum(weights) ** 2 / np.nansum(weights**2))
+        if effective < min(_LEAST_EFFECTIVE, len(weights) / 2):
+            text = (
+                f"the weights {name} lie on few topics: the mean is as sure as that of"
+                f" {counted(round(effective), 'topic')}, and its interval may be too narrow"
+            )
+            yield Note("weights-on-few-topics", text)
+    other = [str(measure) for measure in scores.measures if getattr(measure, "rel", 1) != 1]
     if "relevant" in weighing and other:
-        yield (
+        text = (
             f"relevant documents are counted from grade 1 on, unless the attribute was made otherwise:"
             f" {', '.join(other)} weighted by them is not that of all documents pooled"
         )
-
-
-def _notes(slicing: Slicing, weighing: dict[str, Floats]) -> Iterator[str]:
-    outside = int((~slicing.members.any(axis=0)).sum())
-    if outside:
-        yield f"{outside} of {topics_text(len(slicing.query_ids))} are in no slice"
-    if empty := [name for name, n in zip(slicing.names, slicing.n.tolist(), strict=True) if not n]:
-        yield f"no topic is in the slice {first_few(empty)}"
-    counts = dict(zip(slicing.names, slicing.n.tolist(), strict=True))
-    if few := {name: n for name, n in counts.items() if few_note(n)}:
-        yield f"{first_few(list(few))}: {few_note(max(few.values()))}"
-    for name, weights in weighing.items():
-        if lacking := int(np.isnan(weights).sum()):
-            of = f"{lacking} of {topics_text(len(weights))}"
-            yield f"{of} have no {name}: they do not count in the {_weighted_name(name)}"
-        effective = float(np.nansum(weights) ** 2 / np.nansum(weights**2))
-        if effective < min(_LEAST_EFFECTIVE, len(weights) / 2):
-            yield (
-                f"the weights {name} lie on few topics: the mean is as sure as that of {topics_text(round(effective))},"
-                " and its interval may be too narrow"
-            )
+        yield Note("weights-of-another-level", text)

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from judged.answer import COUNT, YES_NO, Column, Table, columns_of, counted
 from judged.data.attributes import Attributes
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
+from judged.notes import Note
 from judged.slicing.bands import in_order
 from judged.slicing.expression import Expression, name_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from judged._types import Bools, Ints
 
@@ -164,6 +166,17 @@ class Slicing:
         """Keep some slices, by their places."""
         rows = list(which)
         return replace(self, slices=tuple(self.slices[at] for at in rows), members=self.members[rows])
+
+    def table(self) -> Table:
+        """Lay out one row a slice: its expression, the least number of topics, and how many it has."""
+        counts = Column("topics", self.n.tolist(), COUNT), Column("small", self.small.tolist(), YES_NO)
+        rules = columns_of(self.slices, "name", "expression", "minimum", "owner")
+        return Table("slices", (*rules, *counts), only="data")
+
+    def notes(self) -> Iterator[Note]:
+        """Say how many topics are in no slice."""
+        if outside := int((~self.members.any(axis=0)).sum()):
+            yield Note("topics-in-no-slice", f"{outside} of {counted(len(self.query_ids), 'topic')} are in no slice")
 
     def __len__(self) -> int:
         return len(self.slices)

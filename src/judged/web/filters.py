@@ -114,9 +114,6 @@ def query(given: Address, **changes: Any) -> str:
     return f"?{urlencode(kept)}" if kept else "?"
 
 
-_MARKUP = Show(str, "string")
-
-
 def table(
     block: Table,
     label: str = "",
@@ -127,23 +124,31 @@ def table(
     sort: str = "",
     keys: Mapping[str, str] | None = None,
     rising: Collection[str] = (),
+    links: Mapping[str, str] | None = None,
     cells: Mapping[str, Callable[..., Markup]] | None = None,
 ) -> Markup:
     """Write a table of an answer; headings of columns with a key, by their names, are links that sort.
 
     A link keeps the rest of the address; what is not sorted yet is sorted falling first, unless its key is in
-    ``rising``. ``sort`` is what the table is sorted by now, with ``-`` before it where it falls. ``cells`` are macros
-    that write the cells of a column, by its name: each is called with a row as JSON has it.
+    ``rising``. ``sort`` is what the table is sorted by now, with ``-`` before it where it falls. ``links`` is where
+    other headings lead. ``cells`` are macros that write the cells of columns: each is called with the row as JSON has
+    it, and the value.
     """
     records = block.records() if cells else []
     for name, macro in (cells or {}).items():
-        block = block.changed(name, values=[macro(record) for record in records], show=_MARKUP, only="")
-    heads: dict[str, tuple[str, str]] = {}
+        show, written = Show(str, block.column(name).show.type), [macro(row, row.get(name)) for row in records]
+        block = block.changed(name, values=written, show=show, only="")
+    heads = {name: (where, "") for name, where in (links or {}).items()}
     for name, key in (keys or {}).items():
         way = {key: "ascending", f"-{key}": "descending"}.get(sort, "")
         turned = f"-{key}" if way == "ascending" or (not way and key not in rising) else key
         heads[name] = (query(address, sort=turned, page=None), way)
     return Markup(html.table(block, label, kind=kind, caption=caption, heads=heads))  # noqa: S704  it escapes all texts
+
+
+def prose(text: str) -> Markup:
+    """Write a sentence in which what stands in backticks is code."""
+    return Markup(html.prose(text))  # noqa: S704  it escapes all texts
 
 
 def blocks(given: Iterable[Block]) -> Markup:
@@ -162,5 +167,5 @@ def blocks(given: Iterable[Block]) -> Markup:
 
 FILTERS: dict[str, Callable[..., Any]] = {
     made.__name__: made
-    for made in (score, signed, interval, probability, grade, count, data, pairs, query, table, blocks)
+    for made in (score, signed, interval, probability, grade, count, data, pairs, query, table, prose, blocks)
 }

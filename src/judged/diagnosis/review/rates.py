@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.decimals import counted, percent
-from judged.stats.pairing import topics_text
-from judged.tables import Table
+from judged.answer import Column, Table
+from judged.answer.table import COUNT, TEXT, Show, columns_of
+from judged.decimals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,81 +97,59 @@ def _by_topic(topic: Ints, marks: Bools, count: int) -> Ints:
 
 def rates_table(rates: Sequence[ReviewRates], k: int) -> Table:
     """Lay out counts and rates, one row a run and slice."""
-    sliced = any(one.slice for one in rates)
-    header = ("run", *(("slice",) if sliced else ()))
-    rows = tuple(
-        (
-            one.run,
-            *((_slice(one),) if sliced else ()),
-            str(one.topics),
-            str(one.returned),
-            _share(one.false_positives, one.false_positive_rate),
-            _share(one.unjudged, one.unjudged_rate),
-            str(one.relevant),
-            _share(one.false_negatives, one.miss_rate),
-            str(one.low),
-            str(one.missed),
-        )
-        for one in rates
-    )
-    names = ("topics", f"first {k}", "false positive", "unjudged", "relevant", f"not in first {k}", "low", "missed")
-    return Table((*header, *names), rows, labels=len(header))
+    named = Show(lambda name: name or "all", "string")
+    few = ["(few topics)" if row.small else "" for row in rates]
+    sliced = any(row.slice for row in rates)
+    columns = [
+        *columns_of(rates, ("run", TEXT)),
+        Column("slice", [row.slice for row in rates], named, beside=few, only="" if sliced else "data"),
+        *columns_of(rates, "small", ("topics", COUNT), ("returned", COUNT, f"first {k}")),
+    ]
+    for name, rate, title in (
+        ("false_positives", "false_positive_rate", "false positive"),
+        ("unjudged", "unjudged_rate", None),
+        ("relevant", "", None),
+        ("false_negatives", "miss_rate", f"not in first {k}"),
+    ):
+        shares = [_percent(getattr(row, rate)) for row in rates] if rate else ()
+        columns.append(Column(name, [getattr(row, name) for row in rates], COUNT, title, beside=shares))
+        columns += columns_of(rates, rate) if rate else ()
+    columns += columns_of(rates, ("low", COUNT), ("missed", COUNT), "without_place")
+    return Table("rates", tuple(columns), labels=1 + sliced)
 
 
-def short_rates_table(rates: Sequence[ReviewRates], k: int) -> Table:
-    """Lay out the shares alone, for a narrow terminal."""
-    sliced = any(one.slice for one in rates)
-    rows = tuple(
-        (
-            one.run,
-            *((_slice(one),) if sliced else ()),
-            str(one.topics),
-            *(
-                "-" if math.isnan(rate) else percent(rate)
-                for rate in (one.false_positive_rate, one.unjudged_rate, one.miss_rate)
-            ),
-        )
-        for one in rates
-    )
-    header = ("run", *(("slice",) if sliced else ()), "topics", "wrong", "unjudged", f"not in {k}")
-    return Table(header, rows, labels=2 if sliced else 1)
-
-
-def _slice(one: ReviewRates) -> str:
-    return f"{one.slice} (few topics)" if one.small else one.slice or "all"
+def _percent(rate: float) -> str:
+    return "" if math.isnan(rate) else f"({rate:.1%})"
 
 
 def rates_sentences(rates: Sequence[ReviewRates], k: int) -> list[str]:
     """Say what was counted of each run; and in which slice each rate is highest, among those with enough topics."""
     said: list[str] = []
-    whole = [one for one in rates if not one.slice]
-    for one in whole if len(whole) <= _RUNS else whole[:2]:
-        said.append(
-            f"{one.run}: of the {counted(one.returned, 'document')} among the first {k} of {topics_text(one.topics)},"
-            f" {_share(one.false_positives, one.false_positive_rate)} {_is(one.false_positives)} judged not relevant"
-            f" and {_share(one.unjudged, one.unjudged_rate)} {_is(one.unjudged)} not judged."
-            f" Of {counted(one.relevant, 'relevant document')} {_share(one.false_negatives, one.miss_rate)}"
-            f" {_is(one.false_negatives)} not among them: {one.low} {'stands' if one.low == 1 else 'stand'} lower,"
-            f" {one.missed} {'was' if one.missed == 1 else 'were'} not returned{_no_place(one, k)}."
-        )
-        sliced = [other for other in rates if other.run == one.run and other.slice and not other.small]
-        if len(sliced) > 1 and (worst := _worst(sliced, k)):
-            said.append(
-                f"{one.run}, slices with enough topics: {worst}. That is where to look first; it was not tested."
+    whole = [row for row in rates if not row.slice]
+    for row in whole if len(whole) <= _RUNS else whole[:2]:
+        wrong, unknown, lacking = (
+            f"{count} {_percent(rate)}".rstrip() + (" is" if count == 1 else " are")
+            for count, rate in (
+                (row.false_positives, row.false_positive_rate),
+                (row.unjudged, row.unjudged_rate),
+                (row.false_negatives, row.miss_rate),
             )
+        )
+        no_place = f" ({row.without_place} of them can have no place there, as their topics have more than {k})"
+        said.append(
+            f"{row.run}: of the {counted(row.returned, 'document')} among the first {k} of"
+            f" {counted(row.topics, 'topic')}, {wrong} judged not relevant and {unknown} not judged. Of"
+            f" {counted(row.relevant, 'relevant document')} {lacking} not among them: {row.low}"
+            f" {'stands' if row.low == 1 else 'stand'} lower, {row.missed} {'was' if row.missed == 1 else 'were'} not"
+            f" returned{no_place if row.without_place else ''}."
+        )
+        sliced = [part for part in rates if part.run == row.run and part.slice and not part.small]
+        if len(sliced) > 1 and (worst := _worst(sliced, k)):
+            look = "That is where to look first; it was not tested"
+            said.append(f"{row.run}, slices with enough topics: {worst}. {look}.")
     if len(whole) > _RUNS:
         said.append(f"The {counted(len(whole) - 2, 'other run is', 'other runs are')} in the table of rates.")
     return said
-
-
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"
-
-
-def _no_place(one: ReviewRates, k: int) -> str:
-    if not one.without_place:
-        return ""
-    return f" ({one.without_place} of them can have no place there, as their topics have more than {k})"
 
 
 def _worst(sliced: Sequence[ReviewRates], k: int) -> str:
@@ -182,16 +160,8 @@ def _worst(sliced: Sequence[ReviewRates], k: int) -> str:
         ("documents that are not judged", "unjudged", "returned", "unjudged_rate"),
         (f"relevant documents not among the first {k}", "false_negatives", "relevant", "miss_rate"),
     ):
-        worst = max(sliced, key=lambda one: _or_nothing(getattr(one, rate)))
+        worst = max(sliced, key=lambda row: np.nan_to_num(getattr(row, rate), nan=-1.0))
         if getattr(worst, count):
-            counts = f"{getattr(worst, count)} of {getattr(worst, total)}, {topics_text(worst.topics)}"
+            counts = f"{getattr(worst, count)} of {getattr(worst, total)}, {counted(worst.topics, 'topic')}"
             parts.append(f"of {what} in {worst.slice} ({counts})")
     return f"the highest share {', '.join(parts)}" if parts else ""
-
-
-def _or_nothing(rate: float) -> float:
-    return -1.0 if math.isnan(rate) else rate
-
-
-def _share(count: int, rate: float) -> str:
-    return f"{count} ({rate:.1%})" if not math.isnan(rate) else str(count)

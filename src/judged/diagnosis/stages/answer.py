@@ -40,7 +40,7 @@ from judged.diagnosis.stages.parts import (
     verdict_names,
 )
 from judged.errors import InputError
-from judged.slicing.layout import direction
+from judged.slicing.comparison import direction
 from judged.stats.discoveries import losers
 from judged.stats.skewness import SECOND
 

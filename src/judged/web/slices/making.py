@@ -9,7 +9,7 @@ import numpy as np
 from judged.errors import InputError
 from judged.evaluation import measures_of
 from judged.slicing import by_slice, compare_slices
-from judged.slicing.slice_scores import ALL
+from judged.slicing.scores import ALL
 from judged.web.slices.attributes import (
     attributes,
     both,
@@ -154,7 +154,7 @@ def _alone(slicing: Slicing | None) -> tuple[str, ...]:
 
 def _caption(found: SlicedScores) -> str:
     """Say how intervals and tests were made."""
-    drawn = {one.rest.resamples for one in found.findings}
+    drawn = {row.rest.resamples for row in found.findings if row.rest}
     parts = [found.scores.interval_words(found.method)]
     tests = [f"permutation test, {most:,} permutations" for most in drawn if most is not None]
     tests += ["Welch's t-test" + (" where there are many topics" if tests else "")] if None in drawn else []
@@ -187,23 +187,20 @@ def _scores(found: SlicedScores | None) -> dict[str, tuple[SliceScore, ...]]:
     """Give the numbers by slice: by measure, then run."""
     if found is None:
         return {}
-    tests = {(one.slice, one.run, one.measure): one for one in found.findings}
     made: dict[str, list[SliceScore]] = {}
-    for one in found.estimates:
-        estimate = one.estimate
-        test = tests.get((one.slice, estimate.run, estimate.measure))
-        made.setdefault(one.slice, []).append(
+    for row in found.estimates:
+        made.setdefault(row.slice, []).append(
             SliceScore(
-                run=estimate.run,
-                measure=estimate.measure,
-                value=estimate.value,
-                ci=estimate.ci,
-                topics=estimate.topics,
-                difference=None if test is None else test.rest.difference,
-                difference_ci=None if test is None else test.rest.interval,
-                p=None if test is None else test.adjusted,
-                significant=test is not None and test.significant,
-                better=None if test is None else test.better,
+                run=row.run,
+                measure=row.measure,
+                value=row.value,
+                ci=row.ci,
+                topics=row.topics,
+                difference=row.rest and row.rest.difference,
+                difference_ci=row.rest and row.rest.interval,
+                p=row.adjusted if row.rest else None,
+                significant=row.significant,
+                better=row.better,
             )
         )
     order = {name: at for at, name in enumerate(found.scores.measure_names)}

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.data import Qrels
+from judged.data.documents import Documents
 from judged.data.texts import Texts
 from judged.data.topics import Topics
+from judged.diagnosis.review.answer import KINDS, ReviewItem, ReviewKind, ReviewList
 from judged.diagnosis.review.rates import rates_of
 from judged.diagnosis.review.relabelling import changes, opened_to, turned
-from judged.diagnosis.review.result import ReviewList
-from judged.diagnosis.review.rows import KINDS, ReviewItem, ReviewKind
 from judged.errors import InputError
 from judged.evaluation import runs_of
 from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
@@ -97,66 +97,59 @@ def review(
     [('b', {'old': 0.0, 'new': 1.0}, 1.0, False)]
     """
     measure = parse(measure)
-    shown, wanted = _first(measure, k), _kinds(kinds)
+    own = getattr(measure, "cutoff", None)
+    k = k if k is not None else int(own) if isinstance(own, (int, float)) else 10
+    wanted = _kinds(kinds)
+    if k < 1:
+        raise InputError(f"the first {k} documents make no sense", fix="give a whole number from 1")
     if not 0 < rel < np.inf:
         raise InputError(f"the level {rel} makes no sense", fix="give a number above 0")
     if limit is not None and limit < 0:
         raise InputError(f"a limit of {limit} items makes no sense", fix="give a whole number from 0")
     judgments, given = Qrels.of(qrels), runs_of(runs)
-    _refuse_level(judgments, rel)
-    opened = opened_to(judgments, given, Ranking(ties, depth, precision), shown, _facts(documents))
+    highest = float(judgments.index.grade.max())
+    if rel > max(highest, 1):  # the usual level may be that of judgments yet to come
+        problem = f"no document is relevant from grade {rel:g} on: the highest grade is {highest:g}"
+        raise InputError(problem, fix=f"choose a level up to {max(highest, 1):g}", path=judgments.where)
+    facts = None if documents is None else Documents.of(documents)
+    opened = opened_to(judgments, given, Ranking(ties, depth, precision), k, facts)
     for judged in opened.lists:
         refuse_foreign(judged)
     as_given = [judge(judgments, run, ties=ties, depth=depth, precision=precision) for run in given]
     rests = provenance_of_lists(as_given, [measure])
     relevant = (opened.qrels.index.grade >= rel) & ~opened.unjudged
-    highest = max(float(judgments.index.grade.max()), rel)
     sliced = None if slicing is None else slicing.over(judgments.topics)
-    kind = _kind_of(opened, relevant, shown)
-    pairs = np.flatnonzero(np.isin(kind, [KINDS.index(one) for one in wanted]))
-    other = np.where(relevant[pairs], 0.0, highest)
+    kind = _kind_of(opened, relevant, k)
+    pairs = np.flatnonzero(np.isin(kind, [KINDS.index(name) for name in wanted]))
+    other = np.where(relevant[pairs], 0.0, max(highest, rel))
     asked = [changes(judged, measure, opened.unjudged, pairs, other) for judged in opened.lists]
-    change = np.stack([one for _, one in asked])
+    change = np.stack([by_run for _, by_run in asked])
     turns = np.zeros(len(pairs), dtype=np.bool_)
     if len(asked) > 1 and measure.properties.higher_is_better is not None:
         topics = opened.qrels.index.topic[pairs]
         turns = turned(asked[0][0][topics], asked[1][0][topics], change[0], change[1])
     order = _order(opened, pairs, change, turns)[:limit]
     items = _items(opened, kind[pairs[order]], pairs[order], other[order], change[:, order], turns[order], sliced)
+    if queries is not None:
+        known = Topics.of(queries)
+        items = [replace(item, query=known.text(item.query_id)) for item in items]
+    if docs is not None:
+        texts = Texts.of(docs, {item.doc_id for item in items})
+        items = [replace(item, title=texts.title(item.doc_id), text=texts.text(item.doc_id)) for item in items]
     return ReviewList(
         measure=str(measure),
-        k=shown,
+        k=k,
         rel=float(rel),
-        highest=highest,
+        highest=max(highest, rel),
         runs=tuple(run.name for run in given),
         kinds=wanted,
-        items=_with_texts(items, queries, docs),
-        found={one: int(np.count_nonzero(kind == at)) for at, one in enumerate(KINDS)},
+        items=tuple(items),
+        found={name: int(np.count_nonzero(kind == at)) for at, name in enumerate(KINDS)},
         turning=int(turns.sum()),
-        rates=rates_of(opened, relevant, shown, sliced),
+        rates=rates_of(opened, relevant, k, sliced),
         provenance=rests,
-        warnings=rests.warnings,
+        notes=rests.all_notes,
     )
-
-
-def _first(measure: Measure, k: int | None) -> int:
-    """Tell how many documents count as shown."""
-    own = getattr(measure, "cutoff", None)
-    found = k if k is not None else int(own) if isinstance(own, (int, float)) else 10
-    if found < 1:
-        raise InputError(f"the first {found} documents make no sense", fix="give a whole number from 1")
-    return found
-
-
-def _refuse_level(qrels: Qrels, rel: float) -> None:
-    """Refuse a level that no grade reaches, but for the usual one, which may be that of judgments yet to come."""
-    highest = float(qrels.index.grade.max())
-    if rel > max(highest, 1):
-        raise InputError(
-            f"no document is relevant from grade {rel:g} on: the highest grade is {highest:g}",
-            fix=f"choose a level up to {max(highest, 1):g}",
-            path=qrels.where,
-        )
 
 
 def _kinds(kinds: str | Iterable[str]) -> tuple[ReviewKind, ...]:
@@ -165,15 +158,7 @@ def _kinds(kinds: str | Iterable[str]) -> tuple[ReviewKind, ...]:
         raise InputError(f"no kind {unknown[0]!r} of a label", fix=f"one of {', '.join(KINDS)}")
     if not named:
         raise InputError("no kind of label is asked for", fix=f"name some of {', '.join(KINDS)}")
-    return tuple(one for one in KINDS if one in named)
-
-
-def _facts(documents: Any) -> Any:
-    if documents is None:
-        return None
-    from judged.data.documents import Documents
-
-    return Documents.of(documents)
+    return tuple(kind for kind in KINDS if kind in named)
 
 
 def _kind_of(opened: Opened, relevant: Bools, k: int) -> Ints:
@@ -199,11 +184,11 @@ def _items(
     opened: Opened, kind: Ints, pairs: Ints, other: Floats, change: Floats, turns: Bools, slicing: Slicing | None
 ) -> list[ReviewItem]:
     index, names = opened.qrels.index, [judged.run.name for judged in opened.lists]
-    inside = dict.fromkeys(range(len(index.topics)), ()) if slicing is None else _slices(slicing)
-    made: list[ReviewItem] = []
+    items: list[ReviewItem] = []
     for at, pair in enumerate(pairs.tolist()):
         topic, by_run = int(index.topic[pair]), change[:, at].tolist()
-        made.append(
+        inside = () if slicing is None else zip(slicing.names, slicing.members[:, topic].tolist(), strict=True)
+        items.append(
             ReviewItem(
                 query_id=index.topics[topic],
                 doc_id=index.doc_names[int(index.doc[pair])],
@@ -214,25 +199,7 @@ def _items(
                 change=dict(zip(names, by_run, strict=True)),
                 difference=by_run[1] - by_run[0] if len(by_run) > 1 else None,
                 turns=bool(turns[at]),
-                slices=inside[topic],
+                slices=tuple(name for name, member in inside if member),
             )
         )
-    return made
-
-
-def _slices(slicing: Slicing) -> dict[int, tuple[str, ...]]:
-    columns = slicing.members.T.tolist()
-    return {
-        at: tuple(name for name, inside in zip(slicing.names, column, strict=True) if inside)
-        for at, column in enumerate(columns)
-    }
-
-
-def _with_texts(items: list[ReviewItem], queries: Any, docs: Any) -> tuple[ReviewItem, ...]:
-    if queries is not None:
-        topics = Topics.of(queries)
-        items = [replace(one, query=topics.text(one.query_id)) for one in items]
-    if docs is not None:
-        texts = Texts.of(docs, {one.doc_id for one in items})
-        items = [replace(one, title=texts.title(one.doc_id), text=texts.text(one.doc_id)) for one in items]
-    return tuple(items)
+    return items

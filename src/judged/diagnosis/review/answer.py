@@ -1,0 +1,194 @@
+"""Labels to look at again as an answer: items most informative first, and how frequent each kind is."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
+
+from judged.answer import Answer, Column, Sentences, Table
+from judged.answer.table import ANY, CHANGE, COUNT, TEXT, Show, beginning, columns_of, significant
+from judged.data.texts import Text, Texts
+from judged.decimals import counted
+from judged.diagnosis.review.labelling import as_form
+from judged.diagnosis.review.rates import rates_sentences, rates_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from judged.answer import Block
+    from judged.diagnosis.review.rates import ReviewRates
+    from judged.evaluation.provenance import Provenance
+    from judged.notes import Note
+
+ReviewKind: TypeAlias = Literal["false positive", "false negative", "unjudged"]
+KINDS: tuple[ReviewKind, ...] = get_args(ReviewKind)
+
+_RUNS = 4  # with columns of their own
+_SNIPPET = 200  # characters of a document
+_BIAS = (
+    "What is listed is what these runs got wrong: if it alone is judged again, their scores rise against those of runs"
+    " that were not looked at. Judge the list without knowing runs and ranks (the TSV form hides them), and score all"
+    " runs with the new judgments."
+)
+
+
+@dataclass(frozen=True)
+class ReviewItem:
+    """One document of one topic, whose label should be looked at."""
+
+    query_id: str
+    doc_id: str
+    # `false positive`: among the first k of a run, and judged below the level; `false negative`: relevant, and not
+    # among the first k of every run; `unjudged`: among the first k of a run, without a judgment
+    kind: ReviewKind
+    grade: float | None  # the grade it has; None: unjudged
+    other_grade: float  # the grade that the changes are for: 0 for a false negative, the highest one for the others
+    ranks: Mapping[str, int | None]  # by run; None: not returned
+    # by run: how much its score on the topic would change with the other grade. NaN where a score is undefined.
+    change: Mapping[str, float]
+    difference: float | None = None  # how much the second run's lead over the first would change; None for one run
+    turns: bool = False  # whether the other of the first two runs would then be the better one on the topic
+    slices: tuple[str, ...] = ()  # those that the topic is in
+    query: str = ""  # where they were given
+    title: str = ""  # where they were given
+    text: str = ""  # where they were given
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """The runs that did not return it."""
+        return tuple(run for run, rank in self.ranks.items() if rank is None)
+
+    @property
+    def largest(self) -> float:
+        """The largest change, in either direction."""
+        return max((value for value in self.change.values() if not math.isnan(value)), key=abs, default=math.nan)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReviewList(Answer):
+    """What `review` returns: labels to look at, most informative first, and how frequent each kind is.
+
+    Attributes
+    ----------
+    measure : str
+    k : int
+        How many documents of each topic count as shown.
+    rel, highest : float
+        From which grade on a document is relevant, and the grade that others are tried with.
+    runs, kinds : tuple of str
+        The runs, and the kinds of labels that are listed.
+    items : tuple of ReviewItem
+    found : dict of str to int
+        How many items there are of each kind, listed or not.
+    turning : int
+        How many items would turn which of the first two runs is better on their topic.
+    rates : tuple of ReviewRates
+        By run and slice.
+    provenance : Provenance
+    notes : tuple of Note
+
+    Examples
+    --------
+    >>> from judged import review
+    >>> listed = review({"q": {"a": 2, "b": 0, "c": 1}}, {"q": ["b", "x", "a"]}, measure="nDCG@2")
+    >>> print(listed.table().text())
+    topic  document  kind            grade  other  rank   change
+    q      b         false positive      0      2     1  +0.6131
+    q      x         unjudged            -      2     2  +0.3869
+    q      a         false negative      2      0     3  +0.0000
+    q      c         false negative      1      0     -  +0.0000
+    """
+
+    kind: ClassVar[str] = "review"
+    main: ClassVar[str] = "items"
+
+    measure: str
+    k: int
+    rel: float
+    highest: float
+    runs: tuple[str, ...]
+    kinds: tuple[ReviewKind, ...]
+    items: tuple[ReviewItem, ...] = field(repr=False)
+    found: Mapping[ReviewKind, int]
+    turning: int
+    rates: tuple[ReviewRates, ...] = field(repr=False)
+    provenance: Provenance = field(repr=False)
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """By which measure labels are ordered."""
+        return f"Labels to review, by {self.measure}"
+
+    def facts(self) -> dict[str, Any]:
+        """Give the options, and how many labels of each kind there are."""
+        names = ("measure", "k", "rel", "highest", "kinds", "found", "turning")
+        return {name: getattr(self, name) for name in names}
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give rates, items with what their topics and documents say, and what may be concluded."""
+        return rates_table(self.rates, self.k), self._items(), Sentences(self.sentences)
+
+    def _items(self) -> Table:
+        """Lay out a row an item; of many runs people see what sums them up."""
+        items, one, few = self.items, len(self.runs) == 1, len(self.runs) <= _RUNS
+        sliced, grade = any(item.slices for item in items), significant()
+        columns = [*columns_of(items, ("query_id", TEXT, "topic"), ("doc_id", TEXT, "document"), ("kind", TEXT))]
+        columns += columns_of(items, ("slices", ANY) if sliced else "slices")
+        snippets = [Texts({"": Text(item.title, item.text)}).snippet("", _SNIPPET) for item in items]
+        queries = Column("query", [item.query for item in items], beginning(120), below=True)
+        says = Column("says", snippets, TEXT, only="people", below=True)
+        texts = [column for column in (queries, says) if any(column.values)]
+        columns += [*texts, *columns_of(items, ("grade", grade), ("other_grade", grade, "other"))]
+        for name, show, key in (("rank", COUNT, "ranks"), ("change", CHANGE, "change")):
+            for run in self.runs:
+                values = [getattr(item, key)[run] for item in items]
+                heading = name if one else f"{name} {run}"
+                columns.append(Column(f"{name} {run}", values, show, heading, only="" if few else "data"))
+        if not few:
+            shown = [sum(rank is not None and rank <= self.k for rank in item.ranks.values()) for item in items]
+            runs = [f"{count} of {counted(len(self.runs), 'run')}" for count in shown]
+            columns.append(Column("shown", runs, TEXT, f"in first {self.k} of", only="people"))
+            columns.append(Column("largest", [item.largest for item in items], CHANGE, "largest change", only="people"))
+        yes = Show(lambda turns: "yes" if turns else "", "bool")
+        columns += columns_of(items, *(("difference", "turns") if one else (("difference", CHANGE), ("turns", yes))))
+        columns += columns_of(items, *(() if queries in texts else ("query",)), "title", "text", "missed")
+        return Table("items", tuple(columns), labels=3 + sliced + len(texts))
+
+    def jsonl(self) -> str:
+        """Write the items as JSON Lines, in full precision, with whole texts."""
+        return "\n".join(json.dumps(record, ensure_ascii=False) for record in self.table().records())
+
+    def tsv(self) -> str:
+        """Write a form to fill in: judgments with an empty column for the new grade, for `apply_review`.
+
+        It shows neither runs nor ranks nor changes: who judges should not know what a label is good for.
+        """
+        return as_form(self.items)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, what the changes mean, and what may not be concluded."""
+        said = rates_sentences(self.rates, self.k)
+        plural = {"unjudged": "unjudged"}
+        counts = ", ".join(counted(self.found[kind], kind, plural.get(kind, "")) for kind in self.kinds)
+        count, several = len(self.items), len(self.runs) > 1
+        part = "none is listed" if not count else f"the {count} most informative are listed"
+        part = "the most informative one is listed" if count == 1 else part
+        shown = f"; {part}" if count < sum(self.found[kind] for kind in self.kinds) else ""
+        of_any = " of some run" if several else ""
+        said.append(f"Labels to review, each topic and document once: {counts}{of_any}{shown}.")
+        if several:
+            first, second = self.runs[:2]
+            said.append(
+                f"{counted(self.turning, 'label')} would, each by itself, turn which of {first} and {second} has the"
+                f" better {self.measure} on its topic{'; these stand first' if self.turning else ''}. The difference is"
+                f" {second} minus {first}."
+            )
+        said.append(
+            f"The change is that of the topic's {self.measure}, if the label were the other grade: {self.highest:g} for"
+            " what is judged not relevant or not judged, 0 for what is relevant. It does not say how likely that is."
+        )
+        return (*said, _BIAS)

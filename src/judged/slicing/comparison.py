@@ -1,0 +1,462 @@
+"""Systems compared slice by slice, as an answer: a row a slice, and whether the difference varies between slices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from judged.answer import (
+    COUNT,
+    NUMBER,
+    TEXT,
+    YES_NO,
+    Answer,
+    Chart,
+    Column,
+    Line,
+    Sentences,
+    Show,
+    Table,
+    columns_of,
+    counted,
+    listed,
+    number,
+)
+from judged.comparison.captions import detectable, intervals, tested
+from judged.comparison.claims import of_means, shown
+from judged.comparison.document import pair_document
+from judged.comparison.layout import p_cell
+from judged.comparison.marks import TIMES
+from judged.comparison.sentences import name_of_correction
+from judged.decimals import decimal, p_text
+from judged.errors import InputError
+from judged.slicing.scores import ALL, FEW, MOST, measure_named, rest_columns, too_few
+from judged.stats.skewness import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from judged.answer import Block
+    from judged.comparison import Choices, Comparison, Pair
+    from judged.evaluation.provenance import Provenance
+    from judged.notes import Note
+    from judged.slicing.slices import Slicing
+    from judged.stats.heterogeneity import AgainstRest, Heterogeneity
+
+_HEAD = 26  # characters: a column of differences with their intervals is as wide
+_PAIRS = 2  # of more, what is not shown is told of all together
+_SIGNIFICANT = "*"
+_DIFFERENCE = Show(lambda value: decimal(value, 4, "+"), "float64", lambda end: decimal(end, 3))
+_RATIO = Show(lambda value: f"{TIMES}{decimal(value, 3)}", "float64", lambda end: decimal(end, 3))
+
+
+@dataclass(frozen=True)
+class SlicePair:
+    """Two systems over the topics of a slice: the second minus the first."""
+
+    slice: str
+    measure: str
+    first: str
+    second: str
+    n: int  # topics that have a score for both
+    share: float  # of all topics that are in the slice
+    difference: float  # of the means; the ratio of geometric means, for a measure that is one. NaN without a topic.
+    minimum: int  # with fewer topics nothing is tested
+    small: bool  # whether it has fewer
+    pair: Pair | None  # the test, with its p-value corrected for all comparisons of the family; None for a small slice
+    # the difference over the slice against that over the other topics; None for a small slice. Not corrected.
+    rest: AgainstRest | None
+
+    @property
+    def better(self) -> str | None:
+        """The system that is significantly better on the slice; None where neither is."""
+        return self.pair and self.pair.better
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Of the difference; None where nothing is tested."""
+        return self.pair and self.pair.shown_interval
+
+
+@dataclass(frozen=True)
+class BetweenSlices:
+    """Whether the difference of two systems varies between slices, or could be the same in all."""
+
+    measure: str
+    first: str
+    second: str
+    slices: tuple[str, ...]  # those that were tested, in the order of `found.groups`
+    found: Heterogeneity
+    adjusted: float  # its p-value, corrected for the pairs and measures of the call (Holm)
+    alpha: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether the difference varies: `adjusted` is at most alpha."""
+        return self.adjusted <= self.alpha * (1 + 1e-12)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SliceComparison(Answer):
+    """What `compare_slices` returns: two systems slice by slice, and whether their difference varies between slices.
+
+    Attributes
+    ----------
+    overall : Comparison
+        Over all topics, corrected by itself: what `compare` returns.
+    slicing : Slicing
+        Of the same topics.
+    rows : tuple of SlicePair
+        By measure, pair and slice; small slices last.
+    between : tuple of BetweenSlices
+        One a measure and pair. Empty where slices overlap, or fewer than two can be tested.
+    choices : Choices
+        Test, correction, alpha, seed and the other options. Its family is ``all``, or ``measure``.
+    families : dict
+        For each measure, how many comparisons its p-values are corrected for.
+    provenance : Provenance
+        What the scores rest on.
+    notes : tuple of Note
+
+    Examples
+    --------
+    >>> from judged import compare_slices, evaluate, slice_topics
+    >>> ids = [f"q{at}" for at in range(30)]
+    >>> scores = evaluate({query: {"d": 1} for query in ids}, {
+    ...     "old": {query: ["x", "d"] for query in ids},
+    ...     "new": {query: ["d"] if at < 10 else ["x", "d"] for at, query in enumerate(ids)}}, "RR")
+    >>> kinds = {query: {"kind": "law" if at < 10 else "news"} for at, query in enumerate(ids)}
+    >>> found = compare_slices(scores, slice_topics(kinds, "kind"))
+    >>> found.row("kind=law").better, found.row("kind=news").better
+    ('new', None)
+    >>> found.row("kind=law").pair.found.p, found.row("kind=law").pair.found.adjusted
+    (0.001953125, 0.00390625)
+    """
+
+    kind: ClassVar[str] = "slice-comparison"
+    main: ClassVar[str] = "results"
+
+    overall: Comparison
+    slicing: Slicing
+    rows: tuple[SlicePair, ...] = field(repr=False)
+    between: tuple[BetweenSlices, ...] = field(repr=False)
+    choices: Choices
+    families: dict[str, int]
+    provenance: Provenance = field(repr=False)
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Which systems are compared by slice."""
+        return f"{self._others()} against {self.pairs[0][0]} by slice"
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The systems that were compared: first and second."""
+        return tuple(dict.fromkeys((row.first, row.second) for row in self.rows))
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measures that were compared."""
+        return tuple(dict.fromkeys(row.measure for row in self.rows))
+
+    def of(self, measure: str | None = None, second: str | None = None) -> tuple[SlicePair, ...]:
+        """Give the slices of one measure and pair; the first of each, if none is named.
+
+        Raises
+        ------
+        InputError
+            If it was not compared.
+        """
+        name, system = measure_named(measure, self.measures), second or self.pairs[0][1]
+        rows = tuple(row for row in self.rows if (row.measure, row.second) == (name, system))
+        if not rows:
+            raise InputError(f"{system!r} was not compared", fix=f"one of {', '.join(two for _, two in self.pairs)}")
+        return rows
+
+    def row(self, name: str, measure: str | None = None, second: str | None = None) -> SlicePair:
+        """Give one slice.
+
+        Raises
+        ------
+        InputError
+            If there is no such slice, or it was not compared.
+        """
+        rows = {row.slice: row for row in self.of(measure, second)}
+        if name not in rows:
+            raise InputError(f"no slice {name!r}", fix=f"one of {', '.join(rows)}")
+        return rows[name]
+
+    def heterogeneity(self, measure: str | None = None, second: str | None = None) -> BetweenSlices | None:
+        """Say of one measure and pair whether the difference varies between slices; None where it was not tested."""
+        wanted = self.of(measure, second)[0]
+        same = (test for test in self.between if (test.measure, test.second) == (wanted.measure, wanted.second))
+        return next(same, None)
+
+    def with_all(self, measure: str | None = None, second: str | None = None) -> tuple[SlicePair, ...]:
+        """Give the comparison over all topics, then the slices, of one measure and pair."""
+        rows = self.of(measure, second)
+        name, first, second = rows[0].measure, rows[0].first, rows[0].second
+        pair = self.overall.pair(first, second, name)
+        difference, n = pair.shown_difference, pair.found.n
+        return (SlicePair(ALL, name, first, second, n, 1.0, difference, 1, False, pair, None), *rows)
+
+    def overview(self, measure: str | None = None, *, second: str | None = None) -> Table:
+        """Lay out one row a slice, of one measure and pair: difference, interval, p, topics won, what would be seen.
+
+        Raises
+        ------
+        InputError
+            If it was not compared.
+        """
+        rows = self.with_all(measure, second)
+        name, first, other = rows[0].measure, rows[0].first, rows[0].second
+        ratio = self._is_ratio(name)
+        alone = self.choices.correction == "none" or self.families[name] < 2
+        p_name = "P(higher)" if self.choices.test == "bayes" else "p" if alone else "adjusted p"
+        pairs = [row.pair for row in rows]
+        wins = [pair and f"{pair.wins.wins}-{pair.wins.ties}-{pair.wins.losses}" for pair in pairs]
+        return Table(
+            f"{name}: {other}",
+            (
+                Column("slice", [row.slice + f" {FEW}" * row.small for row in rows], TEXT),
+                Column("topics", [row.n for row in rows], COUNT),
+                Column(
+                    "difference",
+                    [row.difference for row in rows],
+                    _RATIO if ratio else _DIFFERENCE,
+                    direction(other, first, ratio=ratio),
+                    ci=[row.interval for row in rows],
+                    mark=[_SIGNIFICANT if pair and pair.significant else "" for pair in pairs],
+                ),
+                Column("p", [p_cell(pair) if pair else "too few" for pair in pairs], TEXT, p_name),
+                Column("won-tied-lost", wins, TEXT),
+                Column("detectable", [pair and pair.detectable for pair in pairs], number(3)),
+            ),
+            title=f"{name}: {other} {'over' if ratio else 'minus'} {first}",
+            only="people",
+        )
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give a table for each measure and pair, what may be concluded, all numbers, and a chart for each measure."""
+        parts = [(measure, second) for measure in self.measures for _, second in self.pairs]
+        tables = [self.overview(measure, second=second) for measure, second in parts]
+        tables[-1] = replace(tables[-1], note=self.caption)
+        rows = [row for part in parts for row in self.with_all(*part)]
+        pairs, between = [row.pair for row in rows], self.between
+        results = Table("results", (
+            *columns_of(rows, "measure", "first", "second", "slice"),
+            Column("topics", [row.n for row in rows], COUNT),
+            *columns_of(rows, "share", "minimum", "small"),
+            Column("difference", [row.difference for row in rows], _DIFFERENCE, ci=[row.interval for row in rows]),
+            Column("p", [pair and pair.found.p for pair in pairs], NUMBER),
+            Column("adjusted", [pair and pair.found.decisive_p for pair in pairs], NUMBER),
+            Column("significant", [pair and pair.significant for pair in pairs], YES_NO),
+            *columns_of(rows, "better"),
+            *(Column(name, [pair and getattr(pair.wins, name) for pair in pairs], COUNT)
+              for name in ("wins", "ties", "losses")),
+            Column("detectable", [pair and pair.detectable for pair in pairs], NUMBER),
+            *rest_columns([row.rest for row in rows]),
+        ), only="data")  # fmt: skip
+        varying = Table("between", (
+            *columns_of(between, "measure", "first", "second", "slices"),
+            *columns_of([test.found for test in between], "n", "means", "statistic", "p"),
+            *columns_of(between, "adjusted", "significant"),
+            *columns_of([test.found for test in between], "between", "resamples", "note"),
+        ), only="data")  # fmt: skip
+        charts = map(self._chart, self.measures)
+        return (*tables, Sentences(self.sentences), results, varying, self.slicing.table(), *charts)
+
+    def facts(self) -> dict[str, Any]:
+        """Give the options, the rules in words, whether slices overlap, and the sizes of families."""
+        choices = asdict(self.choices)
+        del choices["minimum"]  # of a win, which no test by slice has; each slice has its own minimum of topics
+        rows = [row for measure in self.measures for _, second in self.pairs for row in self.with_all(measure, second)]
+        return {
+            "choices": choices,
+            "caption": self.caption,
+            "overlap": not self.slicing.disjoint,
+            "families": self.families,
+            "pairs": [
+                {"slice": row.slice, "measure": row.measure, **pair_document(row.pair)} for row in rows if row.pair
+            ],
+        }
+
+    def _others(self) -> str:
+        names = [second for _, second in self.pairs]
+        return f"{', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
+
+    def _is_ratio(self, measure: str) -> bool:
+        return any(pair.is_ratio for pair in self.overall.measure(measure).pairs)
+
+    def _chart(self, measure: str) -> Chart:
+        rows = [row for _, second in self.pairs for row in self.with_all(measure, second)]
+        ratio, first = self._is_ratio(measure), self.pairs[0][0]
+        what = "ratio" if ratio else "difference"
+        points = Table("points", (
+            Column("slice", [f"{row.slice} ({row.n})" for row in rows], TEXT),
+            Column("run", [row.second for row in rows], TEXT),
+            Column("value", [row.difference for row in rows], _RATIO if ratio else _DIFFERENCE,
+                   f"{what} in {measure}", ci=[row.interval for row in rows]),
+            Column("open", [not (row.pair and row.pair.significant) for row in rows], only="data"),
+        ))  # fmt: skip
+        return Chart(
+            name=measure,
+            title=f"{measure}: {self._others()} {'/' if ratio else '-'} {first}",
+            subtitle="filled: significant after correction; hollow: not significant",
+            table=points,
+            sentence=f"One dot a slice: the {what} in {measure} to {first}, with its interval; filled: significant.",
+            y="slice", colour="run", hollow="open", lines=(Line("x", 1.0 if ratio else 0.0),),
+        )  # fmt: skip
+
+    @property
+    def caption(self) -> str:
+        """By which test, with which correction and alpha, and what a row is."""
+        choices = self.choices
+        pairs = [row.pair for row in self.rows if row.pair is not None]
+        if not pairs:
+            return "no slice is tested: all have too few topics"
+        sizes = sorted(set(self.families.values()))
+        if choices.test == "bayes":
+            corrected = "beliefs are not corrected for the number of slices"
+        elif choices.correction == "none" or sizes[-1] < 2:
+            corrected = "p not corrected for the number of slices"
+        else:
+            count = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+            corrected = f"p corrected by {name_of_correction(choices.correction)} for {count} comparisons"
+            if len(self.measures) > 1:
+                corrected += f", of {'all measures together' if choices.family == 'all' else 'each measure'}"
+        parts = (
+            self._tested(pairs),
+            corrected,
+            f"{ALL}: the comparison without slices, corrected by itself",
+            f"alpha = {choices.alpha:g}",
+            f"{_SIGNIFICANT} significant",
+            intervals(pairs, choices, sizes[-1]),
+            detectable(pairs),
+            f"{FEW}: fewer topics than the slice is judged by, not tested"
+            if any(row.small for row in self.rows)
+            else "",
+        )
+        return "; ".join(filter(None, parts))
+
+    def _tested(self, pairs: Sequence[Pair]) -> str:
+        """Name the test; of one by resampling, where all arrangements were taken instead."""
+        resampled = [pair for pair in (*pairs, *self.overall.pairs) if pair.found.resamples]
+        drawn = [pair for pair in resampled if not pair.found.exact]
+        some = ", or all arrangements where there are fewer" if 0 < len(drawn) < len(resampled) else ""
+        named = tested(self.choices, drawn or [*pairs, *self.overall.pairs])
+        skewed = any(pair.found.method in {"randomisation", "t", "ratio"} for pair in pairs)
+        return named + some + (SECOND if skewed else "")
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What may be concluded, and what not: of each measure and pair."""
+        if not any(row.pair for row in self.rows):
+            return ("Nothing can be said of single slices: all have too few topics.", *too_few(self.slicing))
+        said: list[str] = []
+        for measure in self.measures:
+            parts = [self.of(measure, second) for _, second in self.pairs]
+            for rows in parts:
+                said += self._better(rows)
+                said += _unshown(rows) if len(parts) <= _PAIRS else ()
+            said += _nowhere(parts) if len(parts) > _PAIRS else ()
+            said += self._variation(measure, parts)
+        return (*said, *too_few(self.slicing))
+
+    def _better(self, rows: Sequence[SlicePair]) -> Iterator[str]:
+        first, second, measure = rows[0].first, rows[0].second, rows[0].measure
+        test, correction, size = self.choices.test, self.choices.correction, self.families[measure]
+        uncorrected = test == "bayes" or correction == "none" or size < 2
+        after = "" if uncorrected else f", after {name_of_correction(correction)} over {size} comparisons"
+        for winner, loser in ((second, first), (first, second)):
+            if won := [_won(row.slice, row.pair) for row in rows if row.pair and row.better == winner]:
+                claim = shown(test, winner, loser, measure) + ("" if of_means(test) else ",")
+                yield f"{claim} on {_some(won)}{after}."
+        if torn := [f"`{row.slice}`" for row in rows if row.pair and row.pair.significant and row.better is None]:
+            yield f"On {_some(torn)} the test sees a difference in {measure} that the means do not point to."
+
+    def _variation(self, measure: str, parts: Sequence[Sequence[SlicePair]]) -> Iterator[str]:
+        """Say which differences vary between slices; of the others together that this is not shown."""
+        tests = [test for test in self.between if test.measure == measure]
+        for test in tests:
+            if test.significant:
+                means = dict(zip(test.found.means, test.slices, strict=True))
+                low, high = (f"{decimal(end, 3, '+')} on `{means[end]}`" for end in (min(means), max(means)))
+                yield (
+                    f"The difference between {test.second} and {test.first} in {measure} varies between slices"
+                    f" (p {p_text(test.adjusted, test.alpha)}): from {low} to {high}."
+                )
+        rest = [test for test in tests if not test.significant and not math.isnan(test.adjusted)]
+        if not rest:
+            return
+        which = "the difference varies" if len(rest) == 1 else "any other difference varies"
+        which = "any difference varies" if len(rest) == len(tests) > 1 else which
+        mixed = any({row.better is None for row in rows if row.pair} == {True, False} for rows in parts)
+        luck = ": a finding on one slice and none on another may be luck" if mixed else ""
+        least = p_text(min(test.adjusted for test in rest), self.choices.alpha)
+        yield (
+            f"That {which} between slices in {measure} is not shown ({'p' if len(rest) == 1 else 'least p'} {least},"
+            f" {len(rest[0].slices)} slices){luck}."
+        )
+
+
+def direction(second: str, first: str, *, ratio: bool = False) -> str:
+    """Head a column of differences by what is subtracted from what, where the names are not too long for it.
+
+    >>> direction("new", "old"), direction("a run with a long name", "another run"), direction("a", "b", ratio=True)
+    ('new - old', 'difference', 'a / b')
+    """
+    name = f"{second} {'/' if ratio else '-'} {first}"
+    return name if len(name) <= _HEAD else "ratio" if ratio else "difference"
+
+
+def _nowhere(parts: Sequence[Sequence[SlicePair]]) -> Iterator[str]:
+    """Name the systems that differ from the baseline on no slice, and say of the others that this is all."""
+    first = parts[0][0]
+    none = [rows[0].second for rows in parts if not any(row.pair and row.pair.significant for row in rows)]
+    if none:
+        yield f"No difference in {first.measure} from {first.first} is shown on any slice for {_some(none)}."
+    if len(none) < len(parts):
+        yield f"On all other slices that were tested, no difference in {first.measure} is shown; that makes none equal."
+
+
+def _won(name: str, pair: Pair) -> str:
+    side = f"{TIMES}{decimal(pair.shown_difference, 3)}" if pair.is_ratio else decimal(pair.found.difference, 3, "+")
+    belief = pair.found.posterior
+    sure = f"p {p_text(pair.found.decisive_p, pair.alpha)}"
+    if belief is not None:
+        sure = f"probability {decimal(max(belief.higher, belief.lower), 3)}"
+    return f"`{name}` ({side}, {counted(pair.found.n, 'topic')}, {sure})"
+
+
+def _unshown(rows: Sequence[SlicePair]) -> Iterator[str]:
+    """Name the slices without a finding, and what could have been missed there."""
+    measure = rows[0].measure
+    rest = {row.slice: row.pair for row in rows if row.pair and not row.pair.significant}
+    unknown = [name for name, pair in rest.items() if pair.found.posterior is None and math.isnan(pair.found.p)]
+    if unknown:
+        named = _some([f"`{name}`" for name in unknown])
+        yield f"On {named} nothing in {measure} can be tested: too few topics, or differences that do not vary."
+    rest = {name: pair for name, pair in rest.items() if name not in unknown}
+    if not rest:
+        return
+    sizes = [decimal(size, 3) for size in sorted(pair.detectable for pair in rest.values() if pair.detectable > 0)]
+    missed = ""
+    if sizes:
+        below = sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        missed = f" There, differences below {below} would often be missed."
+    named = _some([f"`{name}`" for name in rest])
+    yield f"No difference in {measure} between {rows[0].second} and {rows[0].first} is shown on {named}.{missed}"
+    close = {name: pair.equivalence for name, pair in rest.items() if pair.equivalence and pair.equivalence.shown}
+    if close:
+        margin = next(iter(close.values())).margin
+        named = _some([f"`{name}`" for name in close])
+        yield f"On {named} they are surely closer than {margin:g} (not corrected for the number of slices)."
+
+
+def _some(names: Sequence[str]) -> str:
+    """List names, not more than can be taken in."""
+    more = [f"{len(names) - MOST} more"] if len(names) > MOST else []
+    return listed([*names[:MOST], *more])
