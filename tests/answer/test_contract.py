@@ -123,6 +123,7 @@ def test_every_form_is_written(answer: Answer, tmp_path: Path) -> None:
         answer.table("no such table")
 
 
+@pytest.mark.slow
 def test_a_page_fetches_nothing_and_holds_all(answer: Answer) -> None:
     page = answer.html()
     assert "http-equiv" in page

@@ -41,7 +41,7 @@ from judged.diagnosis.matrix.points import (
     topic_quadrants,
 )
 from judged.errors import InputError
-from judged.slicing.layout import direction
+from judged.slicing.comparison import direction
 from judged.stats.skewness import SECOND
 
 if TYPE_CHECKING:
