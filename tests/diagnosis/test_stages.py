@@ -18,8 +18,7 @@ from judged import evaluate, judge, judge_list, parse
 from judged.answer import Answer, Table
 from judged.diagnosis.matrix import performance_matrix
 from judged.diagnosis.stages import Stages, stages
-from judged.diagnosis.stages.parts import Cut, verdict_names
-from judged.diagnosis.stages.tracing import Through, best_order, check_measure, traced
+from judged.diagnosis.stages.tracing import Cut, Through, best_order, check_measure, traced
 from judged.errors import InputError, MeasureError
 from judged.slicing.slices import Slice, slice_topics
 
@@ -372,7 +371,7 @@ def test_a_pipeline_may_have_more_stages() -> None:
     assert found.parts[:, 1].tolist() == pytest.approx([1 / 2, 3 + 2 / LOG3 - 2, 2 - 2 / LOG3])
     assert found.parts[:, 0].tolist() == [1, 0, 0]
     assert [stage.attainable[1] for stage in found.stages] == pytest.approx([3 + 2 / LOG3, 2])
-    assert verdict_names(found, Cut(least=0.05)) == ("not found", "lost at stage 2 and stage 3")
+    assert found.verdicts(Cut(least=0.05)) == ("not found", "lost at stage 2 and stage 3")
 
 
 def test_a_deeper_recall_and_measures_by_class() -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 ALL = "all topics"
 SMALL = "few"
 """The mark of a slice that is too small to be judged by."""
+_NAMED = 8  # topics in a sentence
 _TESTED = (
     "method", "level", "alpha", "p", "correction", "statistic", "effect", "differing", "left_out", "resamples", "exact",
     "seed", "alternative", "note", "sentence",
@@ -65,6 +66,10 @@ class Mean:
         """The interval; None where there is none."""
         return None if math.isnan(self.low) else (self.low, self.high)
 
+    def text(self, digits: int = 4) -> str:
+        """Write it with its interval."""
+        return _with_interval(self.value, self.ci, digits)
+
 
 @dataclass(frozen=True)
 class Change:
@@ -83,20 +88,29 @@ class Change:
         return self.found.significant
 
     @property
+    def by_slice(self) -> bool:
+        """Whether it was tested on a slice."""
+        return not self.every and not math.isnan(self.found.p)
+
+    @property
     def size(self) -> str:
         """The change with its interval."""
-        return with_interval(self.found.difference, self.found.interval, sign="+")
+        return _with_interval(self.found.difference, self.found.interval, sign="+")
 
     @property
     def p(self) -> str:
         """The corrected p-value."""
         return f"p {p_text(self.found.decisive_p, self.found.alpha)}"
 
+    def told(self, of: str = "") -> str:
+        """Say how much something changed, and whether that is more than luck."""
+        return f"{self.size}{of} ({self.p}{'' if self.significant else ', not told apart from 0'})"
 
-def with_interval(value: float, limits: tuple[float, float] | None, digits: int = 4, sign: str = "") -> str:
+
+def _with_interval(value: float, limits: tuple[float, float] | None, digits: int = 4, sign: str = "") -> str:
     """Write a number and its interval.
 
-    >>> with_interval(0.25, (0.1, 0.4)), with_interval(0.25, None, sign="+")
+    >>> _with_interval(0.25, (0.1, 0.4)), _with_interval(0.25, None, sign="+")
     ('0.2500 [0.100, 0.400]', '+0.2500')
     """
     ends = "" if limits is None else f" [{decimal(limits[0], 3, sign)}, {decimal(limits[1], 3, sign)}]"
@@ -199,3 +213,10 @@ def lost_table(lost: Iterable[tuple[str, str, Discoveries]], query_ids: Sequence
         for run, part, topics in lost
     ]
     return Table("lost", tuple(Column(name, [row[name] for row in rows]) for name in rows[0]), only="data")
+
+
+def who_lost(lost: Discoveries, query_ids: Sequence[str]) -> str:
+    """Say how many topics lost, and name the first: without a capital and a full stop."""
+    names = [query_ids[at] for at in np.flatnonzero(lost.mask).tolist()]
+    named = f" ({', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})" if names else ""
+    return f"{lost.sentence[0].lower()}{lost.sentence[1:].removesuffix('.')}{named}"

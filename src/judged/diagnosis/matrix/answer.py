@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import (
-    CHANGE,
-    COUNT,
-    NUMBER,
-    SHARE,
-    TEXT,
-    Answer,
-    Chart,
-    Column,
-    Line,
-    Sentences,
-    Show,
-    Table,
-    counted,
-)
+from judged.answer import CHANGE, COUNT, NUMBER, SHARE, TEXT, Answer, Chart, Column, Line, Sentences, Show, Table
 from judged.answer.drawing import drawn
 from judged.charting import PALETTE
-from judged.decimals import decimal, percent
-from judged.diagnosis.changes import SMALL, changes_table, lost_table, with_interval
-from judged.diagnosis.matrix.points import (
-    BOTH,
-    COVERAGE,
-    HEALTHY,
-    NOTHING,
-    OPEN,
-    QUADRANTS,
-    RANKING,
-    MatrixChoices,
-    Point,
-    topic_quadrants,
-)
+from judged.decimals import counted, decimal, percent
+from judged.diagnosis.changes import SMALL, changes_table, lost_table, who_lost
+from judged.diagnosis.matrix.points import COVERAGE, NOTHING, OPEN, QUADRANTS, RANKING, SHORT, topic_quadrants
 from judged.errors import InputError
 from judged.slicing.comparison import direction
 from judged.stats.skewness import SECOND
@@ -50,7 +24,7 @@ if TYPE_CHECKING:
     from judged._types import Bools, Floats
     from judged.answer import Block
     from judged.diagnosis.changes import Change
-    from judged.diagnosis.matrix.points import Axis
+    from judged.diagnosis.matrix.points import Axis, MatrixChoices, Point
     from judged.evaluation import Scores
     from judged.evaluation.provenance import Provenance
     from judged.measures import Measure
@@ -59,20 +33,18 @@ if TYPE_CHECKING:
     from judged.stats.discoveries import Discoveries
 
 _FEW_RUNS = 4  # of more, a summary is shown
-_NAMED = 8  # topics in a sentence
 _JUDGED = 0.95  # of the first 10 documents: with more, low recall has other reasons
 _SIGN = {"below": "-", "above": "+"}
 _SIGNS = "- wholly below the cut, + wholly above it, ? not told apart from it"
-_SHORT = {HEALTHY: "healthy", RANKING: "ranking", COVERAGE: "coverage", BOTH: "both", OPEN: "?"}  # in tables
-_PROBLEM = Show(lambda quadrant: _SHORT[quadrant], "string")
+_PROBLEM = Show(lambda quadrant: SHORT[quadrant], "string")
 _MEANING = {
     RANKING: "what is relevant is found, and ranked badly",
     COVERAGE: "what is relevant is not found",
 }
-_COLOURS = {
-    HEALTHY: PALETTE[2], RANKING: PALETTE[1], COVERAGE: PALETTE[3], BOTH: "#7B3F00", OPEN: PALETTE[0],
-    "all topics": PALETTE[6], "too few topics": "#5F5F5F",
-}  # fmt: skip
+_CLASSES = (*QUADRANTS, OPEN, "all topics", "too few topics")
+_COLOURS: dict[str, str] = dict(
+    zip(_CLASSES, (*(PALETTE[at] for at in (2, 1, 3)), "#7B3F00", PALETTE[0], PALETTE[6], "#5F5F5F"), strict=True)
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +145,7 @@ class Matrix(Answer):
         return (
             *((self._summary(), Sentences(tuple(self._in_short()), "summary")) if many else ()),
             *(replace(block, folded=many) for block in full),
-            self.chart_of(runs),
+            self.chart_of(),
             self.topics_table(),
             Table("counts", tuple(counts), only="data"),
             *([lost_table(lost, self.scores.query_ids)] if lost else []),
@@ -246,7 +218,7 @@ class Matrix(Answer):
         if self.slicing is not None:
             slices = Counter((point.run, point.quadrant) for point in self.points if not point.every)
             columns += [
-                Column(name, [slices[point.run, name] for point in wholes], COUNT, _SHORT[name]) for name in QUADRANTS
+                Column(name, [slices[point.run, name] for point in wholes], COUNT, SHORT[name]) for name in QUADRANTS
             ]
         note = f"{len(wholes)} runs in short, without intervals (in full: --per-run; in Python, unfold); {self._cuts};"
         note += f" {_SIGNS}; changes: {self._tested}"
@@ -312,51 +284,42 @@ class Matrix(Answer):
             If altair is not installed.
         """
         if name in self.scores.run_names:
-            return drawn(replace(self.chart_of([name]), **changes))
+            return drawn(replace(self.chart_of(name), **changes))
         return super().chart(name, **changes)
 
-    def chart_of(self, runs: Sequence[str]) -> Chart:
+    def chart_of(self, run: str | None = None) -> Chart:
         """Draw slices with their intervals over the topics, on axes that hold all runs, a panel a run."""
-        rows: list[tuple[Any, ...]] = []
-        for point in self.points:
-            if point.run in runs:
-                kind = "all topics" if point.every else "too few topics" if point.small else point.quadrant or OPEN
-                means = (point.x.value, point.x.ci, point.y.value, point.y.ci)
-                rows.append((point.run, point.slice, kind, kind, point.topics, *means, point.small, False))
-        for run in runs:
-            for query, kind, x, y in zip(
-                self.scores.query_ids, self.topics(run), *self.values(run).tolist(), strict=True
-            ):
-                if kind:
-                    rows.append((run, query, kind, None, 1, x, None, y, None, False, True))
-        run, name, quadrant, kind, topics, x, x_ci, y, y_ci, small, faint = zip(*rows, strict=True)
-        table = Table("map", (
-            Column("run", run, TEXT, only="data"),
-            Column("name", name, TEXT),
-            Column("quadrant", quadrant, TEXT),
-            Column("class", kind, TEXT, only="data"),
-            Column("topics", topics, COUNT),
-            Column("x", x, NUMBER, str(self.x), ci=x_ci),
-            Column("y", y, NUMBER, str(self.y), ci=y_ci),
-            Column("small", small, only="data"),
-            Column("faint", faint, only="data"),
-        ), only="people")  # fmt: skip
-        every = np.stack([self.values(name) for name in self.scores.run_names])
+        points, topics = [point for point in self.points if run in {None, point.run}], self.topics_table(run)
+        small = ["all topics" if point.every else "too few topics" if point.small else "" for point in points]
+        classes = [name or point.quadrant or OPEN for name, point in zip(small, points, strict=True)]
+        none, axes = [None] * len(topics), dict[str, Column]()
         reach: dict[str, tuple[float, ...]] = {}
+        every = np.stack([self.values(name) for name in self.scores.run_names])
         for at, axis in enumerate((self.x, self.y)):
-            ends = (axis.properties.low, axis.properties.high)
-            values = every[:, at][~np.isnan(every[:, at])]
-            reach["xy"[at]] = (*(end for end in ends if end is not None), values.min(), values.max())
+            name = "xy"[at]
+            means: list[Axis] = [getattr(point, name) for point in points]
+            values = [*(mean.value for mean in means), *topics.column(name).values]
+            axes[name] = Column(name, values, NUMBER, str(axis), ci=[*(mean.ci for mean in means), *none])
+            ends = [end for end in (axis.properties.low, axis.properties.high) if end is not None]
+            known = every[:, at][~np.isnan(every[:, at])]
+            reach[name] = (*ends, known.min(), known.max())
+        table = Table("map", (
+            Column("run", [*(point.run for point in points), *topics.column("run").values], TEXT, only="data"),
+            Column("name", [*(point.slice for point in points), *topics.column("query_id").values], TEXT),
+            Column("quadrant", [*classes, *topics.column("quadrant").values], TEXT),
+            Column("class", [*classes, *none], TEXT, only="data"),
+            Column("topics", [*(point.topics for point in points), *none], COUNT),
+            *axes.values(),
+            Column("small", [*(point.small for point in points), *none], only="data"),
+            Column("faint", [*(False for _ in points), *(True for _ in none)], only="data"),
+        ), only="people")  # fmt: skip
         whose = "given" if self.given_cuts else f"means of {self.baseline}"
         return Chart(
-            name="matrix",
-            title=self.title if len(runs) > 1 else f"{runs[0]}: {self.title}",
-            subtitle=f"cuts (dashed): {whose}; bars: intervals; grey: topics",
-            table=table,
-            sentence=f"Topics and slices by {self.x} across and {self.y} upwards, with the cuts that part them.",
-            kind="points", x="x", y="y", colour="class", colours=_COLOURS, hollow="small", label="name", faint="faint",
-            facet="run", corners=QUADRANTS, lines=(Line("x", self.cuts[0]), Line("y", self.cuts[1])), reach=reach,
-            width=380, height=380,
+            "matrix", f"{run}: {self.title}" if run else self.title, table,
+            f"Topics and slices by {self.x} across and {self.y} upwards, with the cuts that part them.", "points",
+            x="x", y="y", colour="class", colours=_COLOURS, hollow="small", label="name", faint="faint", facet="run",
+            subtitle=f"cuts (dashed): {whose}; bars: intervals; grey: topics", corners=QUADRANTS, reach=reach,
+            lines=(Line("x", self.cuts[0]), Line("y", self.cuts[1])), width=380, height=380,
         )  # fmt: skip
 
     @property
@@ -413,8 +376,7 @@ class Matrix(Answer):
     def _of_point(self, point: Point) -> str:
         whose = "" if self.given_cuts else "the baseline's "
         x, y = (
-            f"{name} {with_interval(axis.value, axis.ci, 3)} {axis.side}{' from' if axis.side == OPEN else ''}"
-            f" {whose}{decimal(cut, 3)}"
+            f"{name} {axis.text(3)} {axis.side}{' from' if axis.side == OPEN else ''} {whose}{decimal(cut, 3)}"
             for name, axis, cut in ((self.x, point.x, self.cuts[0]), (self.y, point.y, self.cuts[1]))
         )
         meaning = f" ({_MEANING[point.quadrant]})" if point.quadrant in _MEANING else ""
@@ -432,24 +394,15 @@ class Matrix(Answer):
         if x.found.n < 2:
             yield f"{run}: too few topics to test what changed against {self.baseline}."
             return
-        x_said, y_said = (
-            f"{change.part} {change.size} ({change.p}{'' if change.significant else ', not told apart from 0'})"
-            for change in (x, y)
-        )
-        yield f"{run} against {self.baseline}: {x_said}, {y_said}."
-        tested = [change for change in self.changes if not change.every and not math.isnan(change.found.p)]
+        yield f"{run} against {self.baseline}: {x.part} {x.told()}, {y.part} {y.told()}."
+        tested = [change for change in self.changes if change.by_slice]
         mine = [change for change in tested if change.system == run]
-        if seen := [
-            f"{change.slice} {change.part} {change.size} ({change.p})" for change in mine if change.significant
-        ]:
-            holm = f"Holm over {len(tested)} tests; nothing is claimed of other slices"
-            yield f"{run} by slice: {'; '.join(seen)} ({holm})."
+        seen = [f"{change.slice} {change.part} {change.told()}" for change in mine if change.significant]
+        holm = f"Holm over {len(tested)} tests"
+        if seen:
+            yield f"{run} by slice: {'; '.join(seen)} ({holm}; nothing is claimed of other slices)."
         elif mine:
-            yield (
-                f"{run}: in no slice did either measure change by more than luck might (Holm over {len(tested)} tests)."
-            )
+            yield f"{run}: in no slice did either measure change by more than luck might ({holm})."
         for axis, lost in self.lost[run].items():
             if lost.count or len(self.scores.runs) <= _FEW_RUNS:
-                names = [self.scores.query_ids[at] for at in np.flatnonzero(lost.mask).tolist()]
-                shown = f" ({', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})" if names else ""
-                yield f"{run} by {axis}: {lost.sentence[0].lower()}{lost.sentence[1:].removesuffix('.')}{shown}."
+                yield f"{run} by {axis}: {who_lost(lost, self.scores.query_ids)}."

@@ -29,7 +29,7 @@ def chart_to_select(matrix: Matrix, run: str, *, brush: bool = True) -> dict[str
     # Topics of one place will be one dot, as large as they are many. With `brush`, a rectangle can be drawn: it is the
     # parameter `BRUSH`. The dots are the data `TOPICS`: `across`, `up`, `topics`, `chosen`; of a topic alone its
     # `query_id`, of several the corners `from` and `to`.
-    chart = matrix.chart_of([run])
+    chart = matrix.chart_of(run)
     slices = [at for at, faint in enumerate(chart.table.column("faint").values) if not faint]
     made = specification(drawn(replace(chart, table=chart.table.take(slices), width=480, height=420)))
     del made["title"]

@@ -22,6 +22,8 @@ HEALTHY, RANKING, COVERAGE, BOTH = QUADRANTS = ("healthy", "ranking problem", "c
 """By the cuts: high on both axes; low on y alone; low on x alone; low on both."""
 LOW, HIGH, OPEN = "below", "above", "not told apart"
 NOTHING = "nothing relevant"
+SHORT = dict(zip((*QUADRANTS, OPEN), ("healthy", "ranking", "coverage", "both", "?"), strict=True))
+"""Quadrants in tables."""
 
 
 @dataclass(frozen=True)

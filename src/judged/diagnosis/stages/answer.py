@@ -10,35 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import (
-    CHANGE,
-    COUNT,
-    NUMBER,
-    SHARE,
-    TEXT,
-    Answer,
-    Chart,
-    Column,
-    Sentences,
-    Show,
-    Table,
-    counted,
-    significant,
-)
+from judged.answer import CHANGE, COUNT, NUMBER, SHARE, TEXT, Answer, Chart, Column, Sentences, Show, Table, significant
 from judged.charting import PALETTE
-from judged.decimals import decimal, percent
-from judged.diagnosis.changes import SMALL, Quantity, changes_table, compared, everywhere, lost_table, with_interval
-from judged.diagnosis.stages.parts import (
-    BADLY_RANKED,
-    NOTHING,
-    SCORE,
-    VERDICTS,
-    Cut,
-    Parts,
-    large_parts,
-    parts_by_slice,
-    verdict_names,
-)
+from judged.decimals import counted, decimal, percent
+from judged.diagnosis.changes import SMALL, Quantity, changes_table, compared, everywhere, lost_table, who_lost
+from judged.diagnosis.stages.topic import TopicLoss
+from judged.diagnosis.stages.tracing import SCORE, SHORT, VERDICTS, large_parts, parts_by_slice
 from judged.errors import InputError
 from judged.slicing.comparison import direction
 from judged.stats.discoveries import losers
@@ -49,20 +26,18 @@ if TYPE_CHECKING:
 
     from judged.answer import Block
     from judged.diagnosis.changes import Change
-    from judged.diagnosis.stages.tracing import Trace
+    from judged.diagnosis.stages.tracing import Cut, Parts, Trace
     from judged.evaluation.provenance import Provenance
     from judged.measures import Measure
     from judged.notes import Note
     from judged.slicing.slices import Slicing
     from judged.stats.discoveries import Discoveries
 
-_NAMED = 8  # topics in a sentence
 _FOREIGN = 0.1  # of the final ranking's documents: with more, it was not made of the candidates
 _SLICES = 6  # slices that get a sentence
 _BARS = 200  # topics that are drawn: those that lose most
 _COLOURS = (PALETTE[0], PALETTE[4], PALETTE[1], PALETTE[3])  # of the score, and of the losses, the last part first
-_SHORT: dict[str, str] = {BADLY_RANKED: "ranked badly", NOTHING: "no relevant"}  # in tables
-_VERDICT = Show(lambda verdict: _SHORT.get(verdict) or verdict, "string")
+_VERDICT = Show(lambda verdict: SHORT.get(verdict) or verdict, "string")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,7 +110,7 @@ class Stages(Answer):
     @property
     def verdicts(self) -> tuple[str, ...]:
         """One a topic: little lost, not found, found but ranked badly, both, or nothing relevant; T of them."""
-        return verdict_names(self.trace, self.choices)
+        return self.trace.verdicts(self.choices)
 
     @property
     def headroom(self) -> Parts:
@@ -148,9 +123,9 @@ class Stages(Answer):
         if self.against is None:
             return ()
         trace, against, choices = self.trace, self.against, self.choices
+        parts = zip(self.names, against.parts, trace.parts, strict=True)
         quantities = [Quantity(trace.name, SCORE, against.score, trace.score, SCORE)]
-        for name, before, now in zip(self.names, against.parts, trace.parts, strict=True):
-            quantities.append(Quantity(trace.name, name, -before, -now, "parts"))
+        quantities += [Quantity(trace.name, name, -before, -now, "parts") for name, before, now in parts]
         where = everywhere(len(trace.score), self.slicing)
         return compared(quantities, where, alpha=choices.alpha, resamples=choices.resamples, seed=choices.seed)
 
@@ -160,12 +135,9 @@ class Stages(Answer):
         if self.against is None:
             return {}
         trace, against = self.trace, self.against
-        rows = [trace.score - against.score, *(against.parts - trace.parts)]
+        rows = zip((SCORE, *self.names), [trace.score - against.score, *(against.parts - trace.parts)], strict=True)
         scale = float(np.nanmax(np.abs(np.stack([trace.best, against.best])), initial=1.0))
-        return {
-            name: losers(row, self.choices.rate, scale=scale)
-            for name, row in zip((SCORE, *self.names), rows, strict=True)
-        }
+        return {name: losers(row, self.choices.rate, scale=scale) for name, row in rows}
 
     @property
     def lost_kinds(self) -> tuple[str, ...]:
@@ -221,37 +193,36 @@ class Stages(Answer):
     def _slices(self) -> tuple[Table, Table]:
         """Lay out one row a slice and system: means, and how many topics have which verdict."""
         rows, labels = self._rows(), len(self.traces)
+        small = [row.small for row in rows]
         names = (
             Column("slice", [row.slice for row in rows], TEXT),
-            Column("system", [row.system for row in rows], TEXT, only="data" if labels == 1 else ""),
+            Column("system", [row.system for row in rows], TEXT, only="" if self.against else "data"),
         )
-        small = [row.small for row in rows]
-        few = [SMALL if is_small else "" for is_small in small]
         columns = [
             *names,
-            Column("topics", [row.topics for row in rows], COUNT, "n", beside=few),
+            Column("topics", [row.topics for row in rows], COUNT, "n", beside=[SMALL if few else "" for few in small]),
             Column("small", small, only="data"),
         ]
         titles = {"score": str(self.measure), "best": "best", "recall": self._recall_title}
         titles |= {f"lost_{name}": f"lost: {name}" for name in self.names}
         for at, (name, title) in enumerate(titles.items()):
-            means = [(row.score, row.best, row.recall, *row.losses)[at] for row in rows]
+            means = [row.means[at] for row in rows]
             column = Column(name, [mean.value for mean in means], NUMBER, title, ci=[mean.ci for mean in means])
             if name in {"score", "recall"}:  # people see them without intervals
                 columns.append(replace(column, ci=None, only="people"))
-            columns.append(column if name.startswith("lost_") else replace(column, only="data"))
-        counts = [
-            Column(verdict, [row.verdicts[verdict] for row in rows], COUNT, _SHORT.get(verdict)) for verdict in VERDICTS
-        ]
-        note = f"over {counted(len(self.query_ids), 'topic')}; candidates: first {self.choices.depth}"
-        note += f"; [{self.choices.interval.words}]" + (
-            f"; {SMALL}: too few topics to be judged by" if any(small) else ""
-        )
+            columns.append(column if at > 2 else replace(column, only="data"))
+        counts = [Column(name, [row.verdicts[name] for row in rows], COUNT, SHORT.get(name)) for name in VERDICTS]
         columns += [replace(column, only="data") for column in counts]
+        note = f"{self._over}; [{self.choices.interval.words}]"
+        note += f"; {SMALL}: too few topics to be judged by" if any(small) else ""
         return (
             Table("slices", tuple(columns), note=note, labels=labels),
             Table("verdicts", (*names, *counts), labels=labels, only="people"),
         )
+
+    @property
+    def _over(self) -> str:
+        return f"over {counted(len(self.query_ids), 'topic')}; candidates: first {self.choices.depth}"
 
     def _rows(self) -> list[Parts]:
         """Give the means slice by slice, of both systems."""
@@ -284,9 +255,8 @@ class Stages(Answer):
         columns = [Column("query_id", self.query_ids, TEXT, "topic"), *self._of_topics(trace)]
         change = np.zeros(len(self.query_ids))
         if against is not None:
-            columns += [
-                replace(column, name=f"other_{column.name}", only="data") for column in self._of_topics(against)
-            ]
+            other = (replace(column, name=f"other_{column.name}", only="data") for column in self._of_topics(against))
+            columns += other
             change = trace.score - against.score
             for name, values in zip((SCORE, *self.names), [change, *(against.parts - trace.parts)], strict=True):
                 stars = ["*" if lost else "" for lost in self.lost[name].mask.tolist()]
@@ -297,7 +267,7 @@ class Stages(Answer):
 
     def _of_topics(self, trace: Trace) -> Iterator[Column]:
         yield Column("system", [trace.name] * len(trace.score), TEXT, only="data")
-        yield Column("verdict", verdict_names(trace, self.choices), _VERDICT)
+        yield Column("verdict", trace.verdicts(self.choices), _VERDICT)
         yield Column("score", trace.score.tolist(), NUMBER, str(self.measure))
         yield Column("best", trace.best.tolist(), NUMBER)
         for stage in trace.stages:
@@ -312,20 +282,18 @@ class Stages(Answer):
 
     def documents_table(self) -> Table:
         """Lay out the relevant documents that are not on the page, or not returned: where each was lost."""
-        page = getattr(self.measure, "cutoff", None)
+        cutoff = getattr(self.measure, "cutoff", None)
+        page = cutoff if isinstance(cutoff, int) else math.inf
         rows: list[tuple[Any, ...]] = []
         for trace in self.traces:
-            documents = trace.documents
-            away = documents.final == 0
-            if isinstance(page, int):
-                away |= documents.final > page
-            for at in np.flatnonzero(away).tolist():
-                candidate, final = int(documents.candidate[at]), int(documents.final[at])
-                where = "not returned" if not candidate else "below the depth" if candidate > self.choices.depth else ""
-                where = where or ("ranked low" if final else "dropped")
-                query_id = self.query_ids[int(documents.topic[at])]
-                grade = float(documents.grade[at])
-                rows.append((trace.name, query_id, documents.doc[at], grade, where, candidate or None, final or None))
+            every = trace.documents
+            ways = {"not returned": every.candidate == 0, "below the depth": every.candidate > self.choices.depth,
+                    "ranked low": every.final > 0}  # fmt: skip
+            where = np.select(list(ways.values()), list(ways), "dropped").tolist()
+            for at in np.flatnonzero((every.final == 0) | (every.final > page)).tolist():
+                ranks = (int(rank[at]) or None for rank in (every.candidate, every.final))
+                query_id = self.query_ids[int(every.topic[at])]
+                rows.append((trace.name, query_id, every.doc[at], float(every.grade[at]), where[at], *ranks))
         shows = {"system": TEXT, "query_id": TEXT, "doc_id": TEXT, "grade": significant(), "lost": TEXT,
                  "candidate_rank": COUNT, "final_rank": COUNT}  # fmt: skip
         system, *others = _columns(rows, shows)
@@ -334,31 +302,30 @@ class Stages(Answer):
 
     def _chart_of_slices(self) -> Chart:
         """Draw a bar a slice and system."""
-        bars: list[tuple[str, list[float], str]] = []
+        bars: list[tuple[str, str, list[float]]] = []
         for row in self._rows():
             label = f"{row.slice} (n {row.topics}{', few' if row.small else ''})"
-            label += f": {row.system}" if self.against else ""
             counts = ", ".join(f"{count} {verdict}" for verdict, count in row.verdicts.items() if count)
-            bars.append((label, [row.score.value, *(mean.value for mean in row.losses[::-1])], counts))
+            sizes = [mean.value for mean in (row.score, *row.losses[::-1])]
+            bars.append((f"{label}: {row.system}" if self.against else label, counts, sizes))
         return self._chart("slices", self.title, f"mean {self.measure}", bars)
 
     def _chart_of_topics(self) -> Chart:
         """Draw a bar a topic, the largest loss first."""
         trace = self.trace
-        known = np.flatnonzero(~np.isnan(trace.score))
-        order = known[np.argsort((trace.score - trace.best)[known], kind="stable")][:_BARS].tolist()
         sizes = np.stack([trace.score, *trace.parts[::-1]]).T.tolist()
-        bars = [(self.query_ids[at], sizes[at], self.verdicts[at]) for at in order]
+        bars = list(zip(self.query_ids, self.verdicts, sizes, strict=True))
+        order = np.argsort(trace.score - trace.best, kind="stable").tolist()
         title = f"{trace.name}: where {self.measure} is lost, by topic"
-        title += f", the {len(order)} that lose most" if len(order) < len(known) else ""
-        return self._chart("topics", title, f"{self.measure} of {trace.name}", bars)
+        title += f", the {_BARS} that lose most" if len(bars) > _BARS else ""
+        return self._chart("topics", title, f"{self.measure} of {trace.name}", [bars[at] for at in order[:_BARS]])
 
-    def _chart(self, name: str, title: str, score: str, bars: list[tuple[str, list[float], str]]) -> Chart:
+    def _chart(self, name: str, title: str, score: str, bars: Sequence[tuple[str, str, list[float]]]) -> Chart:
         """Put score and losses one behind the other: score, then ranking, then candidates, which ends at the best."""
         kinds = [str(self.measure), *(f"lost: {part}" for part in reversed(self.names))]
         rows = [
             (label, kind, start, start + size, size, said)
-            for label, sizes, said in bars
+            for label, said, sizes in bars
             for kind, size, start in zip(kinds, sizes, np.cumsum([0.0, *sizes[:-1]]).tolist(), strict=True)
             if size and not math.isnan(size)
         ]
@@ -367,8 +334,7 @@ class Stages(Answer):
         return Chart(
             name, title, Table(name, _columns(rows, shows)), f"{across}.", "bars", x="start", x2="end", y="bar",
             x_title=across, colour="part", colours=dict(zip(kinds, _COLOURS, strict=False)), width=480,
-            subtitle=f"candidates: first {self.choices.depth}; {counted(len(self.query_ids), 'topic')}",
-            folded=name == "topics",
+            subtitle=self._over, folded=name == "topics",
         )  # fmt: skip
 
     @property
@@ -380,9 +346,9 @@ class Stages(Answer):
     def headline(self) -> str:
         """What the system scores and loses in one sentence; empty where there is nothing to lose."""
         whole = self.headroom
-        if not whole.topics or whole.verdicts.get(NOTHING) == sum(whole.verdicts.values()):
+        if not whole.topics or whole.barren:
             return ""
-        candidates, ranking = (with_interval(mean.value, mean.ci) for mean in (whole.losses[0], whole.losses[-1]))
+        candidates, ranking = whole.losses[0].text(), whole.losses[-1].text()
         return (
             f"{self.trace.name} scores {decimal(whole.score.value)} in {self.measure}, where"
             f" {decimal(whole.best.value)} could be attained: {candidates} is lost because relevant documents are not"
@@ -397,7 +363,7 @@ class Stages(Answer):
         if not whole.topics:
             yield f"{measure} leaves out every topic: there is nothing to say of {name}."
             return
-        if whole.verdicts.get(NOTHING) == sum(whole.verdicts.values()):
+        if whole.barren:
             yield "No topic has a relevant document: nothing can be lost."
             return
         if foreign >= _FOREIGN:
@@ -431,11 +397,7 @@ class Stages(Answer):
                 "The parts move against each other: where less is found, less is left to be ranked badly, so such a"
                 " gain by ranking need not be a better ranker (nor such a loss a worse one)."
             )
-        tested = [
-            change
-            for change in self.changes
-            if not change.every and change.part != SCORE and not math.isnan(change.found.p)
-        ]
+        tested = [change for change in self.changes if change.by_slice and change.part != SCORE]
         seen = sorted((change for change in tested if change.significant), key=lambda change: change.found.difference)
         told = [
             f"{change.slice}: {'lost' if change.found.difference < 0 else 'gained'} by {change.part},"
@@ -460,85 +422,22 @@ class Stages(Answer):
         if not any(change.found.difference for change in (score, *parts)):
             return f"{first} and {second} score the same in {self.measure}, and lose it in the same parts."
         way = "lower" if score.found.difference < 0 else "higher"
-        told = " and ".join(
-            f"{change.size} by {change.part} ({change.p}{'' if change.significant else ': not told apart from 0'})"
-            for change in parts
-        )
+        told = " and ".join(change.told(f" by {change.part}") for change in parts)
         size = decimal(abs(score.found.difference))
         return f"{first} scores {size} {way} than {second} in {self.measure} ({score.p}): {told}."
 
     def _of_lost_topics(self) -> Iterator[str]:
         """Say which topics lost, by which part; and which lost in one part, whatever the other made of it."""
-        lost = self.lost[SCORE]
         kinds = Counter(kind for kind in self.lost_kinds if kind).most_common()
-        by_kind = ", ".join(f"{count} by {kind}" for kind, count in kinds)
-        ends = f"; {by_kind}." if by_kind else ""
-        yield f"{lost.sentence} {self._named(lost)}{ends}" if lost.count else lost.sentence
+        by_kind = "; " * bool(kinds) + ", ".join(f"{count} by {kind}" for kind, count in kinds)
+        text = who_lost(self.lost[SCORE], self.query_ids)
+        yield f"{text[0].upper()}{text[1:]}{by_kind}."
         for name in self.names:
-            part = self.lost[name]
-            if part.count:
-                text = part.sentence[0].lower() + part.sentence[1:]
-                yield f"By {name} alone, whatever the other parts did: {text} {self._named(part)}."
+            if self.lost[name].count:
+                yield f"By {name} alone, whatever the other parts did: {who_lost(self.lost[name], self.query_ids)}."
         if quiet := [name for name in self.names if not self.lost[name].count]:
             yield f"No single topic can be said to have lost by {' or by '.join(quiet)}."
-
-    def _named(self, lost: Discoveries) -> str:
-        names = [self.query_ids[at] for at in np.flatnonzero(lost.mask).tolist()]
-        return f"These are {', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''}"
 
 
 def _columns(rows: Sequence[tuple[Any, ...]], shows: Mapping[str, Show]) -> tuple[Column, ...]:
     return tuple(Column(name, [row[at] for row in rows], show) for at, (name, show) in enumerate(shows.items()))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TopicLoss(Answer):
-    """What was lost on one topic, by which part, and where each relevant document was lost."""
-
-    kind: ClassVar[str] = "topic"
-
-    stages: Stages
-    query_id: str
-    query: str  # its text; empty where it is not known
-    provenance: Provenance = field(repr=False)
-    notes: tuple[Note, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """The topic."""
-        return f"{self.query_id}: {self.query}" if self.query else self.query_id
-
-    def facts(self) -> dict[str, Any]:
-        """Give the topic, its text and the measures."""
-        return {"query_id": self.query_id, "query": self.query, **self.stages.facts()}
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Give what was lost by which part, and the documents that the system lost."""
-        documents, numbers = self._documents(), self.stages.topics_table()
-        place = numbers.column("query_id").values.index(self.query_id)
-        said = Sentences(self.sentences, title=self.title)
-        return said, documents, replace(numbers.take([place]), only="data", folded=False)
-
-    def _documents(self) -> Table:
-        table = self.stages.documents_table()
-        places = [at for at, query in enumerate(table.column("query_id").values) if query == self.query_id]
-        return replace(table.take(places), only="" if places else "data")
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What each system scored, and what it lost by which part."""
-        stages, at = self.stages, self.stages.query_ids.index(self.query_id)
-        said: list[str] = []
-        for trace in stages.traces:
-            parts = " and ".join(
-                f"{decimal(float(part[at]))} by {name}" for name, part in zip(stages.names, trace.parts, strict=True)
-            )
-            said.append(
-                f"{trace.name}: {verdict_names(trace, stages.choices)[at]}: {stages.measure}"
-                f" {decimal(float(trace.score[at]))} of {decimal(float(trace.best[at]))}, lost {parts}; relevant"
-                f" documents among the first {stages.choices.depth}: {trace.found[at]} of {trace.relevant[at]}."
-            )
-        if not len(self._documents()):
-            barren = not stages.trace.relevant[at]
-            said.append("No relevant document is known." if barren else "No relevant document was lost.")
-        return tuple(said)
