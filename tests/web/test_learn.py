@@ -6,6 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html import unescape
+from urllib.parse import quote
 
 import pytest
 
@@ -16,14 +17,11 @@ from judged.measures import REGISTRY, parse
 from judged.measures.pages import definition, families
 from judged.web.app import make_app
 from judged.web.learning import catalogue
-from judged.web.learning.choosing import on_described
-from judged.web.learning.described import FACTS, QUESTIONS, Asked, described
+from judged.web.learning.advice import FACTS, QUESTIONS, Asked, described, on_described
 from judged.web.learning.examples import example_of
-from judged.web.learning.lessons import LESSONS
-from judged.web.learning.mathml import FormulaError, formula, formulas
+from judged.web.learning.lessons import LESSONS, lesson_page
+from judged.web.learning.markup import FormulaError, blocks, formula, formulas, prose
 from judged.web.learning.measure import measure_page
-from judged.web.learning.prose import blocks, prose
-from judged.web.learning.teaching import taught
 from judged.web.workspace import open_workspace
 
 NAMES = sorted(name for name in REGISTRY if REGISTRY[name].cls.__module__.startswith("judged."))
@@ -99,7 +97,7 @@ def test_formulas_side_by_side_become_two():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_formula_of_the_registry_becomes_mathml(name):
-    """A construct that the converter does not know leaves the formula empty: add it to mathml.py."""
+    """A construct that the converter does not know leaves the formula empty: add it to markup.py."""
     for block in blocks(definition(REGISTRY[name])):
         if block.kind == "formula":
             assert block.formulas, block.text
@@ -140,7 +138,7 @@ def test_every_measure_has_a_page_with_its_value(client, name):
     entry, shown = REGISTRY[name], text_of(answer.text)
     made = example_of(entry)
     assert made is not None
-    assert f"{made.measure} {made.value:.4f}" in shown
+    assert f"{made.measure} {made.score:.4f}" in shown
     for said in (entry.use, entry.misleads, entry.cite):
         assert text_of(str(prose(said))) in shown
     for parameter in entry.all_parameters:
@@ -157,26 +155,26 @@ def test_the_example_is_the_public_value(name):
     if made.typed:
         grades = [None if one == "-" else float(one) for one in made.typed.split(",")]
         missing = [float(one) for one in made.missing.split(",")] if made.missing else []
-        assert made.value == parse(made.measure).of_list(grades, missing=missing)
+        assert made.score == parse(made.measure).of_list(grades, missing=missing)
     last = made.sheets[-1].lines[-1]
     assert last.name == made.measure
-    assert float(last.equals[-1]) == pytest.approx(made.value, abs=5e-5)
+    assert float(last.equals[-1]) == pytest.approx(made.score, abs=5e-5)
 
 
 def test_every_list_that_can_be_edited_is_one_that_the_evaluator_knows(client):
     """It answers for the measures that it lists, in the forms in which it lists them."""
     editable = [made for name in NAMES if not (made := example_of(REGISTRY[name])).fixed]
     assert len(editable) == len(NAMES) - 21
-    for made in [*editable, *(taught(lesson.key).example for lesson in LESSONS)]:
+    for made in [*editable, *(lesson_page(lesson.key).example for lesson in LESSONS)]:
         gain = "exp2" if "exp2" in made.measure else "linear"
         asked = {"list": made.typed, "missing": made.missing, "measure": made.measure, "k": 5, "gain": gain}
         answer = client.get("/api/v1/evaluator/measure", params=asked)
         assert answer.status_code == 200, answer.text
-        assert answer.json()["lists"][0]["value"] == made.value
+        assert answer.json()["lists"][0]["value"] == made.score
 
 
 def test_known_examples():
-    values = {name: measure_page(REGISTRY[name]).example.value for name in ("AP", "P", "R", "RR", "Success")}
+    values = {name: measure_page(REGISTRY[name]).example.score for name in ("AP", "P", "R", "RR", "Success")}
     assert values == {"AP": pytest.approx((1 + 2 / 3 + 3 / 5) / 4), "P": 0.6, "R": 0.75, "RR": 0.5, "Success": 1.0}
 
 
@@ -194,21 +192,20 @@ def test_measures_that_grades_are_too_little_for_say_so_and_are_worked_out_all_t
 
 def test_other_tools_numbers_are_those_of_compare_tools():
     page = measure_page(REGISTRY["nDCG"])
-    by_tool = {one.tool: one for one in page.elsewhere}
+    by_tool = {row["tool"]: row for row in page.table("elsewhere").records()}
     ours = judged.nDCG(cutoff=5)
-    assert page.example.value == ours.of_list([3, 0, 2, 1, 0], missing=[2])
-    assert by_tool["gdeval"].score == pytest.approx(ours.replace(gain="exp2").of_list([3, 0, 2, 1, 0], missing=[2]))
-    assert by_tool["scikit-learn"].score == pytest.approx(ours.of_list([3, 0, 2, 1, 0]))
-    assert {tool: one.differs for tool, one in by_tool.items()} == {
+    assert page.example.score == ours.of_list([3, 0, 2, 1, 0], missing=[2])
+    assert by_tool["gdeval"]["score"] == pytest.approx(ours.replace(gain="exp2").of_list([3, 0, 2, 1, 0], missing=[2]))
+    assert by_tool["scikit-learn"]["score"] == pytest.approx(ours.of_list([3, 0, 2, 1, 0]))
+    assert {tool: row["differs"] for tool, row in by_tool.items()} == {
         "trec_eval-10": False, "trec_eval-9": False, "pytrec_eval": False, "gdeval": True, "beir": False, "ranx": False,
         "ir_measures": False, "trectools": False, "scikit-learn": True, "torchmetrics": True, "cwl_eval": True,
     }  # fmt: skip
 
 
 def test_related_measures_go_both_ways():
-    related = {
-        name: [one.name for one in measure_page(REGISTRY[name]).related] for name in ("RBP", "GMAP", "AP", "Fallout")
-    }
+    pages = {name: measure_page(REGISTRY[name]) for name in ("RBP", "GMAP", "AP", "Fallout")}
+    related = {name: page.table("related").column("name").values for name, page in pages.items()}
     assert related["RBP"][0] == "RBPResidual"
     assert "AP" in related["GMAP"]
     assert "GMAP" in related["AP"]
@@ -247,7 +244,7 @@ def test_names_may_not_be_endless(client):
 def test_the_twin_of_a_page_has_its_numbers(client):
     data = client.get("/api/v1/measures/AP").json()
     assert (data["title"], data["use"]) == ("AP, AP@k", REGISTRY["AP"].use)
-    assert data["example"]["value"] == pytest.approx(0.5666666666666667)
+    assert data["example"]["score"] == pytest.approx(0.5666666666666667)
     assert data["definition"][0]["kind"] == "formula"
     assert [one["name"] for one in data["settings"]] == ["cutoff", "rel", "norm", "judged_only", "undefined"]
 
@@ -256,7 +253,7 @@ def test_the_twin_of_a_page_has_its_numbers(client):
 
 
 def named(**asked) -> list[str]:
-    return [one.name for family in catalogue.catalogue(catalogue.Asked(**asked)).families for one in family.measures]
+    return list(catalogue.catalogue(catalogue.Asked(**asked)).table().column("name").values)
 
 
 @pytest.mark.parametrize(
@@ -269,9 +266,7 @@ def named(**asked) -> list[str]:
     ],
 )  # fmt: skip
 def test_names_of_other_tools_are_found(q, best):
-    found = catalogue.catalogue(catalogue.Asked(q=q))
-    assert found.best is not None
-    assert found.best.name == best
+    assert catalogue.catalogue(catalogue.Asked(q=q)).about["best"] == best
     assert best in named(q=q)
 
 
@@ -310,7 +305,7 @@ def test_the_page_of_what_was_found(client):
     assert client.get("/learn?grades=many").status_code == 422
     assert client.get("/learn?q=" + "a" * 201).status_code == 422
     twin = client.get("/api/v1/measures?q=mrr%4010").json()
-    assert (twin["best"]["name"], twin["found"]) == ("RR", 1)
+    assert (twin["best"], twin["found"]) == ("RR", 1)
 
 
 # lessons
@@ -320,60 +315,57 @@ def test_the_page_of_what_was_found(client):
 def test_every_lesson_has_a_page_and_its_numbers(client, key):
     answer = client.get(f"/learn/lessons/{key}")
     assert answer.status_code == 200
-    data, shown = taught(key), text_of(answer.text)
-    assert f"{data.example.measure} {data.example.value:.4f}" in shown
-    for one in data.moved:
-        assert f"{one.measure} {one.before:.3f} {one.after:.3f} {'yes' if one.moves else 'no'}" in shown
-    assert any(one.moves for one in data.moved)
-    assert any(not one.moves for one in data.moved) or key in {"ties", "unjudged"}
+    lesson, shown = lesson_page(key), text_of(answer.text)
+    assert f"{lesson.example.measure} {lesson.example.score:.4f}" in shown
+    rows = lesson.table().records()
+    for row in rows:
+        numbers = f"{row['before']:.3f} {row['after']:.3f}"
+        assert f"{row['measure']} {numbers} {'yes' if row['moves'] else 'no'}" in shown
+    assert any(row["moves"] for row in rows)
+    assert any(not row["moves"] for row in rows) or key in {"ties", "unjudged"}
     assert "{" not in text_of("".join(re.findall(r"<p.*?</p>", answer.text, re.DOTALL)))
-    assert client.get(f"/api/v1/lessons/{key}").json()["title"] == data.title
+    assert client.get(f"/api/v1/lessons/{key}").json()["title"] == lesson.about["title"]
 
 
 def test_numbers_are_not_typed():
     """A number with decimals in a lesson's text comes from a computation, or is a parameter of a name."""
     for lesson in LESSONS:
-        texts = [
-            *lesson.text,
-            lesson.change.answer,
-            *(text for one in lesson.errors for text in (one.wrong, one.right)),
-        ]
-        for text in texts:
+        for text in (*lesson.text, lesson.answer, *(text for pair in lesson.errors for text in pair)):
             bare = re.sub(r"`[^`]*`|\{[^}]*\}|p = 0\.\d+", "", text)
             assert not re.search(r"\d\.\d", bare), bare
-        used = {name for text in texts for name in re.findall(r"\{(\w+):", text)}
-        assert used == set(lesson.numbers), lesson.key
+            assert "{" not in lesson.filled(text)
 
 
 def test_the_known_errors_have_the_right_numbers():
     """Those of common teaching material, by hand."""
-    rank = " ".join(one.wrong + one.right for one in taught("rank-matters").errors)
+    rank = " ".join(one["wrong"] + one["right"] for one in lesson_page("rank-matters").about["errors"])
     assert "0.756" in rank
     assert "It is 0.567" in rank  # (1 + 2/3 + 3/5) / 4
-    gain = [(one.wrong, one.right) for one in taught("gain-and-discount").errors]
+    gain = [(one["wrong"], one["right"]) for one in lesson_page("gain-and-discount").about["errors"]]
     assert "1.00" in gain[0][0]
     assert "It is 0.969: the DCG is 10.484 and that of the ideal order 10.823" in gain[0][1]
     assert "is 9.61 and nDCG, were these ten all that was judged, 0.88; with log2" in gain[2][1]
     assert "`DCG@10` is 8.32" in gain[2][1]
-    assert "`R@5` is 0.75" in taught("precision-and-recall").errors[0].right
+    assert "`R@5` is 0.75" in lesson_page("precision-and-recall").about["errors"][0]["right"]
 
 
 def test_what_is_surprising_is_true():
-    moved = {one.measure: (round(one.before, 4), round(one.after, 4)) for one in taught("rank-matters").moved}
+    rows = lesson_page("rank-matters").table().records()
+    moved = {one["measure"]: (round(one["before"], 4), round(one["after"], 4)) for one in rows}
     assert moved["AP"] == (0.5667, 0.4417)  # (1/2 + 2/3 + 3/5) / 4
     assert moved["P@5"] == (0.6, 0.6)
     assert moved["RR"] == (1.0, 0.5)
-    original = {one.measure: one.moves for one in taught("gain-and-discount").moved}
+    original = {one["measure"]: one["moves"] for one in lesson_page("gain-and-discount").table().records()}
     assert original["DCG(discount=original)@5"] is False
     assert original["DCG@5"] is True
-    readers = {one.measure: one.after - one.before for one in taught("user-models").moved}
+    readers = {one["measure"]: one["after"] - one["before"] for one in lesson_page("user-models").table().records()}
     assert readers["RBP(p=0.5)"] < 0 < readers["RBP(p=0.95)"]
     assert readers["P@10"] == 0
-    assert "0.761, 0.206 and 0.182" in taught("means-and-luck").text[0]
-    assert "is 0.383" in taught("means-and-luck").text[0]
-    assert "0.00, 0.25, 0.25, 0.50, 0.75, 0.75, 1.00, 1.00" in taught("precision-and-recall").text[0]
-    assert "precision of 0.9 and a recall of 0.1, F1 is 0.18" in taught("precision-and-recall").text[1]
-    assert "from 0.333 to 1. Over all orders it is 0.611" in taught("ties").text[1]  # (1 + 1/2 + 1/3) / 3
+    assert "0.761, 0.206 and 0.182" in lesson_page("means-and-luck").about["text"][0]
+    assert "is 0.383" in lesson_page("means-and-luck").about["text"][0]
+    assert "0.00, 0.25, 0.25, 0.50, 0.75, 0.75, 1.00, 1.00" in lesson_page("precision-and-recall").about["text"][0]
+    assert "precision of 0.9 and a recall of 0.1, F1 is 0.18" in lesson_page("precision-and-recall").about["text"][1]
+    assert "from 0.333 to 1. Over all orders it is 0.611" in lesson_page("ties").about["text"][1]  # (1 + 1/2 + 1/3) / 3
 
 
 def test_lessons_lead_from_one_to_the_next(client):
@@ -412,15 +404,9 @@ def test_every_link_of_the_pages_leads_somewhere(client):
 def test_the_advice_on_what_is_open_is_that_of_advise(client, sample, task):
     expected = advise(sample.qrels, [one.run for one in sample.lists.values()], task or None)
     data = client.get("/api/v1/advice", params={"task": task}).json()
-    assert [one["name"] for one in data["measures"]] == [str(one) for one in expected.measures]
-    entries = [*data["report"], *data["avoid"], *data["know"]]
-    assert sorted(one["rule"] for one in entries) == sorted(one.rule for one in expected.entries)
-    by_rule = {one.rule: one for one in expected.entries}
-    for one in entries:
-        assert one["why"] == by_rule[one["rule"]].reason
-        assert one["disputed"] == by_rule[one["rule"]].disputed
-        assert [source["short"] for source in one["sources"]] == list(by_rule[one["rule"]].sources)
-    assert (data["task"], data["given"]) == (expected.task.name, bool(task))
+    assert data["entries"] == expected.to_dict()["entries"]
+    assert data["measures"] == [str(one) for one in expected.measures]
+    assert (data["task"]["name"], data["task"]["given"]) == (expected.task.name, bool(task))
     shown = text_of(client.get("/choose", params={"task": task}).text)
     for one in expected.entries:
         assert " ".join(one.reason.split()) in shown
@@ -431,11 +417,9 @@ def test_the_advice_on_what_is_open_is_that_of_advise(client, sample, task):
 
 
 def test_the_leaderboard_is_asked_for_the_measures(client):
-    from urllib.parse import parse_qs, urlsplit
-
     data = client.get("/api/v1/advice?task=rag").json()
-    asked = parse_qs(urlsplit(data["leaderboard"]).query)
-    assert asked == {"measures": [",".join(one["name"] for one in data["measures"])]}
+    assert data["leaderboard"] == ",".join(data["measures"])
+    assert f'href="/leaderboard?measures={quote(data["leaderboard"], safe="")}"' in client.get("/choose?task=rag").text
 
 
 ANSWERS = [
@@ -473,28 +457,30 @@ def test_described_data_are_as_they_are_described(answers):
 
 
 @pytest.mark.parametrize("answers", ANSWERS)
-def test_advice_on_described_data_is_that_of_advise_without_what_nobody_asked(client, sample, answers):
+def test_advice_on_described_data_is_that_of_advise_without_what_nobody_asked(client, answers):
     asked = Asked(about="described", **answers)
     qrels, run = described(asked)
     expected = advise(qrels, run, asked.task or None)
     unasked = {rule.id for rule in RULES if not {name for one in rule.when for name in one.facts} <= FACTS}
     kept = [one for one in expected.entries if one.rule not in unasked]
-    assert on_described(sample, asked) == replace(expected, entries=tuple(kept))
+    whys = {rule.id: (rule.why, tuple(one.name for one in rule.when)) for rule in RULES}
+    rows = [(*whys[one.rule], one) for one in kept]
+    assert on_described(asked).entries == tuple(replace(one, reason=why, facts=facts) for why, facts, one in rows)
     data = client.get("/api/v1/advice", params=asked.model_dump()).json()
-    assert [one["name"] for one in data["measures"]] == [
+    assert data["measures"] == [
         str(one) for one in dict.fromkeys(m for e in kept if e.kind in {"recommend", "pair"} for m in e.measures)
     ]
-    whys = {rule.id: rule.why for rule in RULES}
-    assert all(one["why"] == whys[one["rule"]] for part in ("report", "avoid", "know") for one in data[part])
+    assert [one["reason"] for one in data["entries"]] == [whys[one.rule][0] for one in kept]
+    assert "profile" not in data
     assert data["found"] == []
     assert data["leaderboard"] == ""
 
 
 def test_by_hand_one_answer_a_query(client):
     data = client.get("/api/v1/advice?about=described&relevant=one&judged=positives&length=1000").json()
-    assert data["task"] == "single-answer"
-    assert [one["name"] for one in data["measures"]] == ["RR@10", "Success@10", "R@100", "R@1000", "Judged@10"]
-    assert "nDCG@10" in [one["name"] for piece in data["avoid"] for one in piece["measures"]]
+    assert data["task"]["name"] == "single-answer"
+    assert data["measures"] == ["RR@10", "Success@10", "R@100", "R@1000", "Judged@10"]
+    assert "nDCG@10" in data["avoid"]
 
 
 def test_every_question_shows_its_answers(client):
@@ -513,7 +499,7 @@ def test_without_a_run_advice_is_on_the_judgments_alone():
     qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}
     client = TestClient(make_app(open_workspace(qrels, [])))
     data = client.get("/api/v1/advice").json()
-    assert [one["name"] for one in data["measures"]] == [str(one) for one in advise(qrels).measures]
+    assert data["measures"] == [str(one) for one in advise(qrels).measures]
     assert data["leaderboard"] == ""
     assert client.get("/choose").status_code == 200
     assert "leaderboard?measures" not in client.get("/learn/AP").text

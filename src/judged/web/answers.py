@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from http import HTTPStatus
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -12,13 +13,15 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from judged.answer import plain
+from judged.answer import Answer, Table, plain
 from judged.tables import isolated
 from judged.web.desk import opened
 from judged.web.filters import FILTERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from judged.notes import Note
 
 NAVIGATION = (
     ("/evaluator", "Evaluator"),
@@ -42,6 +45,23 @@ _TEMPLATES = Environment(
     lstrip_blocks=True,
 )
 _TEMPLATES.filters |= FILTERS
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PageAnswer(Answer):
+    """What a page shows that no command gives; each page has its own kind."""
+
+    about: Mapping[str, Any]  # facts
+    parts: tuple[Table, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def facts(self) -> Mapping[str, Any]:
+        """Give what is known beside the tables."""
+        return self.about
+
+    def blocks(self) -> tuple[Table, ...]:
+        """Give all tables of the page."""
+        return self.parts
 
 
 class Json(JSONResponse):

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged.web.evaluator.asked import Asked
+    from judged.web.evaluator.lists import Item
     from judged.web.evaluator.scored import World
     from judged.web.evaluator.state import State
-    from judged.web.evaluator.typed import Item
     from judged.web.workspace import Workspace
 
 _IDEAL_SHOWN = 200

@@ -13,7 +13,7 @@ import numpy as np
 from judged.data.json_rows import unique_keys
 from judged.errors import InputError
 from judged.judging import judge
-from judged.web.evaluator.typed import MOST, Item, distinct, read_grade, read_name
+from judged.web.evaluator.lists import MOST, Item, distinct, read_grade, read_name
 from judged.web.filters import count
 
 if TYPE_CHECKING:

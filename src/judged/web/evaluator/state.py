@@ -13,7 +13,7 @@ from judged.judging import judge
 from judged.measures import parse
 from judged.measures.dcg import CG, DCG
 from judged.measures.parameters import spell
-from judged.web.evaluator.typed import (
+from judged.web.evaluator.lists import (
     MOST_MISSING,
     Item,
     read_list,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
+from judged.answer import Table, columns_of
 from judged.errors import MeasureError
 from judged.measures import find
 from judged.measures.grammar import entry_of
@@ -16,6 +16,7 @@ from judged.measures.pages import families, summary, written
 from judged.measures.spellings import key
 from judged.peers.names import BEIR, GDEVAL, MSMARCO
 from judged.peers.readings import TOOLS
+from judged.web.answers import PageAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,74 +54,52 @@ class Asked(BaseModel):
     )
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A measure in the catalogue."""
+class Catalogue(PageAnswer):
+    """The measures that were found, family by family."""
 
-    # name, title: the title shows how it is written: `P@k`
-    name: str
-    title: str
-    # what, use: what it is, and when to take it
-    what: str
-    use: str
-    found_as: str = ""  # the name by which it was found, where it is another one
-
-
-@dataclass(frozen=True)
-class Family:
-    """Measures of a kind."""
-
-    name: str
-    about: str
-    measures: tuple[Listed, ...]
-
-
-@dataclass(frozen=True)
-class Catalogue:
-    """What was found."""
-
-    families: tuple[Family, ...]  # those in which something was found
-    best: Listed | None  # the measure whose name was typed, in whatever form
-    found: int  # how many measures
-    total: int  # how many measures
-    narrowed: bool  # whether something was looked for
+    kind: ClassVar[str] = "measures"
 
 
 def catalogue(asked: Asked) -> Catalogue:
     """Find measures.
 
-    >>> catalogue(Asked(q="ndcg_cut_10")).best.name, catalogue(Asked(q="mrr@10")).best.name
-    ('nDCG', 'RR')
-    >>> [one.name for family in catalogue(Asked(q="persistence")).families for one in family.measures][:2]
+    >>> [catalogue(Asked(q=name)).about["best"] for name in ("ndcg_cut_10", "mrr@10")]
+    ['nDCG', 'RR']
+    >>> catalogue(Asked(q="persistence")).table("measures").column("name").values[:2]
     ['RBP', 'NERR10']
     """
-    entries = families()
-    total = sum(map(len, entries.values()))
+    known = [entry for entries in families().values() for entry in entries]
     best = _named(asked.q)
     words = [re.compile(rf"(?<![a-z0-9]){re.escape(word)}") for word in asked.q.casefold().split()]
-    shown: list[Family] = []
-    for family, members in entries.items():
-        kept = tuple(
-            _listed(entry, asked.q, best)
-            for entry in members
-            if _suits(entry, asked) and (entry is best or all(word.search(_text(entry.cls)) for word in words))
-        )
-        if kept:
-            shown.append(Family(family, ABOUT_FAMILIES.get(family, ""), kept))
-    found = sum(len(family.measures) for family in shown)
-    first = None if best is None or not _suits(best, asked) else _listed(best, asked.q, best)
-    return Catalogue(tuple(shown), first, found, total, bool(words or asked.model_dump(exclude_defaults=True)))
+    found = [
+        entry
+        for entry in known
+        if _suits(entry, asked) and (entry is best or all(word.search(_text(entry.cls)) for word in words))
+    ]
+    rows = [
+        {"name": entry.name, "family": entry.family, "title": written(entry), "what": summary(entry), "use": entry.use,
+         "found_as": _found_as(entry, asked.q.strip(), is_best=entry is best)}
+        for entry in found
+    ]  # fmt: skip
+    kinds = dict.fromkeys(entry.family for entry in found)
+    about = {
+        "best": best.name if best in found else None,  # the measure whose name was typed, in whatever form
+        "found": len(found),
+        "total": len(known),
+        "narrowed": bool(words or asked.model_dump(exclude_defaults=True)),  # whether something was looked for
+        "families": {family: ABOUT_FAMILIES.get(family, "") for family in kinds},  # those in which something was found
+    }
+    columns = columns_of(rows, "name", "family", "title", "what", "use", "found_as")
+    return Catalogue(about, (Table("measures", columns),))
 
 
-def _listed(entry: Entry, typed: str, best: Entry | None) -> Listed:
-    """List a measure, with the other name by which it was found."""
-    text = typed.strip()
-    other = ""
-    if entry is best:
-        other = "" if key(_bare(text)) == key(entry.name) else text
-    elif text and text.casefold() not in entry.name.casefold():
-        other = next((name for name in _other_names(entry) if text.casefold() in name.casefold()), "")
-    return Listed(entry.name, written(entry), summary(entry), entry.use, other)
+def _found_as(entry: Entry, typed: str, *, is_best: bool) -> str:
+    """Give the other name by which a measure was found; empty where it was its own."""
+    if is_best:
+        return "" if key(_bare(typed)) == key(entry.name) else typed
+    if not typed or typed.casefold() in entry.name.casefold():
+        return ""
+    return next((name for name in _other_names(entry) if typed.casefold() in name.casefold()), "")
 
 
 def _suits(entry: Entry, asked: Asked) -> bool:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from judged.explanation import explain
 from judged.explanation.formula import number, readable
 from judged.judging import judge_list
+from judged.web.answers import PageAnswer
 from judged.web.evaluator.listed import unavailable
-from judged.web.evaluator.typed import read_list, read_missing, write_grade
+from judged.web.evaluator.lists import read_list, read_missing, write_grade
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from judged.explanation import Explanation, Line, Sheet
-    from judged.judging import Judged
     from judged.judging.lists import Grades
     from judged.measures import Measure
     from judged.measures.base import Entry
@@ -32,8 +32,8 @@ _USUAL: dict[str, dict[str, Any]] = {
 _TYPED: dict[str, tuple[str, str]] = {
     "binary": ("1,0,1,0,1", "1"),
     "graded": ("3,0,2,1,0", "2"),
-    "graded user": ("0,2,3,0,1", ""),
-    "incomplete": ("1,-,0,1,-", "1,0"),
+    "user model": ("0,2,3,0,1", ""),
+    "incomplete judgments": ("1,-,0,1,-", "1,0"),
     "RR": ("0,1,0,1,1", ""),
 }
 """Lists that readers may edit: in rank order, and what was not returned."""
@@ -48,19 +48,6 @@ _FACTS: dict[str, dict[str, list[Any]]] = {
     "UMeasure": {"length": [200, 100, 300]},
     "AWRF": {"group": ["a", "a", "b"]},
 }
-
-
-@dataclass(frozen=True)
-class Row:
-    """One returned document of the example."""
-
-    rank: int
-    # doc, grade: the grade as it is shown; a dash where there is no judgment, one for each subtopic or assessor where
-    # these differ
-    doc: str
-    grade: str
-    facts: tuple[str, ...]  # what else is known of the document
-    relevant: bool | None  # whether something of it is above grade 0; None without a judgment
 
 
 @dataclass(frozen=True)
@@ -85,73 +72,88 @@ class ShownSheet:
 
 @dataclass(frozen=True)
 class Example:
-    """A measure on a small list."""
+    """A measure on a small list, worked out."""
 
-    measure: str  # the canonical name, with the parameters of the example
-    # typed, missing: the list and what was not returned, as the evaluator takes them; empty where the example cannot be
-    # typed
-    typed: str
-    missing: str
-    fixed: str  # why the example cannot be edited; empty where it can
-    rows: tuple[Row, ...]
-    gone: tuple[str, ...]  # the grades of judged documents that were not returned
-    value: float  # the score
-    sheets: tuple[ShownSheet, ...]  # how it comes about
+    explanation: Explanation
+    # one a returned document: `rank`, `doc`; `grade` as it is shown, a dash without a judgment, several where subtopics
+    # or assessors differ; `facts` that are known of it; whether it is `relevant`, None without a judgment
+    rows: list[dict[str, Any]]
+    # typed, missing: as the evaluator takes them; empty where the example cannot be typed
+    typed: str = ""
+    missing: str = ""
+    gone: tuple[str, ...] = ()  # the grades of judged documents that were not returned
+    fixed: str = ""  # why the example cannot be edited; empty where it can
+
+    @property
+    def measure(self) -> str:
+        """The canonical name, with the parameters of the example."""
+        return str(self.explanation.measure)
+
+    @property
+    def score(self) -> float:
+        """What the measure makes of the list."""
+        return self.explanation.score
+
+    @property
+    def sheets(self) -> tuple[ShownSheet, ...]:
+        """How the score comes about, as it is read."""
+        return tuple(map(_sheet, self.explanation.sheets))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it for JSON, with every step of the calculation."""
+        own = {"measure": self.measure, "score": self.score, "typed": self.typed, "missing": self.missing}
+        own |= {"fixed": self.fixed, "rows": self.rows, "gone": self.gone}
+        return {**own, "explanation": self.explanation.to_dict()}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExamplePage(PageAnswer):
+    """A page with a worked example."""
+
+    example: Example | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Give what is known beside the tables, and the example."""
+        return {**self.about, "example": self.example and self.example.to_dict()}
 
 
 def example_of(entry: Entry) -> Example | None:
     """Make the worked example of a measure; None for one of others that needs what is not known here."""
-    measure = _with_values(entry)
-    if measure is None:
+    required = {parameter.name: _GIVEN.get(parameter.name) for parameter in entry.all_parameters if parameter.required}
+    if None in required.values():
         return None
-    grades = _LISTS.get(entry.family)
-    fixed = {one["name"]: one["why"] for one in unavailable()}.get(entry.name, "")
-    if grades is None:
-        typed, missing = _TYPED[_kind(entry)]
+    measure = entry.cls(**required, **_USUAL.get(entry.name, {}))
+    fixed = {row["name"]: row["why"] for row in unavailable()}.get(entry.name, "")
+    if entry.family not in _LISTS:
+        kind = entry.family if entry.properties.graded or entry.family == "incomplete judgments" else "binary"
+        typed, missing = _TYPED.get(entry.name) or _TYPED.get(kind) or _TYPED["graded"]
         return typed_example(measure, typed, missing, fixed=fixed)
-    facts = _FACTS.get(entry.name, {})
-    judged = judge_list(grades, facts=facts or None)
-    rows = tuple(
-        Row(
-            rank=at,
-            doc=f"d{at}",
-            grade=(text := _grade(grade)),
-            facts=tuple(f"{name} {known[at - 1]}" for name, known in facts.items()),
-            relevant=any(text.strip("0, ")),
-        )
-        for at, grade in enumerate(grades, 1)
-    )
-    return _example(judged, measure, "", "", fixed or "it needs more than grades", rows, ())
+    grades, facts = _LISTS[entry.family], _FACTS.get(entry.name, {})
+    rows: list[dict[str, Any]] = []
+    for rank, grade in enumerate(grades, 1):
+        text = ", ".join(f"{part:g}" for part in (grade if isinstance(grade, tuple) else (grade,)))
+        known = [f"{name} {values[rank - 1]}" for name, values in facts.items()]
+        relevant = bool(text.strip("0, "))
+        rows.append({"rank": rank, "doc": f"d{rank}", "grade": text, "facts": known, "relevant": relevant})
+    explanation = explain(judge_list(grades, facts=facts or None), None, measure)
+    return Example(explanation, rows, fixed=fixed or "it needs more than grades")
 
 
 def typed_example(measure: Measure, typed: str, missing: str = "", *, fixed: str = "") -> Example:
     """Work a measure out on a list as the evaluator takes it.
 
     >>> from judged.measures import parse
-    >>> made = typed_example(parse("AP"), "1,0,1,0,1", "1")
-    >>> round(made.value, 3), made.sheets[-1].lines[-1].equals[-1]
-    (0.567, '0.5667')
+    >>> round(typed_example(parse("AP"), "1,0,1,0,1", "1").score, 3)
+    0.567
     """
     items, gone = read_list(typed, "list"), read_missing(missing)
-    judged = judge_list([item.grade for item in items], missing=gone)
-    rows = tuple(
-        Row(at, item.doc, "–" if item.grade is None else write_grade(item.grade), (),
-            None if item.grade is None or item.grade < 0 else item.grade > 0)
-        for at, item in enumerate(items, 1)
-    )  # fmt: skip
-    return _example(judged, measure, typed, missing, fixed, rows, tuple(map(write_grade, gone)))
-
-
-def _example(
-    judged: Judged, measure: Measure, typed: str, missing: str, fixed: str, rows: tuple[Row, ...], gone: tuple[str, ...]
-) -> Example:
-    found = explain(judged, None, measure)
-    return Example(str(measure), typed, missing, fixed, rows, gone, found.score, shown(found))
-
-
-def shown(explanation: Explanation) -> tuple[ShownSheet, ...]:
-    """Write the tables and lines of an explanation as they are read."""
-    return tuple(map(_sheet, explanation.sheets))
+    rows: list[dict[str, Any]] = []
+    for rank, item in enumerate(items, 1):
+        relevant = None if item.grade is None or item.grade < 0 else item.grade > 0
+        text = "–" if item.grade is None else write_grade(item.grade)
+        rows.append({"rank": rank, "doc": item.doc, "grade": text, "facts": (), "relevant": relevant})
+    explanation = explain(judge_list([item.grade for item in items], missing=gone), None, measure)
+    return Example(explanation, rows, typed, missing, tuple(map(write_grade, gone)), fixed)
 
 
 def _sheet(sheet: Sheet) -> ShownSheet:
@@ -179,26 +181,3 @@ def _line(line: Line) -> ShownLine:
     """Write each step once: a formula that is a number already is not said twice."""
     steps: Mapping[str, None] = dict.fromkeys(filter(None, (readable(line.how), line.numbers, number(line.value))))
     return ShownLine(line.name, tuple(step for step in steps if step != line.name))
-
-
-def _grade(grade: Any) -> str:
-    return ", ".join(f"{one:g}" for one in (grade if isinstance(grade, tuple) else (grade,)))
-
-
-def _kind(entry: Entry) -> str:
-    """Say which list suits a measure."""
-    if entry.name in _TYPED:
-        return entry.name
-    if entry.family == "incomplete judgments":
-        return "incomplete"
-    if not entry.properties.graded:
-        return "binary"
-    return "graded user" if entry.family == "user model" else "graded"
-
-
-def _with_values(entry: Entry) -> Measure | None:
-    """Give the measure with the values of the example."""
-    required = {one.name: _GIVEN.get(one.name) for one in entry.all_parameters if one.required}
-    if None in required.values():
-        return None
-    return entry.cls(**required, **_USUAL.get(entry.name, {}))

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Annotated
+from itertools import groupby
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from judged.advice.sources import SOURCES
 from judged.errors import InputError, MeasureError
 from judged.measures.grammar import entry_of
 from judged.web.answers import Json, page
 from judged.web.desk import Opened
+from judged.web.learning import advice as chooser
 from judged.web.learning import catalogue as listing
-from judged.web.learning import described
-from judged.web.learning.choosing import choice
+from judged.web.learning.lessons import STEPS, lesson_page
+from judged.web.learning.markup import prose
 from judged.web.learning.measure import measure_page
-from judged.web.learning.prose import prose
-from judged.web.learning.teaching import STEPS, taught
 from judged.web.problems import PROBLEMS, answer
 
 router = APIRouter()
@@ -31,8 +32,11 @@ _NONE = {404: {**PROBLEMS[400], "description": "There is none of this name."}}
 @router.get("/learn", include_in_schema=False)
 def catalogue_page(request: Request, asked: Annotated[listing.Asked, Query()]) -> HTMLResponse:
     """Show the lessons and the catalogue."""
-    data = listing.catalogue(asked)
-    return page(request, "learn.html", title="Learn", data=data, asked=asked, steps=STEPS, prose=prose)
+    found = listing.catalogue(asked)
+    groups = groupby(found.table().records(), key=lambda row: row["family"])
+    measures = {family: list(rows) for family, rows in groups}
+    values: dict[str, Any] = {"measures": measures, "asked": asked, "steps": STEPS, "prose": prose, **found.about}
+    return page(request, "learn.html", title="Learn", **values)
 
 
 @router.get("/learn/lessons", include_in_schema=False)
@@ -42,13 +46,15 @@ def lessons_page() -> RedirectResponse:
 
 
 @router.get("/learn/lessons/{key}", include_in_schema=False)
-def lesson_page(request: Request, key: Key) -> Response:
+def lesson_to_read(request: Request, key: Key) -> Response:
     """Show a lesson."""
     try:
-        data = taught(key)
+        lesson = lesson_page(key)
     except InputError as error:
         return answer(request, HTTPStatus.NOT_FOUND, error.problem, error.fix)
-    return page(request, "lesson.html", title=data.title, data=data, steps=STEPS, prose=prose)
+    table = lesson.table()
+    table = table.changed("measure", links=[f"/learn/{name}" for name in table.column("family").values])
+    return page(request, "lesson.html", **lesson.about, example=lesson.example, table=table, prose=prose)
 
 
 @router.get("/learn/{name}", include_in_schema=False)
@@ -60,21 +66,22 @@ def measure(request: Request, name: Name) -> Response:
         return _unknown(request, error)
     if entry.name != name:
         return RedirectResponse(f"/learn/{quote(entry.name)}")
-    data = measure_page(entry)
-    return page(request, "measure.html", title=data.title, data=data, prose=prose)
+    about = measure_page(entry)
+    return page(request, "measure.html", **about.about, tables=about.tables(), example=about.example, prose=prose)
 
 
 @router.get("/choose", include_in_schema=False)
-def choose_page(request: Request, opened: Opened, asked: Annotated[described.Asked, Query()]) -> HTMLResponse:
+def choose_page(request: Request, opened: Opened, asked: Annotated[chooser.Asked, Query()]) -> HTMLResponse:
     """Show the chooser."""
-    data = choice(opened, asked)
-    return page(request, "choose.html", title="Choose measures", data=data, asked=asked, prose=prose)
+    advice = chooser.advice_on(opened, asked)
+    values: dict[str, Any] = {"choices": chooser.choices(opened, asked, advice), "sources": SOURCES}
+    return page(request, "choose.html", title="Choose measures", advice=advice, asked=asked, **values)
 
 
 @router.get("/api/v1/measures", tags=["learning"], summary="Find measures", responses=PROBLEMS)
-def measures(asked: Annotated[listing.Asked, Query()]) -> Json:
+def measures(asked: Annotated[listing.Asked, Query()]) -> dict[str, Any]:
     """Give the catalogue, family by family: all measures, or those that are looked for."""
-    return Json(listing.catalogue(asked))
+    return listing.catalogue(asked).to_dict()
 
 
 @router.get(
@@ -86,7 +93,7 @@ def measure_data(request: Request, name: Name) -> Response:
         entry = entry_of(name)
     except MeasureError as error:
         return _unknown(request, error)
-    return Json(measure_page(entry))
+    return Json(measure_page(entry).to_dict())
 
 
 @router.get("/api/v1/lessons", tags=["learning"], summary="The lessons")
@@ -99,15 +106,17 @@ def lessons() -> Json:
 def lesson(request: Request, key: Key) -> Response:
     """Give a lesson with its list, its numbers, and the errors that it warns of."""
     try:
-        return Json(taught(key))
+        return Json(lesson_page(key).to_dict())
     except InputError as error:
         return answer(request, HTTPStatus.NOT_FOUND, error.problem, error.fix)
 
 
 @router.get("/api/v1/advice", tags=["learning"], summary="Which measures suit the data", responses=PROBLEMS)
-def advice(opened: Opened, asked: Annotated[described.Asked, Query()]) -> Json:
+def advice(opened: Opened, asked: Annotated[chooser.Asked, Query()]) -> dict[str, Any]:
     """Say which measures suit what is open, or judgments as they are described, and which do not, with reasons."""
-    return Json(choice(opened, asked))
+    found = chooser.advice_on(opened, asked)
+    made = found.to_dict() | chooser.choices(opened, asked, found)
+    return {name: value for name, value in made.items() if name != "profile" or asked.about == "open"}
 
 
 def _unknown(request: Request, error: MeasureError) -> Response:

@@ -1,20 +1,26 @@
-"""Judgments and a run as somebody describes them: made up from answers, so that the rules of advice can look at them.
+"""The chooser: `advise` as a short set of questions, on what is open or on judgments as somebody describes them.
 
-Only what was asked is true of them. A rule that rests on anything else must not be believed: see `FACTS`.
+For these, judgments and a run are made up from the answers, so that the rules of advice can look at them. Only what was
+asked is true of them. A rule that rests on anything else must not be believed: see `FACTS`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 from pydantic import BaseModel, Field
 
+from judged.advice import RULES, Advice, advise
+from judged.advice.facts import fact
 from judged.advice.tasks import TASKS
 from judged.data import Qrels, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from judged.web.workspace import Workspace
 
 FACTS = frozenset(
     {
@@ -28,6 +34,8 @@ GRADES = {"binary": (1.0,), "three": (1.0, 2.0), "four": (2.0, 3.0), "fine": (0.
 RELEVANT = {"one": 1, "few": 4, "many": 30, "hundreds": 150}
 LENGTHS = {"10": 10, "100": 100, "1000": 1000}
 
+_FOUND = ("topics", "grades", "level", "relevant", "judged", "single", "not_relevant", "labels")
+_FOUND_OF_RUNS = ("runs", "lengths", "judged_10", "ties", "missing")
 _TOPICS = 12  # so that every grade of a scale occurs where a topic has one relevant document
 _DEEP, _TOP = 120, 20  # documents that are judged not relevant, or judged at all
 _LABELS = {"diversity": ("1", "2"), "assessors": ("anna", "ben"), "preferences": ("anna 1", "ben 1")}
@@ -71,6 +79,52 @@ class Asked(BaseModel):
     relevant: Literal["one", "few", "many", "hundreds"] = Field("few", description="Relevant documents a query.")
     judged: Literal["deep", "top", "holes", "positives"] = Field("top", description="What was judged.")
     length: Literal["10", "100", "1000"] = Field("100", description="How long the ranked lists are.")
+
+
+def advice_on(workspace: Workspace, asked: Asked) -> Advice:
+    """Give advice on what is open, or on judgments that are described."""
+    if asked.about == "described":
+        return workspace.remember(("described", tuple(asked.model_dump().values())), lambda: on_described(asked))
+    runs = tuple(judged.run for judged in workspace.lists.values())
+    advice: Advice = workspace.remember(("advice",), lambda: advise(workspace.qrels, runs))
+    return replace(advice.about(asked.task) if asked.task else advice, inputs=("QRELS", "RUN"))
+
+
+def on_described(asked: Asked) -> Advice:
+    """Give the advice on described judgments, without what rests on facts that nobody asked for.
+
+    No numbers are known of them, but which conditions of a rule hold.
+    """
+    qrels, run = described(asked)
+    advice = advise(qrels, run, asked.task or None)
+    rules = {rule.id: rule for rule in RULES if {name for one in rule.when for name in one.facts} <= FACTS}
+    entries = tuple(
+        replace(entry, reason=rule.why, facts=tuple(condition.name for condition in rule.when))
+        for entry in advice.entries
+        if (rule := rules.get(entry.rule))
+    )
+    return replace(advice, entries=entries, inputs=("QRELS", "RUN"))
+
+
+def choices(workspace: Workspace, asked: Asked, advice: Advice) -> dict[str, Any]:
+    """Say what else may be chosen, and what was found in the data that are open."""
+    is_open, has_runs = asked.about == "open", bool(workspace.run_names)
+    possible = {advice.task.name, *(other.name for other in advice.others)}
+    return {
+        "about": asked.about,
+        "title": workspace.title,  # what is open
+        "tasks": [
+            {"name": task.name, "what": task.what, "fits": task.name in possible or not is_open}
+            for task in TASKS.values()
+        ],
+        "questions": [
+            {"name": name, "text": text, "answers": answers, "answer": getattr(asked, name)}
+            for name, (text, answers) in QUESTIONS.items()
+        ],
+        "found": [fact(name, advice.profile) for name in (*_FOUND, *has_runs * _FOUND_OF_RUNS)] if is_open else [],
+        # the measures of the leaderboard; none where there is no run, or other data are described
+        "leaderboard": ",".join(map(str, advice.measures)) if is_open and has_runs else "",
+    }
 
 
 def described(asked: Asked) -> tuple[Qrels, Run]:

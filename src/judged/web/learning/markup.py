@@ -1,4 +1,6 @@
-r"""Formulas of definitions, which are LaTeX, as MathML: the part of LaTeX that the registry uses, and no more.
+r"""The texts of the registry, a little Markdown, as elements of a page; their formulas, which are LaTeX, as MathML.
+
+Of LaTeX it is the part that the registry uses, and no more.
 
 A converter that knows all of LaTeX takes ``\mathrm{nDCG}`` for four letters and ``\mathrm{R}``, the measure, for the
 variable R; here a name is one word, and upright.
@@ -7,14 +9,18 @@ variable R; here a name is one word, and upright.
 from __future__ import annotations
 
 import re
-from html import escape
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
+
+from judged.measures import REGISTRY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_INLINE = re.compile(r"`([^`]+)`|\$([^$]+)\$|\[([^\]]+)\]\([^)]+\)|\*(\w+)\*")
+_NAMED = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _TOKEN = re.compile(r"[ \n]*(\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|[^ \n\\])")
 _PARTS = re.compile(r",\s*\\q?quad\b")
 
@@ -210,3 +216,63 @@ def _with_scripts(base: str, below: str, above: str, *, under: bool) -> str:
 
 def _one(elements: Sequence[str]) -> str:
     return elements[0] if len(elements) == 1 else f"<mrow>{''.join(elements)}</mrow>"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A paragraph, what stands between ``$$``, or code."""
+
+    kind: Literal["text", "formula", "code"]  # `text`, `formula` or `code`
+    text: str  # as it stands; of formulas, the LaTeX without the dollars
+    # MathML; none for a paragraph, and where the LaTeX is not understood, which is shown as it stands then
+    formulas: tuple[str, ...] = ()
+
+
+def blocks(markdown: str) -> tuple[Block, ...]:
+    r"""Part a text into paragraphs, formulas and code.
+
+    >>> [block.kind for block in blocks("Half:\n\n$$ a = \\frac{b}{2} $$\n\n```python\n>>> 1\n1\n```")]
+    ['text', 'formula', 'code']
+    """
+    return tuple(_block(part.strip()) for part in markdown.split("\n\n") if part.strip())
+
+
+def _block(text: str) -> Block:
+    if text.startswith("```"):
+        return Block("code", text.partition("\n")[2].removesuffix("```").rstrip())
+    if not (text.startswith("$$") and text.endswith("$$")):
+        return Block("text", " ".join(text.split()))
+    latex = " ".join(text.strip("$").split())
+    try:
+        return Block("formula", latex, tuple(formulas(latex)))
+    except FormulaError:
+        return Block("formula", latex)
+
+
+def prose(text: str) -> Markup:
+    """Write a text with its code, its formulas and the names of measures; links lead out of the pages and are left out.
+
+    >>> print(prose("what `CwlU` is & `gain=exp2`"))
+    what <a href="/learn/CwlU"><code>CwlU</code></a> is &amp; <code>gain=exp2</code>
+    """
+    made, at = Markup(), 0
+    for found in _INLINE.finditer(text):
+        made += escape(text[at : found.start()]) + _inline(found)
+        at = found.end()
+    return made + escape(text[at:])
+
+
+def _inline(found: re.Match[str]) -> Markup:
+    code, latex, link, stressed = found.groups()
+    if code is not None:
+        made = Markup("<code>{}</code>").format(code)
+        known = _NAMED.fullmatch(code) and len(code) > 1 and code in REGISTRY
+        return Markup('<a href="/learn/{}">{}</a>').format(code, made) if known else made
+    if stressed is not None:
+        return Markup("<em>{}</em>").format(stressed)
+    if link is not None:
+        return escape(link)
+    try:
+        return formula(latex)
+    except FormulaError:
+        return Markup("<code>{}</code>").format(latex)
