@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 
 from judged.slicing import by_slice, compare_slices, slice_topics
 from judged.web.app import make_app
+from judged.web.slices.answer import shown_runs
 from judged.web.slices.attributes import both, draws
-from judged.web.slices.making import shown_runs
 from judged.web.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
@@ -59,26 +59,9 @@ def test_scores_are_those_of_by_slice(sample: Workspace, of_sample: TestClient) 
         data = of_sample.get("/api/v1/slices", params=asked).json()
         expected = by_slice(sample.scores(measures, [run]), cut, seed=0)
         assert data["sentences"] == list(expected.sentences)
-        assert [line["slice"] for line in data["lines"]] == list(expected.names)
-        tested = 0
-        for line in data["lines"]:
-            for one in line["scores"]:
-                wanted = expected.estimate(line["slice"], run, one["measure"])
-                assert one["value"] == wanted.value
-                assert one["ci"] == list(wanted.ci or ())
-                found = [
-                    finding
-                    for finding in expected.findings
-                    if (finding.slice, finding.measure) == (line["slice"], one["measure"])
-                ]
-                assert [one["difference"], one["p"]] == (
-                    [found[0].rest.difference, found[0].adjusted] if found else [None, None]
-                )
-                tested += len(found)
-        assert tested == 8  # four slices of eight topics or more, two measures
-        assert {tuple(one) for one in data["averages"]} == {
-            (one.name, one.run, one.measure, one.value) for one in expected.averages
-        }
+        assert data["results"] == expected.table("results").records()
+        assert sum(row["adjusted"] is not None for row in data["results"]) == 8  # four slices, two measures
+        assert data["averages"] == expected.table("averages").records()
 
 
 def test_where_narrows_scores_and_thirds(sample: Workspace, of_sample: TestClient) -> None:
@@ -90,10 +73,10 @@ def test_where_narrows_scores_and_thirds(sample: Workspace, of_sample: TestClien
     cut = slice_topics(known, "length", query_ids=kept)
     expected = by_slice(sample.scores(["nDCG@10", "R@100"], ["bm25"]).over_topics(mask), cut)
     assert (data["topics"], len(kept)) == (32, 32)
-    for line in data["lines"]:
-        assert line["topics"] == expected.estimate(line["slice"]).n
-        assert line["scores"][0]["value"] == expected.value(line["slice"])
-        assert int(sample.mask(line["where"]).sum()) == line["topics"]
+    assert data["results"] == expected.table("results").records()
+    for row in data["slices"]:
+        assert row["topics"] == expected.estimate(row["name"]).n
+        assert int(sample.mask(row["where"]).sum()) == row["topics"]
 
 
 def test_differences_are_those_of_compare_slices(sample: Workspace, of_sample: TestClient) -> None:
@@ -102,25 +85,21 @@ def test_differences_are_those_of_compare_slices(sample: Workspace, of_sample: T
     cut = slice_topics(sample.attributes, "query_class")
     expected = compare_slices(sample.scores(["nDCG@10", "R@100"], ["bm25", "rrf"]), cut, "bm25", resamples=10_000)
     assert data["sentences"] == list(expected.sentences)
-    assert "10000 resamples" in data["caption"]
-    assert len(data["rows"]) == 10  # all topics and four slices, two measures
-    for row in data["rows"]:
-        if row["slice"] == "all topics":
-            pair = expected.overall.pair("bm25", "rrf", row["measure"])
-        else:
-            pair = expected.row(row["slice"], row["measure"]).pair
-            assert row["difference"] == expected.row(row["slice"], row["measure"]).difference
-        assert row["p"] == (None if pair is None else pair.found.decisive_p)
-        assert row["small"] == (pair is None)
+    assert data["choices"]["resamples"] == 10_000
+    assert len(data["results"]) == 10  # all topics and four slices, two measures
+    for row, wanted in zip(data["results"], expected.table("results").records(), strict=True):
+        assert [row[name] for name in ("slice", "measure", "difference", "adjusted", "small")] == [
+            wanted[name] for name in ("slice", "measure", "difference", "adjusted", "small")
+        ]
 
 
 def test_a_page_says_what_its_twin_does(of_sample: TestClient) -> None:
     address = "/slices?by=query_class&run=bm25"
     text = html.unescape(re.sub(r"\s+", " ", re.sub(r"</?code>", "`", of_sample.get(address).text)))
     data = of_sample.get(f"/api/v1{address}").json()
-    for line in data["lines"]:
-        assert line["slice"] in text
-        assert f"{line['scores'][0]['value']:.4f}" in text
+    for row in data["results"]:
+        assert row["slice"] in text
+        assert f"{row['value']:.4f}" in text
     for said in data["sentences"]:
         assert said in text
     assert "too few topics to be tested: 8 of 10" in text
@@ -129,10 +108,10 @@ def test_a_page_says_what_its_twin_does(of_sample: TestClient) -> None:
 
 def test_every_run_makes_one_table_a_measure(of_sample: TestClient, sample: Workspace) -> None:
     data = of_sample.get("/api/v1/slices?by=query_class&measures=nDCG@10").json()
-    assert data["every"] is True
-    assert [one["run"] for one in data["lines"][0]["scores"]] == list(sample.run_names)
+    assert data["every_run"] is True
+    assert [row["run"] for row in data["results"] if row["slice"] == "all topics"] == list(sample.run_names)
     text = of_sample.get("/slices?by=query_class").text
-    assert text.count('<table class="slices many">') == 2
+    assert text.count('<table class="slices">') == 2
 
 
 @pytest.mark.parametrize("page", ["/topics", "/leaderboard", "/matrix"])
@@ -155,7 +134,7 @@ def test_a_link_keeps_what_was_asked_before(inner: str) -> None:
     opened = collection([inner if at % 2 else "other" for at in range(12)])
     where = "query_id < 'q06'"
     data = client(opened).get("/api/v1/slices", params={"by": "sort", "where": where, "minimum": 1}).json()
-    line = next(one for one in data["lines"] if one["slice"] == f"sort={inner}")
+    line = next(row for row in data["slices"] if row["name"] == f"sort={inner}")
     assert line["where"] == both(where, line["expression"])
     assert [query for query, keeps in zip(opened.query_ids, opened.mask(line["where"]), strict=True) if keeps] == [
         "q01", "q03", "q05",
@@ -165,15 +144,15 @@ def test_a_link_keeps_what_was_asked_before(inner: str) -> None:
 def test_numbers_by_hand() -> None:
     opened = collection(["even", "odd"] * 12)
     data = client(opened).get("/api/v1/slices?by=sort&measures=RR&run=one&against=two").json()
-    by_name = {line["slice"]: line["scores"][0] for line in data["lines"]}
+    by_name = {row["slice"]: row for row in data["results"]}
     assert {name: one["value"] for name, one in by_name.items()} == {
         "all topics": 0.75,
         "sort=even": 1,
         "sort=odd": 0.5,
     }
-    assert (by_name["sort=even"]["difference"], by_name["sort=even"]["better"]) == (0.5, True)
+    assert (by_name["sort=even"]["rest_difference"], by_name["sort=even"]["better"]) == (0.5, True)
     assert by_name["sort=odd"]["better"] is False
-    rows = {row["slice"]: row for row in data["compared"]["rows"]}
+    rows = {row["slice"]: row for row in data["compared"]["results"]}
     assert {name: row["difference"] for name, row in rows.items()} == {
         "all topics": 0.25,
         "sort=even": 0.5,
@@ -207,7 +186,7 @@ def test_without_attributes_and_texts_the_judgments_are_sliced() -> None:
 def test_without_runs_slices_are_counted() -> None:
     opened = open_workspace({"a": {"d": 1}, "b": {"d": 0}}, [])
     data = client(opened).get("/api/v1/slices?minimum=1").json()
-    assert [(line["slice"], line["topics"]) for line in data["lines"]][1:] == [
+    assert [(row["name"], row["topics"]) for row in data["slices"]] == [
         ("relevant_band=none", 1), ("relevant_band=1", 1),
     ]  # fmt: skip
     assert "No run is open" in client(opened).get("/slices").text
@@ -255,10 +234,10 @@ def test_whatever_is_asked_is_answered(of_sample: TestClient, query: str, status
 
 
 def test_of_much_data_one_run_is_shown(sample: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    from judged.web.slices import making
+    from judged.web.slices import answer
     from judged.web.slices.asked import AskedSlices
 
-    monkeypatch.setattr(making, "_MANY", 100)
+    monkeypatch.setattr(answer, "_MANY", 100)
     assert shown_runs(sample, AskedSlices()) == ("bm25",)
     assert shown_runs(sample, AskedSlices(run="*")) == sample.run_names
     assert [draws(1000), draws(1001)] == [10_000, 2_000]

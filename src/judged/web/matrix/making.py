@@ -11,9 +11,10 @@ import numpy as np
 from judged.diagnosis.matrix import performance_matrix
 from judged.errors import InputError
 from judged.measures import parse
+from judged.notes import Note, lines
 from judged.web.matrix.data import MatrixAxis, MatrixChange, MatrixData, MatrixSlice
 from judged.web.matrix.selecting import selection
-from judged.web.slices.attributes import both, cut, draws, left_out_note, outcome_note, query_ids_where
+from judged.web.slices.attributes import both, cut, draws, notes_of, query_ids_where
 from judged.web.workspace import LEVEL
 
 if TYPE_CHECKING:
@@ -47,10 +48,13 @@ def matrix(workspace: Workspace, asked: AskedMatrix) -> MatrixData:
         caption=found.table("points").note,
         changes_caption=found.table("changes").note if found.changes else "",
         sentences=found.sentences,
-        warnings=(
-            *outcome_note(workspace, asked),
-            *left_out_note(workspace, len(query_ids_where(workspace, asked.where)), found.warnings),
-            *found.warnings,
+        warnings=lines(
+            notes_of(
+                workspace,
+                asked,
+                len(query_ids_where(workspace, asked.where)),
+                tuple(Note("matrix", text) for text in found.warnings),
+            )
         ),
     )
 

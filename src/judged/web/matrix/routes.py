@@ -18,8 +18,7 @@ from judged.web.matrix.making import matrix
 from judged.web.matrix.selecting import SIZE
 from judged.web.paging import Paging
 from judged.web.problems import PROBLEMS
-from judged.web.slices.attributes import attributes
-from judged.web.slices.wrong import wrong_of
+from judged.web.slices.attributes import attributes, wrong_of
 
 router = APIRouter()
 
@@ -37,7 +36,7 @@ def matrix_as_json(workspace: Opened, asked: Annotated[AskedMatrix, Query()]) ->
 def matrix_page(request: Request, workspace: Opened, asked: Annotated[AskedMatrix, Query()]) -> HTMLResponse:
     """Show them."""
     values: dict[str, Any] = {"title": "Matrix", "asked": asked, "pairs": dict(asked.pairs()), "wrong": None}
-    values |= {"attributes": attributes(workspace), "parts": PARTS, "data": None, "charts": {}}
+    values |= {"attributes": attributes(workspace).records(), "parts": PARTS, "data": None, "charts": {}}
     if workspace.lists:
         try:
             data = matrix(workspace, asked)

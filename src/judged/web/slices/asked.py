@@ -52,9 +52,3 @@ class AskedSlices(Sliced):
         "", max_length=LONGEST, description="A run; * for every one. Left out: every run, or of much data the first."
     )
     against: str = Field("", max_length=LONGEST, description="The run that the others are compared with on each slice.")
-
-    def pairs(self) -> list[tuple[str, str]]:
-        """Give what is not as it is without being asked, for an address."""
-        one = [("by", self.by), ("measures", self.measures), ("run", self.run), ("against", self.against)]
-        one += [("where", self.where), ("minimum", "" if self.minimum is None else str(self.minimum))]
-        return [(name, value) for name, value in one if value and (name, value) != ("measures", MEASURES)]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from judged.answer import TEXT, Table, beginning, columns_of
 from judged.data.compute import pc
-from judged.errors import InputError
+from judged.errors import InputError, JudgedError
+from judged.notes import Note
 from judged.slicing import Expression, Slicing, slice_topics
 from judged.slicing.known import OUTCOME
 from judged.slicing.languages import can_guess
 from judged.web.workspace import OF_ALL_TOPICS, RESAMPLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from judged.web.slices.asked import Sliced
     from judged.web.workspace import Workspace
 
@@ -40,58 +39,56 @@ _MEANINGS = {
 }
 
 
-@dataclass(frozen=True)
-class AttributeRow:
-    """One attribute of the topics."""
-
-    name: str
-    source: str  # `given`, or what it is derived from
-    kind: str  # `text`, `number` or `true or false`
-    meaning: str  # of a derived one, what it says; of a given one, some of its values
-    values: int | None  # how many different values a given one has
-    slices: bool  # whether it makes slices as it stands: a text of too many values does not
+def attributes(workspace: Workspace) -> Table:
+    """Lay out the attributes of the topics: those that were given, then those that follow from the data."""
+    return workspace.remember(("attributes",), lambda: _attributes(workspace))
 
 
-def attributes(workspace: Workspace) -> tuple[AttributeRow, ...]:
-    """Name the attributes of the topics: those that were given, then those that follow from the data."""
-    return workspace.remember(("attributes",), lambda: (*_given(workspace), *_derived(workspace)))
-
-
-def _given(workspace: Workspace) -> Iterator[AttributeRow]:
-    known = workspace.known()
+def _attributes(workspace: Workspace) -> Table:
+    known, rows = workspace.known(), list[dict[str, Any]]()
     for name in known.names:
         column = known.column(name)
-        kind = _KINDS[str(column.type)]
-        found = sorted(pc.unique(column.drop_null()).to_pylist())
-        some = ", ".join(_written(one) for one in found[:_SHOWN])
-        shown = f"{_written(found[0])} to {_written(found[-1])}" if kind == "number" and found else some
-        more = ", ..." if kind != "number" and len(found) > _SHOWN else ""
-        yield AttributeRow(
-            name, "given", kind, shown + more, len(found), bool(found) and (kind != "text" or len(found) <= _MANY)
-        )
+        kind, values = _KINDS[str(column.type)], sorted(pc.unique(column.drop_null()).to_pylist())
+        some = ", ".join(map(_written, values[:_SHOWN])) + ", ..." * (len(values) > _SHOWN)
+        meaning = f"{_written(values[0])} to {_written(values[-1])}" if kind == "number" and values else some
+        slices = bool(values) and (kind != "text" or len(values) <= _MANY)
+        rows.append(_row(name, "given", kind, meaning, len(values), slices=slices))
+    there = {
+        _JUDGMENTS: True,
+        _TEXTS: workspace.topics is not None,
+        _TRAFFIC: "traffic" in known.names,
+        "the first run": bool(workspace.lists),
+    }
+    for name, (source, kind, meaning) in _MEANINGS.items():
+        if there[source] and name not in known.names and (name != "language" or can_guess()):
+            rows.append(_row(name, source, kind, meaning))
+    columns = columns_of(
+        rows,
+        ("name", TEXT, "Attribute"),
+        ("source", TEXT, "From"),
+        ("kind", TEXT, "Kind"),
+        ("meaning", TEXT, "What it says"),  # of a given one, some of its values
+        "values",  # how many different ones a given one has
+        "slices",  # whether it makes slices as it stands: a text of too many values does not
+    )
+    return Table("attributes", columns, "Attributes")
+
+
+def _row(
+    name: str, source: str, kind: str, meaning: str, values: int | None = None, *, slices: bool = True
+) -> dict[str, Any]:
+    return {"name": name, "source": source, "kind": kind, "meaning": meaning, "values": values, "slices": slices}
 
 
 def _written(value: object) -> str:
     text = f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"
-
-
-def _derived(workspace: Workspace) -> Iterator[AttributeRow]:
-    names = workspace.known().names
-    there = {
-        _JUDGMENTS: True,
-        _TEXTS: workspace.topics is not None,
-        _TRAFFIC: "traffic" in names,
-        "the first run": bool(workspace.lists),
-    }
-    for name, (source, kind, meaning) in _MEANINGS.items():
-        if there[source] and name not in names and (name != "language" or can_guess()):
-            yield AttributeRow(name, source, kind, meaning, None, slices=True)
+    return beginning(40).write(text)
 
 
 def usual(workspace: Workspace) -> str:
     """Name the attribute by which topics are sliced, if none is asked for."""
-    return next((one.name for one in attributes(workspace) if one.slices and one.kind == "text"), "relevant_band")
+    rows = attributes(workspace).records()
+    return next((row["name"] for row in rows if row["slices"] and row["kind"] == "text"), "relevant_band")
 
 
 def query_ids_where(workspace: Workspace, where: str) -> tuple[str, ...]:
@@ -139,15 +136,23 @@ def both(where: str, expression: str) -> str:
     return parts[0] if len(parts) == 1 else " and ".join(f"({part})" for part in parts)
 
 
-def left_out_note(workspace: Workspace, kept: int, warnings: tuple[str, ...]) -> tuple[str, ...]:
-    """Say that what is known of whole runs is said of all topics, where only some of them are kept."""
-    return (OF_ALL_TOPICS,) if warnings and kept < len(workspace.query_ids) else ()
+def notes_of(workspace: Workspace, asked: Sliced, kept: int, known: tuple[Note, ...]) -> tuple[Note, ...]:
+    """Say what should be known of the topics that are kept and of how they are cut, before what is known of runs."""
+    made: list[Note] = []
+    if OUTCOME in (*asked.names, *Expression(asked.where).names):
+        first = workspace.run_names[0] if workspace.lists else "the first run"
+        text = f"{OUTCOME} is that of {first}: on topics where it did badly, any other run does better by luck alone"
+        made.append(Note("sliced-by-outcome", f"{text} (regression to the mean)"))
+    if known and kept < len(workspace.query_ids):
+        made.append(Note("of-all-topics", OF_ALL_TOPICS))
+    return (*made, *known)
 
 
-def outcome_note(workspace: Workspace, asked: Sliced) -> tuple[str, ...]:
-    """Say what should be known of slices that are cut by an outcome of the first run."""
-    if OUTCOME not in (*asked.names, *Expression(asked.where).names):
-        return ()
-    first = workspace.run_names[0] if workspace.lists else "the first run"
-    text = f"{OUTCOME} is that of {first}: on topics where it did badly, any other run does better by luck alone"
-    return (f"{text} (regression to the mean)",)
+def wrong_of(workspace: Workspace, error: JudgedError, where: str) -> dict[str, Any]:
+    """Say what is wrong with what was asked, what to do about it, and whether it is the expression over attributes."""
+    problem, fix = (error.problem, error.fix) if isinstance(error, InputError) else error.parts
+    try:
+        query_ids_where(workspace, where)
+    except InputError:
+        return {"problem": problem, "fix": fix, "where": True}
+    return {"problem": problem, "fix": fix, "where": False}

@@ -1,0 +1,223 @@
+"""Scores and differences by slice as the answer of a page: what `by_slice` and `compare_slices` say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from judged.answer import COUNT, TEXT, Answer, Column, Table, columns_of
+from judged.errors import InputError
+from judged.evaluation import measures_of
+from judged.slicing import by_slice, compare_slices
+from judged.slicing.scores import ALL, TOPIC_MEAN
+from judged.web.slices.attributes import attributes, both, cut, draws, notes_of, query_ids_where, usual
+from judged.web.workspace import LEVEL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from judged.answer import Block
+    from judged.evaluation import Scores
+    from judged.notes import Note
+    from judged.slicing import SliceComparison, SlicedScores, Slicing
+    from judged.slicing.scores import SliceEstimate
+    from judged.web.slices.asked import AskedSlices
+    from judged.web.workspace import Workspace
+
+MOST = 6
+"""Measures on the page."""
+SEED = 0
+_MORE = ("where", "share", "minimum", "small")
+_MANY = 30_000  # topics times runs: of more, only one run is tested unless all are asked for
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SlicePage(Answer):
+    """Slices of the topics, and how runs do on each."""
+
+    kind: ClassVar[str] = "slices"
+
+    asked: AskedSlices  # with the attributes by which topics are cut
+    runs: tuple[str, ...]  # that are shown
+    measures: tuple[str, ...]
+    every: bool  # whether these are all runs that are open
+    slicing: Slicing
+    scores: SlicedScores | None  # None without a run
+    compared: SliceComparison | None  # where a run is named to compare with
+    attributes: Table  # by which topics can be sliced
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def provenance(self) -> Any:
+        """What the scores rest on."""
+        return self.scores and self.scores.provenance
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Why nothing is tested, where nothing can be; and which slices differ."""
+        slicing, said = self.slicing, self.scores.sentences if self.scores else ()
+        if bool((slicing.n == len(slicing.query_ids)).any()) and len(slicing) == 1:
+            text = f"All topics are in one slice, `{slicing.names[0]}`: there are no others to set it against."
+            return (text, *said)
+        if slicing.small.all():
+            text = "Every slice has too few topics: all are shown, and none is tested. A smaller minimum changes that."
+            return (text, *said)
+        return said
+
+    def facts(self) -> dict[str, Any]:
+        """Give what was asked, what is said of all slices, and the comparison."""
+        return {
+            **(self.scores.facts() if self.scores else {}),
+            "by": self.asked.names,
+            "where": self.asked.where,
+            "minimum": self.asked.least,
+            "topics": len(self.slicing.query_ids),
+            "shown_runs": self.runs,
+            "measures": self.measures,
+            "every_run": self.every,
+            "caption": self.caption,
+            "compared": self.compared and self.compared.to_dict(),
+        }
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give the scores by slice, the slices with what selects their topics, and the attributes."""
+        scored = self.scores.blocks() if self.scores else ()
+        slices = self.slicing.table()
+        where = Column("where", [both(self.asked.where, part.expression) for part in self.slicing.slices])
+        return (
+            *(block for block in scored if block.name != slices.name),
+            replace(slices, columns=(*slices.columns, where)),
+            replace(self.attributes, only="data"),
+        )
+
+    def shown(self) -> Iterator[Table]:
+        """Give the tables of the page: of one run a column a measure, else a table a measure with a column a run."""
+        scores, slicing, where = self.scores, self.slicing, self.asked.where
+        sizes = zip(slicing.slices, slicing.n.tolist(), slicing.members.mean(axis=1).tolist(), strict=True)
+        rows: list[dict[str, Any]] = [
+            {"slice": part.name, "where": both(where, part.expression), "topics": n, "share": share,
+             "minimum": part.minimum, "small": n < part.minimum}
+            for part, n, share in sizes
+        ]  # fmt: skip
+        every = {"slice": ALL, "where": where.strip(), "topics": len(slicing.query_ids), "share": 1.0, "minimum": 1}
+        rows = [{**every, "small": False}, *sorted(rows, key=lambda row: row["small"])]
+        names = [row["slice"] for row in rows]
+        averages = [row for row in scores.averages if row.name != TOPIC_MEAN] if scores else []
+        ways = list(dict.fromkeys(row.name for row in averages))
+        rows += [{**dict.fromkeys(rows[0]), "slice": way} for way in ways]
+        lines = columns_of(rows, ("slice", TEXT, "Slice"), ("topics", COUNT, "Topics"), *_MORE)
+        kinds = ["small" if row["small"] else "average" if row["where"] is None else "" for row in rows]
+        if scores is None:
+            yield Table("slices", lines, "Slices", kinds=kinds)
+            return
+        groups = {f"{self.runs[0]} by slice": [(self.runs[0], measure, measure) for measure in self.measures]}
+        if len(self.runs) > 1:
+            groups = {measure: [(run, measure, run) for run in self.runs] for measure in self.measures}
+        cells = {(row.slice, row.run, row.measure): _cell(row) for row in scores.estimates}
+        cells |= {(row.name, row.run, row.measure): {"value": row.value, "ci": None} for row in averages}
+        for title, group in groups.items():
+            columns = [
+                Column(heading, [cells.get((name, run, measure)) for name in (*names, *ways)])
+                for run, measure, heading in group
+            ]
+            yield Table(title, (*lines, *columns), title, kinds=kinds)
+
+    @property
+    def caption(self) -> str:
+        """How intervals and tests were made."""
+        scores = self.scores
+        if scores is None:
+            return ""
+        drawn = {row.rest.resamples for row in scores.findings if row.rest}
+        parts = [scores.scores.interval_words(scores.method)]
+        tests = [f"permutation test, {most:,} permutations" for most in drawn if most is not None]
+        tests += ["Welch's t-test" + (" where there are many topics" if tests else "")] if None in drawn else []
+        if tests:
+            corrected = f"; p corrected by Holm for {scores.tests} tests" if scores.tests > 1 else ""
+            parts.append(f"each slice against the topics outside it: {', '.join(tests)}{corrected}")
+        return "; ".join(parts)
+
+
+def slices(workspace: Workspace, asked: AskedSlices) -> SlicePage:
+    """Cut the topics into slices, and say of each how the runs do."""
+    if not asked.names:
+        asked = asked.model_copy(update={"by": usual(workspace)})
+    kept, slicing = query_ids_where(workspace, asked.where), cut(workspace, asked)
+    if slicing is None:
+        raise InputError("there is nothing to slice by", fix="name an attribute")
+    measures = measures_of([name for part in asked.measures.split(",") if (name := part.strip())] or ["nDCG@10"])
+    if len(measures) > MOST:
+        raise InputError(f"{len(measures)} measures are too many for one page", fix=f"name {MOST} at most")
+    names, runs = tuple(dict.fromkeys(map(str, measures))), shown_runs(workspace, asked)
+    key = (names, asked.names, asked.where.strip(), asked.least)
+
+    def _scored() -> SlicedScores:
+        return by_slice(_over(workspace, names, runs, kept), slicing, level=LEVEL, seed=SEED)
+
+    scores = workspace.remember(("by slice", runs, *key), _scored) if runs else None
+    return SlicePage(
+        asked=asked,
+        runs=runs,
+        measures=names,
+        every=runs == workspace.run_names,
+        slicing=slicing,
+        scores=scores,
+        compared=_compared(workspace, asked, names, runs, slicing, key) if asked.against else None,
+        attributes=attributes(workspace),
+        notes=notes_of(workspace, asked, len(kept), scores.notes if scores else ()),
+    )
+
+
+def shown_runs(workspace: Workspace, asked: AskedSlices) -> tuple[str, ...]:
+    """Name the runs that are shown: the one that is asked for, or all; of much data the first, unless all are."""
+    names = workspace.run_names
+    if asked.run == "*" or not names:
+        return names
+    if asked.run:
+        workspace.judged(asked.run)
+        return (asked.run,)
+    return names if len(names) * len(workspace.query_ids) <= _MANY else names[:1]
+
+
+def _compared(
+    workspace: Workspace,
+    asked: AskedSlices,
+    names: tuple[str, ...],
+    runs: tuple[str, ...],
+    slicing: Slicing,
+    key: tuple[Any, ...],
+) -> SliceComparison:
+    """Compare the runs that are shown with another one on each slice."""
+    workspace.judged(asked.against)
+    others = tuple(name for name in runs if name != asked.against)
+    if not others and not asked.run:  # the first run is the one that others are compared with
+        others = tuple(name for name in workspace.run_names if name != asked.against)[:1]
+    if not others:
+        raise InputError(f"{asked.against!r} is compared with itself", fix="choose two different runs")
+    systems, kept = (asked.against, *others), slicing.query_ids
+
+    def _make() -> SliceComparison:
+        how: dict[str, Any] = {"alpha": 1 - LEVEL, "resamples": draws(len(kept)), "seed": SEED}
+        return compare_slices(_over(workspace, names, systems, kept), slicing, asked.against, **how)
+
+    return workspace.remember(("slices compared", systems, *key), _make)
+
+
+def _over(workspace: Workspace, names: tuple[str, ...], runs: tuple[str, ...], kept: tuple[str, ...]) -> Scores:
+    """Give the scores of some runs over the topics that count."""
+    scores = workspace.scores(names, runs)
+    if len(kept) == len(scores.query_ids):
+        return scores
+    wanted = set(kept)
+    return scores.over_topics(np.array([query in wanted for query in scores.query_ids]))
+
+
+def _cell(row: SliceEstimate) -> dict[str, Any]:
+    """Give what a cell of the page says: a number, and what it is against the topics outside the slice."""
+    made = {"value": row.value, "ci": row.ci}
+    if row.rest is None:
+        return made
+    rest = {"difference": row.rest.difference, "interval": row.rest.interval}
+    return {**made, **rest, "p": row.adjusted, "significant": row.significant, "better": row.better}
