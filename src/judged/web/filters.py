@@ -100,7 +100,11 @@ def pairs(given: Address) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for name, value in given.items() if isinstance(given, Mapping) else given:
         found += [(name, part) for part in (value if isinstance(value, list) else [value])]  # pyright: ignore[reportUnknownVariableType]
-    return [(name, str(value).lower() if isinstance(value, bool) else value) for name, value in found]
+    return [(name, _spelled(value)) for name, value in found]
+
+
+def _spelled(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else f"{value:.12g}" if isinstance(value, float) else value
 
 
 def query(given: Address, **changes: Any) -> str:
@@ -137,7 +141,7 @@ def table(
     records = block.records() if cells else []
     for name, macro in (cells or {}).items():
         show, written = Show(str, block.column(name).show.type), [macro(row, row.get(name)) for row in records]
-        block = block.changed(name, values=written, show=show, only="")
+        block = block.changed(name, values=written, show=show, ci=None, beside=(), mark=(), only="")
     heads = {name: (where, "") for name, where in (links or {}).items()}
     for name, key in (keys or {}).items():
         way = {key: "ascending", f"-{key}": "descending"}.get(sort, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class Workspace:
         """The names of the runs, in the order in which they were given."""
         return tuple(self.lists)
 
-    @property
+    @cached_property
     def query_ids(self) -> tuple[str, ...]:
         """The topics of the qrels, in byte order."""
         return self.qrels.topics

@@ -41,25 +41,14 @@ class AskedMatrix(Sliced):
     )
 
     @property
-    def bounds(self) -> tuple[tuple[float, float], tuple[float, float]]:
+    def bounds(self) -> Box:
         """From and to on x, from and to on y; infinite where nothing is said."""
         return _ends(self.x0, self.x1), _ends(self.y0, self.y1)
 
     @property
     def selects(self) -> bool:
         """Whether topics are selected at all."""
-        return bool(self.quadrant) or any(one is not None for one in (self.x0, self.x1, self.y0, self.y1))
-
-    def pairs(self) -> list[tuple[str, str]]:
-        """Give what is not as it is without being asked, for an address."""
-        one = [(name, str(getattr(self, name))) for name in ("run", "against", "x", "y", "by", "where", "quadrant")]
-        one += [("minimum", "" if self.minimum is None else str(self.minimum)), ("sort", self.sort)]
-        for name in ("x0", "x1", "y0", "y1"):
-            value = getattr(self, name)
-            one.append((name, "" if value is None else f"{value:.12g}"))
-        one.append(("page", str(self.page)))
-        usual = {("x", X), ("y", Y), ("sort", "y"), ("page", "1")}
-        return [(name, value) for name, value in one if value and (name, value) not in usual]
+        return bool(self.quadrant) or any(side is not None for side in (self.x0, self.x1, self.y0, self.y1))
 
 
 def _ends(low: float | None, high: float | None) -> tuple[float, float]:

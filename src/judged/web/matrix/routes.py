@@ -2,49 +2,99 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
+from judged.answer import TEXT
 from judged.errors import JudgedError, MissingExtraError
 from judged.web.answers import page
 from judged.web.desk import Opened
+from judged.web.filters import pairs, query
+from judged.web.matrix.answer import matrix_page
 from judged.web.matrix.asked import PARTS, AskedMatrix
-from judged.web.matrix.data import MatrixData
 from judged.web.matrix.figures import figures
-from judged.web.matrix.making import matrix
-from judged.web.matrix.selecting import SIZE
-from judged.web.paging import Paging
 from judged.web.problems import PROBLEMS
-from judged.web.slices.attributes import attributes, wrong_of
+from judged.web.slices.attributes import attributes, both, wrong_of
+
+if TYPE_CHECKING:
+    from judged.web.workspace import Workspace
 
 router = APIRouter()
+_ALL = dict.fromkeys(("x0", "x1", "y0", "y1", "quadrant", "page"))  # what an address leaves out that selects nothing
 
 
 @router.get("/api/v1/matrix", tags=["diagnosis"], summary="Topics and slices by two measures", responses=PROBLEMS)
-def matrix_as_json(workspace: Opened, asked: Annotated[AskedMatrix, Query()]) -> MatrixData:
+def matrix_as_json(workspace: Opened, asked: Annotated[AskedMatrix, Query()]) -> dict[str, Any]:
     """Set topics and slices of a run against two measures: one of the candidates, one of the final ranking.
 
-    ``x0``, ``x1``, ``y0``, ``y1`` and ``quadrant`` select topics; these come a page at a time.
+    ``x0``, ``x1``, ``y0``, ``y1`` and ``quadrant`` select topics; these come a page at a time, as ``selected``.
     """
-    return matrix(workspace, asked)
+    return matrix_page(workspace, asked).to_dict()
 
 
 @router.get("/matrix", include_in_schema=False)
-def matrix_page(request: Request, workspace: Opened, asked: Annotated[AskedMatrix, Query()]) -> HTMLResponse:
+def show_matrix(request: Request, workspace: Opened, asked: Annotated[AskedMatrix, Query()]) -> HTMLResponse:
     """Show them."""
-    values: dict[str, Any] = {"title": "Matrix", "asked": asked, "pairs": dict(asked.pairs()), "wrong": None}
-    values |= {"attributes": attributes(workspace).records(), "parts": PARTS, "data": None, "charts": {}}
-    if workspace.lists:
-        try:
-            data = matrix(workspace, asked)
-            paging = Paging.at(data.selection.page, data.selection.count, SIZE)
-            values |= {"data": data, "charts": figures(workspace, asked), "paging": paging}
-        except MissingExtraError:
-            raise
-        except JudgedError as error:
-            values["wrong"] = wrong_of(workspace, error, asked.where)
+    values: dict[str, Any] = {"data": False, "wrong": None, "attributes": []}
+    try:
+        if asked.selects and workspace.lists:
+            values |= _shown(workspace, asked)
+        elif workspace.lists:  # what most people see first; every rectangle would take the place of other results
+            values |= workspace.remember(("matrix page", *asked), lambda: _shown(workspace, asked))
+    except MissingExtraError:
+        raise
+    except JudgedError as error:
+        values |= {"wrong": wrong_of(workspace, error, asked.where), "attributes": attributes(workspace).records()}
     status = HTTPStatus.OK if values["wrong"] is None else HTTPStatus.BAD_REQUEST
-    return page(request, "matrix.html", status=status, **values)
+    return page(request, "matrix.html", status=status, title="Matrix", asked=asked, pairs=dict(pairs(asked)), **values)
+
+
+def _shown(workspace: Workspace, asked: AskedMatrix) -> dict[str, Any]:
+    """Give what the page shows, in its own words: tables with links, charts, and facts as texts and numbers."""
+    answer = matrix_page(workspace, asked)
+    matrix, run, against, selected = answer.matrix, answer.run, answer.against, answer.selected
+    topic = {"first": against, "second": run} if against else {"first": run}
+    topic |= {"measure": str(matrix.y), **({"where": asked.where} if asked.where else {})}
+    topics = [f"/topic{query({'id': name, **topic})}" for name in selected.column("query_id").values]
+    parts = matrix.slicing.slices if matrix.slicing else ()
+    slices = {part.name: f"/matrix{query(asked, where=both(asked.where, part.expression), **_ALL)}" for part in parts}
+    points, changes = answer.table("points"), answer.tables().get("changes")
+    if changes:
+        changes = changes.take([row for row, name in enumerate(changes.column("run").values) if name == run])
+    runs = points.column("run").values
+    points = points.take(sorted(range(len(points)), key=lambda row: runs[row] != run))
+    kinds = ["small" if small else "" for small in points.column("small").values]
+    for name, title in (
+        ("slice", "Slice"),
+        ("run", "Run"),
+        ("quadrant", "Shown"),
+        ("topics", "Topics"),
+        ("judged", "Judged@10"),
+    ):
+        points = points.changed(name, title=title)
+    points = replace(points.changed("quadrant", show=TEXT).changed("topics", beside=()), kinds=kinds)
+    points = points.showing("slice", *(["run"] if against else []), "quadrant", "topics", "x", "y", "judged")
+    return {
+        "data": True,
+        **answer.facts(),
+        "x": str(matrix.x),
+        "y": str(matrix.y),
+        "topics": next(point.topics for point in matrix.points if point.run == run),
+        "counts": matrix.counts(run),
+        "parts": PARTS,
+        "attributes": attributes(workspace).records(),
+        "sentences": answer.sentences,
+        "warnings": answer.warnings,
+        "caption": points.note,
+        "points": points,
+        "changes": changes
+        and changes.take([row for row, name in enumerate(changes.column("run").values) if name == run]),
+        "selected": selected.changed("query_id", links=topics),
+        "paging": answer.paging,
+        "charts": figures(workspace, asked, matrix, run, against, answer.chosen),
+        "ways": {"slices": slices, "topic": f"/topic{query(topic)}"},
+    }
