@@ -36,7 +36,7 @@ def test_two_columns_with_queries_and_titles(run: Callable[..., Ended], monkeypa
     assert done.code == 0
     assert "== topic q1: list of cats ==" in done.lines
     column = (80 - 3) // 2
-    head = done.lines.index(f"{'old':<{column}} │ new")
+    head = next(at for at, line in enumerate(done.lines) if line.startswith("old nDCG@3 "))
     assert done.lines[head + 1 : head + 4] == [
         f"{'1    1  b  Some cats':<{column}} │ 1 ↑2 3  a  All cats",
         f"{'2 x  -  x':<{column}} │ 2 ↓1 1  b  Some cats",

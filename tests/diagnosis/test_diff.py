@@ -226,7 +226,8 @@ def test_two_columns_for_a_terminal() -> None:
 
 def test_lists_stand_below_each_other_where_it_is_narrow() -> None:
     lines = diff(QRELS, A, B, "q1", depth=2, measure="nDCG@3").text(width=40).splitlines()
-    assert lines[lines.index("first") + 1 :][:5] == ["1    1  b", "2 x  -  x", "second", "1 ↑2 3  a", "2 ↓1 1  b"]
+    head = next(at for at, line in enumerate(lines) if line.startswith("first "))
+    assert lines[head + 1 :][:5] == ["1    1  b", "2 x  -  x", "second nDCG@3 0.9725", "1 ↑2 3  a", "2 ↓1 1  b"]
 
 
 def test_wide_characters_keep_the_columns_straight() -> None:

@@ -116,7 +116,7 @@ def test_judged_lists(make: Callable[..., Report], evil: str) -> None:
     old, new = part.rankings
     assert (old.name, new.name) == ("old (baseline)", "new")
     assert [(one.rank, one.doc_id, one.grade, one.relevant) for one in new.items] == [
-        ("1", "x", "", None), ("2", "bad", "grade 0", False), ("3", "good", "grade 2", True),
+        ("1", "x", "", None), ("2", "bad", "0", False), ("3", "good", "2", True),
     ]  # fmt: skip
     assert [one.change.split(",")[0] for one in new.items] == ["new", "same rank", "from 1"]
     assert [one.change for one in old.items] == ["to 3", "same rank"]

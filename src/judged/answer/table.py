@@ -9,6 +9,7 @@ import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -361,11 +362,9 @@ class Table:
         MissingExtraError
             If Polars is not installed.
         """
-        try:
-            import polars as pl
-        except ImportError:
-            raise MissingExtraError("polars", "polars") from None
-        return pl.from_arrow(self.to_arrow())
+        if find_spec("polars") is None:
+            raise MissingExtraError("polars", "polars")
+        return import_module("polars").from_arrow(self.to_arrow())
 
     def _flat(self) -> list[tuple[str, Sequence[Any], Any]]:
         """Give names, values and types of the columns that fit into cells: what is nested stands in JSON alone."""

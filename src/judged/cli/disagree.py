@@ -36,34 +36,24 @@ if TYPE_CHECKING:
 @answer_options()
 @shared(*FORMATS)
 def command(
-    qrels: str,
-    runs: tuple[str, ...],
-    measure: tuple[str, ...],
-    pair: tuple[str, str] | None,
-    asked: SliceOptions,
-    give: Give,
-    qrels_format: str | None,
-    run_format: str | None,
-    **options: Any,
+    qrels: str, runs: tuple[str, ...], measure: tuple[str, ...], asked: SliceOptions, give: Give, **options: Any
 ) -> None:
     """Show where two measures prefer different systems: on which topics, what it rests on, and why.
 
     Of the topics that pull the two means apart most, the judged documents are compared, to say what one measure
     sees there and the other does not.
     """
-    from judged.data import Qrels
     from judged.diagnosis.disagreement.pulls import disagreement
 
     if len(measure) not in {0, 2}:
         many = "one measure is named" if len(measure) == 1 else f"{len(measure)} measures are named"
         raise InputError(many, fix="name two, such as -m nDCG@10 -m R@100")
-    given = inputs.runs_at(runs, run_format)
-    documents = options["documents"]
-    give.keep(qrels, documents, *asked.paths, *(run.where for run in given))
+    documents, pair = options["documents"], options["pair"]
+    judgments, given = give.inputs(qrels, runs, options, documents, *asked.paths)
     first = next((run for run in given if pair and run.name == pair[0]), given[0])
-    judgments = asked.narrowed(Qrels.read(qrels, format=qrels_format), first)
+    judgments = asked.narrowed(judgments, first)
     slicing = asked.slicing(judgments, first, documents)
-    options |= {"pair": pair or None, "slicing": slicing, "queries": asked.queries}
     with inputs.progress_bar(given) as progress:
-        answer = disagreement(judgments, given, *measure, progress=progress, **options)
+        how = {"slicing": slicing, "queries": asked.queries, "progress": progress}
+        answer = disagreement(judgments, given, *measure, **how, **options)
     give(answer, where=asked.where, remarks=map(str, asked.notes(first)))

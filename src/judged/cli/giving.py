@@ -16,7 +16,9 @@ from judged.cli import inputs, output
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from judged.data import Qrels, Run
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -35,6 +37,16 @@ class Give:
     def keep(self, *paths: str | None) -> None:
         """Refuse to write the result over a file that it is made of."""
         inputs.keep_inputs(self.out, [path for path in paths if path])
+
+    def inputs(
+        self, qrels: str, runs: Sequence[str], options: dict[str, Any], *others: str | None
+    ) -> tuple[Qrels, list[Run]]:
+        """Read judgments, and give the runs; both and the others are kept. Takes the formats out of the options."""
+        from judged.data import Qrels
+
+        given = inputs.runs_at(runs, options.pop("run_format"))
+        self.keep(qrels, *others, *(run.where for run in given))
+        return Qrels.read(qrels, format=options.pop("qrels_format")), given
 
     def __call__(
         self,

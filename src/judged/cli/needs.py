@@ -43,29 +43,19 @@ if TYPE_CHECKING:
 @answer_options()
 @shared(*FORMATS)
 def command(
-    qrels: str,
-    runs: tuple[str, ...],
-    mapping: str | None,
-    queries: str | None,
-    measure: tuple[str, ...],
-    give: Give,
-    qrels_format: str | None,
-    run_format: str | None,
-    **options: Any,
+    qrels: str, runs: tuple[str, ...], mapping: str | None, measure: tuple[str, ...], give: Give, **options: Any
 ) -> None:
     """Look at RUNs by need, where several queries word the same one: mean, worst wording, and how consistent they are.
 
     Each need counts once. QRELS may be by query or by need; judgments of a need are those of each of its queries.
     """
-    from judged.data import Qrels
     from judged.data.topics import Topics
     from judged.diagnosis.needs.spread import needs
 
+    queries = options["queries"]
     if mapping is None and queries is None:
         raise InputError("nothing says which queries word the same need", fix="give --needs FILE or --queries FILE")
-    given = inputs.runs_at(runs, run_format)
-    give.keep(qrels, mapping, queries, options["documents"], *(run.where for run in given))
-    judgments = Qrels.read(qrels, format=qrels_format)
+    judgments, given = give.inputs(qrels, runs, options, mapping, queries, options["documents"])
     options["queries"] = texts = None if queries is None else Topics.read(queries)
     with inputs.progress_bar(given) as progress:
         give(needs(judgments, mapping or texts, given, measure or None, progress=progress, **options))

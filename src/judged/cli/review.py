@@ -41,39 +41,28 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
 @answer_options("reviewed", jsonl=".jsonl", tsv=".tsv")
 @shared(*FORMATS)
 def command(
-    qrels: str,
-    runs: tuple[str, ...],
-    reviewed: str | None,
-    asked: SliceOptions,
-    kinds: tuple[str, ...],
-    limit: int,
-    give: Give,
-    qrels_format: str | None,
-    run_format: str | None,
-    **options: Any,
+    qrels: str, runs: tuple[str, ...], reviewed: str | None, asked: SliceOptions, give: Give, **options: Any
 ) -> None:
     """List labels of QRELS that people should look at again, by how much they matter to the scores of RUNs.
 
     Documents that a run shows and that are not relevant or not judged, and relevant ones that it does not show. The
     form 'tsv' has an empty column for new grades; 'judged review QRELS --apply FILE -o NEW' puts them into QRELS.
     """
-    from judged.data import Qrels
     from judged.diagnosis.review.informative import review
 
     if reviewed is not None:
-        _apply(qrels, runs, reviewed, give.out, qrels_format)
+        _apply(qrels, runs, reviewed, give.out, options["qrels_format"])
         return
     if not runs:
         raise InputError("no run is given", fix="name one or more behind QRELS")
-    if limit < 0:
-        raise InputError(f"a limit of {limit} makes no sense", fix="give a whole number, 0 for all")
-    given = inputs.runs_at(runs, run_format)
-    give.keep(qrels, options["docs"], *asked.paths, *(run.where for run in given))
-    judgments = asked.narrowed(Qrels.read(qrels, format=qrels_format), given[0])
-    options |= {"kinds": [kind.replace("-", " ") for kind in kinds or _KINDS], "limit": limit or None}
+    if options["limit"] < 0:
+        raise InputError(f"a limit of {options['limit']} makes no sense", fix="give a whole number, 0 for all")
+    judgments, given = give.inputs(qrels, runs, options, options["docs"], *asked.paths)
+    judgments = asked.narrowed(judgments, given[0])
+    options["limit"] = options["limit"] or None
+    options["kinds"] = [kind.replace("-", " ") for kind in options["kinds"] or _KINDS]
     slicing = asked.slicing(judgments, given[0])
-    answer = review(judgments, given, queries=asked.queries, slicing=slicing, **options)
-    give(answer, where=asked.where)
+    give(review(judgments, given, queries=asked.queries, slicing=slicing, **options), where=asked.where)
 
 
 def _apply(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | None, qrels_format: str | None) -> None:

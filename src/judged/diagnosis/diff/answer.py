@@ -57,11 +57,6 @@ class DiffRow:
         """The same in words: ``up 3``, ``down 2``, ``new``, ``gone``, ``same``."""
         return f"{self.moved} {abs(self.places)}" if self.places else self.moved
 
-    @property
-    def shown_grade(self) -> str:
-        """The grade as it is written: ``-`` for an unjudged document."""
-        return "-" if self.grade is None else f"{self.grade:g}"
-
     def item(self, which: Literal[0, 1], level: float, highest: float) -> Item:
         """Give the document as one of the first or second list."""
         worth = self.changes[0] if self.changes else None
@@ -156,27 +151,16 @@ class TopicDiff:
         first, second = (sum(row.grade is None for row in self.side(which)) for which in (0, 1))
         return first, second
 
-    def lists(self, level: float, highest: float) -> Lists:
-        """Lay out both lists with their scores; on the left is marked only what the right list does not show."""
-        shown = {row.doc_id for row in self.side(1)}
-        left = [
-            replace(item, sign="") if item.doc_id in shown else item
-            for item in (row.item(0, level, highest) for row in self.side(0))
-        ]
-        rankings = (
-            Ranking(self.runs[0], "", tuple(left)),
-            Ranking(self.runs[1], "", tuple(row.item(1, level, highest) for row in self.side(1))),
-        )
-        scores = [
-            f"{pair.measure}: {self.runs[0]} {decimal(pair.first)}, {self.runs[1]} {decimal(pair.second)}"
-            f" ({decimal(pair.difference, 4, '+')})"
-            if not math.isnan(pair.difference)
-            else f"{pair.measure}: no score"
-            for pair in self.scores
-        ]
-        title = f"topic {self.query_id}" + (f": {self.query}" if self.query else "")
-        said = (*scores, self.sentence)
-        return Lists(f"topic {self.query_id}", title, said, rankings if self.rows else (), only="people")
+    def rankings(self, level: float, highest: float) -> tuple[Ranking, Ranking]:
+        """Give both lists with their scores; on the left is marked only what the right list does not show."""
+        lists = [[row.item(which, level, highest) for row in self.side(which)] for which in (0, 1)]
+        shown = {item.doc_id for item in lists[1]}
+        lists[0] = [replace(item, sign="") if item.doc_id in shown else item for item in lists[0]]
+        rankings: list[Ranking] = []
+        for name, which, items in zip(self.runs, ("first", "second"), lists, strict=True):
+            said = ", ".join(f"{pair.measure} {decimal(getattr(pair, which))}" for pair in self.scores)
+            rankings.append(Ranking(name, said if items else f"{said}; nothing was returned", tuple(items)))
+        return rankings[0], rankings[1]
 
     @property
     def sentence(self) -> str:
@@ -208,13 +192,11 @@ class TopicDiff:
         against = [pair for pair in known if pair[0] * sign < 0][:_AGAINST]
         parts: list[str] = []
         for change, row in (*along, *against):
-            ends = {
-                "new": f"new at {row.second_rank}",
-                "gone": f"gone from {row.first_rank}",
-                "same": f"at {row.second_rank}",
-            }
-            ranks = ends.get(row.moved, f"{row.first_rank} to {row.second_rank}")
-            parts.append(f"{row.doc_id} (grade {row.shown_grade}) {ranks}, {decimal(change, 4, '+')}")
+            first, second = row.first_rank, row.second_rank
+            ends = {"new": f"new at {second}", "gone": f"gone from {first}", "same": f"at {second}"}
+            grade = "-" if row.grade is None else f"{row.grade:g}"
+            ranks = ends.get(row.moved, f"{first} to {second}")
+            parts.append(f"{row.doc_id} (grade {grade}) {ranks}, {decimal(change, 4, '+')}")
         if self.below and self.below[0]:
             parts.append(f"documents below rank {self.depth}, {decimal(self.below[0], 4, '+')}")
         return f": {'; '.join(parts)}" if parts else ""
@@ -271,32 +253,31 @@ class Diff(Answer):
             Table("means", means, only="data"),
             self._topics(),
             self._scores(),
-            *(topic.lists(self.level, self.highest) for topic in self.topics),
+            *map(self._lists, self.topics),
             self._documents(),
         )
+
+    def _lists(self, topic: TopicDiff) -> Lists:
+        rankings = topic.rankings(self.level, self.highest) if topic.rows else ()
+        name = f"topic {topic.query_id}"
+        title = f"{name}: {topic.query}" if topic.query else name
+        return Lists(name, title, (topic.sentence,), rankings, only="people")
 
     def _topics(self) -> Table:
         """Lay out a row a topic: both scores by the first measure, and what moved."""
         queries = any(topic.query for topic in self.topics)
         leads = [topic.scores[0] for topic in self.topics]
-        columns = [*columns_of(self.topics, ("query_id", TEXT), ("query", beginning(40)) if queries else "query")]
-        columns += columns_of(
-            leads, ("first", NUMBER, self.runs[0]), ("second", NUMBER, self.runs[1]), ("difference", CHANGE)
-        )
-        columns += columns_of(self.topics, "outcome", "sentence")
-        for name in ("returned", "unjudged"):
-            pairs = [getattr(topic, name) for topic in self.topics]
-            columns += [
-                Column(f"{name}_{which}", [pair[at] for pair in pairs], only="data")
-                for at, which in enumerate(("first", "second"))
-            ]
-        counts = [topic.counts for topic in self.topics]
+        first, second = self.runs
         ways: tuple[Moved, ...] = ("up", "down", "new", "gone")
-        moves = ["/".join(str(count[way]) for way in ways) for count in counts]
-        columns += [Column(way, [count[way] for count in counts], only="data") for way in (*ways, "same")]
-        columns.append(Column("moves", moves, TEXT, "/".join(ways), only="people"))
-        only = "" if len(self.topics) > 1 else "data"
-        return Table("topics", tuple(columns), labels=1 + queries, only=only)
+        moves = ["/".join(str(topic.counts[way]) for way in ways) for topic in self.topics]
+        columns = (
+            *columns_of(self.topics, ("query_id", TEXT), ("query", beginning(40)) if queries else "query"),
+            *columns_of(leads, ("first", NUMBER, first), ("second", NUMBER, second), ("difference", CHANGE)),
+            *columns_of(self.topics, "outcome", "returned", "unjudged", "sentence"),
+            Column("counts", [topic.counts for topic in self.topics], only="json"),
+            Column("moves", moves, TEXT, "/".join(ways), only="people"),
+        )
+        return Table("topics", columns, labels=1 + queries, only="" if len(self.topics) > 1 else "data")
 
     def _scores(self) -> Table:
         """Lay out a row a topic and measure."""

@@ -73,11 +73,6 @@ class TopicDisagreement:
         (a, b), (c, d) = self.scores
         return b - a, d - c
 
-    @property
-    def opposite(self) -> bool:
-        """Whether the measures prefer different systems."""
-        return self.sides[0] * self.sides[1] < 0
-
 
 @dataclass(frozen=True)
 class SliceDisagreement:

@@ -94,9 +94,8 @@ def disagreement(
     systems = (table.run_names[rows[0]], table.run_names[rows[1]])
     gaps, kept = _differences(table, rows)
     if not len(kept):
-        raise InputError(
-            f"{' and '.join(systems)} have no topic with a score by both measures", fix="give runs of the same topics"
-        )
+        problem = f"{' and '.join(systems)} have no topic with a score by both measures"
+        raise InputError(problem, fix="give runs of the same topics")
     pulls, direction = _pulls(gaps * ways[:, None])
     query_ids = [table.query_ids[at] for at in kept]
     order = sorted(range(len(kept)), key=lambda at: (-pulls[at], query_ids[at]))

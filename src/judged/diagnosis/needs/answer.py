@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from judged._types import Floats, Ints
     from judged.answer import Block
     from judged.comparison import Comparison, Pair
-    from judged.diagnosis.needs.consistency import Consistency
+    from judged.diagnosis.needs.likeness import Consistency
     from judged.evaluation import Scores
     from judged.evaluation.provenance import Provenance
     from judged.notes import Note
@@ -144,13 +144,11 @@ class Needs(Answer):
         """Give what may be concluded, the runs by each measure, and the needs whose wordings differ most."""
         ids = Column("need", self.needs, TEXT), Column("query_ids", self.query_ids)
         best = self._ordered()[0].run
-        widest = self.needs_table(best, worst=self.shown)
         several = self.shown and any(len(group) > 1 for group in self.query_ids)
         return (
             Sentences(self.sentences),
             *self._results(),
-            *([widest] if several else []),
-            *([Sentences(self._read_aloud(), "read aloud")] if several and self.queries else []),
+            *([self.needs_table(best, worst=self.shown)] if several else []),
             self._by_need(),
             Table("wordings", ids, only="data"),
             self._chart(best),
@@ -205,12 +203,14 @@ class Needs(Answer):
         order = self._widest(r, m)[:worst]
         start = (r * len(self.scores.measures) + m) * len(self.needs)
         columns = self._by_need().take([start + at for at in order]).columns
-        wordings = [
-            Column(f"{end}_wording", [self._wording(r, m, at, end) for at in order], TEXT, f"{end} wording")
-            for end in ("worst", "best")
-        ]
+        wordings: list[Column] = []
+        for end in ("worst", "best"):
+            names = [self._wording(r, m, at, end) for at in order]
+            texts = [self.queries.get(name, "") for name in names] if self.queries else []
+            wordings.append(Column(f"{end}_wording", names, TEXT, f"{end} wording"))
+            wordings += [Column(f"{end}_text", texts, TEXT, f"{end}", below=True)] if texts else []
         title = f"Needs whose wordings differ most, {self.scores.run_names[r]}, {self.scores.measure_names[m]}"
-        return Table("widest", (columns[2], *wordings, *columns[3:]), title, labels=3, only="people")
+        return Table("widest", (columns[2], *wordings, *columns[3:]), title, labels=1 + len(wordings), only="people")
 
     def _widest(self, run: int, measure: int) -> list[int]:
         """Order the needs by the range of their scores, the widest first."""
@@ -223,19 +223,6 @@ class Needs(Answer):
         place = {query: row for row, query in enumerate(scores.query_ids)}
         known = ((query, scores.values[run, measure, place[query]]) for query in self.query_ids[at])
         return next((query for query, score in known if score == wanted), "-")
-
-    def _read_aloud(self) -> tuple[str, ...]:
-        """Give the texts of the worst and the best wording of the needs that vary most."""
-        r, _ = self._place(self._ordered()[0].run, None)
-        said: list[str] = []
-        for at in self._widest(r, 0)[: self.shown]:
-            parts = [
-                f"{which} {decimal(getattr(self, which)[r, 0, at], 3)}"
-                f" {self.queries.get(self._wording(r, 0, at, which)) or '-'}"
-                for which in ("worst", "best")
-            ]
-            said.append(f"{self.needs[at]}: {'; '.join(parts)}")
-        return tuple(said)
 
     def charts(self) -> dict[str, Chart]:
         """Give a chart of the best run by the first measure, and those of all runs and measures by both names."""

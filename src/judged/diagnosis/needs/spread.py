@@ -13,9 +13,8 @@ from judged.comparison.comparing import compared
 from judged.data import Qrels
 from judged.data.topics import Topics
 from judged.decimals import counted
-from judged.diagnosis.needs.alike import alike
 from judged.diagnosis.needs.answer import Needs, NeedsSummary
-from judged.diagnosis.needs.consistency import consistency
+from judged.diagnosis.needs.likeness import alike, consistency
 from judged.diagnosis.needs.variants import by_variant, needs_of
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
@@ -104,11 +103,9 @@ def needs(
         if query in need_of:
             members.setdefault(need_of[query], []).append(at)
     if not members:
-        raise InputError(
-            f"no topic has a need: the first topic is {table.query_ids[0]!r}, that of the mapping"
-            f" {next(iter(need_of), '')!r}",
-            fix="check that both use the same query ids",
-        )
+        first, other = table.query_ids[0], next(iter(need_of), "")
+        problem = f"no topic has a need: the first topic is {first!r}, that of the mapping {other!r}"
+        raise InputError(problem, fix="check that both use the same query ids")
     names = tuple(sorted(members))
     groups = [np.array(members[name], dtype=np.int64) for name in names]
     less = [measure.properties.higher_is_better is False for measure in table.measures]

@@ -85,22 +85,19 @@ def expand_qrels(qrels: Any, mapping: Any, *, column: str | None = None) -> Qrel
     >>> expand_qrels({"7": {"a": 1, "b": 0}, "8": {"c": 1}}, {"7-1": "7", "7-2": "7"}).table.to_pydict()["query_id"]
     ['7-1', '7-1', '7-2', '7-2']
     """
+    import pyarrow as pa
+
     judged = Qrels.of(qrels)
     rows_of: dict[str, list[int]] = {}
     for row, need in enumerate(judged.table["query_id"].to_pylist()):
         rows_of.setdefault(need, []).append(row)
     variants = [(query, rows_of[need]) for query, need in needs_of(mapping, column).items() if need in rows_of]
     if not variants:
-        raise InputError(
-            f"no need of the mapping is judged: the first topic of the qrels is {judged.topics[0]!r}",
-            fix="check that the needs are the query ids of the qrels",
-            path=judged.where,
-        )
+        problem = f"no need of the mapping is judged: the first topic of the qrels is {judged.topics[0]!r}"
+        raise InputError(problem, fix="check that the needs are the query ids of the qrels", path=judged.where)
     rows = np.concatenate([np.array(part, dtype=np.int64) for _, part in variants])
     names = [query for query, part in variants for _ in part]
     table = judged.table.take(int_array(rows))
-    import pyarrow as pa
-
     table = table.set_column(table.column_names.index("query_id"), "query_id", pa.array(names, pa.string()))
     return Qrels(table, judged.name, judged.where, judged.sha256)
 
@@ -114,10 +111,7 @@ def by_variant(qrels: Qrels, needs: Mapping[str, str]) -> tuple[Qrels, str]:
         return qrels, ""
     clash = sorted(query for query in judged_needs if needs.get(query, query) != query)
     if clash:
-        raise InputError(
-            f"{clash[0]!r} is a query id and also the name of a need: the qrels could be of either",
-            fix="make qrels by query id with judged.expand_qrels, or rename the needs",
-            path=qrels.where,
-        )
+        problem = f"{clash[0]!r} is a query id and also the name of a need: the qrels could be of either"
+        raise InputError(problem, fix="make qrels by query id with judged.expand_qrels", path=qrels.where)
     made = expand_qrels(qrels, needs)
     return made, f"the judgments are of needs: each of {len(made.topics)} query variants has those of its need"

@@ -12,20 +12,18 @@ from judged.answer.table import ANY, CHANGE, COUNT, TEXT, Show, beginning, colum
 from judged.data.texts import Text, Texts
 from judged.decimals import counted
 from judged.diagnosis.review.labelling import as_form
-from judged.diagnosis.review.rates import rates_sentences, rates_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from judged.answer import Block
-    from judged.diagnosis.review.rates import ReviewRates
     from judged.evaluation.provenance import Provenance
     from judged.notes import Note
 
 ReviewKind: TypeAlias = Literal["false positive", "false negative", "unjudged"]
 KINDS: tuple[ReviewKind, ...] = get_args(ReviewKind)
 
-_RUNS = 4  # with columns of their own
+_RUNS = 4  # with columns of their own, and that are spoken of one by one
 _SNIPPET = 200  # characters of a document
 _BIAS = (
     "What is listed is what these runs got wrong: if it alone is judged again, their scores rise against those of runs"
@@ -64,6 +62,47 @@ class ReviewItem:
     def largest(self) -> float:
         """The largest change, in either direction."""
         return max((value for value in self.change.values() if not math.isnan(value)), key=abs, default=math.nan)
+
+
+@dataclass(frozen=True)
+class ReviewRates:
+    """What stands among the first k documents of some topics, and what does not."""
+
+    # run, slice: `""`: all topics
+    run: str
+    slice: str
+    topics: int
+    # whether the slice has fewer topics than it is judged by: its rates are shown, and nothing is said of them
+    small: bool
+    returned: int  # how many documents stand among the first k of these topics
+    # false_positives, unjudged: how many of them are judged below the level, and how many are not judged
+    false_positives: int
+    unjudged: int
+    relevant: int  # how many relevant documents the qrels know
+    # low, missed: how many of them the run returned below rank k, and how many not at all
+    low: int
+    missed: int
+    without_place: int  # how many must be lacking, whatever the run does, as their topics have more than k
+
+    @property
+    def false_positive_rate(self) -> float:
+        """The share of the first k documents that are judged and not relevant; NaN if there are none."""
+        return self.false_positives / self.returned if self.returned else math.nan
+
+    @property
+    def unjudged_rate(self) -> float:
+        """The share of the first k documents that are not judged."""
+        return self.unjudged / self.returned if self.returned else math.nan
+
+    @property
+    def false_negatives(self) -> int:
+        """How many relevant documents are not among the first k."""
+        return self.low + self.missed
+
+    @property
+    def miss_rate(self) -> float:
+        """The share of the relevant documents that are not among the first k; NaN if there are none."""
+        return self.false_negatives / self.relevant if self.relevant else math.nan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,7 +168,7 @@ class ReviewList(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give rates, items with what their topics and documents say, and what may be concluded."""
-        return rates_table(self.rates, self.k), self._items(), Sentences(self.sentences)
+        return _rates_table(self.rates, self.k), self._items(), Sentences(self.sentences)
 
     def _items(self) -> Table:
         """Lay out a row an item; of many runs people see what sums them up."""
@@ -171,7 +210,7 @@ class ReviewList(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What was found, what the changes mean, and what may not be concluded."""
-        said = rates_sentences(self.rates, self.k)
+        said = _rates_sentences(self.rates, self.k)
         plural = {"unjudged": "unjudged"}
         counts = ", ".join(counted(self.found[kind], kind, plural.get(kind, "")) for kind in self.kinds)
         count, several = len(self.items), len(self.runs) > 1
@@ -192,3 +231,75 @@ class ReviewList(Answer):
             " what is judged not relevant or not judged, 0 for what is relevant. It does not say how likely that is."
         )
         return (*said, _BIAS)
+
+
+def _rates_table(rates: Sequence[ReviewRates], k: int) -> Table:
+    """Lay out counts and rates, one row a run and slice."""
+    named = Show(lambda name: name or "all", "string")
+    few = ["(few topics)" if row.small else "" for row in rates]
+    sliced = any(row.slice for row in rates)
+    columns = [
+        *columns_of(rates, ("run", TEXT)),
+        Column("slice", [row.slice for row in rates], named, beside=few, only="" if sliced else "data"),
+        *columns_of(rates, "small", ("topics", COUNT), ("returned", COUNT, f"first {k}")),
+    ]
+    for name, rate, title in (
+        ("false_positives", "false_positive_rate", "false positive"),
+        ("unjudged", "unjudged_rate", None),
+        ("relevant", "", None),
+        ("false_negatives", "miss_rate", f"not in first {k}"),
+    ):
+        shares = [_percent(getattr(row, rate)) for row in rates] if rate else ()
+        columns.append(Column(name, [getattr(row, name) for row in rates], COUNT, title, beside=shares))
+        columns += columns_of(rates, rate) if rate else ()
+    columns += columns_of(rates, ("low", COUNT), ("missed", COUNT), "without_place")
+    return Table("rates", tuple(columns), labels=1 + sliced)
+
+
+def _percent(rate: float) -> str:
+    return "" if math.isnan(rate) else f"({rate:.1%})"
+
+
+def _rates_sentences(rates: Sequence[ReviewRates], k: int) -> list[str]:
+    """Say what was counted of each run; and in which slice each rate is highest, among those with enough topics."""
+    said: list[str] = []
+    whole = [row for row in rates if not row.slice]
+    for row in whole if len(whole) <= _RUNS else whole[:2]:
+        wrong, unknown, lacking = (
+            f"{count} {_percent(rate)}".rstrip() + (" is" if count == 1 else " are")
+            for count, rate in (
+                (row.false_positives, row.false_positive_rate),
+                (row.unjudged, row.unjudged_rate),
+                (row.false_negatives, row.miss_rate),
+            )
+        )
+        no_place = f" ({row.without_place} of them can have no place there, as their topics have more than {k})"
+        said.append(
+            f"{row.run}: of the {counted(row.returned, 'document')} among the first {k} of"
+            f" {counted(row.topics, 'topic')}, {wrong} judged not relevant and {unknown} not judged. Of"
+            f" {counted(row.relevant, 'relevant document')} {lacking} not among them: {row.low}"
+            f" {'stands' if row.low == 1 else 'stand'} lower, {row.missed} {'was' if row.missed == 1 else 'were'} not"
+            f" returned{no_place if row.without_place else ''}."
+        )
+        sliced = [part for part in rates if part.run == row.run and part.slice and not part.small]
+        if len(sliced) > 1 and (worst := _worst(sliced, k)):
+            look = "That is where to look first; it was not tested"
+            said.append(f"{row.run}, slices with enough topics: {worst}. {look}.")
+    if len(whole) > _RUNS:
+        said.append(f"The {counted(len(whole) - 2, 'other run is', 'other runs are')} in the table of rates.")
+    return said
+
+
+def _worst(sliced: Sequence[ReviewRates], k: int) -> str:
+    """Name the slices with the highest rates; they were not tested, so this is where to look and no finding."""
+    parts: list[str] = []
+    for what, count, total, rate in (
+        ("documents judged not relevant", "false_positives", "returned", "false_positive_rate"),
+        ("documents that are not judged", "unjudged", "returned", "unjudged_rate"),
+        (f"relevant documents not among the first {k}", "false_negatives", "relevant", "miss_rate"),
+    ):
+        worst = max(sliced, key=lambda row: -1.0 if math.isnan(getattr(row, rate)) else getattr(row, rate))
+        if getattr(worst, count):
+            counts = f"{getattr(worst, count)} of {getattr(worst, total)}, {counted(worst.topics, 'topic')}"
+            parts.append(f"of {what} in {worst.slice} ({counts})")
+    return f"the highest share {', '.join(parts)}" if parts else ""

@@ -12,8 +12,7 @@ from judged.data import Qrels
 from judged.data.documents import Documents
 from judged.data.texts import Texts
 from judged.data.topics import Topics
-from judged.diagnosis.review.answer import KINDS, ReviewItem, ReviewKind, ReviewList
-from judged.diagnosis.review.rates import rates_of
+from judged.diagnosis.review.answer import KINDS, ReviewItem, ReviewKind, ReviewList, ReviewRates
 from judged.diagnosis.review.relabelling import changes, opened_to, turned
 from judged.errors import InputError
 from judged.evaluation import runs_of
@@ -146,7 +145,7 @@ def review(
         items=tuple(items),
         found={name: int(np.count_nonzero(kind == at)) for at, name in enumerate(KINDS)},
         turning=int(turns.sum()),
-        rates=rates_of(opened, relevant, k, sliced),
+        rates=_rates(opened, relevant, k, sliced),
         provenance=rests,
         notes=rests.all_notes,
     )
@@ -203,3 +202,26 @@ def _items(
             )
         )
     return items
+
+
+def _rates(opened: Opened, relevant: Bools, k: int, slicing: Slicing | None) -> tuple[ReviewRates, ...]:
+    """Count by run over all topics, and then over those of each slice."""
+    of, topics = opened.qrels.index.topic, len(opened.qrels.index.topics)
+    groups = [("", False, np.ones(topics, dtype=np.bool_))]
+    if slicing is not None:
+        groups += list(zip(slicing.names, slicing.small.tolist(), slicing.members, strict=True))
+
+    def by_topic(marks: Bools) -> Ints:
+        return np.bincount(of[marks], minlength=topics).astype(np.int64)
+
+    known = by_topic(relevant)
+    rates: list[ReviewRates] = []
+    for judged, ranks in zip(opened.lists, opened.ranks, strict=True):
+        first = (ranks > 0) & (ranks <= k)
+        wrong, unjudged = by_topic(first & ~relevant & ~opened.unjudged), by_topic(first & opened.unjudged)
+        low, missed = by_topic(relevant & (ranks > k)), by_topic(relevant & (ranks == 0))
+        counts = (np.minimum(judged.returned, k), wrong, unjudged, known, low, missed, np.maximum(known - k, 0))
+        for name, small, mask in groups:
+            totals = (int(count[mask].sum()) for count in counts)
+            rates.append(ReviewRates(judged.run.name, name, int(mask.sum()), small, *totals))
+    return tuple(rates)

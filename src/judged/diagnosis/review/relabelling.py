@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -47,30 +47,17 @@ class Opened:
 def opened_to(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, k: int, documents: Documents | None) -> Opened:
     """Judge runs, with the unjudged documents among the first k of each as pairs of their own."""
     for run in runs:
-        _refuse(run, ranking)
+        if ranking.ties == "rank" and not run.has_ranks:
+            raise InputError("it has no rank column", fix="choose another order for ties", path=run.where)
+        if ranking.ties != "rank" and not run.has_scores:
+            raise InputError("a run without scores has no first documents", fix="give scores", path=run.where)
     extended, unjudged = _extended(qrels, runs, ranking, k)
-    lists = tuple(
-        judge(
-            extended,
-            run,
-            ties=ranking.ties,
-            depth=ranking.depth,
-            precision=ranking.precision,
-            documents=documents,
-        )
-        for run in runs
-    )
+    how: dict[str, Any] = {"ties": ranking.ties, "depth": ranking.depth, "precision": ranking.precision}
+    lists = tuple(judge(extended, run, documents=documents, **how) for run in runs)
     ranks = np.zeros((len(lists), len(unjudged)), dtype=np.int64)
     for row, judged in zip(ranks, lists, strict=True):
         row[judged.label_row[judged.row]] = judged.rank
     return Opened(extended, unjudged, lists, ranks)
-
-
-def _refuse(run: Run, ranking: Ranking) -> None:
-    if ranking.ties == "rank" and not run.has_ranks:
-        raise InputError("it has no rank column", fix="choose another order for ties", path=run.where)
-    if ranking.ties != "rank" and not run.has_scores:
-        raise InputError("a run without scores has no first documents", fix="give scores", path=run.where)
 
 
 def _extended(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, k: int) -> tuple[Qrels, Bools]:

@@ -1,4 +1,4 @@
-"""How alike the wordings of one need score, against how much needs differ: an intraclass correlation."""
+"""How alike the wordings of one need are: the rankings that a run gives to them, and its scores."""
 
 from __future__ import annotations
 
@@ -8,11 +8,64 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.judging.dense import all_returned
+from judged.judging.policies import Ranking
+from judged.judging.segments import segment_starts
 from judged.stats.pairing import ROUNDING
+from judged.stats.rbo import overlap_at, rbo
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from judged._types import Floats, Ints
+    from judged.data import Run
+    from judged.judging import Precision, TiePolicy
+
+_MOST_PAIRS = 300  # of one need; of more, as many are taken at even distances
+
+
+def alike(
+    run: Run,
+    groups: Sequence[Sequence[str]],
+    *,
+    depth: int = 10,
+    p: float = 0.9,
+    ties: TiePolicy = "docid",
+    precision: Precision = "double",
+) -> tuple[Floats, Floats]:
+    """Give the mean overlap, and the mean rank-biased overlap, of the rankings of every two wordings of a need.
+
+    >>> from judged.data import Run
+    >>> run = Run.of({"1": {"a": 2.0, "b": 1.0}, "2": {"b": 2.0, "a": 1.0}, "3": {"a": 2.0, "c": 1.0}})
+    >>> overlap, _ = alike(run, [["1", "2", "3"]], depth=2)
+    >>> round(float(overlap[0]), 3)  # 1 and 2 share both, the others one of two
+    0.667
+    """
+    # Returns overlap, rbo: (N,): NaN for a need with fewer than two wordings that returned something.
+    query_ids = tuple(sorted({query for group in groups for query in group}))
+    place = {query: at for at, query in enumerate(query_ids)}
+    shown = all_returned(run, query_ids, Ranking(ties, depth, precision))
+    docs = shown.doc.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    starts = segment_starts(shown.topic, len(query_ids))
+    lists = [docs[starts[at] : starts[at + 1]] for at in range(len(query_ids))]
+    likeness = np.full((2, len(groups)), np.nan)
+    for need, group in enumerate(groups):
+        there = [lists[place[query]] for query in group if len(lists[place[query]])]
+        first, second = np.triu_indices(len(there), 1)
+        if len(first):
+            some = np.linspace(0, len(first) - 1, min(len(first), _MOST_PAIRS)).round().astype(np.int64)
+            found = [_two(there[first[at]], there[second[at]], depth, p) for at in np.unique(some).tolist()]
+            likeness[:, need] = [np.mean(column) for column in zip(*found, strict=True)]
+    return likeness[0], likeness[1]
+
+
+def _two(one: Ints, other: Ints, depth: int, p: float) -> tuple[float, float]:
+    union = np.unique(np.concatenate((one, other)))
+    ranks = np.zeros((2, len(union)), dtype=np.int64)
+    for row, docs in enumerate((one, other)):
+        ranks[row, np.searchsorted(union, docs)] = np.arange(1, len(docs) + 1)
+    return overlap_at(ranks[0], ranks[1], depth), rbo(ranks[0], ranks[1], p).value
 
 
 @dataclass(frozen=True)
