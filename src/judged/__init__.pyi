@@ -7,7 +7,7 @@ from judged.agreement.reproducing import reproduce as reproduce
 from judged.advice.advising import Advice as Advice
 from judged.advice.advising import advise as advise
 from judged.comparison.comparison import Comparison as Comparison
-from judged.comparison.comparing import compare as compare
+from judged.comparison.testing import compare as compare
 from judged.comparison.collections import compare_collections as compare_collections
 from judged.comparison.orders import orders as orders
 from judged.curves.curves import Curves as Curves

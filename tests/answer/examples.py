@@ -26,6 +26,22 @@ def scores(*measures: str) -> judged.Scores:
     return judged.evaluate(QRELS, RUNS, measures or ("nDCG@5", "AP"))
 
 
+def comparison() -> Answer:
+    return judged.compare(scores(), test="t", margin=0.1)
+
+
+def against() -> Answer:
+    return judged.compare(scores("AP", "GMAP", "NumRet"), baseline="old", test="t")
+
+
+def collections() -> Answer:
+    return judged.compare_collections({"news": scores(), "web": scores("AP", "nDCG@5")}, test="t")
+
+
+def orders() -> Answer:
+    return judged.orders(scores())
+
+
 def tradeoff() -> Answer:
     return judged.tradeoff(scores(), {"old": {"ms": 3.0}, "new": {"ms": 5.5}, "other": {"ms": 1.0}})
 

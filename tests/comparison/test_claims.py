@@ -9,8 +9,7 @@ import pytest
 
 from comparison_made import scores
 from judged import compare
-from judged.comparison.claims import level_text
-from judged.comparison.sentences import sentence
+from judged.comparison.pair import level_text
 from judged.stats.paired import paired_test
 
 SMALL, LARGE = [9] * 10 + [1], [8] * 10 + [0]  # ten topics a little better, one much worse: the mean falls
@@ -77,8 +76,8 @@ def test_an_interval_that_disagrees_says_that_p_decides() -> None:
     pair = compare(scores(**RANKS), test="t").pair("a", "d")
     assert pair.significant
     apart = replace(pair, found=replace(pair.found, interval=(-0.1, 0.3)))
-    assert "p, which decides" in sentence(apart)
-    assert "p, which decides" not in sentence(pair)
+    assert "p, which decides" in apart.sentence
+    assert "p, which decides" not in pair.sentence
 
 
 def test_what_is_detectable_is_said_to_be_at_the_level_that_is_left() -> None:

@@ -26,8 +26,10 @@ def test_pairs_that_change_places_by_hand() -> None:
     assert (pair.first, pair.second, pair.swapped) == ("nDCG@2", "R@2", (("x", "y"),))
     assert (pair.tau.concordant, pair.tau.discordant, pair.tau.tied) == (4, 1, 1)  # x and z are equal by R@2
     assert pair.tau.value == pytest.approx(3 / math.sqrt(6 * 5))
-    assert found.table().rows[0][-1] == "1"
-    assert found.to_dict()["pairs"][0]["swapped"] == [["x", "y"]]
+    assert found.table().grid().rows[0][-1] == "1"
+    assert found.to_dict()["swapped"] == [
+        {"measure": "nDCG@2", "other": "R@2", "better_by_measure": "x", "better_by_other": "y"}
+    ]
 
 
 def test_depths_and_signs() -> None:

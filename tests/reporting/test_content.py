@@ -46,7 +46,7 @@ def test_sections_stand_in_order(made: Report) -> None:
 
 def test_the_leaderboard_is_that_of_compare(made: Report, given: dict[str, Any]) -> None:
     found = compare(given["qrels"], given["runs"], DEFAULT_MEASURES, baseline="old")
-    assert made.table("board").grid().rows == found.leaderboard().rows
+    assert made.table("board").grid().rows == found.leaderboard().grid().rows
     assert made.comparison is not None
     assert made.comparison.to_dict() == found.to_dict()
     part = next(part for part in section(made, "leaderboard").blocks if isinstance(part, Table))
@@ -250,7 +250,7 @@ def test_many_runs_are_tested_by_the_first_measure(make: Callable[..., Report], 
     }
     assert [len(one.pairs) for one in report.comparison.measures] == [120, 0, 0]
     board = report.table("board").grid()
-    assert [row[2] for row in board.rows] == [row[2] for row in found.leaderboard().rows]
+    assert [row[2] for row in board.rows] == [row[2] for row in found.leaderboard().grid().rows]
     whole = compare(given["qrels"], runs, ["AP"]).measures[0]
     assert {row[1]: row[3].rsplit("]", 1)[0] for row in board.rows} == {
         one.run: f"{one.value:.4f} [{one.ci[0]:.3f}, {one.ci[1]:.3f}" for one in whole.estimates if one.ci

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from judged import InputError, by_slice, derive, evaluate, slice_topics
-from judged.comparison.marks import TIMES
+from judged.comparison.pair import TIMES
 from judged.measures import aggregate
 from slices_made import scores_of, slicing_of
 

@@ -14,7 +14,7 @@ from calibration import slices
 
 from comparison_made import scores as ranked
 from judged import InputError, JudgedWarning, by_slice, compare_slices, slice_topics
-from judged.comparison.marks import TIMES
+from judged.comparison.pair import TIMES
 from judged.stats.correction import adjust
 from judged.stats.heterogeneity import against_rest, heterogeneity
 from judged.stats.paired import paired_test

@@ -15,6 +15,8 @@ from fastapi.testclient import TestClient
 
 import judged
 from judged import sample as shipped
+from judged.answer.latex import latex
+from judged.answer.markdown import markdown
 from judged.slicing import slice_topics
 from judged.web.app import make_app
 from judged.web.leaderboard.asked import names_in
@@ -507,8 +509,8 @@ def test_tables_are_those_of_the_comparison(client: TestClient) -> None:
     expected = judged.compare(scores, baseline="rrf", correction="bonferroni", resamples=10_000)
     for form, text, kind in (
         ("tests", expected.csv(), "text/csv"),
-        ("latex", expected.latex(), "text/plain"),
-        ("markdown", expected.markdown(), "text/markdown"),
+        ("latex", latex([expected.leaderboard()]), "text/plain"),
+        ("markdown", markdown([expected.leaderboard()]), "text/markdown"),
     ):
         answer = client.get("/api/v1/leaderboard/table", params={**query, "form": form})
         assert answer.text == f"{text}\n"

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import evaluate, inputs, output
-from judged.cli.narrowing import narrowed, traced
+from judged.cli import inputs
+from judged.cli.giving import answer_options
+from judged.cli.narrowing import narrowed
 from judged.cli.options import CHOICE, FORMATS, POLICIES, shared
 from judged.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.cli.giving import Give
     from judged.comparison import Collections, Comparison
     from judged.data import Qrels, Run
 
-_FORMS = ("table", "markdown", "latex", "json", "csv")
-_SUFFIX = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex"}
 _TESTS = (
     "randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "studentised", "ratio", "bayes",
     "tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnett",
@@ -72,8 +74,7 @@ _SPELT = ("randomization", "studentized", "randomized-tukey", "randomized-dunnet
 @shared("margin")
 @click.option("--pairs", is_flag=True, help="Show every pair.")
 @shared("dialect", "topics", "depth", "ties_or_bounds", "documents", "ci", *CHOICE)
-@click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
-@click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
+@answer_options()
 @shared(*FORMATS)
 def command(
     qrels: str | None,
@@ -82,10 +83,7 @@ def command(
     collections: tuple[str, ...],
     measure: tuple[str, ...],
     pairs: bool,
-    form: str | None,
-    out: Path | None,
-    qrels_format: str | None,
-    run_format: str | None,
+    give: Give,
     **options: Any,
 ) -> None:
     """Compare RUNs over the topics of QRELS: which differ, by how much, and whether it could be luck.
@@ -93,48 +91,43 @@ def command(
     QRELS and RUN are files as for 'judged evaluate'. With --collection or several --scores, systems are compared on
     each collection, with collections as columns.
     """
-    chosen = form or inputs.form_of(out, _SUFFIX)
-    chooses = {name: options.pop(name) for name in CHOICE}
-    ways = [bool(qrels), bool(scores), bool(collections)]
-    if sum(ways) != 1:
+    if sum(map(bool, (qrels, scores, collections))) != 1:
         raise InputError(
             "QRELS and RUNs, --scores and --collection are three ways to say what is compared", fix="give one of them"
         )
-    measures = measure or None
+    chooses = {name: options.pop(name) for name in CHOICE}
     if not qrels and (given := [f"--{name}" for name, value in chooses.items() if value]):
         raise InputError(f"{given[0]} goes with QRELS and RUNs", fix="leave it out")
-    if len(scores) + len(collections) > 1 or collections:
-        result = _collections(scores, collections, measures, out, qrels_format, run_format, options)
-        written = _written_collections(result, chosen, shown=out is None)
+    formats = {name: options.pop(name) for name in FORMATS}
+    measures = measure or None
+    if len(scores) > 1 or collections:
+        give(_collections(scores, collections, measures, give, formats, options))
+    elif scores:
+        from judged.comparison import compare
+
+        give.keep(*scores)
+        give(compare(scores[0], measures=measures, **_without_policies(options)), unfold=["pairs"] if pairs else ())
     else:
-        one = _one(qrels, runs, scores, measures, out, qrels_format, run_format, options, chooses)
-        result, written = one, _written(one, chosen, pairs=pairs, shown=out is None, where=chooses["where"])
-    output.write(written, out)
-    if chosen != "json":
-        output.remarks(result.warnings)
+        found = _comparison(qrels or "", runs, measures, give, formats, chooses, options)
+        give(found, unfold=["pairs"] if pairs else (), where=chooses["where"])
 
 
-def _one(
-    qrels: str | None,
+def _comparison(
+    qrels: str,
     runs: tuple[str, ...],
-    scores: tuple[str, ...],
     measures: tuple[str, ...] | None,
-    out: Path | None,
-    qrels_format: str | None,
-    run_format: str | None,
-    options: dict[str, Any],
+    give: Give,
+    formats: dict[str, str | None],
     chooses: dict[str, str | None],
+    options: dict[str, Any],
 ) -> Comparison:
     """Compare the runs of one collection."""
     from judged.comparison import compare
 
-    if scores:
-        inputs.keep_inputs(out, scores)
-        return compare(scores[0], measures=measures, **_without_policies(options))
-    judgments, given = _files(qrels or "", runs, out, options["documents"], qrels_format, run_format)
+    judgments, given = _files(qrels, runs, give, options["documents"], **formats)
     if not given:
         raise InputError("no run is given", fix="name two runs or more behind QRELS")
-    inputs.keep_inputs(out, [chooses["queries"] or "", chooses["attributes"] or ""])
+    give.keep(chooses["queries"], chooses["attributes"])
     judgments = narrowed(judgments, given, **chooses, topics=options["topics"], baseline=options["baseline"])
     with inputs.progress_bar(given) as progress:
         return compare(judgments, given, measures, progress=progress, **options)
@@ -144,9 +137,8 @@ def _collections(
     scores: tuple[str, ...],
     collections: tuple[str, ...],
     measures: tuple[str, ...] | None,
-    out: Path | None,
-    qrels_format: str | None,
-    run_format: str | None,
+    give: Give,
+    formats: dict[str, str | None],
     options: dict[str, Any],
 ) -> Collections:
     """Compare systems on several collections."""
@@ -161,22 +153,22 @@ def _collections(
         options.pop(unused, None)
     if scores:
         named = [_named(text) for text in scores]
-        inputs.keep_inputs(out, [path for _, path in named])
+        give.keep(*(path for _, path in named))
         return compare_collections(_distinct(named), measures, **_without_policies(options))
-    made: list[tuple[str, Any]] = []
+    files: list[tuple[str, Any]] = []
     for text in collections:
-        name, equals, files = text.partition("=")
-        qrels, *runs = files.split(",")
+        name, equals, paths = text.partition("=")
+        qrels, *runs = paths.split(",")
         if not equals or not runs:
             raise InputError(f"{text!r} is no collection", fix="write NAME=QRELS,RUN1,RUN2")
-        made.append((name, _files(qrels, runs, out, options["documents"], qrels_format, run_format)))
-    return compare_collections(_distinct(made), measures, **options)
+        files.append((name, _files(qrels, runs, give, options["documents"], **formats)))
+    return compare_collections(_distinct(files), measures, **options)
 
 
 def _files(
     qrels: str,
-    runs: tuple[str, ...] | list[str],
-    out: Path | None,
+    runs: Sequence[str],
+    give: Give,
     documents: str | None,
     qrels_format: str | None,
     run_format: str | None,
@@ -185,7 +177,7 @@ def _files(
 
     judgments = Qrels.read(qrels, format=qrels_format)
     given = inputs.runs_at(runs, run_format)
-    inputs.keep_inputs(out, [qrels, documents or "", *(run.where for run in given)])
+    give.keep(qrels, documents, *(run.where for run in given))
     return judgments, given
 
 
@@ -213,30 +205,3 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
             fix="give it to 'judged evaluate', or QRELS and RUNs",
         )
     return {name: value for name, value in options.items() if name not in POLICIES}
-
-
-def _written(found: Comparison, form: str, *, pairs: bool, shown: bool, where: str | None) -> str:
-    if form == "json":
-        return traced(_json(found.to_dict()), form, where)
-    if form == "csv":
-        return found.csv()
-    if form == "markdown":
-        return traced(found.markdown(pairs=pairs), form, where)
-    if form == "latex":
-        return traced(found.latex(pairs=pairs), form, where)
-    choices = found.choices
-    interval = {"ci": "none", "level": choices.level, "resamples": choices.resamples, "seed": choices.seed}
-    rules = evaluate.caption(found.scores, interval, where).removesuffix("; no intervals")
-    return f"{found.text(width=output.width() if shown else None, pairs=pairs)}\n\n{rules}"
-
-
-def _written_collections(found: Collections, form: str, *, shown: bool) -> str:
-    if form == "json":
-        return _json(found.to_dict())
-    return found.text(width=output.width() if shown else None) if form == "table" else getattr(found, form)()
-
-
-def _json(made: dict[str, Any]) -> str:
-    import json
-
-    return json.dumps(made, indent=2, ensure_ascii=False)

@@ -32,16 +32,6 @@ _SUFFIX = {
 }
 
 
-_TIES = {
-    "docid": "ties by document id",
-    "docid-rising": "ties by document id, rising",
-    "stable": "ties as the run lists them",
-    "rank": "ordered by the rank column",
-    "expected": "the mean over all orders of tied documents",
-    "bounds": "ties by document id, and bounds over all orders",
-}
-
-
 @click.command("evaluate")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
@@ -181,18 +171,8 @@ def caption(scores: Scores, interval: dict[str, Any], where: str | None = None) 
     """Say by which rules the numbers were made: topics, ties, intervals."""
     from judged.stats import IntervalMethod
 
-    chosen = f" where {where}" if where else ""
-    over = {
-        "qrels": f"the {len(scores.query_ids)} topics of the qrels" if len(scores.query_ids) > 1 else "the one topic",
-        "run": "the topics of the run",
-        "both": "the topics that qrels and run have in common",
-    }[scores.policies.topics]
-    ties = _TIES[scores.policies.ties]
-    rules = "" if scores.policies.dialect == "judged" else f"{scores.policies.dialect}: "
-    bits = "; scores compared as 32-bit numbers" if scores.policies.precision == "single" else ""
-    cut = "" if scores.policies.depth is None else f"; first {scores.policies.depth} documents"
     words = scores.interval_words(IntervalMethod(*interval.values()))
-    return f"{rules}over {over}{chosen}; {ties}{bits}{cut}; {f'[{words}]' if words else 'no intervals'}"
+    return f"{scores.policies.words(len(scores.query_ids), where)}; {f'[{words}]' if words else 'no intervals'}"
 
 
 def _topics(path: str) -> Topics:

@@ -2,10 +2,10 @@
 
 from judged.comparison.choices import Choices
 from judged.comparison.collections import Collections, compare_collections
-from judged.comparison.comparing import compare
-from judged.comparison.comparison import Comparison
+from judged.comparison.comparison import Comparison, MeasureComparison
 from judged.comparison.orders import OrderAgreement, Orders, orders
-from judged.comparison.pair import MeasureComparison, Pair
+from judged.comparison.pair import Pair
+from judged.comparison.testing import compare
 
 __all__ = [
     "Choices",

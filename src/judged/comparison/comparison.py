@@ -1,26 +1,146 @@
-"""What `compare` returns, and the forms in which it can be had."""
+"""What `compare` returns: systems compared by each measure, its tables, and by which rules they were made."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.comparison.captions import caption
-from judged.comparison.compared import ComparedSystems
-from judged.comparison.document import document, pair_rows
-from judged.comparison.forms import latex, markdown, text
-from judged.comparison.layout import leaderboard, matrix, pair_table
+from judged.answer import COUNT, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table
+from judged.comparison.choices import MANY
+from judged.comparison.pair import (
+    DIFFERENCE,
+    RATIO,
+    TIMES,
+    Pair,
+    claim_of,
+    level_text,
+    name_of_correction,
+    pair_columns,
+    topics_table,
+)
+from judged.decimals import counted, decimal
 from judged.errors import InputError
+from judged.evaluation.provenance import provenance
 
 if TYPE_CHECKING:
-    from judged.tables import Table
+    from judged.answer import Block
+    from judged.comparison.choices import Choices
+    from judged.evaluation import Estimate, Scores
+    from judged.evaluation.provenance import Provenance
+    from judged.measures import Measure
+    from judged.notes import Note
+
+BETTER, WORSE = "†", "‡"
+SHOWN = 4  # decimals of a mean: what looks the same is best together
+_SIGNIFICANT = "*"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_RANGE = 4  # letters in a row: as many are written as a range
+_MOST_PAIRS, _MOST_SYSTEMS, _MOST_SENTENCES = 10, 10, 3  # more are folded
+_DZ = Show(lambda value: f"{value:+.2f}", "float64")
+_TESTS = {
+    "randomisation": "paired randomisation test",
+    "t": "paired t-test",
+    "wilcoxon": "Wilcoxon signed-rank test",
+    "sign": "sign test",
+    "bootstrap": "paired bootstrap test",
+    "bca": "paired bootstrap test (bias-corrected and accelerated)",
+    "studentised": "paired bootstrap test (studentised)",
+    "ratio": "randomisation test of ratios of geometric means",
+    "bayes": "posterior of the mean difference",
+    **MANY,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureComparison:
+    """All systems compared by one measure."""
+
+    measure: Measure
+    estimates: tuple[Estimate, ...]  # one aggregate a system, with its interval, in the order of the runs
+    pairs: tuple[Pair, ...]  # every pair, or every system against the baseline; empty where nothing is tested
+    family: int  # how many comparisons the correction, or the test itself, allowed for
+    untested: str = ""  # why nothing is tested; empty otherwise
+    overall: str = ""  # what a test of all systems at once says before any pair is looked at
+    name: str = field(init=False)  # of the measure
+    higher_is_better: bool | None = field(init=False)  # None where neither side is
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", str(self.measure))
+        object.__setattr__(self, "higher_is_better", self.measure.properties.higher_is_better)
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the smaller number is the better one."""
+        return self.higher_is_better is False
+
+    @cached_property
+    def by_runs(self) -> dict[tuple[str, str], Pair]:
+        """Each pair by its two names."""
+        return {(pair.first, pair.second): pair for pair in self.pairs}
+
+    @cached_property
+    def better_than(self) -> dict[str, set[str]]:
+        """The systems that each system is significantly better than."""
+        beaten: dict[str, set[str]] = {}
+        for pair in self.pairs:
+            if pair.better is not None:
+                beaten.setdefault(pair.better, set()).add(pair.other(pair.better))
+        return beaten
+
+    def order(self) -> list[int]:
+        """Give the systems as a leaderboard lists them: best first, those without a number last."""
+        return order_of([estimate.value for estimate in self.estimates], lower_is_better=self.lower_is_better)
+
+    def best(self) -> set[int]:
+        """Give the systems with the best number."""
+        values = [estimate.value for estimate in self.estimates]
+        top = self.best_of([value for value in values if not math.isnan(value)])
+        return {at for at, value in enumerate(values) if round(value, SHOWN) in top}
+
+    def best_of(self, values: Sequence[float]) -> set[float]:
+        """Give the best of some numbers, as they are shown; nothing, where better and worse mean nothing."""
+        if self.higher_is_better is None or not values:
+            return set()
+        return {round(min(values) if self.lower_is_better else max(values), SHOWN)}
+
+    def column(self, title: str, order: Sequence[str], baseline: str | None, *, intervals: bool = True) -> Column:
+        """Give the column of a leaderboard with the systems in this order: numbers, intervals, marks of significance.
+
+        The marks are the letters of the systems that each one is better than, or how it differs from the baseline.
+        """
+        known = {estimate.run: estimate for estimate in self.estimates}
+        values = [known[run].value if run in known else math.nan for run in order]
+        if self.estimates[0].aggregate in {"sum", "count"}:
+            return Column(title, values, COUNT)
+        ends = [known[run].ci if run in known else None for run in order]
+        best = {self.estimates[at].run for at in self.best()}
+        names, marks = letters(len(order)), [""] * len(order)
+        for at, run in enumerate(order):
+            if baseline is None:
+                beaten = self.better_than.get(run, set())
+                marks[at] = together(names, [place for place, other in enumerate(order) if other in beaten])
+            elif (pair := self.by_runs.get((baseline, run))) is not None and pair.better is not None:
+                marks[at] = BETTER if pair.better == run else WORSE
+        offset = [run in best for run in order]
+        return Column(title, values, NUMBER, ci=ends if intervals else None, mark=marks, best=offset)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(ComparedSystems):
-    """Systems compared over the same topics.
+class Comparison(Answer):
+    """What `compare` returns: systems compared over the same topics.
 
-    Its attributes, and its ways to pairs, are those of `ComparedSystems`.
+    Attributes
+    ----------
+    scores : Scores
+        What is compared.
+    measures : tuple of MeasureComparison
+        Aggregates with intervals, and pairs with their tests.
+    choices : Choices
+        Test, correction, alpha, seed and the other options.
+    notes : tuple of Note
 
     Examples
     --------
@@ -33,56 +153,345 @@ class Comparison(ComparedSystems):
     b  bad   0.5000
     """
 
+    kind: ClassVar[str] = "comparison"
+    main: ClassVar[str] = "pairs"
+
+    scores: Scores
+    measures: tuple[MeasureComparison, ...]
+    choices: Choices
+    notes: tuple[Note, ...] = ()
+    interval_rules: str = ""  # how the intervals of the aggregates were made
+    rules: str = ""  # over which topics, and how documents are ranked
+
     @property
-    def caption(self) -> str:
-        """By which test, with which correction and alpha, over how many topics."""
-        return caption(self)
+    def provenance(self) -> Provenance:
+        """What the scores rest on."""
+        return provenance(self.scores)
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The systems from best to worst by the first measure."""
+        return self.measures[0].order()
+
+    @property
+    def ranked(self) -> list[str]:
+        """Their names."""
+        return [self.measures[0].estimates[at].run for at in self.order]
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """All pairs of all measures."""
+        return tuple(pair for found in self.measures for pair in found.pairs)
+
+    def measure(self, name: str | None = None) -> MeasureComparison:
+        """Give what was found by one measure; the first, if none is named.
+
+        Raises
+        ------
+        InputError
+            If it was not compared.
+        """
+        from judged.measures import parse
+
+        known = {found.name: found for found in self.measures}
+        if name is None or name in known:
+            return self.measures[0] if name is None else known[name]
+        if (canonical := str(parse(name))) not in known:
+            raise InputError(f"{name} was not compared", fix=f"one of {', '.join(known)}")
+        return known[canonical]
+
+    def pair(self, first: str, second: str, measure: str | None = None) -> Pair:
+        """Give one pair, in whichever order the two are named; its own fields say which is first.
+
+        Raises
+        ------
+        InputError
+            If the two were not compared by this measure.
+        """
+        found = self.measure(measure)
+        pair = found.by_runs.get((first, second)) or found.by_runs.get((second, first))
+        if pair is None:
+            raise InputError(
+                f"{first!r} and {second!r} were not compared by {found.name}",
+                fix=found.untested or f"name two of {', '.join(self.ranked)}; with a baseline, one is it",
+            )
+        return pair
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give the leaderboard, and by each measure every two systems, the pairs, and what may be concluded of them."""
+        board, measure = self.leaderboard(), self.measures[0].name
+        said = f"{measure} of {counted(len(self.order), 'system')}, best first."
+        chart = Chart("leaderboard", f"{measure} of every system", board, said, x=measure, y="run")
+        sections = (self._section(found) for found in self.measures if found.pairs)
+        return (board, chart, *sections, Sentences((self.rules,)), *data_tables(self.measures))
+
+    def facts(self) -> dict[str, Any]:
+        """Give the options, the rules in words, and the systems from best to worst."""
+        return {"choices": asdict(self.choices), "caption": self.caption, "order": self.ranked}
 
     def leaderboard(self) -> Table:
-        """Lay out the systems, best first, with intervals and marks of significance."""
-        return leaderboard(self)
+        """Give the systems, best first, with intervals and marks of significance."""
+        order, baseline = self.ranked, self.choices.baseline
+        names = [f"{run} (baseline)" if run == baseline else run for run in order]
+        columns = [Column("run", names, TEXT), *(found.column(found.name, order, baseline) for found in self.measures)]
+        if baseline is None:
+            columns.insert(0, Column("letter", letters(len(order)), TEXT, ""))
+        labels = 2 if baseline is None else 1
+        return Table("leaderboard", tuple(columns), note=self.caption, labels=labels, only="people")
 
     def matrix(self, measure: str | None = None) -> Table:
-        """Lay out every pair: differences above the diagonal, p-values below it.
+        """Give every pair: above the diagonal row minus column, or their ratio, below it the p-value that decides.
 
         Raises
         ------
         InputError
             If not every pair was tested.
         """
-        one = self.measure(measure)
-        if self.choices.baseline is not None or not one.pairs:
-            raise InputError(
-                f"not every pair was tested by {one.name}", fix=one.untested or "compare without a baseline"
-            )
-        return matrix(self, one)
+        found = self.measure(measure)
+        if self.choices.baseline is not None or not found.pairs:
+            fix = found.untested or "compare without a baseline"
+            raise InputError(f"not every pair was tested by {found.name}", fix=fix)
+        names = letters(len(self.ranked))
+        columns = [Column("letter", names, TEXT, ""), Column("run", self.ranked, TEXT)]
+        for at, other in enumerate(self.ranked):
+            cells = [_matrix_cell(found, run, other, row - at) for row, run in enumerate(self.ranked)]
+            marks = [mark for _, mark in cells]
+            columns.append(Column(names[at], [text for text, _ in cells], TEXT, mark=marks))
+        below = "P(higher) of the system above" if self.choices.test == "bayes" else "p"
+        note = f"{found.name}: above the diagonal row minus column, below it {below}; significant ones are marked *"
+        return Table("matrix", tuple(columns), note=note, labels=2, only="people")
 
     def pair_table(self, measure: str | None = None) -> Table:
-        """Lay out one row a pair: difference, interval, p-values, effect, topics won, detectable difference."""
-        return pair_table(self, self.measure(measure).pairs)
+        """Give the pairs of the best system first: difference, interval, p, effect, topics won, what is detectable."""
+        found = self.measure(measure)
+        pairs = self._by_rank(found)
+        bayes = any(pair.found.posterior is not None for pair in pairs)
+        adjusts = self.choices.test not in MANY and any(pair.found.correction not in {"", "none"} for pair in pairs)
+        columns = (
+            Column("run", [pair.second for pair in pairs], TEXT),
+            Column("against", [pair.first for pair in pairs], TEXT),
+            Column(
+                "difference",
+                [pair.shown_difference for pair in pairs],
+                RATIO if any(pair.is_ratio for pair in pairs) else DIFFERENCE,
+                ci=[pair.shown_interval for pair in pairs],
+                mark=[_SIGNIFICANT if pair.significant else "" for pair in pairs],
+            ),
+            Column("p", [pair.p_shown() for pair in pairs], TEXT, _p_name(bayes=bayes, adjusts=adjusts)),
+            Column("dz", [pair.effects.dz for pair in pairs], _DZ),
+            Column("won-tied-lost", [f"{pair.wins.wins}-{pair.wins.ties}-{pair.wins.losses}" for pair in pairs], TEXT),
+            Column("detectable", [pair.detectable for pair in pairs], Show(lambda value: decimal(value, 3))),
+        )
+        notes = (
+            f"{found.name}: significant differences are marked *",
+            intervals(found.pairs, self.choices, found.family),
+            detectable(found.pairs),
+        )
+        return Table("pairs", columns, note="; ".join(filter(None, notes)), labels=2, only="people")
 
-    def text(self, *, width: int | None = None, pairs: bool = False) -> str:
-        """Write for a terminal; with ``pairs``, every pair of every measure."""
-        return text(self, width=width, pairs=pairs)
+    def _by_rank(self, found: MeasureComparison) -> list[Pair]:
+        """Give pairs of the best system first, best against next best; of a baseline in the order of the systems."""
+        place = {found.estimates[at].run: rank for rank, at in enumerate(found.order())}
+        if self.choices.baseline is not None:
+            return sorted(found.pairs, key=lambda pair: place[pair.second])
+        return sorted(found.pairs, key=lambda pair: sorted((place[pair.first], place[pair.second])))
 
-    def markdown(self, *, pairs: bool = False) -> str:
-        """Write the leaderboard as a Markdown table with its caption; with ``pairs``, the pairs too."""
-        return markdown(self, pairs=pairs)
+    def _section(self, found: MeasureComparison) -> Section:
+        """Give what was found by a measure; what is more than can be taken in is folded."""
+        blocks: list[Block] = [Sentences((found.overall,))] if found.overall else []
+        systems, pairs = len(found.estimates), self._by_rank(found)
+        if self.choices.baseline is None and systems > 2:
+            blocks.append(replace(self.matrix(found.name), name="pairs", folded=systems > _MOST_SYSTEMS))
+        if systems > 2:
+            count = len(pairs) if len(pairs) <= _MOST_PAIRS else min(_MOST_PAIRS, systems - 1)
+            table, rest = self.pair_table(found.name), range(count, len(pairs))
+            more = f"; {counted(len(rest), 'more pair')} (--pairs)" if rest else ""
+            blocks.append(replace(table.take(range(count)), note=table.note + more))
+            blocks += [replace(table.take(rest), folded=True)] if rest else []
+        said = tuple(f"{pair.sentence} {pair.topics_sentence}".rstrip() for pair in pairs)
+        few = len(said) if len(said) <= _MOST_SENTENCES else 1
+        blocks.append(Sentences(said[:few]))
+        blocks += [Sentences(said[few:], "pairs", folded=True)] if said[few:] else []
+        return Section(found.name, found.name, tuple(blocks))
 
-    def latex(self, *, pairs: bool = False) -> str:
-        """Write the leaderboard as a LaTeX table for a paper (package booktabs); with ``pairs``, the pairs too."""
-        return latex(self, pairs=pairs)
+    @property
+    def caption(self) -> str:
+        """By which test, with which correction and alpha, over how many topics, what marks and intervals are."""
+        baseline, marks = self.choices.baseline, ""
+        if baseline is None or any(pair.better is not None for pair in self.pairs):  # without marks no legend
+            marks = marked(self.choices, f"the baseline {baseline}", letters(len(self.order)))
+        parts = [self.pair_caption, marks] if self.pairs else ["nothing is tested"]
+        parts += [f"[{self.interval_rules}]"] if self.interval_rules else []
+        return "; ".join(filter(None, parts))
 
-    def csv(self) -> str:
-        """Write every pair in full precision."""
-        return pair_rows(self).csv()
+    @property
+    def pair_caption(self) -> str:
+        """Over how many topics, by which test, with which correction and alpha."""
+        sizes = numbers([found.family for found in self.measures if found.family] or [0])
+        several = sum(bool(found.pairs) for found in self.measures) > 1
+        count = numbers(pair.found.n for pair in self.pairs)
+        return "; ".join([
+            f"n = {count} topic{'' if count == '1' else 's'}", tested(self.choices, self.pairs),
+            corrected(self.choices, sizes, several=several), f"alpha = {self.choices.alpha:g}",
+        ])  # fmt: skip
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON: the same document that the CLI prints."""
-        return document(self)
 
-    def __repr__(self) -> str:
-        return "\n".join([self.text(), *(f"warning: {text}" for text in self.warnings)])
+def order_of(values: Sequence[float], *, lower_is_better: bool) -> list[int]:
+    """Give places from the best number to the worst, those without one last, equal ones as they are given."""
+    side = 1 if lower_is_better else -1
+    return sorted(range(len(values)), key=lambda at: (math.isnan(values[at]), side * values[at]))
 
-    def _repr_html_(self) -> str:
-        return self.leaderboard().html(notes=(self.caption, *self.warnings))
+
+def data_tables(measures: Sequence[MeasureComparison]) -> Iterator[Table]:
+    """Give everything that was found by measures, for data: aggregates, pairs, topics of pairs, and families."""
+    pairs = [pair for found in measures for pair in found.pairs]
+    estimates = [estimate for found in measures for estimate in found.estimates]
+    yield Table(
+        "results",
+        (
+            Column("run", [estimate.run for estimate in estimates], TEXT),
+            Column("measure", [estimate.measure for estimate in estimates], TEXT),
+            Column("aggregate", [estimate.aggregate for estimate in estimates], TEXT),
+            Column("value", [estimate.value for estimate in estimates], ci=[estimate.ci for estimate in estimates]),
+            Column("topics", [estimate.topics for estimate in estimates], COUNT),
+        ),
+        only="data",
+    )
+    yield Table("pairs", pair_columns(pairs), only="data")
+    yield topics_table(pairs)
+    yield Table(
+        "measures",
+        (
+            Column("measure", [found.name for found in measures], TEXT),
+            Column("family", [found.family for found in measures], COUNT),
+            Column("untested", [found.untested or None for found in measures], TEXT),
+            Column("overall", [found.overall or None for found in measures], TEXT),
+        ),
+        only="data",
+    )
+
+
+def _matrix_cell(found: MeasureComparison, row: str, column: str, side: int) -> tuple[str, str]:
+    """Write a cell of a matrix, and its mark; the diagonal is empty."""
+    if side == 0:
+        return "", ""
+    straight = found.by_runs.get((column, row))
+    pair = straight or found.by_runs[row, column]
+    difference = pair.found.difference * (1 if straight else -1)
+    mark = _SIGNIFICANT if pair.significant else ""
+    if side > 0:
+        return "<0.001" if pair.decisive < 0.001 <= pair.alpha else pair.p_shown(0), mark
+    return f"{TIMES}{decimal(math.exp(difference), 3)}" if pair.is_ratio else decimal(difference, 3, "+"), mark
+
+
+def _p_name(*, bayes: bool, adjusts: bool) -> str:
+    return "P(higher)" if bayes else "adjusted p" if adjusts else "p"
+
+
+def letters(count: int) -> tuple[str, ...]:
+    """Give each system a letter; numbers, where the alphabet is too short.
+
+    >>> letters(3), letters(30)[-1]
+    (('a', 'b', 'c'), '30')
+    """
+    return tuple(_LETTERS[:count]) if count <= len(_LETTERS) else tuple(str(at + 1) for at in range(count))
+
+
+def together(names: tuple[str, ...], chosen: Collection[int]) -> str:
+    """Write the letters of some systems as one mark; four or more in a row as a range.
+
+    >>> together(letters(8), {1, 2, 5}), together(letters(8), {0, 2, 3, 4, 5, 7})
+    ('bcf', 'a,c-f,h')
+    >>> together(letters(40), {4, 5, 6})
+    '5,6,7'
+    """
+    stretches: list[list[int]] = []
+    for at in sorted(chosen):
+        if stretches and stretches[-1][-1] == at - 1:
+            stretches[-1].append(at)
+        else:
+            stretches.append([at])
+    parts: list[str] = []
+    for stretch in stretches:
+        long = len(stretch) >= _RANGE
+        parts += [f"{names[stretch[0]]}-{names[stretch[-1]]}"] if long else [names[at] for at in stretch]
+    ranges = any(len(stretch) >= _RANGE for stretch in stretches)
+    return ("," if ranges or len(names) > len(_LETTERS) else "").join(parts)
+
+
+def tested(choices: Choices, pairs: Sequence[Pair]) -> str:
+    """Name the test, and how many resamples were drawn."""
+    drawn = {(pair.found.resamples, pair.found.exact) for pair in pairs if pair.found.resamples}
+    name, replaced = _TESTS[choices.test], sum(pair.found.method not in {choices.test, "ratio"} for pair in pairs)
+    if replaced and replaced == len(pairs):
+        name = f"{_TESTS['randomisation']} in place of the {name}"
+    elif replaced:
+        name = f"{name} ({_TESTS['randomisation']} for {replaced} of {len(pairs)} pairs)"
+    if choices.test != "ratio" and any(pair.is_ratio for pair in pairs):
+        name += " (geometric means: of ratios)"
+    if not drawn:
+        return name
+    if all(exact for _, exact in drawn):
+        return f"{name}, all arrangements"
+    return f"{name}, {choices.resamples} resamples, seed {choices.seed}"
+
+
+def corrected(choices: Choices, sizes: str, *, several: bool) -> str:
+    """Name the correction, and how many comparisons it allows for."""
+    ways = {"all": " of all measures together", "measure": " of each measure by itself"}
+    what = "one comparison" if sizes == "1" else f"the {sizes} comparisons"
+    what += ways[choices.family] if several else ""
+    if choices.test == "bayes":
+        return "beliefs are not corrected for the number of comparisons"
+    if choices.test in MANY:
+        return f"it allows for {what}"
+    if sizes == "1" or choices.correction == "none":
+        return f"p not corrected: {what}"
+    return f"p corrected by {name_of_correction(choices.correction)} for {what}"
+
+
+def marked(choices: Choices, baseline: str, names: tuple[str, ...]) -> str:
+    """Say what the marks mean."""
+    how = f" (probability at least {1 - choices.alpha / 2:g})" if choices.test == "bayes" else ""
+    claim = claim_of(choices.test)
+    if choices.baseline is not None:
+        return f"{BETTER} {claim.ahead}, {WORSE} {claim.behind} {baseline}{how}"
+    kind = "letters" if names[0].isalpha() else "numbers"
+    return f"{kind}: the systems that this one is {claim.letters}{how}"
+
+
+def intervals(pairs: Sequence[Pair], choices: Choices, family: int) -> str:
+    """Say which level the intervals of the differences have, and what they hold together."""
+    levels = sorted({pair.found.level for pair in pairs if pair.shown_interval is not None}, reverse=True)
+    if not levels or family < 2 or choices.test == "bayes":
+        return ""
+    whole, text = level_text(1 - choices.alpha), " and ".join(level_text(level) for level in levels)
+    if choices.test in MANY:
+        return f"{whole} intervals, which hold together"
+    if choices.correction == "none":
+        return f"each {whole} interval is for one difference alone"
+    if choices.correction in {"bh", "by"}:
+        return f"{text} intervals: of those that leave out 0, {whole} hold the true difference"
+    narrower = f"; the narrower where a later step of {name_of_correction(choices.correction)} finds the difference"
+    together = f"{text} intervals: all {family} together hold the true differences in {whole} of samples"
+    return together + (narrower if levels[1:] else "")
+
+
+def detectable(pairs: Sequence[Pair]) -> str:
+    """Say what a detectable difference is, and at which alpha; nothing, where there is none."""
+    known = [pair for pair in pairs if not math.isnan(pair.detectable)]
+    if not known:
+        return ""
+    sharing = max(pair.sharing for pair in known)
+    at = f" at alpha = {known[0].alpha:g} / {sharing}, as the correction has it" if sharing > 1 else ""
+    return f"detectable: a true difference of this size is found at least four times out of five{at}"
+
+
+def numbers(values: Iterable[int]) -> str:
+    """Write one number, or the least and the greatest of several.
+
+    >>> numbers([48, 48]), numbers([50, 43, 48])
+    ('48', '43 to 50')
+    """
+    known = sorted(set(values))
+    return str(known[0]) if len(known) == 1 else f"{known[0]} to {known[-1]}"

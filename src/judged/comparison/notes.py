@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from judged.notes import first_few
+from judged.decimals import counted
+from judged.notes import Note, first_few
 from judged.stats.attainable import least_p, out_of_reach
-from judged.stats.pairing import topics_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from judged.comparison.choices import Choices
-    from judged.comparison.pair import MeasureComparison, Pair
+    from judged.comparison.comparison import MeasureComparison
+    from judged.comparison.pair import Pair
     from judged.evaluation import Scores
     from judged.stats.results import Difference
 
@@ -23,79 +23,66 @@ _ENDLESS = 1 << 62  # resamples: what is asked is what the topics allow
 _FEW = 4  # topics, of which no arrangement of signs is rare
 
 
-def notes(scores: Scores, compared: Sequence[MeasureComparison], choices: Choices) -> tuple[str, ...]:
-    """Give the warnings of the scores, and those of the comparison."""
-    tested = [one for one in compared if one.pairs]
-    made = [
-        _topics(scores),
-        *(one.untested for one in compared if one.untested),
-        _left_out(tested),
-        _identical(tested),
-        _too_few_topics(tested, choices) or _few_topics(tested),
-        _too_few_resamples(tested, choices),
-        *_of_pairs(tested),
-    ]
-    return scores.warnings + tuple(note for note in made if note)
+def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
+    """Give what should be known of a comparison, beside the notes of its scores."""
+    if not (scores.counted == scores.counted[0]).all():
+        counts = zip(scores.run_names, scores.counted.sum(axis=1).tolist(), strict=True)
+        some = first_few([f"{run} {n}" for run, n in counts])
+        text = "each mean is over the run's own, each difference over those that both have; --topics qrels gives all"
+        yield Note("different-topics", f"the runs have different topics ({some}): {text} the same")
+    yield from (Note("not-tested", found.untested) for found in measures if found.untested)
+    if tested := [found for found in measures if found.pairs]:
+        yield from _left_out(tested)
+        yield from _identical(tested)
+        yield from list(_too_few_topics(tested, choices)) or _few_topics(tested)
+        yield from _too_few_resamples(tested, choices)
+        remarks = {pair.found.note for found in tested for pair in found.pairs}
+        if len(remarks) == 1:  # what is remarked on some pairs alone stands in their sentences
+            yield from (Note("every-test", remark) for remark in remarks if remark)
 
 
-def _topics(scores: Scores) -> str:
-    """Warn where runs have different topics: the means then rest on others than the differences do."""
-    if (scores.counted == scores.counted[0]).all():
-        return ""
-    counts = first_few(
-        [f"{run} {n}" for run, n in zip(scores.run_names, scores.counted.sum(axis=1).tolist(), strict=True)]
-    )
-    return (
-        f"the runs have different topics ({counts}): each mean is over the run's own, each difference over those"
-        " that both have; --topics qrels gives all the same"
-    )
+def _left_out(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
+    most = [(max(pair.found.left_out for pair in found.pairs), found.name) for found in tested]
+    if some := first_few([f"{name} {count}" for count, name in most if count]):
+        text = "topics left out of pairs, as they lack a score for one of the systems, at most"
+        yield Note("left-out", f"{text}: {some}")
 
 
-def _left_out(tested: Sequence[MeasureComparison]) -> str:
-    most = [(max(pair.found.left_out for pair in one.pairs), one.name) for one in tested]
-    named = first_few([f"{name} {count}" for count, name in most if count])
-    return f"topics left out of pairs, as they lack a score for one of the systems, at most: {named}" if named else ""
-
-
-def _identical(tested: Sequence[MeasureComparison]) -> str:
+def _identical(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
     """Name systems that are the same on every topic by every measure: perhaps one file under two names."""
-    if not tested:
-        return ""
     same = [
         f"{pair.first} = {pair.second}"
         for pair in tested[0].pairs
-        if all(_same(one.by_runs[pair.first, pair.second]) for one in tested)
+        if all(_same(found.by_runs[pair.first, pair.second]) for found in tested)
     ]
-    return f"the same scores on every topic: {first_few(same)}" if same else ""
+    if same:
+        yield Note("same-scores", f"the same scores on every topic: {first_few(same)}")
 
 
 def _same(pair: Pair) -> bool:
     return pair.found.n > 0 and not pair.gains and not pair.losses
 
 
-def _too_few_topics(tested: Sequence[MeasureComparison], choices: Choices) -> str:
+def _too_few_topics(tested: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
     """Say where so few topics are compared that no difference could be significant."""
-    short = [
-        (pair.found, one.family) for one in tested for pair in one.pairs if short_of_topics(pair, one.family, choices)
-    ]
-    if not short:
-        return ""
-    pairs = sum(len(one.pairs) for one in tested)
-    some = "" if len(short) == pairs else f"{len(short)} of {pairs} pairs: "
-    found, family = max(short, key=lambda one: (one[0].differing, one[0].n, one[1]))
-    return some + least_p_text(found, family, choices, together=not some)
+    pairs = [(pair, found.family) for found in tested for pair in found.pairs]
+    short = [(pair.found, family) for pair, family in pairs if short_of_topics(pair, family, choices)]
+    if short:
+        some = "" if len(short) == len(pairs) else f"{len(short)} of {len(pairs)} pairs: "
+        found, family = max(short, key=lambda row: (row[0].differing, row[0].n, row[1]))
+        yield Note("too-few-topics", some + least_p_text(found, family, choices, together=not some))
 
 
-def _few_topics(tested: Sequence[MeasureComparison]) -> str:
+def _few_topics(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
     """Say what a p-value of very few topics rests on, where it is not bounded by their number."""
-    few = [pair.found for one in tested for pair in one.pairs if 1 < pair.found.n <= _FEW]
-    if not few:
-        return ""
-    n = max(found.n for found in few)
-    return (
-        f"with {topics_text(n)} chance alone gives all of them the same sign with p = {least_p(n):.2g}: a smaller p"
-        " rests on the assumption that differences are normal, which so few cannot show"
-    )
+    few = [pair.found.n for found in tested for pair in found.pairs if 1 < pair.found.n <= _FEW]
+    if few:
+        text = (
+            f"with {counted(max(few), 'topic')} chance alone gives all of them the same sign with p ="
+            f" {least_p(max(few)):.2g}: a smaller p rests on the assumption that differences are normal, which so few"
+            " cannot show"
+        )
+        yield Note("few-topics", text)
 
 
 def short_of_topics(pair: Pair, family: int, choices: Choices) -> bool:
@@ -108,8 +95,7 @@ def short_of_topics(pair: Pair, family: int, choices: Choices) -> bool:
 
 
 def least_p_text(found: Difference, family: int, choices: Choices, *, together: bool = False) -> str:
-    """Say which p-value so many topics can give at least, and what follows."""
-    # `found`, `family`: a pair that is short of topics, and how many comparisons share alpha.
+    """Say how small p can be of a pair that is short of topics, where so many share alpha, and what follows."""
     least = least_p(found.n, found.method, resamples=_ENDLESS, differing=found.differing)
     after = unless = ""
     if least <= choices.alpha * (1 + _ROUNDING):  # it is the correction that asks for more
@@ -118,26 +104,19 @@ def least_p_text(found: Difference, family: int, choices: Choices, *, together: 
         unless = "" if never else ", unless others are"
     some = f"a difference on {found.differing} of " if found.differing < found.n else ""
     return (
-        f"with {some}{topics_text(found.n)} p cannot be below {least:.2g}{after}: no difference can be significant at"
-        f" {choices.alpha:g}{unless}"
+        f"with {some}{counted(found.n, 'topic')} p cannot be below {least:.2g}{after}: no difference can be significant"
+        f" at {choices.alpha:g}{unless}"
     )
 
 
-def _too_few_resamples(tested: Sequence[MeasureComparison], choices: Choices) -> str:
+def _too_few_resamples(tested: Sequence[MeasureComparison], choices: Choices) -> Iterator[Note]:
     """Say where the least p that the resamples allow is not significant after correction."""
-    family = max((one.family for one in tested), default=0)
-    drawn = [pair.found for one in tested for pair in one.pairs if pair.found.resamples and not pair.found.exact]
-    least = family / (choices.resamples + 1)
-    if choices.many or choices.alpha_of_one(2) == choices.alpha or not drawn or least <= choices.alpha:
-        return ""
-    needed = int(np.ceil(family / choices.alpha))
-    return (
-        f"with {choices.resamples} resamples and {family} comparisons p cannot be below {least:.2g} after"
-        f" {choices.correction}; take at least {needed} resamples"
-    )
-
-
-def _of_pairs(tested: Sequence[MeasureComparison]) -> list[str]:
-    """Give what the tests remark on every pair; what is said of some stands in their sentences."""
-    said = [pair.found.note for one in tested for pair in one.pairs]
-    return [said[0]] if said and said[0] and len(set(said)) == 1 else []
+    family = max(found.family for found in tested)
+    drawn = any(pair.found.resamples and not pair.found.exact for found in tested for pair in found.pairs)
+    least, shared = family / (choices.resamples + 1), choices.alpha_of_one(2) != choices.alpha
+    if drawn and shared and not choices.many and least > choices.alpha:
+        text = (
+            f"with {choices.resamples} resamples and {family} comparisons p cannot be below {least:.2g} after"
+            f" {choices.correction}; take at least {math.ceil(family / choices.alpha)} resamples"
+        )
+        yield Note("too-few-resamples", text)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.decimals import decimal
+from judged.answer import COUNT, TEXT, Answer, Column, Table, number
 from judged.errors import InputError
 from judged.stats.rankings import Correlation, kendall_tau, tau_ap
-from judged.tables import Table
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -24,57 +23,65 @@ _LEAST_SYSTEMS = 3
 class OrderAgreement:
     """How alike two measures order the same systems."""
 
-    first: str  # the measures
-    second: str  # the measures
-    # tau, tau_ap: tau_b and tau_AP,b of the systems' aggregates; pairs that change places are `tau.discordant`
-    tau: Correlation
-    tau_ap: Correlation
-    # the pairs of systems that change places: the one that the first measure prefers stands first
-    swapped: tuple[tuple[str, str], ...]
+    first: str
+    second: str
+    tau: Correlation  # tau_b of the systems' aggregates; pairs that change places are its `discordant`
+    tau_ap: Correlation  # tau_AP,b
+    swapped: tuple[tuple[str, str], ...]  # those pairs; what the first measure prefers stands first
 
     @property
     def sentence(self) -> str:
         """Say in plain words what was found."""
         return f"{self.first} and {self.second}: {self.tau.sentence}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON."""
-        return {
-            "first": self.first,
-            "second": self.second,
-            "tau": self.tau.to_dict(),
-            "tau_ap": self.tau_ap.to_dict(),
-            "swapped": [list(pair) for pair in self.swapped],
-        }
 
-
-@dataclass(frozen=True)
-class Orders:
+@dataclass(frozen=True, eq=False, repr=False)
+class Orders(Answer):
     """How alike several measures order the same systems, pair by pair."""
+
+    kind: ClassVar[str] = "orders"
 
     systems: tuple[str, ...]
     pairs: tuple[OrderAgreement, ...]
 
-    def table(self) -> Table:
-        """Lay out a row a pair of measures."""
-        rows = tuple(
-            (
-                one.first,
-                one.second,
-                decimal(one.tau.value, 3),
-                decimal(one.tau_ap.value, 3),
-                str(one.tau.discordant),
-            )
-            for one in self.pairs
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was found of each two measures."""
+        return tuple(pair.sentence for pair in self.pairs)
+
+    def facts(self) -> dict[str, Any]:
+        """Give the systems."""
+        return {"systems": self.systems}
+
+    def blocks(self) -> tuple[Table, ...]:
+        """Give a row for each two measures, and for data the systems that change places."""
+        pairs, digits = self.pairs, number(3)
+        columns = [
+            Column("measure", [pair.first for pair in pairs], TEXT),
+            Column("other", [pair.second for pair in pairs], TEXT),
+            Column("tau", [pair.tau.value for pair in pairs], digits),
+            Column("tau_ap", [pair.tau_ap.value for pair in pairs], digits, "tau_AP"),
+            Column("discordant", [pair.tau.discordant for pair in pairs], COUNT, "pairs that change places"),
+        ]
+        columns += [
+            Column(name, [getattr(pair.tau, name) for pair in pairs], only="data")
+            for name in ("concordant", "tied", "n", "left_out", "note")
+        ]
+        columns.append(Column("sentence", [pair.sentence for pair in pairs], TEXT, only="data"))
+        swapped = [(pair, system, other) for pair in pairs for system, other in pair.swapped]
+        return (
+            Table("pairs", tuple(columns), labels=2),
+            Table(
+                "swapped",
+                (
+                    Column("measure", [pair.first for pair, _, _ in swapped], TEXT),
+                    Column("other", [pair.second for pair, _, _ in swapped], TEXT),
+                    Column("better_by_measure", [system for _, system, _ in swapped], TEXT),
+                    Column("better_by_other", [other for _, _, other in swapped], TEXT),
+                ),
+                only="data",
+            ),
         )
-        return Table(("measure", "other", "tau", "tau_AP", "pairs that change places"), rows, labels=2)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON."""
-        return {"systems": list(self.systems), "pairs": [one.to_dict() for one in self.pairs]}
-
-    def __str__(self) -> str:
-        return self.table().text()
 
 
 def orders(scores: Scores, other: Scores | None = None) -> Orders:

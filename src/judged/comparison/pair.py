@@ -1,88 +1,340 @@
-"""Two systems compared by one measure, and one measure compared over all systems."""
+"""Two systems compared by one measure: the numbers, what they allow to say, and the columns that they are in tables."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from judged.comparison.sentences import sentence
-from judged.comparison.tested_pair import TestedPair
+from judged.answer import ANY, COUNT, NUMBER, TEXT, YES_NO, Column, Show, Table
+from judged.decimals import beside, counted, decimal, p_text
+from judged.stats.results import TEST_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from judged.evaluation import Estimate
-    from judged.measures import Measure
+    from judged.stats.effect import Effects, Equivalence, Wins
+    from judged.stats.results import Difference, Posterior
 
-SHOWN = 4  # decimals of a mean: what looks the same is best together
+TIMES = "\N{MULTIPLICATION SIGN}"
+DIFFERENCE = Show(lambda value: decimal(value, 4, "+"), "float64", lambda end: decimal(end, 3))
+RATIO = Show(lambda value: f"{TIMES}{decimal(value, 3)}", "float64", lambda end: decimal(end, 3))
+_ROUNDING = 1e-12
+_CORRECTIONS = {
+    "bonferroni": "Bonferroni",
+    "holm": "Holm",
+    "hochberg": "Hochberg",
+    "bh": "Benjamini-Hochberg",
+    "by": "Benjamini-Yekutieli",
+}
+
+
+class Claim(NamedTuple):
+    """How a significant test is put into words, of means or of what else it looks at; names stand in braces."""
+
+    verb: str  # what follows the name of the winner
+    letters: str  # what the letters of a leaderboard mean: the systems that this one is ...
+    ahead: str  # what the signs of a leaderboard mean: this one is ...
+    behind: str  # ... or ... the baseline
+    open: str  # what is said where nothing is shown
+
+
+_OF_MEANS = Claim(
+    "is better than {loser} in {measure}",
+    "significantly better than",
+    "significantly better",
+    "worse than",
+    "No difference between {winner} and {loser} is shown in {measure}",
+)
+_OTHERS = {
+    "ratio": _OF_MEANS._replace(verb="is better than {loser} in {measure} by the ratio of geometric means"),
+    "sign": Claim(
+        "is ahead of {loser} in {measure} on more topics than it is behind",
+        "ahead of on significantly more topics than behind",
+        "ahead on significantly more topics",
+        "behind on more than",
+        "That {winner} or {loser} is ahead in {measure} on more topics than it is behind is not shown",
+    ),
+    "wilcoxon": Claim(
+        "is favoured over {loser} in {measure} by the signed ranks of their differences",
+        "favoured over by the signed ranks of differences, significantly",
+        "significantly favoured by signed ranks",
+        "disfavoured against",
+        "That the signed ranks of differences in {measure} favour {winner} or {loser} is not shown",
+    ),
+    "nemenyi": Claim(
+        "has a better mean rank over topics than {loser} in {measure}",
+        "significantly better than in its mean rank over topics",
+        "significantly better in its mean rank over topics",
+        "worse than",
+        "No difference between the mean ranks of {winner} and {loser} is shown in {measure}",
+    ),
+}
+
+
+def claim_of(test: str) -> Claim:
+    """Give the words for what a test shows."""
+    return _OTHERS.get(test, _OF_MEANS)
+
+
+def of_means(test: str) -> bool:
+    """Whether a test speaks of the means that stand beside it, or of their ratio."""
+    return test == "ratio" or test not in _OTHERS
+
+
+def shown(test: str, winner: str, loser: str, measure: str) -> str:
+    """Say what a significant test shows.
+
+    >>> shown("t", "new", "old", "AP"), shown("sign", "new", "old", "AP")
+    ('new is better than old in AP', 'new is ahead of old in AP on more topics than it is behind')
+    """
+    return f"{winner} {claim_of(test).verb.format(loser=loser, measure=measure)}"
+
+
+def level_text(level: float) -> str:
+    """Write the level of an interval, with as many digits as tell it from 100%.
+
+    >>> level_text(0.95), level_text(1 - 0.05 / 7), level_text(1 - 0.05 / 66)
+    ('95%', '99.29%', '99.924%')
+    """
+    rest = 100 * (1 - level)
+    digits = max(0, 1 - math.floor(math.log10(rest) + 1e-9))
+    text = f"{100 - rest:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if digits else text}%"
+
+
+def name_of_correction(correction: str) -> str:
+    """Give the name of a correction as it is written in a text."""
+    return _CORRECTIONS.get(correction, correction)
 
 
 @dataclass(frozen=True)
-class Pair(TestedPair):
+class TopicDifference:
+    """The second system's score minus the first's on one topic."""
+
+    query_id: str
+    difference: float
+    first: float
+    second: float
+
+
+@dataclass(frozen=True)
+class Pair:
     """Two systems over the same topics: the second minus the first."""
+
+    measure: str
+    first: str
+    second: str
+    found: Difference  # the difference, its test and its interval; its `adjusted` p-value is the one that decides
+    effects: Effects  # against the spread of the topics; those of a geometric mean are of the logarithms
+    wins: Wins  # on how many topics which one is ahead
+    detectable: float  # the mean difference found four times out of five; NaN: not known, or no test of means
+    equivalence: Equivalence | None  # whether the two are surely closer than the margin, where one was given
+    gains: tuple[TopicDifference, ...]  # the topics with the largest differences for the second system
+    losses: tuple[TopicDifference, ...]  # and against it
+    side: int  # 1 where the test sees the second system higher, -1 where lower; the mean may be on another side
+    alpha: float  # a p-value up to here is significant
+    lower_is_better: bool = False
+    sharing: int = 1  # how many comparisons alpha was shared among for `detectable`
+
+    @property
+    def adjusted(self) -> float:
+        """The p-value that decides: the corrected one where there was a correction."""
+        return self.found.p if self.found.adjusted is None else self.found.adjusted
+
+    @property
+    def decisive(self) -> float:
+        """The same; for ``bayes`` the probability that the second system is higher."""
+        return self.adjusted if self.found.posterior is None else self.found.posterior.higher
+
+    @property
+    def significant(self) -> bool:
+        """Whether the deciding p-value is at most alpha; for ``bayes``, whether the belief is as strong."""
+        if self.found.posterior is not None:
+            return max(self.found.posterior.higher, self.found.posterior.lower) >= 1 - self.alpha / 2
+        return self.adjusted <= self.alpha * (1 + _ROUNDING)
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether the two are compared by the ratio of their geometric means."""
+        return self.found.method == "ratio"
+
+    @property
+    def shown_difference(self) -> float:
+        """The difference as people read it: of means, or the ratio of geometric means."""
+        return math.exp(self.found.difference) if self.is_ratio else self.found.difference
+
+    @property
+    def shown_interval(self) -> tuple[float, float] | None:
+        """The interval of the same."""
+        if self.found.interval is None or not all(map(math.isfinite, self.found.interval)):
+            return None
+        low, high = self.found.interval
+        return (math.exp(low), math.exp(high)) if self.is_ratio else (low, high)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the interval, if there is one, leaves out 0 just where the difference is significant."""
+        if self.shown_interval is None or self.found.interval is None:
+            return True
+        low, high = self.found.interval
+        return self.significant == (low > 0 or high < 0)
+
+    @property
+    def favoured(self) -> str | None:
+        """The system for which a significant test speaks; tests of signs and ranks do not speak of the mean."""
+        if not self.significant or not self.side:
+            return None
+        return self.second if (self.side > 0) != self.lower_is_better else self.first
+
+    @property
+    def better(self) -> str | None:
+        """The system that is favoured, where the mean points to it too; else None."""
+        return self.favoured if self.side * self.found.difference > 0 else None
+
+    def other(self, system: str) -> str:
+        """Give the system that is not this one."""
+        return self.first if system == self.second else self.second
+
+    def p_shown(self, least: float = 0.0095) -> str:
+        """Write what decides for a table: three decimals, or as many as show the verdict; below `least` as it is."""
+        p, alpha = self.decisive, self.alpha
+        if p < least:
+            return p_text(p, alpha).removeprefix("= ").replace(" ", "")
+        limits = (0.0, alpha) if self.found.posterior is None else (alpha / 2, 1 - alpha / 2)
+        return "-" if math.isnan(p) else beside(p, limits, "f", 3)
 
     @property
     def sentence(self) -> str:
         """What may be concluded, and what not."""
-        return sentence(self)
-
-
-@dataclass(frozen=True, eq=False)
-class MeasureComparison:
-    """All systems compared by one measure."""
-
-    measure: Measure
-    estimates: tuple[Estimate, ...]  # one aggregate a system, with its interval, in the order of the runs
-    pairs: tuple[Pair, ...]  # every pair, or every system against the baseline. Empty where nothing is tested.
-    family: int  # how many comparisons the correction, or the test itself, allowed for
-    untested: str = ""  # why nothing is tested; empty otherwise
-    overall: str = ""  # what a test of all systems at once says before any pair is looked at
-
-    @property
-    def name(self) -> str:
-        """The canonical name of the measure."""
-        return str(self.measure)
+        found = self.found
+        if found.n < 2:
+            some = "one topic" if found.n else "no topic"
+            return f"{self.second} and {self.first} have {some} in common for {self.measure}: nothing can be concluded."
+        if not self.gains and not self.losses:
+            return f"{self.second} and {self.first} have the same {self.measure} on all {found.n} topics."
+        if found.posterior is not None:
+            verdict = self._belief(found.posterior)
+        else:
+            verdict = self._of_means() if of_means(found.method) else self._of_topics()
+        effect = "" if math.isnan(self.effects.dz) else f"Effect dz {self.effects.dz:+.2f}; "
+        topics = f"higher on {counted(self.wins.wins, 'topic')}, equal on {self.wins.ties}, lower on {self.wins.losses}"
+        close = "" if self.equivalence is None else self.equivalence.sentence
+        note = f"Note: {found.note}." if found.note else ""
+        return " ".join(part for part in (verdict, f"{effect}{self.second} is {topics}.", close, note) if part)
 
     @property
-    def lower_is_better(self) -> bool:
-        """Whether the smaller number is the better one."""
-        return self.measure.properties.higher_is_better is False
+    def topics_sentence(self) -> str:
+        """The topics with the largest differences each way."""
+        parts = [
+            f"most for {name}: "
+            + ", ".join(f"{topic.query_id} {decimal(abs(topic.difference), 3)}" for topic in topics)
+            for name, topics in ((self.second, self.gains), (self.first, self.losses))
+            if topics
+        ]
+        return f"Topics {'; '.join(parts)}." if parts else ""
 
-    @cached_property
-    def by_runs(self) -> dict[tuple[str, str], Pair]:
-        """Each pair by its two names."""
-        return {(pair.first, pair.second): pair for pair in self.pairs}
+    def _of_means(self) -> str:
+        what = f"{self._size()} over {self.found.n} topics, {self._p()}"
+        if self.better is not None:
+            return f"{shown(self.found.method, self.better, self.other(self.better), self.measure)}: {what}."
+        missed = ""
+        if not math.isnan(self.detectable):
+            many = f" with {self.sharing} comparisons to allow for" if self.sharing > 1 else ""
+            missed = f": a difference below {decimal(self.detectable, 3)} would often be missed{many}"
+        return f"{self._open()}: {what}. That does not make them equal{missed}."
 
-    @cached_property
-    def better_than(self) -> dict[str, set[str]]:
-        """The systems that each system is significantly better than."""
-        found: dict[str, set[str]] = {}
-        for pair in self.pairs:
-            if pair.better is not None:
-                found.setdefault(pair.better, set()).add(pair.first if pair.better == pair.second else pair.second)
-        return found
+    def _of_topics(self) -> str:
+        """Say what a test of signs or ranks shows, and that this is not the mean."""
+        method = self.found.method
+        test = self._p() if self.found.correction == method else f"{self._p()} ({TEST_NAMES.get(method, method)})"
+        mean = f"The test does not speak of the mean: {self._size()} over {self.found.n} topics"
+        if self.favoured is None:
+            return f"{self._open()}: {test}. {mean}."
+        turned = ", which points the other way" if self.better is None and self.found.difference else ""
+        return f"{shown(method, self.favoured, self.other(self.favoured), self.measure)}: {test}. {mean}{turned}."
 
-    def order(self) -> list[int]:
-        """Give the systems as a leaderboard lists them: best first, those without a number last."""
-        return order_of(self.measure, self.estimates)
+    def _belief(self, posterior: Posterior) -> str:
+        return (
+            f"The probability that {self.second} is higher than {self.first} in {self.measure} is"
+            f" {posterior.higher:.1%}: {self._size()} over {self.found.n} topics. It is higher by more than"
+            f" {posterior.rope:g} with probability {posterior.practically_higher:.1%}, lower by more with"
+            f" {posterior.practically_lower:.1%}."
+        )
 
-    def best(self) -> set[int]:
-        """Give the systems with the best number."""
-        values = [one.value for one in self.estimates]
-        top = self.best_of([value for value in values if not math.isnan(value)])
-        return {at for at, value in enumerate(values) if round(value, SHOWN) in top}
+    def _open(self) -> str:
+        return claim_of(self.found.method).open.format(winner=self.second, loser=self.first, measure=self.measure)
 
-    def best_of(self, values: Sequence[float]) -> set[float]:
-        """Give the best of some numbers, as they are shown; nothing, where better and worse mean nothing."""
-        if self.measure.properties.higher_is_better is None or not values:
-            return set()
-        return {round(min(values) if self.lower_is_better else max(values), SHOWN)}
+    def _size(self) -> str:
+        sign, digits, style = ("/", 3, "") if self.is_ratio else ("-", 4, "+")
+        size = f"{self.second} {sign} {self.first} {decimal(self.shown_difference, digits, style)}"
+        if self.shown_interval is None:
+            return size
+        low, high = (decimal(end, 3) for end in self.shown_interval)
+        apart = "" if self.agrees else ", made in another way than p, which decides"
+        return f"{size} ({level_text(self.found.level)} interval {low} to {high}{apart})"
+
+    def _p(self) -> str:
+        found = self.found
+        if found.adjusted is None or found.correction == "none":
+            return f"p {p_text(found.p, self.alpha)}"
+        p = f"p {p_text(found.adjusted, self.alpha)}"
+        if found.correction == found.method:  # the test of many systems allows for them itself
+            return f"{p} ({TEST_NAMES.get(found.method, found.method)})"
+        return f"{p} after {name_of_correction(found.correction)}"
 
 
-def order_of(measure: Measure, estimates: Sequence[Estimate]) -> list[int]:
-    """Give the systems from best to worst, those without a number last, equal ones as they are given."""
-    values = [one.value for one in estimates]
-    side = 1 if measure.properties.higher_is_better is False else -1
-    return sorted(range(len(values)), key=lambda at: (math.isnan(values[at]), side * values[at]))
+_COLUMNS: dict[str, tuple[str, Show]] = {
+    "measure": ("measure", TEXT), "first": ("first", TEXT), "second": ("second", TEXT),
+    "statistic": ("found.statistic", NUMBER), "p": ("found.p", NUMBER), "adjusted": ("adjusted", NUMBER),
+    "significant": ("significant", YES_NO), "better": ("better", TEXT),
+    "dz": ("effects.dz", NUMBER), "standardised": ("effects.standardised", NUMBER),
+    "standardised_topics": ("effects.standardised_topics", COUNT), "cliffs_delta": ("effects.cliffs_delta", NUMBER),
+    "cliffs_delta_between": ("effects.cliffs_delta_between", NUMBER),
+    "wins": ("wins.wins", COUNT), "ties": ("wins.ties", COUNT), "losses": ("wins.losses", COUNT),
+    "minimum": ("wins.minimum", NUMBER), "detectable": ("detectable", NUMBER),
+    "topics": ("found.n", COUNT), "differing": ("found.differing", COUNT), "left_out": ("found.left_out", COUNT),
+    "method": ("found.method", TEXT), "correction": ("found.correction", TEXT), "alpha": ("found.alpha", NUMBER),
+    "level": ("found.level", NUMBER), "alternative": ("found.alternative", TEXT),
+    "resamples": ("found.resamples", COUNT), "exact": ("found.exact", YES_NO), "seed": ("found.seed", COUNT),
+    "note": ("found.note", TEXT),
+}  # fmt: skip
+"""What is known of a pair, by the name of its column: the attribute, and how it is written."""
+
+
+def pair_columns(pairs: Sequence[Pair]) -> tuple[Column, ...]:
+    """Give all that is known of pairs as columns: a geometric mean's difference is a ratio."""
+    columns = [Column(name, [*map(attrgetter(path), pairs)], show) for name, (path, show) in _COLUMNS.items()]
+    ends = [pair.shown_interval for pair in pairs]
+    columns.insert(3, Column("difference", [pair.shown_difference for pair in pairs], NUMBER, ci=ends))
+    columns.insert(4, Column("kind", ["ratio" if pair.is_ratio else "difference" for pair in pairs], TEXT))
+    if any(pair.is_ratio for pair in pairs):
+        logs = [pair.found if pair.is_ratio else None for pair in pairs]
+        values, limits = ([getattr(log, name, None) for log in logs] for name in ("difference", "interval"))
+        columns.append(Column("log_ratio", values, NUMBER, ci=limits))
+    columns += _parts("posterior", [pair.found.posterior for pair in pairs])
+    columns += _parts("equivalence", [pair.equivalence for pair in pairs])
+    return (*columns, Column("sentence", [pair.sentence for pair in pairs], TEXT))
+
+
+def _parts(name: str, parts: Sequence[Any]) -> Iterator[Column]:
+    """Give the fields of what some pairs have as columns, its sentence behind them; an interval is two of them."""
+    known = next((part for part in parts if part is not None), None)
+    for part in () if known is None else (*(field.name for field in fields(known)), "sentence"):
+        values = [getattr(row, part, None) for row in parts]
+        if part == "interval":
+            yield Column(f"{name}_interval_low", [value and value[0] for value in values], NUMBER)
+            yield Column(f"{name}_interval_high", [value and value[1] for value in values], NUMBER)
+        elif any(value is not None for value in values):
+            yield Column(f"{name}_{part}", values, ANY)
+
+
+def topics_table(pairs: Sequence[Pair]) -> Table:
+    """Give the topics with the largest differences of each pair."""
+    rows = [(pair, topic) for pair in pairs for topic in (*pair.gains, *pair.losses)]
+    columns = [Column(name, [getattr(pair, name) for pair, _ in rows], TEXT) for name in ("measure", "first", "second")]
+    columns.append(Column("query_id", [topic.query_id for _, topic in rows], TEXT))
+    for name, part in (("difference", "difference"), ("first_value", "first"), ("second_value", "second")):
+        columns.append(Column(name, [getattr(topic, part) for _, topic in rows], NUMBER))
+    return Table("topics", tuple(columns), only="data")

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
 TieTreatment: TypeAlias = "TiePolicy | Literal['expected', 'bounds']"
 """How ties are broken, or that they are not: the mean over all orders, or the least and greatest score."""
+_TIES = {
+    "docid": "ties by document id",
+    "docid-rising": "ties by document id, rising",
+    "stable": "ties as the run lists them",
+    "rank": "ordered by the rank column",
+    "expected": "the mean over all orders of tied documents",
+    "bounds": "ties by document id, and bounds over all orders",
+}
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,19 @@ class Policies:
     depth: int | None = None
     precision: Precision = "double"
     dialect: str = "judged"
+
+    def words(self, topics: int, where: str | None = None) -> str:
+        """Say over how many topics numbers are, and how documents were ranked."""
+        over = {
+            "qrels": f"the {topics} topics of the qrels" if topics > 1 else "the one topic",
+            "run": "the topics of the run",
+            "both": "the topics that qrels and run have in common",
+        }[self.topics]
+        rules = "" if self.dialect == "judged" else f"{self.dialect}: "
+        chosen = f" where {where}" if where else ""
+        bits = "; scores compared as 32-bit numbers" if self.precision == "single" else ""
+        cut = "" if self.depth is None else f"; first {self.depth} documents"
+        return f"{rules}over {over}{chosen}; {_TIES[self.ties]}{bits}{cut}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import numpy as np
 
 from judged.answer import Section
 from judged.comparison.choices import Choices
-from judged.comparison.comparing import compared
-from judged.comparison.pair import MeasureComparison, order_of
+from judged.comparison.comparison import MeasureComparison, order_of
+from judged.comparison.testing import compared
 from judged.data import Qrels
 from judged.data.topics import Topics
 from judged.decimals import counted
@@ -178,7 +178,8 @@ def _material(
         if comparison
         else tuple(one for one in scores.estimates(seed=seed) if one.measure == str(lead))
     )
-    order = tuple(order_of(lead, estimates))
+    less = lead.properties.higher_is_better is False
+    order = tuple(order_of([one.value for one in estimates], lower_is_better=less))
     ranked = [scores.run_names[at] for at in order]
     baseline = comparison.choices.baseline if comparison else None
     if len(ranked) == 1:

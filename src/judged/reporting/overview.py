@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from judged.answer import COUNT, NUMBER, TEXT, Block, Chart, Column, Section, Sentences, Table
 from judged.charting import PALETTE
-from judged.comparison.captions import caption, detectable, intervals
 from judged.curves import curve
 from judged.decimals import counted
 from judged.errors import JudgedError, JudgedWarning
@@ -31,12 +31,14 @@ _DEPTH = 100
 def leaderboard(material: Material) -> Section:
     """Write the table of all runs and measures, the chart of the first, and the tests of the pair looked at."""
     comparison = material.comparison
+    title = "Every run and measure"
     if comparison is None:
-        table, note = summary_table(material.scores), material.scores.interval_words(IntervalMethod())
+        note = material.scores.interval_words(IntervalMethod())
+        board = Table.of_grid("board", summary_table(material.scores), title, note)
     else:
-        untested = [one.untested for one in comparison.measures if one.untested]
-        table, note = comparison.leaderboard(), "; ".join([caption(comparison), *untested])
-    parts: list[Block] = [Table.of_grid("board", table, "Every run and measure", note)]
+        note = "; ".join([comparison.caption, *(one.untested for one in comparison.measures if one.untested)])
+        board = replace(comparison.leaderboard(), name="board", title=title, note=note, only="")
+    parts: list[Block] = [board]
     if len(material.scores.runs) > 1:
         parts.insert(0, _board(material))
     sentences: tuple[str, ...] = ()
@@ -46,11 +48,8 @@ def leaderboard(material: Material) -> Section:
         pairs = [found for one in known if (found := one.get(two) or one.get((two[1], two[0])))]
         sentences = tuple(pair.sentence for pair in pairs)
         if material.tested and len(material.tested.pairs) > 1 and comparison.choices.baseline is not None:
-            lead = comparison.measures[0]
-            notes = (intervals(lead.pairs, comparison.choices, lead.family), detectable(lead.pairs))
-            note = "; ".join(["significant differences are marked *", *filter(None, notes)])
             title = f"Every run against the baseline: {material.lead}"
-            parts.append(Table.of_grid("against_baseline", comparison.pair_table(), title, note, folded=True))
+            parts.append(replace(comparison.pair_table(), name="against_baseline", title=title, folded=True, only=""))
     return Section("leaderboard", "Leaderboard", (*([Sentences(sentences)] if sentences else []), *parts))
 
 

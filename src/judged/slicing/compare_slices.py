@@ -11,9 +11,8 @@ import numpy as np
 
 from judged.comparison import Choices
 from judged.comparison.choices import MANY
-from judged.comparison.comparing import compared
 from judged.comparison.notes import least_p_text, short_of_topics
-from judged.comparison.testing import differences, pair_of
+from judged.comparison.testing import compared, differences, pair_of
 from judged.errors import InputError
 from judged.evaluation.given import scores_of
 from judged.evaluation.provenance import provenance
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from judged._types import Floats
-    from judged.comparison import Comparison
+    from judged.comparison import Comparison, MeasureComparison
     from judged.comparison.choices import Family
-    from judged.comparison.pair import MeasureComparison
     from judged.evaluation import Scores
     from judged.slicing.slices import Slicing
     from judged.stats.results import Difference
@@ -277,12 +275,10 @@ def _why_not(by_measure: MeasureComparison) -> str:
 
 def _notes_of_all(overall: Comparison) -> Iterator[Note]:
     """Give the notes of the comparison over all topics; what it does not test is not shown by slice."""
-    yield from overall.scores.all_notes
+    yield from (note for note in overall.notes if note.rule != "not-tested")
     for by_measure in overall.measures:
         if by_measure.untested:
             yield Note("not-tested", f"{_why_not(by_measure)}: it is not compared by slice")
-    said = {*overall.scores.warnings, *(by_measure.untested for by_measure in overall.measures)}
-    yield from (Note("comparison", text) for text in overall.warnings if text not in said)
 
 
 def _notes(overall: Comparison, rows: Sequence[SlicePair], slicing: Slicing) -> Iterator[Note]:

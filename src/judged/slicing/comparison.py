@@ -16,19 +16,23 @@ from judged.answer import (
     Column,
     Line,
     Sentences,
-    Show,
     Table,
     columns_of,
     counted,
     listed,
     number,
 )
-from judged.comparison.captions import detectable, intervals, tested
-from judged.comparison.claims import of_means, shown
-from judged.comparison.document import pair_document
-from judged.comparison.layout import p_cell
-from judged.comparison.marks import TIMES
-from judged.comparison.sentences import name_of_correction
+from judged.comparison.comparison import detectable, intervals, tested
+from judged.comparison.pair import (
+    DIFFERENCE,
+    RATIO,
+    TIMES,
+    name_of_correction,
+    of_means,
+    pair_columns,
+    shown,
+    topics_table,
+)
 from judged.decimals import decimal, p_text
 from judged.errors import InputError
 from judged.slicing.scores import ALL, FEW, MOST, measure_named, rest_columns, too_few
@@ -47,8 +51,6 @@ if TYPE_CHECKING:
 _HEAD = 26  # characters: a column of differences with their intervals is as wide
 _PAIRS = 2  # of more, what is not shown is told of all together
 _SIGNIFICANT = "*"
-_DIFFERENCE = Show(lambda value: decimal(value, 4, "+"), "float64", lambda end: decimal(end, 3))
-_RATIO = Show(lambda value: f"{TIMES}{decimal(value, 3)}", "float64", lambda end: decimal(end, 3))
 
 
 @dataclass(frozen=True)
@@ -225,12 +227,12 @@ class SliceComparison(Answer):
                 Column(
                     "difference",
                     [row.difference for row in rows],
-                    _RATIO if ratio else _DIFFERENCE,
+                    RATIO if ratio else DIFFERENCE,
                     direction(other, first, ratio=ratio),
                     ci=[row.interval for row in rows],
                     mark=[_SIGNIFICANT if pair and pair.significant else "" for pair in pairs],
                 ),
-                Column("p", [p_cell(pair) if pair else "too few" for pair in pairs], TEXT, p_name),
+                Column("p", [pair.p_shown() if pair else "too few" for pair in pairs], TEXT, p_name),
                 Column("won-tied-lost", wins, TEXT),
                 Column("detectable", [pair and pair.detectable for pair in pairs], number(3)),
             ),
@@ -249,7 +251,7 @@ class SliceComparison(Answer):
             *columns_of(rows, "measure", "first", "second", "slice"),
             Column("topics", [row.n for row in rows], COUNT),
             *columns_of(rows, "share", "minimum", "small"),
-            Column("difference", [row.difference for row in rows], _DIFFERENCE, ci=[row.interval for row in rows]),
+            Column("difference", [row.difference for row in rows], DIFFERENCE, ci=[row.interval for row in rows]),
             Column("p", [pair and pair.found.p for pair in pairs], NUMBER),
             Column("adjusted", [pair and pair.found.decisive_p for pair in pairs], NUMBER),
             Column("significant", [pair and pair.significant for pair in pairs], YES_NO),
@@ -266,22 +268,26 @@ class SliceComparison(Answer):
             *columns_of([test.found for test in between], "between", "resamples", "note"),
         ), only="data")  # fmt: skip
         charts = map(self._chart, self.measures)
-        return (*tables, Sentences(self.sentences), results, varying, self.slicing.table(), *charts)
+        data = (results, *self._tests(rows), varying, self.slicing.table())
+        return (*tables, Sentences(self.sentences), *data, *charts)
 
     def facts(self) -> dict[str, Any]:
         """Give the options, the rules in words, whether slices overlap, and the sizes of families."""
         choices = asdict(self.choices)
         del choices["minimum"]  # of a win, which no test by slice has; each slice has its own minimum of topics
-        rows = [row for measure in self.measures for _, second in self.pairs for row in self.with_all(measure, second)]
-        return {
-            "choices": choices,
-            "caption": self.caption,
-            "overlap": not self.slicing.disjoint,
-            "families": self.families,
-            "pairs": [
-                {"slice": row.slice, "measure": row.measure, **pair_document(row.pair)} for row in rows if row.pair
-            ],
-        }
+        names = {"caption": self.caption, "overlap": not self.slicing.disjoint, "families": self.families}
+        return {"choices": choices, **names}
+
+    def _tests(self, rows: Sequence[SlicePair]) -> tuple[Table, Table]:
+        """Give all that is known of each test, and the topics with the largest differences."""
+        tests = [(row.slice, row.pair) for row in rows if row.pair]
+        pairs = [pair for _, pair in tests]
+        slices = [name for name, pair in tests for _ in (*pair.gains, *pair.losses)]
+        topics = topics_table(pairs)
+        return (
+            Table("pairs", (Column("slice", [name for name, _ in tests], TEXT), *pair_columns(pairs)), only="data"),
+            replace(topics, columns=(Column("slice", slices, TEXT), *topics.columns)),
+        )
 
     def _others(self) -> str:
         names = [second for _, second in self.pairs]
@@ -297,7 +303,7 @@ class SliceComparison(Answer):
         points = Table("points", (
             Column("slice", [f"{row.slice} ({row.n})" for row in rows], TEXT),
             Column("run", [row.second for row in rows], TEXT),
-            Column("value", [row.difference for row in rows], _RATIO if ratio else _DIFFERENCE,
+            Column("value", [row.difference for row in rows], RATIO if ratio else DIFFERENCE,
                    f"{what} in {measure}", ci=[row.interval for row in rows]),
             Column("open", [not (row.pair and row.pair.significant) for row in rows], only="data"),
         ))  # fmt: skip

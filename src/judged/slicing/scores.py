@@ -22,7 +22,8 @@ from judged.answer import (
     columns_of,
     counted,
 )
-from judged.comparison.marks import BETTER, TIMES, WORSE
+from judged.comparison.comparison import BETTER, WORSE
+from judged.comparison.pair import TIMES
 from judged.decimals import decimal, p_text
 from judged.errors import InputError
 from judged.evaluation import Estimate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -177,7 +177,7 @@ class Disagreement(Answer):
     def facts(self) -> dict[str, Any]:
         """Give the systems, and what the disagreement of the means rests on."""
         names = ("systems", "chosen", "opposite", "rests_on")
-        orders = None if self.orders is None else self.orders.to_dict()
+        orders = None if self.orders is None else asdict(self.orders)
         return {**{name: getattr(self, name) for name in names}, "orders": orders}
 
     def blocks(self) -> tuple[Block, ...]:

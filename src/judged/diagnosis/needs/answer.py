@@ -10,7 +10,7 @@ import numpy as np
 
 from judged.answer import Answer, Chart, Column, Sentences, Table
 from judged.answer.table import COUNT, TEXT, columns_of, number
-from judged.comparison.claims import shown
+from judged.comparison.pair import shown
 from judged.decimals import counted, decimal, p_text, percent
 from judged.errors import InputError
 
@@ -135,10 +135,8 @@ class Needs(Answer):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Give the number of needs, what rankings are compared by, and the runs compared over needs."""
-        compared = [] if self.comparison is None else self.comparison.to_dict()["measures"]
-        pairs = [{"measure": found["measure"], "pairs": found["pairs"]} for found in compared]
-        return {"needs": len(self.needs), "depth": self.depth, "p": self.p, "comparison": pairs}
+        """Give the number of needs, and what rankings are compared by."""
+        return {"needs": len(self.needs), "depth": self.depth, "p": self.p}
 
     def blocks(self) -> tuple[Block, ...]:
         """Give what may be concluded, the runs by each measure, and the needs whose wordings differ most."""
@@ -151,6 +149,7 @@ class Needs(Answer):
             *([self.needs_table(best, worst=self.shown)] if several else []),
             self._by_need(),
             Table("wordings", ids, only="data"),
+            *([] if self.comparison is None else map(self.comparison.table, ("pairs", "topics"))),
             self._chart(best),
         )
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.comparison.sentences import topics_sentence
 from judged.decimals import p_text
 from judged.stats.robustness import leave_one_topic_out
 
@@ -53,7 +52,7 @@ def deciding(workspace: Workspace, two: Two) -> Deciding:
     if two.pair.found.n > MOST:
         return Deciding(
             f"{two.pair.found.n:,} topics are too many to leave each of them out: that is done for up to {MOST}."
-            f" Choose fewer with an expression. {topics_sentence(two.pair)}"
+            f" Choose fewer with an expression. {two.pair.topics_sentence}"
         )
     made: Deciding = workspace.remember((*two.key, "deciding"), lambda: _made(workspace, two))
     return made

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from judged.comparison.captions import intervals, pair_caption
-from judged.comparison.claims import level_text
+from judged.comparison.comparison import intervals
+from judged.comparison.pair import level_text
 from judged.web.comparing.by_slice import BySlice, attributes, by_slice
 from judged.web.comparing.deciding import Deciding, deciding
 from judged.web.comparing.topics import TopicTable, topic_table
@@ -85,7 +85,7 @@ def compared(workspace: Workspace, asked: Asked) -> Compared:
         where=two.where,
         verdict=next(row for row in rows if row.measure == name),
         measures=rows,
-        caption=pair_caption(two.comparison) if two.comparison.pairs else two.comparison.caption,
+        caption=two.comparison.pair_caption if two.comparison.pairs else two.comparison.caption,
         intervals=intervals(two.comparison.pairs, two.comparison.choices, two.compared.family),
         ahead=two.words[0],
         behind=two.words[1],

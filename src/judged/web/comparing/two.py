@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.comparison import compare
-from judged.comparison.pair import order_of
+from judged.comparison.comparison import order_of
 from judged.evaluation import measures_of
 from judged.measures import parse
 from judged.stats.pairing import paired_differences
@@ -134,8 +134,10 @@ def _best(workspace: Workspace, measure: Measure, beside: str) -> str:
     """Name the best run by a measure, beside one."""
     with concerning("measure"):
         scores = workspace.scores((measure,))
+    less = measure.properties.higher_is_better is False
     order = workspace.remember(
-        ("order", scores.run_names, measure), lambda: order_of(measure, scores.estimates(ci="none"))
+        ("order", scores.run_names, measure),
+        lambda: order_of([one.value for one in scores.estimates(ci="none")], lower_is_better=less),
     )
     return next(name for at in order if (name := scores.run_names[at]) != beside)
 

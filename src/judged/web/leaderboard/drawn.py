@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.answer.drawing import drawn
 from judged.charting import specification
-from judged.comparison.pair import order_of
+from judged.comparison.comparison import order_of
 from judged.curves import Curves, curve_of_scores
 from judged.errors import MissingExtraError
 from judged.reporting.overview import best_first
@@ -128,7 +128,8 @@ def _lead_estimates(board: Board) -> list[Estimate]:
         if comparison is None
         else comparison.measure(str(lead)).estimates
     )
-    return [found[at] for at in order_of(lead, found)]
+    less = lead.properties.higher_is_better is False
+    return [found[at] for at in order_of([one.value for one in found], lower_is_better=less)]
 
 
 def _drawn_runs(board: Board) -> tuple[str, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from judged.answer.latex import latex
+from judged.answer.markdown import markdown
 from judged.errors import InputError
 from judged.evaluation.table import long_table, summary_table
 
@@ -33,8 +35,9 @@ def written(board: Board, form: Form) -> str:
         )
         return long_table(scores, one_by_one, per_topic=False).csv() + "\n"
     if comparison is not None:
-        made = {"tests": comparison.csv, "latex": comparison.latex, "markdown": comparison.markdown}
-        return made[form]() + "\n"
+        if form == "tests":
+            return comparison.csv() + "\n"
+        return (latex if form == "latex" else markdown)([comparison.leaderboard()]) + "\n"
     if form == "tests":
         raise InputError("one run is open: there is nothing to test it against", fix="open a second run")
     table = summary_table(scores, board.estimates())

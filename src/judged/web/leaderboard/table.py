@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from judged.comparison.claims import of_means
+from judged.comparison.pair import of_means
 from judged.errors import JudgedError
 from judged.measures import parse
 from judged.slicing.slices import MINIMUM
@@ -20,8 +20,7 @@ from judged.web.workspace import LEVEL, OF_ALL_TOPICS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from judged.comparison import Comparison
-    from judged.comparison.pair import MeasureComparison, Pair
+    from judged.comparison import Comparison, MeasureComparison, Pair
     from judged.evaluation import Estimate
     from judged.web.leaderboard.board import Board
 
@@ -206,7 +205,7 @@ def _verdict(one: MeasureComparison, pair: Pair) -> str:
         return ""
     if pair.better is None:
         return "unlike"
-    if one.measure.properties.higher_is_better is None:
+    if one.higher_is_better is None:
         return "higher" if pair.found.difference > 0 else "lower"
     words = ("better", "worse") if of_means(pair.found.method) else ("ahead", "behind")
     return words[pair.better != pair.second]
