@@ -1,6 +1,6 @@
 # Written by tools/docs.py: what `judged` exports; it is imported at its first use.
 
-from judged.agreement.result import JudgeAgreement as JudgeAgreement
+from judged.agreement.answer import JudgeAgreement as JudgeAgreement
 from judged.agreement.reproducing import Reproduction as Reproduction
 from judged.agreement.agreeing import agree as agree
 from judged.agreement.reproducing import reproduce as reproduce

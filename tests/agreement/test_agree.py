@@ -115,11 +115,11 @@ def test_three_judges_and_what_no_one_shares() -> None:
     nothing = found.pairs[1]
     assert nothing.sentence == "judge1 and judge3 judged nothing in common."
     assert (nothing.topics, math.isnan(nothing.same), math.isnan(nothing.alpha.value)) == ((), True, True)
-    assert "2 of 3 pairs of judges judged nothing in common: judge1 and judge3; judge2 and judge3." in found.notes
+    assert "2 of 3 pairs of judges judged nothing in common: judge1 and judge3; judge2 and judge3." in found.warnings
     assert found.fleiss.sentence == "Fleiss' kappa is undefined: no thing was judged by two judges."
     assert found.alpha.units == 5
-    assert "-" in found.table().rows[1]
-    assert [row[2:] for row in found.overall_table().rows] == [("3", "2", "5"), ("3", "0", "0")]
+    assert "-" in found.table().grid().rows[1]
+    assert [row[2:] for row in found.table("all_judges").grid().rows] == [("3", "2", "5"), ("3", "0", "0")]
     json.dumps(found.to_dict(), allow_nan=False)
 
 
@@ -142,7 +142,7 @@ def test_fractional_grades_are_no_categories() -> None:
     assert pair.alpha.value > 0.7
     assert "Krippendorff's alpha (ordinal) is" in pair.sentence
     interval = agree({"q": {"a": 1.5, "b": 0, "c": 2.25}}, {"q": {"a": 1, "b": 0, "c": 2}}, scale="interval")
-    assert interval.table().header[-1] == "alpha (interval)"
+    assert interval.table().grid().header[-1] == "alpha (interval)"
     # squared differences 0.25, 0, 0.0625 of three pairs, each counted twice; and of all 30 ordered pairs of six grades
     grades = [1.5, 0, 2.25, 1, 0, 2]
     by_chance = sum((a - b) ** 2 for a in grades for b in grades) / 30
@@ -152,7 +152,7 @@ def test_fractional_grades_are_no_categories() -> None:
 def test_scales_are_made_alike() -> None:
     graded, binary = {"q": {"a": 3, "b": 2, "c": 1, "d": 0, "e": -1}}, {"q": {"a": 1, "b": 1, "c": 0, "d": 0, "e": 0}}
     found = agree(graded, binary, runs={"r": {"q": {"c": 2.0, "a": 1.0}}}, measures="RR")
-    assert "The judges' highest grades differ (judge1 up to 3; judge2 up to 1)" in found.notes[0]
+    assert "The judges' highest grades differ (judge1 up to 3; judge2 up to 1)" in found.warnings[0]
     assert found.systems[0].scores.tolist() == [1.0]
     found = agree(graded, binary, rel={"judge1": 2}, runs={"r": {"q": {"c": 2.0, "a": 1.0}}}, measures="RR")
     assert (found.levels, found.notes) == ((2, None), ())
@@ -165,7 +165,7 @@ def test_scales_are_made_alike() -> None:
 def test_less_shared_than_not() -> None:
     one = {"q": {f"d{at}": at % 2 for at in range(10)}}
     other = {"q": {f"d{at}": at % 2 for at in range(7, 17)}}
-    assert "share 3 judged documents, fewer than either judged alone" in agree(one, other).notes[0]
+    assert "share 3 judged documents, fewer than either judged alone" in agree(one, other).warnings[0]
 
 
 def test_names_of_judges(tmp_path: Path) -> None:
@@ -180,13 +180,14 @@ def test_names_of_judges(tmp_path: Path) -> None:
 
 def test_topics_and_tables() -> None:
     found = agree(ONE, OTHER, runs=RUNS)
-    assert found.topic_table().text() == (
+    assert found.table("topics").text() == (
         "query_id  shared   same  distance    bias\nq2             2  0.500     0.500  +0.500\n"
         "q1             3  0.667     0.333  +0.333"
     )
-    assert found.confusion_table().rows[-1] == ("all", "0", "4", "1", "5")
-    assert found.systems_table().header[:3] == ("judge", "other judge", "measure")
-    assert str(found).split("\n\n")[1:] == [found.systems_table().text(), found.notes[0]]  # two topics are few
+    assert found.confusion().grid().rows[-1] == ("all", "0", "4", "1", "5")
+    assert found.table("systems").grid().header[:3] == ("judge", "other judge", "measure")
+    assert found.table("systems").text() in found.text()
+    assert [note.rule for note in found.notes] == ["few-topics"]  # two are few
 
 
 def test_nothing_given_is_changed() -> None:

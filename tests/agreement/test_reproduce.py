@@ -31,7 +31,7 @@ def test_by_hand() -> None:
     assert scores.p == pytest.approx(scipy.stats.ttest_rel([1, 1, 1], [1, 1, 0.5]).pvalue)
     assert scores.effect_ratio == pytest.approx((5 / 6 - 2 / 3) / (1 - 2 / 3))
     assert scores.delta_relative_improvement == pytest.approx(1 / 2 - 1 / 4)
-    assert found.table().rows == (("RR", "1.0000", "0.8333", "0.2887", "0.4226", "0.5000", "0.2500"),)
+    assert found.table().grid().rows == (("RR", "1.0000", "0.8333", "0.2887", "0.4226", "0.5000", "0.2500"),)
 
 
 def test_the_same_run() -> None:
@@ -40,7 +40,7 @@ def test_the_same_run() -> None:
     assert found.rbo.tolist() == pytest.approx([1, 1, 1])
     assert [(one.rmse, one.p, one.effect_ratio) for one in found.scores] == [(0, 1, None), (0, 1, None)]
     json.dumps(found.to_dict(), allow_nan=False)
-    assert found.sentence.startswith("again and original share 100% of their first 100 documents over 3 topics;")
+    assert found.sentences[0].startswith("again and original share 100% of their first 100 documents over 3 topics;")
 
 
 def test_topics_of_one_run_alone_do_not_count_for_rankings() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import judged
+from judged.comparison.power import plans
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +37,19 @@ def against() -> Answer:
 
 def collections() -> Answer:
     return judged.compare_collections({"news": scores(), "web": scores("AP", "nDCG@5")}, test="t")
+
+
+def power() -> Answer:
+    return plans(scores("AP", "NumRet"), difference=0.05)
+
+
+def agreement() -> Answer:
+    other = {topic: {doc: min(grade, 1) for doc, grade in docs.items()} for topic, docs in QRELS.items()}
+    return judged.agree(QRELS, other, {"q1": {"d1": 1}}, runs=RUNS, measures=("AP", "nDCG@5"))
+
+
+def reproduction() -> Answer:
+    return judged.reproduce(QRELS, RUNS["old"], RUNS["new"], ("AP", "RR"))
 
 
 def orders() -> Answer:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.agreement.answer import JudgeAgreement, PairAgreement, TopicAgreement
 from judged.agreement.judges import Judges, judges_of
-from judged.agreement.result import JudgeAgreement
 from judged.agreement.systems import Policies, system_effects
-from judged.agreement.two_judges import PairAgreement, TopicAgreement
+from judged.notes import Note
 from judged.stats.agreement import ENOUGH, Agreement, cohen_kappa, confusion, fleiss_kappa, krippendorff_alpha
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from judged._types import Bools
     from judged.judging import Precision, TiePolicy
@@ -86,33 +86,23 @@ def agree(
     [[1, 1, 0], [0, 1, 0], [0, 0, 1]]
     """
     judges = judges_of(qrels, rel)
-    topic = judges.everything.index.topic
-    pairs = tuple(_pair(judges, one, other, scale, level) for one, other in combinations(range(len(judges.names)), 2))
+    topic, everybody = judges.everything.index.topic, range(len(judges.names))
+    pairs = tuple(_pair(judges, one, other, scale, level) for one, other in combinations(everybody, 2))
     fleiss = fleiss_kappa(judges.grades, groups=topic, level=level)
-    everybody = range(len(judges.names))
     if judges.fractional(*everybody):
         fleiss = _undefined(fleiss)
-    given = [] if _nothing(runs) else runs
-    systems = system_effects(judges, given, measures, Policies(ties, depth, precision), own=own)
+    nothing = runs is None or (isinstance(runs, (list, tuple, dict)) and not runs)
+    policies = Policies(ties, depth, precision)
+    systems = () if nothing else system_effects(judges, runs, measures, policies, own=own)
     alpha = krippendorff_alpha(judges.grades, scale, groups=topic, level=level)
-    return JudgeAgreement(
-        judges=judges.names,
-        levels=judges.levels,
-        pairs=pairs,
-        alpha=alpha,
-        fleiss=fleiss,
-        systems=systems,
-        notes=(*_notes(judges, pairs, runs=bool(systems), own=own), *_few(alpha)),
-    )
-
-
-def _few(alpha: Agreement) -> tuple[str, ...]:
-    few = 1 < alpha.groups < ENOUGH
-    return (f"{alpha.groups} topics are few: intervals hold less than they say where grades are rare.",) if few else ()
-
-
-def _nothing(runs: Any) -> bool:
-    return runs is None or (isinstance(runs, (list, tuple, dict)) and not runs)
+    notes = [*_notes(judges, pairs)]
+    if systems and own:
+        text = "Each judge's scores rest on all of this judge's documents: not only grades differ."
+        notes.append(Note("own-documents", text))
+    if 1 < alpha.groups < ENOUGH:
+        text = f"{alpha.groups} topics are few: intervals hold less than they say where grades are rare."
+        notes.append(Note("few-topics", text))
+    return JudgeAgreement(judges.names, judges.levels, pairs, alpha, fleiss, systems, tuple(notes))
 
 
 def _pair(judges: Judges, one: int, other: int, scale: Scale, level: float) -> PairAgreement:
@@ -160,26 +150,24 @@ def _topics(judges: Judges, one: int, other: int, both: Bools) -> tuple[TopicAgr
     )
 
 
-def _notes(judges: Judges, pairs: tuple[PairAgreement, ...], *, runs: bool, own: bool) -> list[str]:
-    notes: list[str] = []
-    scales = {judges.scale(at) for at in range(len(judges.names))}
-    tops = {scale[-1] for scale in scales}
-    if len(tops) > 1:
-        some = "; ".join(f"{name} up to {judges.scale(at)[-1]:g}" for at, name in enumerate(judges.names[:4]))
-        notes.append(
+def _notes(judges: Judges, pairs: tuple[PairAgreement, ...]) -> Iterator[Note]:
+    tops = {name: judges.scale(at)[-1] for at, name in enumerate(judges.names)}
+    if len(set(tops.values())) > 1:
+        some = "; ".join(f"{name} up to {top:g}" for name, top in [*tops.items()][:4])
+        text = (
             f"The judges' highest grades differ ({some}): equal numbers need not mean the same. Set rel for each judge"
             " if their scales are different."
         )
-    notes += [
-        f"{pair.first} and {pair.second} share {pair.shared} judged documents, fewer than either judged alone: what is"
-        " shared may not be like the rest."
-        for pair in pairs
-        if 0 < pair.shared < min(pair.only_first, pair.only_second)
-    ]
+        yield Note("different-grades", text)
+    for pair in pairs:
+        if 0 < pair.shared < min(pair.only_first, pair.only_second):
+            text = (
+                f"{pair.first} and {pair.second} share {pair.shared} judged documents, fewer than either judged alone:"
+                " what is shared may not be like the rest."
+            )
+            yield Note("few-shared", text)
     apart = [f"{pair.first} and {pair.second}" for pair in pairs if not pair.shared]
     if apart:
         some = "; ".join(apart[:3]) + ("; ..." if len(apart) > 3 else "")
-        notes.append(f"{len(apart)} of {len(pairs)} pairs of judges judged nothing in common: {some}.")
-    if runs and own:
-        notes.append("Each judge's scores rest on all of this judge's documents: not only grades differ.")
-    return notes
+        text = f"{len(apart)} of {len(pairs)} pairs of judges judged nothing in common: {some}."
+        yield Note("nothing-shared", text)

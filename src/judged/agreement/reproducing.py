@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from judged.answer import NUMBER, TEXT, Answer, Column, Sentences, Table, columns_of
 from judged.data import Qrels, Run
 from judged.decimals import decimal, percent
 from judged.errors import InputError, JudgedWarning
@@ -16,10 +17,10 @@ from judged.evaluation import evaluate
 from judged.judging.align import align
 from judged.stats.rbo import overlap_at, rbo, union_tau
 from judged.stats.reproduction import delta_relative_improvement, effect_ratio, rmse, t_test_p
-from judged.tables import Table
 
 if TYPE_CHECKING:
     from judged._types import Floats
+    from judged.answer import Block
     from judged.judging import Precision, TiePolicy
     from judged.judging.align import Aligned
 
@@ -39,8 +40,8 @@ class Closeness:
     delta_relative_improvement: float | None
 
 
-@dataclass(frozen=True, eq=False)
-class Reproduction:
+@dataclass(frozen=True, eq=False, repr=False)
+class Reproduction(Answer):
     """How close a run comes to the one that it reproduces (Breuer et al. 2020).
 
     Attributes
@@ -58,6 +59,8 @@ class Reproduction:
     scores : tuple of Closeness
     """
 
+    kind: ClassVar[str] = "reproduction"
+
     original: str
     again: str
     query_ids: tuple[str, ...]
@@ -73,35 +76,31 @@ class Reproduction:
             column.flags.writeable = False
 
     @property
-    def sentence(self) -> str:
-        """Say in plain words what was found."""
-        return (
+    def sentences(self) -> tuple[str, ...]:
+        """What was found."""
+        said = (
             f"{self.again} and {self.original} share {percent(_mean(self.overlap))} of their first {self.depth}"
             f" documents over {len(self.query_ids)} topics; RBO (p = {self.p:g}) is {decimal(_mean(self.rbo), 3)}, tau"
             f" of the union {decimal(_mean(self.tau), 3)}. A large p-value does not show that the scores are the same."
         )
+        return (said,)
 
-    def table(self) -> Table:
-        """Lay out one row a measure."""
-        header = ("measure", "original", "again", "RMSE", "p", "effect ratio", "delta RI")
-        rows = (
-            (one.measure, *map(_plain, (one.original, one.again, one.rmse, one.p, one.effect_ratio)),
-             _plain(one.delta_relative_improvement))
-            for one in self.scores
-        )  # fmt: skip
-        return Table(header, tuple(rows))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON."""
-        columns = {"tau": self.tau, "overlap": self.overlap, "rbo": self.rbo}
-        topics = [
-            {"query_id": query} | {name: _number(float(column[at])) for name, column in columns.items()}
-            for at, query in enumerate(self.query_ids)
-        ]
-        means = {name: _number(_mean(column)) for name, column in columns.items()}
-        scores = [{name: _number(value) for name, value in vars(one).items()} for one in self.scores]
+    def facts(self) -> dict[str, Any]:
+        """Give the names of the runs, the options, and the means over topics."""
         names = {"original": self.original, "again": self.again, "depth": self.depth, "p": self.p}
-        return names | {"means": means, "scores": scores, "topics": topics, "sentence": self.sentence}
+        return {**names, "means": {name: _mean(getattr(self, name)) for name in ("tau", "overlap", "rbo")}}
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give a row a measure, and what may be concluded; and for data a row a topic."""
+        numbers = [Column(name, getattr(self, name).tolist(), NUMBER) for name in ("tau", "overlap", "rbo")]
+        scores = columns_of(
+            self.scores,
+            ("measure", TEXT),
+            *(("original", NUMBER), ("again", NUMBER), ("rmse", NUMBER, "RMSE"), ("p", NUMBER)),
+            *(("effect_ratio", NUMBER, "effect ratio"), ("delta_relative_improvement", NUMBER, "delta RI")),
+        )
+        topics = Table("topics", (Column("query_id", self.query_ids, TEXT), *numbers), only="data")
+        return (Table("scores", scores), Sentences(self.sentences), topics)
 
 
 def reproduce(
@@ -206,11 +205,3 @@ def _closeness(qrels: Qrels, runs: list[Any], measures: Any, policies: dict[str,
 def _mean(values: Floats) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else math.nan
-
-
-def _number(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _plain(value: float | None) -> str:
-    return "-" if value is None or math.isnan(value) else decimal(value)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from judged.agreement.two_judges import SystemEffect
+from judged.agreement.answer import SystemEffect
 from judged.errors import MeasureError
 from judged.evaluation import measures_of, runs_of
 from judged.judging import judge
@@ -36,11 +36,12 @@ def system_effects(
 ) -> tuple[SystemEffect, ...]:
     """Score every run by the judgments of each two judges, over the topics that both have; none without such topics."""
     # Each run is joined once, with every pair that anyone judged; the grades of one judge are then put in.
-    if isinstance(runs, list) and not runs:
-        return ()
     wanted = measures_of(measures)
-    for one in wanted:
-        _refuse(one)
+    for measure in wanted:
+        if measure.properties.every_label:
+            raise MeasureError(f"{measure} looks at every label of a document. Fix: leave it out here")
+        if not measure.properties.topics_apart:
+            raise MeasureError(f"{measure} looks at the judgments of all topics. Fix: leave it out here")
     lists = [judge(judges.everything, run, **policies._asdict()) for run in runs_of(runs)]
     names = tuple(one.run.name for one in lists)
     found: list[SystemEffect] = []
@@ -59,13 +60,6 @@ def system_effects(
     return tuple(found)
 
 
-def _refuse(measure: Measure) -> None:
-    if measure.properties.every_label:
-        raise MeasureError(f"{measure} looks at every label of a document. Fix: leave it out here")
-    if not measure.properties.topics_apart:
-        raise MeasureError(f"{measure} looks at the judgments of all topics. Fix: leave it out here")
-
-
 def _scores(
     lists: list[Judged], grades: Floats, shared: Bools | None, topics: Bools, measures: tuple[Measure, ...]
 ) -> Floats:
@@ -73,30 +67,22 @@ def _scores(
     gone = np.isnan(grades) if shared is None else ~shared
     table = np.full((len(measures), len(lists)), np.nan)
     for column, judged in enumerate(lists):
-        left = _graded(withdrawn(judged, gone), grades)
+        left = withdrawn(judged, gone)
+        label_grade = grades[left.label_row]  # this judge's grades, in the place of those in the list
+        left = replace(left, grade=label_grade[left.row], label_grade=label_grade)
         for row, measure in enumerate(measures):
             values = measure(left)[topics]
             table[row, column] = aggregate(measure.entry.aggregate, values[~np.isnan(values)])
     return table
 
 
-def _graded(judged: Judged, grades: Floats) -> Judged:
-    """Put one judge's grades in the place of those in the list."""
-    label_grade = grades[judged.label_row]
-    return replace(judged, grade=label_grade[judged.row], label_grade=label_grade)
-
-
 def _effect(
     first: str, second: str, measure: Measure, topics: int, runs: tuple[str, ...], scores: Floats, other: Floats
 ) -> SystemEffect:
     sign = -1.0 if measure.properties.higher_is_better is False else 1.0
-    one, two = (_rounded(sign * side) for side in (scores, other))
+    # scores that differ only in the last bits are equal: means of the same fractions in another order differ so
+    one, two = (np.round(sign * side, 12) for side in (scores, other))
     return SystemEffect(
         first, second, str(measure), topics, runs, scores, other,
         kendall_tau(one, two), tau_ap(one, two, "b"), spearman(one, two),
     )  # fmt: skip
-
-
-def _rounded(scores: Floats) -> Floats:
-    """Make scores equal that differ only in the last bits, as means of the same fractions in another order do."""
-    return np.round(scores, 12)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import inputs, output
+from judged.cli import inputs
+from judged.cli.giving import answer_options
 from judged.decimals import read_number
 from judged.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judged.agreement import JudgeAgreement
+    from judged.cli.giving import Give
     from judged.data import Qrels
-    from judged.judging import TiePolicy
-    from judged.stats.agreement import Scale
-    from judged.tables import Table
-
-_FORMS = ("table", "markdown", "json", "csv", "latex")
-_MOST_GRADES = 12  # of a confusion table that anyone would read
 
 
 @click.command("agree")
@@ -54,8 +48,7 @@ _MOST_GRADES = 12  # of a confusion table that anyone would read
     help="Order of equal scores.",
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option("--format", "form", type=click.Choice(_FORMS), default="table", show_default=True, help="Form.")
-@click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
+@answer_options()
 @click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
 @click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
 def command(
@@ -63,16 +56,11 @@ def command(
     runs: tuple[str, ...],
     measure: tuple[str, ...],
     rel: tuple[str, ...],
-    scale: Scale,
-    own: bool,
     per_topic: bool,
-    depth: int | None,
-    ties: TiePolicy,
-    level: float,
-    form: str,
-    out: Path | None,
+    give: Give,
     qrels_format: str | None,
     run_format: str | None,
+    **options: Any,
 ) -> None:
     """Compare the judgments of several judges.
 
@@ -84,24 +72,9 @@ def command(
 
     judges = [_judge(text, qrels_format) for text in qrels]
     given = inputs.runs_at(runs, run_format)
-    inputs.keep_inputs(out, [*(judge.where for judge in judges), *(run.where for run in given)])
-    found = agree(
-        *judges,
-        runs=given,
-        measures=measure or ("nDCG@10",),
-        rel=_levels(rel),
-        scale=scale,
-        own=own,
-        ties=ties,
-        depth=depth,
-        level=level,
-    )
-    made = _written(found, form, per_topic=per_topic, fit=out is None)
-    if form == "table":
-        made += f"\n\nover what both judged; [{level:.0%} interval: jackknife over topics, adjusted t]"
-    output.write(made, out)
-    if form != "json":
-        output.remarks(found.notes)
+    give.keep(*(judge.where for judge in judges), *(run.where for run in given))
+    found = agree(*judges, runs=given, measures=measure or ("nDCG@10",), rel=_levels(rel), **options)
+    give(found, unfold=["topics"] if per_topic else (), table="results")
 
 
 def _judge(text: str, qrels_format: str | None) -> Qrels:
@@ -128,32 +101,3 @@ def _levels(texts: tuple[str, ...]) -> float | Mapping[str, float] | None:
     if "" in named and len(texts) > 1:
         raise InputError("--rel N is for all judges, and another --rel stands beside it", fix="name a judge in each")
     return named.get("", named)
-
-
-def _written(found: JudgeAgreement, form: str, *, per_topic: bool, fit: bool) -> str:
-    if form == "json":
-        import json
-
-        return json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
-    if form == "csv":
-        from judged.agreement.layout import long_table
-
-        return long_table(
-            found.pairs, found.systems, {"alpha": found.alpha, "fleiss": found.fleiss}, per_topic=per_topic
-        ).csv()
-    tables = [found.table()]
-    if len(found.judges) > 2:
-        tables.append(found.overall_table())
-    if len(found.pairs) == 1 and len(found.pairs[0].confusion.grades) <= _MOST_GRADES:
-        tables.append(found.confusion_table())
-    if found.systems:
-        tables.append(found.systems_table())
-    if per_topic:
-        tables += [found.topic_table(at) for at in range(len(found.pairs))]
-    return "\n\n".join(_drawn(table, form, output.width() if fit else None) for table in tables)
-
-
-def _drawn(table: Table, form: str, width: int | None) -> str:
-    if form == "markdown":
-        return table.markdown()
-    return table.latex() if form == "latex" else table.text(width=width)
