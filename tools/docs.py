@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib
+import json
 import os
 import re
 import subprocess
@@ -22,7 +24,7 @@ import tempfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import judged
 from judged import sample
@@ -55,6 +57,14 @@ Made from its OpenAPI description, which `judged serve` gives at `/api/v1/openap
 with addresses to click. Every page has its twin here, made from the same data. A number that does not exist is null.
 What is wrong is said as `{"problem": ..., "fix": ...}` with status 400 or 422."""
 
+_JSON = """\
+# The JSON of answers
+
+Made from one example of each answer. What a command writes with `--format json`, what `to_dict()` gives and what a
+page's twin under `/api/v1/` sends is one document. `schema` names its kind and version: within a version keys are
+only added. Numbers are in full precision; null is what is not known. `notes` hold what should be known before the
+numbers are used, each with a rule that does not change; `[low, high]` under `ci` or `<name>_ci` is an interval."""
+
 
 def main() -> int:
     """Write the documentation, or check it; exit code 1 if it is out of date."""
@@ -73,6 +83,7 @@ def main() -> int:
     made[ROOT / "docs" / "choosing.md"] = choosing.page()
     made[ROOT / "docs" / "online-metrics.md"] = online_measures()
     made[ROOT / "docs" / "api.md"] = api()
+    made[ROOT / "docs" / "json.md"] = documents()
     made[ROOT / "src" / "judged" / "__init__.pyi"] = stub()
     for path, text in made.items():
         if not path.exists() or path.read_text() != text:
@@ -182,6 +193,35 @@ def api() -> str:
                 cells = tuple(tuple(map(Markdown, row)) for row in rows)
                 parts.append(Table(head, cells, labels=len(head)).markdown())
     return "\n\n".join(parts) + "\n"
+
+
+def documents() -> str:
+    """Write the schema of the JSON of every answer, as one example of each in the tests has it."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    examples = importlib.import_module("answer.examples").EXAMPLES
+    schemas: dict[str, dict[str, set[str]]] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for make in examples.values():
+            made = json.loads(make().json())
+            described = schemas.setdefault(made.pop("schema"), {})
+            for key, value in made.items():
+                described.setdefault(f"`{key}`", set()).add(_kind(value))
+                for record in value if isinstance(value, list) and value and isinstance(value[0], dict) else ():
+                    for name, part in record.items():
+                        described.setdefault(f"`{key}[].{name}`", set()).add(_kind(part))
+    parts = [_JSON]
+    for schema, described in sorted(schemas.items()):
+        rows = tuple((Markdown(key), ", ".join(sorted(kinds))) for key, kinds in described.items())
+        parts += [f"## {schema}", Table(("key", "is"), rows, labels=2).markdown()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, list):
+        return "list" if not value else f"list of {_kind(value[0])}"
+    return {"dict": "object", "str": "text", "float": "number", "int": "number", "bool": "true or false",
+            "NoneType": "null"}[type(value).__name__]  # fmt: skip
 
 
 if __name__ == "__main__":
