@@ -8,7 +8,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import CHANGE, COUNT, NUMBER, SHARE, TEXT, Answer, Chart, Column, Line, Sentences, Show, Table
+from judged.answer import (
+    CHANGE,
+    COUNT,
+    NUMBER,
+    SHARE,
+    TEXT,
+    Answer,
+    Chart,
+    Column,
+    Line,
+    Sentences,
+    Show,
+    Table,
+    columns_of,
+)
 from judged.answer.drawing import drawn
 from judged.charting import PALETTE
 from judged.decimals import counted, decimal, percent
@@ -36,7 +50,7 @@ _FEW_RUNS = 4  # of more, a summary is shown
 _JUDGED = 0.95  # of the first 10 documents: with more, low recall has other reasons
 _SIGN = {"below": "-", "above": "+"}
 _SIGNS = "- wholly below the cut, + wholly above it, ? not told apart from it"
-_PROBLEM = Show(lambda quadrant: SHORT[quadrant], "string")
+_PROBLEM = Show(lambda quadrant: SHORT.get(quadrant, "-"), "string")
 _MEANING = {
     RANKING: "what is relevant is found, and ranked badly",
     COVERAGE: "what is relevant is not found",
@@ -136,10 +150,11 @@ class Matrix(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Give points, changes, what may be concluded, and every topic; of many runs a summary, and these folded."""
         many = len(self.scores.runs) > _FEW_RUNS
-        runs = self.scores.run_names
-        rows = [(run, name, count) for run in runs for name, count in self.counts(run).items()]
-        heads = (("run", TEXT), ("quadrant", TEXT), ("topics", COUNT))
-        counts = (Column(name, [row[at] for row in rows], show) for at, (name, show) in enumerate(heads))
+        counts = [
+            {"run": run, "quadrant": name, "topics": count}
+            for run in self.scores.run_names
+            for name, count in self.counts(run).items()
+        ]
         lost = [(run, axis, topics) for run, axes in self.lost.items() for axis, topics in axes.items()]
         full = (self._points(), *self._changes(), Sentences(self.sentences, title="Run by run" if many else ""))
         return (
@@ -147,7 +162,7 @@ class Matrix(Answer):
             *(replace(block, folded=many) for block in full),
             self.chart_of(),
             self.topics_table(),
-            Table("counts", tuple(counts), only="data"),
+            Table("counts", columns_of(counts, ("run", TEXT), ("quadrant", TEXT), ("topics", COUNT)), only="data"),
             *([lost_table(lost, self.scores.query_ids)] if lost else []),
         )
 
@@ -155,20 +170,16 @@ class Matrix(Answer):
         """Lay out one row a run and slice: both measures with intervals, and the quadrant."""
         points, several = self.points, len(self.scores.runs) > 1
         few = [SMALL if point.small else "" for point in points]
-        columns = [
-            Column("run", [point.run for point in points], TEXT, only="" if several else "data"),
-            Column("slice", [point.slice for point in points], TEXT),
-            Column("quadrant", [point.quadrant or None for point in points], _PROBLEM, "problem"),
-            Column("topics", [point.topics for point in points], COUNT, "n", beside=few),
-            Column("small", [point.small for point in points], only="data"),
-        ]
+        problems = [point.quadrant or None for point in points]
+        heads = (("slice", TEXT), ("quadrant", _PROBLEM, "problem"), ("topics", COUNT, "n"), "small")
+        columns = list(columns_of(points, ("run", TEXT) if several else "run", *heads))
         for name in "xy":
             axes = [getattr(point, name) for point in points]
             columns.append(replace(self._axis(name, axes), ci=[axis.ci for axis in axes]))
             columns.append(Column(f"{name}_side", [axis.side or None for axis in axes], TEXT, only="data"))
-        unjudged = any(point.judged < 1 for point in points)
-        columns.append(Column("judged", [point.judged for point in points], SHARE, only="" if unjudged else "data"))
-        return Table("points", tuple(columns), note="; ".join(self._rules()), labels=3 if several else 2)
+        columns += columns_of(points, ("judged", SHARE) if any(point.judged < 1 for point in points) else "judged")
+        table = Table("points", tuple(columns), note="; ".join(self._rules()), labels=3 if several else 2)
+        return table.changed("topics", beside=few).changed("quadrant", values=problems)
 
     def _axis(self, name: str, axes: Sequence[Axis]) -> Column:
         marks = [_SIGN.get(axis.side, "") for axis in axes]
@@ -204,11 +215,7 @@ class Matrix(Answer):
         """Lay out one row a run, without intervals: both measures, how they changed, how many slices are what."""
         wholes = [point for point in self.points if point.every]
         pairs = {x.system: (x, y) for x, y in self._pairs() if x.every}
-        columns = [
-            Column("run", [point.run for point in wholes], TEXT),
-            Column("quadrant", [point.quadrant or None for point in wholes], _PROBLEM, "problem"),
-            Column("topics", [point.topics for point in wholes], COUNT),
-        ]
+        columns = list(columns_of(wholes, ("run", TEXT), ("quadrant", _PROBLEM, "problem"), ("topics", COUNT)))
         for at, name in enumerate("xy"):
             changes = [pairs[point.run][at] if point.run in pairs else None for point in wholes]
             sizes = [change and change.found.difference for change in changes]

@@ -10,7 +10,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import CHANGE, COUNT, NUMBER, SHARE, TEXT, Answer, Chart, Column, Sentences, Show, Table, significant
+from judged.answer import (
+    CHANGE,
+    COUNT,
+    NUMBER,
+    SHARE,
+    TEXT,
+    Answer,
+    Chart,
+    Column,
+    Sentences,
+    Show,
+    Table,
+    columns_of,
+    significant,
+)
 from judged.charting import PALETTE
 from judged.decimals import counted, decimal, percent
 from judged.diagnosis.changes import SMALL, Quantity, changes_table, compared, everywhere, lost_table, who_lost
@@ -193,16 +207,9 @@ class Stages(Answer):
     def _slices(self) -> tuple[Table, Table]:
         """Lay out one row a slice and system: means, and how many topics have which verdict."""
         rows, labels = self._rows(), len(self.traces)
-        small = [row.small for row in rows]
-        names = (
-            Column("slice", [row.slice for row in rows], TEXT),
-            Column("system", [row.system for row in rows], TEXT, only="" if self.against else "data"),
-        )
-        columns = [
-            *names,
-            Column("topics", [row.topics for row in rows], COUNT, "n", beside=[SMALL if few else "" for few in small]),
-            Column("small", small, only="data"),
-        ]
+        few = [SMALL if row.small else "" for row in rows]
+        names = columns_of(rows, ("slice", TEXT), ("system", TEXT) if self.against else "system")
+        columns = [*names, *columns_of(rows, ("topics", COUNT, "n"), "small")]
         titles = {"score": str(self.measure), "best": "best", "recall": self._recall_title}
         titles |= {f"lost_{name}": f"lost: {name}" for name in self.names}
         for at, (name, title) in enumerate(titles.items()):
@@ -211,12 +218,14 @@ class Stages(Answer):
             if name in {"score", "recall"}:  # people see them without intervals
                 columns.append(replace(column, ci=None, only="people"))
             columns.append(column if at > 2 else replace(column, only="data"))
-        counts = [Column(name, [row.verdicts[name] for row in rows], COUNT, SHORT.get(name)) for name in VERDICTS]
+        counts = columns_of(
+            [row.verdicts for row in rows], *((name, COUNT, SHORT.get(name, name)) for name in VERDICTS)
+        )
         columns += [replace(column, only="data") for column in counts]
         note = f"{self._over}; [{self.choices.interval.words}]"
-        note += f"; {SMALL}: too few topics to be judged by" if any(small) else ""
+        note += f"; {SMALL}: too few topics to be judged by" if any(few) else ""
         return (
-            Table("slices", tuple(columns), note=note, labels=labels),
+            Table("slices", tuple(columns), note=note, labels=labels).changed("topics", beside=few),
             Table("verdicts", (*names, *counts), labels=labels, only="people"),
         )
 
