@@ -86,8 +86,8 @@ from judged.slicing.by_document import by_document as by_document
 from judged.slicing.by_slice import by_slice as by_slice
 from judged.slicing.compare_slices import compare_slices as compare_slices
 from judged.slicing.derived import derive as derive
-from judged.slicing.document_groups import document_slices as document_slices
-from judged.slicing.known import known_topics as known_topics
+from judged.slicing.documents import document_slices as document_slices
+from judged.slicing.derived import known_topics as known_topics
 from judged.slicing.slices import slice_topics as slice_topics
 from judged.stats.blocked_results import AgainstBaseline as AgainstBaseline
 from judged.stats.blocked_results import AllPairs as AllPairs

@@ -17,14 +17,11 @@ from hypothesis import strategies as st
 
 from judged import Documents, InputError, MissingExtraError, Qrels, Topics, judge
 from judged.data.attributes import Attributes
-from judged.slicing.ages import day_of
-from judged.slicing.bands import AGE, FIRST_RELEVANT, LENGTH, RELEVANT
-from judged.slicing.derived import derive
-from judged.slicing.known import known_topics
-from judged.slicing.languages import _model, languages_of
+from judged.slicing.bands import AGE, FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands
+from judged.slicing.derived import derive, known_topics
+from judged.slicing.documents import day_of
+from judged.slicing.queries import _model, kind_of, languages_of, normalised, script_of, word_count
 from judged.slicing.slices import slice_topics
-from judged.slicing.traffic import frequency_bands
-from judged.slicing.wording import kind_of, normalised, script_of, word_count
 
 QRELS = {"q1": {"d1": 2, "d2": 1, "d3": 0, "d4": -2}, "q2": {"d2": 1}, "q3": {"d5": 0}}
 needs_py3langid = pytest.mark.skipif(importlib.util.find_spec("py3langid") is None, reason="needs py3langid")
@@ -118,7 +115,6 @@ def test_a_language_is_named_where_it_is_sure() -> None:
     assert languages_of(texts) == ["en", "de", None, None]  # the restriction was of that call alone
     assert languages_of(["comment faire une tarte"]) == ["fr"]
     assert languages_of(["comment faire une tarte"], ("en", "de")) != ["fr"]  # what is not named cannot be found
-    assert languages_of(texts[:2], least=1.1) == [None, None]
     topics = {"q1": texts[0], "q2": texts[1]}
     for given_languages in (None, "any", ("en", "de")):
         assert columns(derive(topics=topics, languages=given_languages))["language"] == ["en", "de"]

@@ -48,14 +48,14 @@ class SliceOptions:
 
     def known(self, qrels: Qrels, run: Run, *, names: Iterable[str] = (), documents: str | None = None) -> Attributes:
         """Give what is known of the topics: from the files, and derived where no file has it."""
-        from judged.slicing.known import known_topics
+        from judged.slicing.derived import known_topics
 
         given = {"attributes": self.attributes, "queries": self.queries, "documents": documents}
         return known_topics(qrels, needed=[*self._needed(), *names], run=run, **given)
 
     def notes(self, run: Run) -> tuple[Note, ...]:
         """Say what should be known of topics that are chosen or cut by an outcome of this run."""
-        from judged.slicing.known import OUTCOME
+        from judged.slicing.derived import OUTCOME
 
         if OUTCOME not in self._needed():
             return ()

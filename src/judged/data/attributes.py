@@ -140,6 +140,20 @@ class Attributes:
             raise InputError(f"no attribute {name!r}", fix=f"one of {known or 'none: there are no attributes'}")
         return self.table[name].combine_chunks()
 
+    def numbers(self, name: str) -> dict[str, float]:
+        """Give an attribute that is a number, by query id, of the topics that have it.
+
+        Raises
+        ------
+        InputError
+            If there is no such attribute, or it is no number.
+        """
+        column = self.column(name)
+        if str(column.type) != "double":
+            raise InputError(f"the attribute {name} is no number", fix="name one that is")
+        pairs = zip(self.query_ids, column.to_pylist(), strict=True)
+        return {query: value for query, value in pairs if value is not None}
+
     def over(self, query_ids: Sequence[str]) -> Attributes:
         """Give these topics, in this order; one that is not here has no values."""
         rows = pa.array([self._rows.get(query_id) for query_id in query_ids], pa.int64())

@@ -206,7 +206,7 @@ class GateConfig:
         The slices that checks name: expressions over attributes of the topics.
     attributes, queries
         Files with what is known of the topics, and with their texts. Relative paths count from the folder of the
-        configuration. What neither has may be derived: see `judged.slicing.known.known_topics`.
+        configuration. What neither has may be derived: see `judged.slicing.derived.known_topics`.
     alpha
         The chance of failing a change that loses no more than the margins, over all checks together; and, for each
         check, that of passing one that loses as much as its margin. Below 0.5.

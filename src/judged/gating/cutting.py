@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError
 from judged.gating.wrong import Wrong
-from judged.slicing.known import OUTCOME
+from judged.slicing.derived import OUTCOME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,8 +26,8 @@ def sliced(config: GateConfig, attributes: Any = None, qrels: Qrels | None = Non
     """Cut the topics into the slices of the configuration; None where it has none."""
     # `qrels`: the topics, and what can be derived from their judgments. None: all must be in the attributes.
     from judged.data.attributes import Attributes
+    from judged.slicing.derived import known_topics
     from judged.slicing.expression import Expression
-    from judged.slicing.known import known_topics
     from judged.slicing.slices import slice_topics
 
     _refuse_lost_files(config, ("queries",) if attributes is not None else ("attributes", "queries"))

@@ -155,7 +155,7 @@ def _slicing(
     by: str | Sequence[str] | None,
     query_ids: Sequence[str],
 ) -> Slicing | None:
-    from judged.slicing.known import OUTCOME, known_topics
+    from judged.slicing.derived import OUTCOME, known_topics
     from judged.slicing.slices import slice_topics
 
     names = [by] if isinstance(by, str) else list(by or ())

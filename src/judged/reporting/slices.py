@@ -11,7 +11,7 @@ from judged.decimals import decimal
 from judged.reporting.material import Found, listed
 from judged.slicing.by_slice import by_slice
 from judged.slicing.compare_slices import compare_slices
-from judged.slicing.known import OUTCOME, known_topics
+from judged.slicing.derived import OUTCOME, known_topics
 from judged.slicing.scores import ALL
 from judged.slicing.slices import slice_topics
 

@@ -1,10 +1,15 @@
-"""Bands: numbers as a few named ranges, in an order that people know."""
+"""Bands: numbers as a few named ranges, in an order that people know; and head, torso and tail of traffic."""
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from judged.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,9 +46,11 @@ FIRST_RELEVANT = Bands((1, 2, 4, 11, 101), ("none", "1", "2-3", "4-10", "11-100"
 AGE = Bands((0, 2, 8, 31, 366), ("after today", "0-1", "2-7", "8-30", "31-365", "366+"))
 """Age of a document in days; below 0 where it is dated after the day that counts as today."""
 
+FREQUENCY = ("head", "torso", "tail")
+_ROUNDING = 1e-12  # of all traffic: 0.9 of a total is not always the nearest number
 _KNOWN = (
     LENGTH.names, RELEVANT.names, (*FIRST_RELEVANT.names[1:], FIRST_RELEVANT.names[0]), AGE.names,
-    ("head", "torso", "tail"),
+    FREQUENCY,
 )  # fmt: skip
 _RANGE = re.compile(r"(\d+(?:\.\d+)?)(?:\+|\s*(?:-|to)\s*\d+(?:\.\d+)?)?")
 
@@ -64,3 +71,33 @@ def in_order(name: str, values: Sequence[str]) -> list[str]:
     found = {value: _RANGE.fullmatch(value) for value in values}
     numbers = {value: float(one[1]) for value, one in found.items() if one is not None}
     return sorted(values, key=lambda value: (numbers[value], value)) if len(numbers) == len(found) else sorted(values)
+
+
+def frequency_bands(counts: Sequence[float], cuts: tuple[float, float] = (0.5, 0.9)) -> list[str]:
+    """Cut topics into head, torso and tail by cumulative traffic.
+
+    >>> frequency_bands([50, 30, 10, 5, 5])  # 50 of 100 are the head, 50 + 30 + 10 hold 90 of 100
+    ['head', 'torso', 'torso', 'tail', 'tail']
+    >>> frequency_bands([3, 3, 3, 1])  # one alone holds 30 %, two would hold 60 %: equal traffic, equal band
+    ['head', 'head', 'head', 'tail']
+    """
+    # Topics are taken from the most frequent down. The head is the smallest set of them that holds the first share of
+    # `cuts`; the torso those that follow until the second is held; the tail all others. Topics of the same traffic are
+    # taken together, whatever their ids: a set that ends among them takes them all. In other words: a topic is in the
+    # head where those with more traffic than it together hold less than the first share, in the tail where they hold
+    # the second or more. `counts`: (N,): how often each was asked; 0 or more. `cuts`: shares between 0 and 1, the first
+    # the smaller.
+    if len(cuts) != 2 or not 0 < cuts[0] < cuts[1] < 1:
+        raise InputError(f"the cuts {cuts} of traffic make no sense", fix="two shares that rise, such as (0.5, 0.9)")
+    values = np.asarray(counts, dtype=np.float64)
+    wrong = values[~(np.isfinite(values) & (values >= 0))]
+    if len(wrong):
+        raise InputError(f"a topic has the traffic {wrong[0]:g}", fix="give counts of 0 or more")
+    if not values.any():
+        raise InputError("no topic has any traffic", fix="give how often each query was asked")
+    levels, level_of = np.unique(-values, return_inverse=True)
+    held = np.bincount(level_of, weights=values, minlength=len(levels))
+    more = np.concatenate(([0.0], np.cumsum(held)[:-1]))
+    total = math.fsum(values.tolist())
+    reached = np.stack([more >= cut * total - _ROUNDING * total for cut in cuts])
+    return [FREQUENCY[at] for at in reached.sum(axis=0)[level_of].tolist()]

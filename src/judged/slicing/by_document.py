@@ -18,7 +18,7 @@ from judged.errors import InputError, JudgedWarning
 from judged.evaluation import Estimate, evaluate, measures_of, runs_of
 from judged.evaluation.provenance import provenance
 from judged.notes import Note, first_few
-from judged.slicing.document_groups import UNKNOWN, group_judgments
+from judged.slicing.documents import UNKNOWN, group_judgments
 from judged.slicing.slices import MINIMUM
 from judged.stats import IntervalMethod
 

@@ -178,10 +178,8 @@ def _weights(given: Any, slicing: Slicing) -> dict[str, Floats]:
 
 def _numbers(name: str, given: Any, slicing: Slicing) -> Floats:
     if isinstance(given, str):
-        column = slicing.attributes.column(given)
-        if str(column.type) != "double":
-            raise InputError(f"the attribute {given} is no number, and cannot weigh topics", fix="name one that is")
-        given = [math.nan if value is None else value for value in column.to_pylist()]
+        known = slicing.attributes.numbers(given)
+        given = [known.get(query, math.nan) for query in slicing.query_ids]
     numbers = np.asarray(given, dtype=np.float64)
     topics = len(slicing.query_ids)
     if numbers.shape != (topics,):

@@ -1,7 +1,8 @@
-"""`derive`: attributes of topics that follow from what is there already: judgments, texts, traffic, documents."""
+"""Attributes of topics: `derive` makes them of judgments, texts, traffic and documents, `known_topics` gives all."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -14,19 +15,30 @@ from judged.data.attributes import Attributes
 from judged.data.documents import Documents
 from judged.data.ids import id_text
 from judged.data.topics import Topics
+from judged.decimals import read_number
 from judged.errors import InputError
 from judged.judging import judge
-from judged.slicing.bands import FIRST_RELEVANT, LENGTH, RELEVANT
-from judged.slicing.languages import can_guess, languages_of
-from judged.slicing.relevant_documents import document_columns
-from judged.slicing.traffic import traffic_columns
-from judged.slicing.wording import kind_of, normalised, script_of, word_count
+from judged.slicing.bands import FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands
+from judged.slicing.documents import document_columns
+from judged.slicing.queries import can_guess, kind_of, languages_of, normalised, script_of, word_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.slicing.relevant_documents import Columns
+    from judged.slicing.documents import Columns
 
+OUTCOME = "first_relevant"
+"""The attribute that is cut by what a run achieved."""
+
+_TRAFFIC = "traffic"
+_TEXTS = "the topics' texts (queries)"
+_SOURCES = {
+    **dict.fromkeys(("words", "length", "kind", "script"), _TEXTS),
+    "language": f"{_TEXTS}, and install py3langid",
+    **dict.fromkeys(("frequency", "traffic_share"), "how often each query was asked, as an attribute traffic"),
+    **dict.fromkeys(("freshness", "freshness_band"), "documents with a date"),
+    OUTCOME: "a single run, whose results it is told by",
+}
 _NUMBERS = frozenset({"relevant", "judged", "words", "traffic_share", "freshness"})
 
 
@@ -61,8 +73,8 @@ def derive(
                                          after today); ``relevant_source`` and so on, one for each column of text
     ===================================  ============================================================================
 
-    The rules of ``words`` and ``kind`` are those of `judged.slicing.wording`, those of head and tail
-    `judged.slicing.traffic.frequency_bands`.
+    The rules of ``words`` and ``kind`` are those of `judged.slicing.queries`, those of head and tail
+    `judged.slicing.bands.frequency_bands`.
 
     Parameters
     ----------
@@ -91,7 +103,7 @@ def derive(
     languages
         Codes of the languages that can occur, such as ``("en", "de")``; ``"any"`` for all. None: all, if the library
         py3langid is installed, else there is no attribute ``language``. It is unsure on short texts, and None where
-        its probability is below one half; see `judged.slicing.languages.languages_of`.
+        its probability is below one half; see `judged.slicing.queries.languages_of`.
     cuts
         The shares of traffic at which head and torso end.
 
@@ -127,23 +139,26 @@ def derive(
     if texts is not None or languages:
         made |= _text_columns(query_ids, texts, languages)
     if traffic is not None:
-        made |= traffic_columns(query_ids, traffic, known, cuts)
+        counts = _counts(traffic, known)
+        bands = dict(zip(counts, frequency_bands(list(counts.values()), cuts), strict=True))
+        total = math.fsum(counts.values())  # of all that is given, of topics that are not among these too
+        made["traffic_share"] = [counts[query] / total if query in counts else None for query in query_ids]
+        made["frequency"] = [bands.get(query) for query in query_ids]
     if seen is not None:
         made["novelty"] = _novelty(query_ids, texts, seen)
     if judgments is not None and run is not None:
         made["first_relevant"] = _first_relevant(query_ids, judgments, run, rel)
     if judgments is not None and documents is not None:
-        found = document_columns(query_ids, judgments, Documents.of(documents), today=today, date=date, rel=rel)
-        made |= _without_clash(found, made)
-    derived = Attributes(_table(query_ids, made), "<derived>")
+        more = document_columns(query_ids, judgments, Documents.of(documents), today=today, date=date, rel=rel)
+        if clash := [name for name in more if name in made]:
+            name = clash[0].removeprefix("relevant_")
+            raise InputError(f"two attributes would be called {clash[0]}", fix=f"rename {name} of the documents")
+        made |= more
+    columns: dict[str, Any] = {"query_id": pa.array(query_ids, pa.string())}
+    for name, values in made.items():
+        columns[name] = pa.array(values, pa.float64() if name in _NUMBERS else pa.string())
+    derived = Attributes(pa.table(columns), "<derived>")
     return derived if known is None else known.over(query_ids).joined(derived)
-
-
-def _without_clash(found: Columns, made: Columns) -> Columns:
-    if clash := [name for name in found if name in made]:
-        name = clash[0].removeprefix("relevant_")
-        raise InputError(f"two attributes would be called {clash[0]}", fix=f"rename {name} of the documents")
-    return found
 
 
 def _all_topics(qrels: Qrels | None, topics: Topics | None, known: Attributes | None, traffic: Any) -> tuple[str, ...]:
@@ -165,13 +180,10 @@ def _judgment_columns(query_ids: Sequence[str], qrels: Qrels, rel: float) -> Col
     index = qrels.index
     relevant = np.bincount(index.topic[(index.grade >= rel) & (index.grade >= 0)], minlength=len(index.topics))
     judged = np.bincount(index.topic, minlength=len(index.topics))
-    counts = [_looked_up(query_ids, index.topics, column.astype(np.float64).tolist()) for column in (relevant, judged)]
-    return {"relevant": counts[0], "relevant_band": RELEVANT.all_of(counts[0]), "judged": counts[1]}
-
-
-def _looked_up(query_ids: Sequence[str], names: Sequence[str], values: Sequence[Any]) -> list[Any]:
-    known = dict(zip(names, values, strict=True))
-    return [known.get(query) for query in query_ids]
+    counts = dict(zip(index.topics, np.stack((relevant, judged), axis=1).astype(np.float64).tolist(), strict=True))
+    both = [counts.get(query, (None, None)) for query in query_ids]
+    wanted = [count for count, _ in both]
+    return {"relevant": wanted, "relevant_band": RELEVANT.all_of(wanted), "judged": [count for _, count in both]}
 
 
 def _text_columns(query_ids: Sequence[str], topics: Topics | None, languages: Sequence[str] | str | None) -> Columns:
@@ -194,20 +206,21 @@ def _text_columns(query_ids: Sequence[str], topics: Topics | None, languages: Se
 
 def _novelty(query_ids: Sequence[str], topics: Topics | None, seen: Any) -> list[str]:
     """Say of each topic whether it is among known queries."""
+    by_id = False
     if isinstance(seen, (str, Path, Mapping, Topics)) or hasattr(seen, "__arrow_c_stream__"):
         known = Topics.of(seen)
-        ids, by_id = set[str](known.table["query_id"].to_pylist()), False
-        texts = {normalised(text) for text in known.table["text"].to_pylist()}
+        ids, texts = known.table["query_id"].to_pylist(), known.table["text"].to_pylist()
     elif isinstance(seen, Iterable):
-        listed = [id_text(one, "known query") for one in cast("Iterable[Any]", seen)]
-        ids, texts, by_id = set(listed), {normalised(text) for text in listed}, True
+        ids = texts = [id_text(query, "known query") for query in cast("Iterable[Any]", seen)]
+        by_id = True
     else:
         raise InputError(f"a {type(seen).__name__} holds no known queries", fix="give texts or ids, or topics")
+    ids, texts = set(ids), set(map(normalised, texts))
     made: list[str] = []
     for query in query_ids:
         text = "" if topics is None else normalised(topics.text(query))
-        found = (text in texts if text else query in ids) or (by_id and query in ids)
-        made.append("seen" if found else "new")
+        known_text = text in texts if text else query in ids
+        made.append("seen" if known_text or (by_id and query in ids) else "new")
     return made
 
 
@@ -217,14 +230,103 @@ def _first_relevant(query_ids: Sequence[str], qrels: Qrels, run: Any, rel: float
         problem = "has no scores" if judged.present.any() else "has no topic in common with the qrels"
         fix = "give the baseline's ranking of the judged topics"
         raise InputError(f"the run {problem}, so that no document is its first relevant one", fix=fix)
-    ranks = judged.first_rank(judged.relevant(rel)).tolist()
-    relevant = (judged.num_relevant(rel) > 0).tolist()
-    found = [float(rank) if any_relevant else None for rank, any_relevant in zip(ranks, relevant, strict=True)]
-    return FIRST_RELEVANT.all_of(_looked_up(query_ids, judged.query_ids, found))
+    ranks = judged.first_rank(judged.relevant(rel)).astype(np.float64).tolist()
+    first = {
+        query: rank
+        for query, rank, relevant in zip(judged.query_ids, ranks, judged.num_relevant(rel).tolist(), strict=True)
+        if relevant > 0
+    }
+    return FIRST_RELEVANT.all_of(first.get(query) for query in query_ids)
 
 
-def _table(query_ids: Sequence[str], made: Columns) -> Any:
-    columns: dict[str, Any] = {"query_id": pa.array(query_ids, pa.string())}
-    for name, values in made.items():
-        columns[name] = pa.array(values, pa.float64() if name in _NUMBERS else pa.string())
-    return pa.table(columns)
+def _counts(traffic: Any, known: Attributes | None) -> dict[str, float]:
+    """Give the counts by query id: of a named attribute, of the only numbers of a table, or of a dict."""
+    if isinstance(traffic, str):
+        if known is None:
+            raise InputError(f"no attributes that {traffic!r} could be one of", fix="give attributes= too")
+        return known.numbers(traffic)
+    if isinstance(traffic, Attributes):
+        names = [name for name in traffic.names if str(traffic.column(name).type) == "double"]
+        if _TRAFFIC not in names and len(names) != 1:
+            problem = f"which of {', '.join(traffic.names) or 'no columns'} is the traffic?"
+            raise InputError(problem, fix="name the column of counts 'traffic'")
+        return traffic.numbers(_TRAFFIC if _TRAFFIC in names else names[0])
+    if not isinstance(traffic, Mapping):
+        raise InputError(f"a {type(traffic).__name__} is no traffic", fix="give {query_id: count}, or an attribute")
+    counts: dict[str, float] = {}
+    for query, count in cast("Mapping[Any, Any]", traffic).items():
+        try:
+            counts[id_text(query, "query id")] = read_number(count)
+        except ValueError:
+            raise InputError(f"the traffic of topic {query} is {count!r:.40}", fix="give a number") from None
+    return counts
+
+
+def known_topics(
+    qrels: Qrels,
+    *,
+    attributes: Any = None,
+    queries: Any = None,
+    needed: Iterable[str] = (),
+    run: Any = None,
+    documents: Any = None,
+) -> Attributes:
+    """Give what is known of the topics of the qrels.
+
+    Parameters
+    ----------
+    qrels
+        The topics, and what can be told from their judgments.
+    attributes
+        What `Attributes.of` takes.
+    queries
+        `Topics` or a path: texts, and the attributes beside them.
+    needed
+        The attributes that are asked for. Nothing is derived where the tables have them all.
+    run
+        The baseline, by which ``first_relevant`` is told: slices by an outcome are cut by one run for all.
+    documents
+        A table of documents, for ``freshness`` and the like.
+
+    Raises
+    ------
+    InputError
+        If a table cannot be read, is of other topics, or what is needed could be derived and its source is not given.
+
+    Examples
+    --------
+    >>> from judged import Qrels
+    >>> qrels = Qrels.of({"q1": {"d": 1, "e": 1}, "q2": {"d": 0}})
+    >>> known_topics(qrels, attributes={"q1": {"kind": "law"}}, needed=["relevant"]).column("relevant").to_pylist()
+    [2.0, 0.0]
+    """
+    topics = None if queries is None else Topics.of(queries)
+    found = Attributes.of({query: {} for query in sorted(qrels.topics)})
+    for given in (attributes, topics):
+        if given is not None:
+            known = Attributes.of(given)
+            if not set(known.query_ids) & set(found.query_ids):
+                theirs = repr(known.query_ids[0]) if len(known) else "none"
+                problem = f"its first one is {theirs}, that of the qrels {found.query_ids[0]!r}"
+                raise InputError(
+                    f"no topic in common with the qrels: {problem}",
+                    fix="check that both use the same query ids",
+                    path=known.where,
+                )
+            found = found.joined(known.over(found.query_ids))
+    asked = {found.spelled(name) for name in needed} - {"query_id"}
+    if asked <= set(found.names):
+        return found
+    made = derive(
+        qrels,
+        topics=topics,
+        attributes=found,
+        run=run if OUTCOME in asked else None,
+        traffic=_TRAFFIC if _TRAFFIC in found.names else None,
+        documents=documents,
+        languages=None if "language" in asked else (),
+    )
+    for name, source in _SOURCES.items():
+        if name in asked and name not in made.names:
+            raise InputError(f"the attribute {name} is in no table, and cannot be derived", fix=f"give {source}")
+    return made

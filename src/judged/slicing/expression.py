@@ -7,32 +7,31 @@ import keyword
 import operator
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from judged._types import Bools
     from judged.data.attributes import Attributes
 
+    Mask: TypeAlias = Callable[[Attributes], Bools]
+    Condition: TypeAlias = tuple[list[str], Mask]  # the attributes, and what marks topics
+    Constant: TypeAlias = str | float | bool
+
+Compare: TypeAlias = Callable[[Any, Any], Any]
+
 _LONGEST = 2000  # characters
-_COMPARE: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
-    ast.Eq: ("==", operator.eq),
-    ast.NotEq: ("!=", operator.ne),
-    ast.Lt: ("<", operator.lt),
-    ast.LtE: ("<=", operator.le),
-    ast.Gt: (">", operator.gt),
-    ast.GtE: (">=", operator.ge),
-}
-_TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Eq: ast.Eq, ast.NotEq: ast.NotEq, ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE,
+_COMPARE: dict[type[ast.cmpop], tuple[type[ast.cmpop], Compare]] = {
+    ast.Eq: (ast.Eq, operator.eq), ast.NotEq: (ast.NotEq, operator.ne), ast.Lt: (ast.Gt, operator.lt),
+    ast.LtE: (ast.GtE, operator.le), ast.Gt: (ast.Lt, operator.gt), ast.GtE: (ast.LtE, operator.ge),
 }  # fmt: skip
+"""Each with what it is when its sides change places."""
 _HELP = (
     "compare attributes with texts in quotes or numbers: domain == 'law' and 2 <= words < 5, kind in ('a', 'b'),"
     " not (x or y), missing(kind), contains(kind, 'text'), `any other name` == 'a'"
@@ -72,31 +71,27 @@ class Expression:
     text: str
 
     def __post_init__(self) -> None:
-        self._check(self._tree)
+        self._read()
 
-    @property
-    def _tree(self) -> ast.expr | None:
+    def _read(self) -> Condition:
+        """Read it anew: its attributes, and what marks topics."""
         if not self.text.strip():
-            return None
+            return [], lambda known: np.ones(len(known), dtype=np.bool_)
         if len(self.text) > _LONGEST:
             raise InputError(f"the expression has {len(self.text)} characters", fix=f"write at most {_LONGEST}")
         try:
-            return _parsed(self.text.strip())
+            tree = _parsed(self.text.strip())
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise InputError(f"{self.text!r} is no expression", fix=_HELP) from None
-
-    def _check(self, node: ast.expr | None) -> None:
-        if node is not None:
-            try:
-                _names(node, self.text)
-            except RecursionError:
-                raise InputError(f"{self.text[:40]!r}... is nested too deeply", fix=_HELP) from None
+        try:
+            return _condition(tree, self.text)
+        except RecursionError:
+            raise InputError(f"{self.text[:40]!r}... is nested too deeply", fix=_HELP) from None
 
     @property
     def names(self) -> tuple[str, ...]:
         """The attributes that it asks for."""
-        node = self._tree
-        return () if node is None else tuple(dict.fromkeys(_names(node, self.text)))
+        return tuple(dict.fromkeys(self._read()[0]))
 
     def mask(self, attributes: Attributes) -> Bools:
         """Mark the topics that satisfy it: (T,).
@@ -106,10 +101,7 @@ class Expression:
         InputError
             If an attribute does not exist, or a text is compared with a number.
         """
-        node = self._tree
-        if node is None:
-            return np.ones(len(attributes), dtype=np.bool_)
-        return _mask(node, attributes, self.text)
+        return self._read()[1](attributes)
 
 
 def name_in(name: str) -> str:
@@ -144,44 +136,55 @@ def _parsed(text: str) -> ast.expr:
     return tree
 
 
-def _names(node: ast.expr, text: str) -> list[str]:
-    """Give the attributes of an expression, and refuse whatever else stands in it."""
+def _condition(node: ast.expr, text: str) -> Condition:
+    """Give the attributes of an expression and what marks topics, and refuse whatever else stands in it."""
     match node:
-        case ast.BoolOp(values=values):
-            return [name for value in values for name in _names(value, text)]
+        case ast.BoolOp(op=op, values=values):
+            parts = [_condition(value, text) for value in values]
+            combine = np.logical_and if isinstance(op, ast.And) else np.logical_or
+            names = [name for found, _ in parts for name in found]
+            return names, lambda known: reduce(combine, [mask(known) for _, mask in parts])
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return _names(operand, text)
+            names, mask = _condition(operand, text)
+            return names, lambda known: ~mask(known)
         case ast.Name(id=name):
-            return [name]
+            return [name], lambda known: _true(known, name)
         case ast.Call(func=ast.Name(id="missing"), args=[ast.Name(id=name)], keywords=[]):
-            return [name]
-        case ast.Call(func=ast.Name(id="contains"), args=[ast.Name(id=name), ast.Constant(value=str())], keywords=[]):
-            return [name]
+            return [name], lambda known: ~_column(known, name)[1]
+        case ast.Call(
+            func=ast.Name(id="contains"), args=[ast.Name(id=name), ast.Constant(value=str() as part)], keywords=[]
+        ):
+            return [name], lambda known: _containing(known, name, part)
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.In() | ast.NotIn() as op], comparators=[constants]):
+            among = _constants(constants, text)
+            return [name], lambda known: _among(known, name, among, inside=isinstance(op, ast.In))
         case ast.Compare(left=left, ops=ops, comparators=comparators):
-            return _compared_names([left, *comparators], ops, text)
+            sides = [left, *comparators]
+            masks = [_comparison(*parts, text) for parts in zip(sides, ops, comparators, strict=False)]
+            names = [side.id for side in sides if isinstance(side, ast.Name)]
+            return names, lambda known: reduce(np.logical_and, [mask(known) for mask in masks])
         case _:
             raise _wrong(node, text)
 
 
-def _compared_names(parts: list[ast.expr], ops: list[ast.cmpop], text: str) -> list[str]:
-    for at, op in enumerate(ops):
-        pair = parts[at], parts[at + 1]
-        if isinstance(op, (ast.In, ast.NotIn)):
-            if not isinstance(pair[0], ast.Name) or len(ops) > 1:
-                raise _wrong(pair[0], text)
-            _constants(pair[1], text)
-            continue
-        if type(op) not in _COMPARE:
-            raise _wrong(parts[at + 1], text)
-        if not any(isinstance(one, ast.Name) for one in pair):
-            raise _wrong(pair[0], text)
-        for one in pair:
-            if not isinstance(one, ast.Name):
-                _constant(one, text)
-    return [part.id for part in parts if isinstance(part, ast.Name)]
+def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, text: str) -> Mask:
+    if type(op) not in _COMPARE:
+        raise _wrong(left if isinstance(op, (ast.In, ast.NotIn)) else right, text)
+    turned, compare = _COMPARE[type(op)]
+    if not isinstance(left, ast.Name):
+        if not isinstance(right, ast.Name):
+            raise _wrong(left, text)
+        return _comparison(right, turned(), left, text)
+    name = left.id
+    if isinstance(right, ast.Name):
+        other = right.id
+        return lambda known: _both(known, name, compare, other)
+    constant = _constant(right, text)
+    ordered = not isinstance(op, (ast.Eq, ast.NotEq))
+    return lambda known: _against(known, name, compare, constant, ordered=ordered)
 
 
-def _constant(node: ast.expr, text: str) -> str | float | bool:
+def _constant(node: ast.expr, text: str) -> Constant:
     match node:
         case ast.Constant(value=bool() | str() as value):
             return value
@@ -200,7 +203,7 @@ def _number(value: float, node: ast.expr, text: str) -> float:
         raise _wrong(node, text) from None
 
 
-def _constants(node: ast.expr, text: str) -> list[str | float | bool]:
+def _constants(node: ast.expr, text: str) -> list[Constant]:
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
         return [_constant(one, text) for one in node.elts]
     raise _wrong(node, text)
@@ -211,64 +214,45 @@ def _wrong(node: ast.AST, text: str) -> InputError:
     return InputError(f"{part[:60]!r} cannot stand in a slice's expression", fix=_HELP)
 
 
-def _mask(node: ast.expr, attributes: Attributes, text: str) -> Bools:
-    match node:
-        case ast.BoolOp(op=op, values=values):
-            combine = np.logical_and if isinstance(op, ast.And) else np.logical_or
-            return reduce(combine, [_mask(value, attributes, text) for value in values])
-        case ast.UnaryOp(operand=operand):
-            return ~_mask(operand, attributes, text)
-        case ast.Name(id=name):
-            values, known = _column(attributes, name)
-            if values.dtype != np.bool_:
-                raise InputError(f"the attribute {name} is not true or false", fix=f"compare it: {name} == ...")
-            return values & known
-        case ast.Call(func=ast.Name(id=function), args=args):
-            return _asked(function, args, attributes)
-        case ast.Compare(left=left, ops=ops, comparators=comparators):
-            parts = [left, *comparators]
-            pairs = [_compared(parts[at], op, parts[at + 1], attributes, text) for at, op in enumerate(ops)]
-            return reduce(np.logical_and, pairs)
-        case _:
-            raise _wrong(node, text)
-
-
-def _asked(function: str, args: list[ast.expr], attributes: Attributes) -> Bools:
-    name = args[0].id if isinstance(args[0], ast.Name) else ""
+def _true(attributes: Attributes, name: str) -> Bools:
     values, known = _column(attributes, name)
-    if function == "missing":
-        return ~known
-    wanted = str(args[1].value) if isinstance(args[1], ast.Constant) else ""
+    if values.dtype != np.bool_:
+        raise InputError(f"the attribute {name} is not true or false", fix=f"compare it: {name} == ...")
+    return values & known
+
+
+def _containing(attributes: Attributes, name: str, part: str) -> Bools:
+    values, known = _column(attributes, name)
     if values.dtype.kind not in "OU":
         raise InputError(f"the attribute {name} is no text", fix=f"compare it: {name} == ...")
-    return np.array([wanted in value for value in values.tolist()], dtype=np.bool_) & known
+    return np.array([part in value for value in values.tolist()], dtype=np.bool_) & known
 
 
-def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr, attributes: Attributes, text: str) -> Bools:
-    if isinstance(op, (ast.In, ast.NotIn)):
-        name = left.id if isinstance(left, ast.Name) else ""
-        values, known = _column(attributes, name)
-        constants = _constants(right, text)
-        for one in constants:
-            _alike(name, values, one)
-        among = np.array([value in constants for value in values.tolist()], dtype=np.bool_)
-        return (among if isinstance(op, ast.In) else ~among) & known
-    if not isinstance(left, ast.Name):
-        return _compared(right, _TURNED[type(op)](), left, attributes, text)
-    values, known = _column(attributes, left.id)
-    if isinstance(right, ast.Name):
-        others, known_too = _column(attributes, right.id)
-        if others.dtype.kind != values.dtype.kind:
-            raise InputError(f"the attributes {left.id} and {right.id} are of different types", fix=_HELP)
-        return np.asarray(_COMPARE[type(op)][1](values, others), dtype=np.bool_) & known & known_too
-    constant = _constant(right, text)
-    _alike(left.id, values, constant)
-    if isinstance(constant, bool) and not isinstance(op, (ast.Eq, ast.NotEq)):
-        raise InputError(f"the attribute {left.id} is true or false, and has no order", fix=_HELP)
-    return np.asarray(_COMPARE[type(op)][1](values, constant), dtype=np.bool_) & known
+def _among(attributes: Attributes, name: str, constants: list[Constant], *, inside: bool) -> Bools:
+    values, known = _column(attributes, name)
+    for constant in constants:
+        _alike(name, values, constant)
+    found = np.array([value in constants for value in values.tolist()], dtype=np.bool_)
+    return (found if inside else ~found) & known
 
 
-def _alike(name: str, values: Any, constant: str | float | bool) -> None:
+def _both(attributes: Attributes, name: str, compare: Compare, other: str) -> Bools:
+    values, known = _column(attributes, name)
+    others, known_too = _column(attributes, other)
+    if others.dtype.kind != values.dtype.kind:
+        raise InputError(f"the attributes {name} and {other} are of different types", fix=_HELP)
+    return np.asarray(compare(values, others), dtype=np.bool_) & known & known_too
+
+
+def _against(attributes: Attributes, name: str, compare: Compare, constant: Constant, *, ordered: bool) -> Bools:
+    values, known = _column(attributes, name)
+    _alike(name, values, constant)
+    if isinstance(constant, bool) and ordered:
+        raise InputError(f"the attribute {name} is true or false, and has no order", fix=_HELP)
+    return np.asarray(compare(values, constant), dtype=np.bool_) & known
+
+
+def _alike(name: str, values: Any, constant: Constant) -> None:
     """Refuse to compare a text with a number: the answer would be "no" for every topic."""
     kind = "b" if isinstance(constant, bool) else "O" if isinstance(constant, str) else "f"
     if values.dtype.kind != kind:
@@ -283,10 +267,8 @@ def _alike(name: str, values: Any, constant: str | float | bool) -> None:
 def _column(attributes: Attributes, name: str) -> tuple[Any, Bools]:
     """Give an attribute as a NumPy array, and which topics have it."""
     column = attributes.column(name)
-    known = np.array([value is not None for value in column.to_pylist()], dtype=np.bool_)
-    kind = str(column.type)
-    if kind == "string":
-        return np.array([value or "" for value in column.to_pylist()], dtype=object), known
-    if kind == "bool":
-        return np.array([bool(value) for value in column.to_pylist()], dtype=np.bool_), known
-    return np.array([value if value is not None else np.nan for value in column.to_pylist()], dtype=np.float64), known
+    none: dict[str, tuple[Any, Any]] = {"string": ("", object), "bool": (False, np.bool_)}
+    empty, kind = none.get(str(column.type), (np.nan, np.float64))
+    values = column.to_pylist()
+    known = np.array([value is not None for value in values], dtype=np.bool_)
+    return np.array([empty if value is None else value for value in values], dtype=kind), known

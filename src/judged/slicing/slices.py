@@ -291,7 +291,13 @@ def _slice(data: Any, minimum: int) -> Slice:
 
 def _by_value(known: Attributes, name: str, minimum: int) -> list[Slice]:
     """Make one slice a value of an attribute, or thirds of a number."""
-    column = _column(known, name)
+    try:
+        column = known.column(name)
+    except InputError as error:
+        if name not in _DERIVED:
+            raise
+        fix = f"make it: derive({_DERIVED[name]}, attributes=...)"
+        raise InputError(error.problem, fix=fix, path=error.path) from None
     values = [value for value in column.to_pylist() if value is not None]
     if not values:
         raise InputError(f"no topic has a value of {name}", fix="check that both files use the same query ids")
@@ -304,46 +310,29 @@ def _by_value(known: Attributes, name: str, minimum: int) -> list[Slice]:
             fix="write slices that name several of them: kind in ('a', 'b'); or give query_ids=",
         )
     else:
-        made = [
-            Slice(f"{name}={_shown(value)}", f"{name_in(name)} == {_literal(value)}", minimum) for value in distinct
-        ]
+        shown = {value: f"{value:g}" if isinstance(value, float) else str(value) for value in distinct}
+        shown |= {value: str(value).lower() for value in distinct if isinstance(value, bool)}
+        wrote = name_in(name)
+        made = [Slice(f"{name}={text}", f"{wrote} == {_literal(value)}", minimum) for value, text in shown.items()]
     if len(values) < len(known):
         made.append(Slice(f"{name} missing", f"missing({name_in(name)})", minimum))
     return made
-
-
-def _column(known: Attributes, name: str) -> Any:
-    """Give the values of an attribute; say of one that could be derived how."""
-    try:
-        return known.column(name)
-    except InputError as error:
-        source = _DERIVED.get(name)
-        if source is None:
-            raise
-        raise InputError(error.problem, fix=f"make it: derive({source}, attributes=...)", path=error.path) from None
 
 
 def _thirds(name: str, values: np.ndarray[Any, np.dtype[np.float64]], minimum: int) -> list[Slice]:
     """Cut a number where a third and two thirds of the topics lie below."""
     wrote = name_in(name)
     low, high = np.quantile(values, [1 / 3, 2 / 3], method="higher").tolist()
-    if low == high:  # so many topics share one value that the thirds fall together
-        found = [Slice(f"{name}={low:g}", f"{wrote} == {_literal(low)}", minimum)]
-        found = (
-            [Slice(f"{name}<{low:g}", f"{wrote} < {_literal(low)}", minimum)] if (values < low).any() else []
-        ) + found
-        return found + (
-            [Slice(f"{name}>{low:g}", f"{wrote} > {_literal(low)}", minimum)] if (values > low).any() else []
-        )
-    top = values[(values >= low) & (values < high)].max()
-    middle = f"{name} {low:g} to {top:g}" if top > low else f"{name}={low:g}"
-    made = [Slice(f"{name}<{low:g}", f"{wrote} < {_literal(low)}", minimum)] if (values < low).any() else []
-    made.append(Slice(middle, f"{_literal(low)} <= {wrote} < {_literal(high)}", minimum))
-    return [*made, Slice(f"{name}>={high:g}", f"{wrote} >= {_literal(high)}", minimum)]
-
-
-def _shown(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    least, most = _literal(low), _literal(high)
+    rules = [(f"{name}<{low:g}", f"{wrote} < {least}")] if (values < low).any() else []
+    if low < high:
+        top = values[(values >= low) & (values < high)].max()
+        middle = f"{name} {low:g} to {top:g}" if top > low else f"{name}={low:g}"
+        rules += [(middle, f"{least} <= {wrote} < {most}"), (f"{name}>={high:g}", f"{wrote} >= {most}")]
+    else:  # so many topics share one value that the thirds fall together
+        rules.append((f"{name}={low:g}", f"{wrote} == {least}"))
+        rules += [(f"{name}>{low:g}", f"{wrote} > {least}")] if (values > low).any() else []
+    return [Slice(title, expression, minimum) for title, expression in rules]
 
 
 def _literal(value: Any) -> str:

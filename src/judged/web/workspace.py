@@ -20,7 +20,7 @@ from judged.evaluation import Scores, measures_of, runs_of, score_lists
 from judged.evaluation.provenance import refuse_foreign
 from judged.judging import Judged, judge
 from judged.slicing import Expression, known_topics
-from judged.slicing.known import OUTCOME
+from judged.slicing.derived import OUTCOME
 from judged.web.kept import Kept
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from judged.online.facts.rewriting import (
     trigram_cosine,
     words_of,
 )
-from judged.slicing.wording import normalised
+from judged.slicing.queries import normalised
 
 SHORT = st.text("abc", max_size=9)  # few letters: much is equal
 TEXTS = st.one_of(SHORT, st.text("ab 1é猫犬ก", max_size=12), st.text(max_size=12))

@@ -9,7 +9,7 @@ import pytest
 
 from judged.online.slicing import texts as module
 from judged.slicing import derive
-from judged.slicing.traffic import frequency_bands
+from judged.slicing.bands import frequency_bands
 from online.slicing.sliced_logs import logs, refused, sliced
 
 QUERIES = [

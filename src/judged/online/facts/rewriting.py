@@ -2,7 +2,7 @@
 
 The first rule that fits decides:
 
-1. ``same``: equal once case, width, and blanks are folded (`judged.slicing.wording.normalised`).
+1. ``same``: equal once case, width, and blanks are folded (`judged.slicing.queries.normalised`).
 2. ``specialise``: words were added and none taken away; ``generalise``: the other way round.
 3. ``spelling``: at most two edits (Levenshtein), at most a third of the letters in the words that differ, and no other
    digits.
@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from judged.slicing.wording import normalised
+from judged.slicing.queries import normalised
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

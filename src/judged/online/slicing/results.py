@@ -12,8 +12,8 @@ from judged.data.documents import Documents
 from judged.errors import InputError
 from judged.online.engine import ibis_library
 from judged.online.slicing.cut import Cut, banded
-from judged.slicing.ages import days_by_doc
 from judged.slicing.bands import AGE, Bands
+from judged.slicing.documents import days_by_doc
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

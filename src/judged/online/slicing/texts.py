@@ -16,9 +16,8 @@ import pyarrow as pa
 from judged.errors import InputError
 from judged.online.engine import ibis_library, kept
 from judged.online.slicing.cut import Cut
-from judged.slicing.bands import LENGTH, Bands
-from judged.slicing.traffic import FREQUENCY, frequency_bands
-from judged.slicing.wording import kind_of, script_of, word_count
+from judged.slicing.bands import FREQUENCY, LENGTH, Bands, frequency_bands
+from judged.slicing.queries import kind_of, script_of, word_count
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -81,7 +80,7 @@ def by_traffic(serp: ir.Table, cuts: tuple[float, float] = TRAFFIC) -> Cut:
     """Cut into head, torso and tail: how many pages of this log have the same text.
 
     Shares are of pages that have a text; the rule, and that equal counts stay together, are those of
-    `judged.slicing.traffic.frequency_bands`. Bands rise with counts, so that two counts tell all.
+    `judged.slicing.bands.frequency_bands`. Bands rise with counts, so that two counts tell all.
 
     Parameters
     ----------

@@ -9,8 +9,8 @@ from judged.data.compute import pc
 from judged.errors import InputError, JudgedError
 from judged.notes import Note
 from judged.slicing import Expression, Slicing, slice_topics
-from judged.slicing.known import OUTCOME
-from judged.slicing.languages import can_guess
+from judged.slicing.derived import OUTCOME
+from judged.slicing.queries import can_guess
 from judged.web.workspace import OF_ALL_TOPICS, RESAMPLES
 
 if TYPE_CHECKING:

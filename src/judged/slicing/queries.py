@@ -1,10 +1,19 @@
-"""What the words of a query tell by fixed rules: their number, their script, and what kind of query it is."""
+"""What the words of a query tell: by fixed rules their number, script and kind, and by a library their language."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import unicodedata
 from collections import Counter
+from copy import copy
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from judged.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _UNDIVIDED = frozenset({"Han", "Japanese", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan"})  # no spaces between words
 _WORD = re.compile(r"[^\W_]")
@@ -32,6 +41,7 @@ _NAME_ENDS = re.compile(
 )
 _SHORTEST_QUESTION = 4  # words: "will smith" and "can opener" ask nothing
 _SHORTEST_CODE = 3  # letters and digits
+_LEAST = 0.5  # probability of a language that is known
 
 
 def normalised(text: str) -> str:
@@ -121,3 +131,35 @@ def _script(char: str) -> str:
     if name.startswith(("KATAKANA", "HIRAGANA")):
         return name[:8].title()
     return "" if name.startswith("MODIFIER") else _NAME_ENDS.split(name, maxsplit=1)[0].title()
+
+
+def can_guess() -> bool:
+    """Whether the library is installed."""
+    return importlib.util.find_spec("py3langid") is not None
+
+
+def languages_of(texts: Sequence[str], among: Sequence[str] | None = None) -> list[str | None]:
+    """Guess the language of each text, as a code of two or three letters; None where it is not sure."""
+    # Queries are short, and a guess on two or three words is worth little: where all languages are possible, it is None
+    # for most of them. Naming the few languages that occur helps much, but then no other can be found: a French query
+    # is called German or English by `("de", "en")`. `among`: their codes; None for all that the library knows.
+    model = _model()
+    if among is not None:
+        unknown = [code for code in among if code not in model.labels]
+        if unknown or len(set(among)) < 2:
+            problem = f"no language {unknown[0]!r}" if unknown else "one language leaves nothing to guess"
+            raise InputError(problem, fix="give two or more codes such as 'en' and 'de'")
+        model = copy(model)  # of its tables it replaces those that are restricted, and changes none
+        model.set_languages(list(among))
+    guesses = [model.classify(text) if text.strip() else ("", 0.0) for text in texts]
+    return [str(code) if probability >= _LEAST else None for code, probability in guesses]
+
+
+@cache
+def _model() -> Any:
+    """Load a model of our own: the library's is shared by the whole process, and can be restricted by others."""
+    try:
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    except ImportError:
+        raise MissingExtraError("py3langid", "language") from None
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

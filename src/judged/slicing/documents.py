@@ -1,7 +1,9 @@
-"""Judgments in which only documents of one group are relevant: sources, languages, ages."""
+"""What is known of relevant documents: judgments by group of documents, and attributes of topics by theirs."""
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,15 +14,18 @@ from judged.data.compute import pc
 from judged.data.documents import Documents
 from judged.data.fact_files import typed_facts
 from judged.errors import InputError
-from judged.slicing.ages import days_by_doc, today_of
 from judged.slicing.bands import AGE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from judged._types import Bools, Ints
 
 UNKNOWN = "unknown"
-_MOST_GROUPS = 50
+_MOST_GROUPS = 50  # values of a column: with more it is a title or a text, and no group
 _MOST_NUMBERS = 12
+
+Columns = dict[str, list[Any]]
 
 
 class Grouped(NamedTuple):
@@ -110,7 +115,11 @@ def group_judgments(
     group_of = _groups(documents, by, today, date)
     docs = qrels.table["doc_id"].to_pylist()
     names = np.array([group_of.get(doc) or UNKNOWN for doc in docs], dtype=object)
-    ordered = _ordered(names[relevant].tolist(), AGE.names[1:] + AGE.names[:1] if by == date else ())
+    counts = Counter(names[relevant].tolist())
+    order = [*AGE.names[1:], AGE.names[0], UNKNOWN] if by == date else sorted(
+        counts, key=lambda name: (name == UNKNOWN, -counts[name], name)
+    )  # fmt: skip
+    ordered = tuple(name for name in order if name in counts)
     code = {name: at for at, name in enumerate(ordered)}
     return Grouped(qrels, ordered, np.array([code.get(name, -1) for name in names], dtype=np.int64), relevant)
 
@@ -120,9 +129,7 @@ def _groups(documents: Documents, by: str, today: Any, date: str) -> dict[str, s
     table = typed_facts(documents.table, "doc_id", documents.where)
     docs, values = table["doc_id"].to_pylist(), table[by].to_pylist()
     if by == date:
-        days = days_by_doc(docs, values, by, documents.where)
-        now = today_of(today, days)
-        return {doc: AGE.of((now - day).days) for doc, day in days.items()}
+        return {doc: AGE.of(days) for doc, days in _ages(docs, values, by, today, documents.where).items()}
     distinct = {*values} - {None}
     number = str(table[by].type) == "double"
     if len(distinct) > (_MOST_NUMBERS if number else _MOST_GROUPS):
@@ -136,9 +143,80 @@ def _groups(documents: Documents, by: str, today: Any, date: str) -> dict[str, s
     return {doc: shown.get(value) for doc, value in zip(docs, values, strict=True)}
 
 
-def _ordered(names: list[str], order: tuple[str, ...]) -> tuple[str, ...]:
-    """Put the groups of relevant documents in order: as given, else the most frequent first; unknown ones last."""
-    found = sorted({*names}, key=lambda name: order.index(name) if name in order else -1)
-    if not order:
-        found = sorted(found, key=lambda name: (-names.count(name), name))
-    return tuple(sorted(found, key=lambda name: name == UNKNOWN))
+def document_columns(
+    query_ids: Sequence[str], qrels: Qrels, documents: Documents, *, today: Any, date: str, rel: float
+) -> Columns:
+    """Give the attributes that a topic has from its relevant documents; None where nothing is known of these."""
+    # `freshness` and `freshness_band`: the age in days of the newest one, where the documents have dates. For each
+    # column of text with at most 50 values, `relevant_` and its name: the value that most of them have, or `mixed`
+    # where no value is alone the most frequent.
+    table, index = typed_facts(documents.table, "doc_id", documents.where), qrels.index
+    relevant: dict[str, list[str]] = {query: [] for query in (*query_ids, *index.topics)}
+    for topic, doc, grade in zip(index.topic.tolist(), index.row_names, index.grade.tolist(), strict=True):
+        if grade >= rel and grade >= 0:
+            relevant[index.topics[topic]].append(doc)
+    docs = table["doc_id"].to_pylist()
+    made: Columns = {}
+    for name in documents.facts:
+        values = table[name].to_pylist()
+        if name == date:
+            days = _ages(docs, values, name, today, documents.where)
+            known = [[float(days[doc]) for doc in relevant[query] if doc in days] for query in query_ids]
+            ages = [min(some, default=None) for some in known]
+            made |= {"freshness": ages, "freshness_band": AGE.all_of(ages)}
+        elif str(table[name].type) == "string" and 0 < len({*values} - {None}) <= _MOST_GROUPS:
+            group = dict(zip(docs, values, strict=True))
+            made[f"relevant_{name}"] = [_most_frequent(relevant[query], group) for query in query_ids]
+    if (today is not None or date != "date") and "freshness" not in made:
+        raise InputError(
+            f"there is no column {date!r} to count ages from (there is {', '.join(documents.facts) or 'nothing'})",
+            fix="name the column of dates: date=",
+            path=documents.where,
+        )
+    return made
+
+
+def _most_frequent(docs: Sequence[str], group: dict[str, str | None]) -> str | None:
+    """Name the group that most documents are of; ``mixed`` for a tie, None where no group is known.
+
+    >>> _most_frequent(["a", "b", "c"], {"a": "web", "b": "web", "c": "mail"}), _most_frequent(["x"], {})
+    ('web', None)
+    """
+    counts = Counter(name for doc in docs if (name := group.get(doc)) is not None).most_common(2)
+    if not counts:
+        return None
+    return "mixed" if len(counts) == 2 and counts[0][1] == counts[1][1] else counts[0][0]
+
+
+def day_of(value: Any, what: str, where: str = "") -> date:
+    """Read a day: a date, or text or a number such as ``2024-05-31``, ``2024-05-31T12:00:00Z`` and ``20240531``.
+
+    >>> day_of("2024-05-31T23:59:00+02:00", "today"), day_of(20240531.0, "today")
+    (datetime.date(2024, 5, 31), datetime.date(2024, 5, 31))
+    """
+    # The time of day and its zone are not looked at.
+    if isinstance(value, datetime):
+        return value.date()
+    if isinstance(value, date):
+        return value
+    text = f"{value:.0f}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value).strip()
+    digits = text[:8].isdigit() and text[8:9] in {"", "T", " "}
+    try:
+        return date.fromisoformat(text[:8] if digits else text[:10])
+    except ValueError:
+        raise InputError(f"{what} is {text[:40]!r}, no date", fix="write 2024-05-31", path=where) from None
+
+
+def days_by_doc(docs: list[str], values: list[Any], column: str, where: str) -> dict[str, date]:
+    """Give the day of each document that has one."""
+    known = zip(docs, values, strict=True)
+    return {doc: day_of(value, f"the {column} of document {doc}", where) for doc, value in known if value is not None}
+
+
+def _ages(docs: list[str], values: list[Any], column: str, today: Any, where: str) -> dict[str, int]:
+    """Give ages in days, of documents that have one: against a day that is named or their newest, never the clock's."""
+    days = days_by_doc(docs, values, column, where)
+    if today is None and not days:
+        raise InputError("no document has a date", fix="name today, or leave out the column of dates")
+    now = max(days.values()) if today is None else day_of(today, "today")
+    return {doc: (now - day).days for doc, day in days.items()}
