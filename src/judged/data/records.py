@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -12,11 +14,11 @@ import pyarrow as pa
 from judged.data import files
 from judged.data.arrow_files import arrow_table, parquet_table
 from judged.data.json_rows import json_lines, load
+from judged.data.rows import table_of
 from judged.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from judged._types import Table
 
@@ -45,6 +47,21 @@ def read_records(path: str | Path, *, key: str = "") -> Iterator[Record]:
     except (pa.ArrowException, OSError, csv.Error) as error:
         problem = f"no table can be read from it ({error})"
         raise InputError(problem, fix="give CSV, TSV, JSON, JSONL, Parquet or Arrow", path=where) from None
+
+
+def records_of(data: Any, where: str, what: str, fix: str, *, key: str = "") -> Iterator[Record]:
+    """Give the records of a file, a data frame or a list of dicts, each with its line or its place."""
+    if isinstance(data, (str, Path)):
+        yield from read_records(data, key=key)
+    elif hasattr(data, "__arrow_c_stream__") or isinstance(data, pa.Table):
+        yield from enumerate(unique_columns(table_of(data), where).to_pylist(), 1)
+    elif isinstance(data, Iterable) and not isinstance(data, (bytes, Mapping)):
+        for at, row in enumerate(cast("Iterable[Any]", data), 1):
+            if not isinstance(row, Mapping):
+                raise InputError(f"{row!r:.40} is no row of {what}", fix=fix, path=where)
+            yield at, dict(cast("Mapping[Any, Any]", row))
+    else:
+        raise InputError(f"a {type(data).__name__} holds no {what}", fix=fix, path=where)
 
 
 def unique_columns(table: Table, where: str) -> Table:

@@ -178,7 +178,13 @@ def withdrawn(judged: Judged, gone: Bools) -> Judged:
     ([2, 3], [0.0, 1.0], [3.0, 1.0, 0.0])
     """
     # `gone`: (P,): marks pairs of `judged.qrels.index`. The qrels themselves stay as they are, for looking up names.
-    labels = np.flatnonzero(~gone[judged.label_row])
+    return keeping(judged, ~gone[judged.label_row])
+
+
+def keeping(judged: Judged, kept: Bools) -> Judged:
+    """Keep some labels of the list, and the hits that have them."""
+    # `kept`: one a label of the list.
+    labels = np.flatnonzero(kept)
     new_row = np.full(len(judged.label_row), -1, dtype=np.int64)
     new_row[labels] = np.arange(len(labels))
     row = new_row[judged.row]

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from judged.data import Qrels
 from judged.data.ids import id_text
-from judged.data.records import read_records, unique_columns
-from judged.data.rows import table_of
+from judged.data.records import records_of
 from judged.data.texts import shortened
 from judged.decimals import read_number
 from judged.errors import InputError
 from judged.tables import csv_lines, csv_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from judged.diagnosis.review.answer import ReviewItem
 
@@ -113,7 +112,9 @@ def apply_review(qrels: Any, reviewed: Any) -> Qrels:
 def _filled(reviewed: Any, where: str) -> dict[tuple[str, str], _Label]:
     """Read the rows in which a new grade is filled in."""
     labels: dict[tuple[str, str], _Label] = {}
-    for line, row in _rows(reviewed, where):
+    for line, given in records_of(reviewed, where, "reviewed labels", _FIX):
+        texts = {name: csv_text(cell) for name, cell in given.items() if isinstance(cell, str)}
+        row = {**given, **texts} if isinstance(reviewed, (str, Path)) else given
         if lacking := [name for name in _NEEDED if name not in row]:
             raise InputError(f"no column {lacking[0]} in it", fix=_FIX, path=where, line=line)
         if not _text(row["new_grade"]):
@@ -145,21 +146,6 @@ def _grade(text: Any, where: str, line: int | None) -> float:
 def _text(value: Any) -> str:
     """Give what stands in a cell; ``""``: nothing."""
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value).strip()
-
-
-def _rows(reviewed: Any, where: str) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
-    if isinstance(reviewed, (str, Path)):
-        for line, row in read_records(reviewed):
-            yield line, {name: csv_text(value) if isinstance(value, str) else value for name, value in row.items()}
-    elif hasattr(reviewed, "__arrow_c_stream__"):
-        yield from enumerate(unique_columns(table_of(reviewed), where).to_pylist(), 1)
-    elif isinstance(reviewed, Iterable) and not isinstance(reviewed, (bytes, Mapping)):
-        for at, row in enumerate(cast("Iterable[Any]", reviewed), 1):
-            if not isinstance(row, Mapping):
-                raise InputError(f"{row!r:.40} is no row of a reviewed list", fix=_FIX, path=where)
-            yield at, cast("Mapping[str, Any]", row)
-    else:
-        raise InputError(f"a {type(reviewed).__name__} is no reviewed list", fix=_FIX, path=where)
 
 
 def _refuse_other(label: _Label, now: float | None, where: str) -> None:

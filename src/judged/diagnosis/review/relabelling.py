@@ -13,7 +13,7 @@ from judged.data.compute import int_array
 from judged.errors import InputError, MeasureError
 from judged.judging import judge
 from judged.judging.dense import all_returned
-from judged.judging.grading import withdrawn
+from judged.judging.grading import keeping, withdrawn
 from judged.judging.policies import Ranking
 from judged.judging.variants import copies
 from judged.stats.pairing import ROUNDING
@@ -81,23 +81,9 @@ def relabelled(judged: Judged, unjudged: Bools, pairs: Ints, grades: Floats) -> 
     # `unjudged`: (P,): the pairs that no variant has, but for that whose own pair it is.
     many = copies(judged, judged.qrels.index.topic[pairs])
     own = many.label_row == pairs[many.label_topic]
-    kept = own | ~unjudged[many.label_row]
-    hits, labels = np.flatnonzero(kept[many.row]), np.flatnonzero(kept)
-    new_row = np.cumsum(kept) - 1
-    row = many.row[hits]
-    return replace(
-        many,
-        topic=many.topic[hits],
-        rank=many.rank[hits],
-        grade=np.where(own[row], grades[many.topic[hits]], many.grade[hits]),
-        row=new_row[row],
-        score=many.score[hits],
-        tie_first=many.tie_first[hits],
-        tie_last=many.tie_last[hits],
-        label_topic=many.label_topic[labels],
-        label_grade=np.where(own, grades[many.label_topic], many.label_grade)[labels],
-        label_row=many.label_row[labels],
-    )
+    grade = np.where(own[many.row], grades[many.topic], many.grade)
+    label_grade = np.where(own, grades[many.label_topic], many.label_grade)
+    return keeping(replace(many, grade=grade, label_grade=label_grade), own | ~unjudged[many.label_row])
 
 
 def changes(judged: Judged, measure: Measure, unjudged: Bools, pairs: Ints, grades: Floats) -> tuple[Floats, Floats]:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from judged.data.ids import id_text
-from judged.data.records import read_records, unique_columns
-from judged.data.rows import table_of
+from judged.data.records import records_of
 from judged.data.topic_records import refuse_wide
 from judged.decimals import meant_as_number, read_number
 from judged.errors import InputError
@@ -100,16 +99,15 @@ def _number(value: Any) -> float | str:
 
 
 def _rows(data: Any, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if isinstance(data, (str, Path)):
-        yield from _records((record for _, record in read_records(data, key="run")), where)
-    elif isinstance(data, Mapping):
+    if isinstance(data, Mapping):
         yield from _by_run(cast("Mapping[Any, Any]", data), where)
-    elif hasattr(data, "__arrow_c_stream__") or isinstance(data, pa.Table):
-        yield from _records(unique_columns(table_of(data), where).to_pylist(), where)
-    elif isinstance(data, Iterable):
-        yield from _records(cast("Iterable[Any]", data), where)
-    else:
-        raise InputError(f"a {type(data).__name__} holds no costs", fix='give {"bm25": {"latency_ms": 12.5}}')
+        return
+    for _, row in records_of(data, where, "costs", _FIX, key="run"):
+        named = _named(row, where)
+        column = next((name for usual in _RUN for name in named if name.lower() == usual), None)
+        if column is None:
+            raise InputError(f"no column run among {', '.join(named)[:80]}", fix=_FIX, path=where)
+        yield id_text(named.pop(column), "run", path=where).strip(), named
 
 
 def _by_run(data: Mapping[Any, Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -117,14 +115,3 @@ def _by_run(data: Mapping[Any, Any], where: str) -> Iterator[tuple[str, Mapping[
         if not isinstance(costs, Mapping):
             raise InputError(f"{costs!r:.40} are no costs of run {run}", fix='write {"latency_ms": 12.5}', path=where)
         yield id_text(run, "run", path=where), cast("Mapping[str, Any]", costs)
-
-
-def _records(rows: Iterable[Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for row in rows:
-        if not isinstance(row, Mapping):
-            raise InputError(f"{row!r:.40} is no row of costs", fix=_FIX, path=where)
-        named = _named(cast("Mapping[Any, Any]", row), where)
-        column = next((name for usual in _RUN for name in named if name.lower() == usual), None)
-        if column is None:
-            raise InputError(f"no column run among {', '.join(named)[:80]}", fix=_FIX, path=where)
-        yield id_text(named.pop(column), "run", path=where).strip(), named
