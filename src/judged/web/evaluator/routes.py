@@ -6,17 +6,15 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from pydantic import BaseModel
 
-from judged.web.answers import Json, page
+from judged.web.answers import page
 from judged.web.desk import Opened
-from judged.web.evaluator.answered import Evaluation, ExplainedMeasure, ReadList
 from judged.web.evaluator.asked import Asked, ExportAsked, MeasureAsked, Pasted
-from judged.web.evaluator.controls import CONTROLS
-from judged.web.evaluator.evaluated import evaluated
-from judged.web.evaluator.explained import explained
-from judged.web.evaluator.exported import exported
-from judged.web.evaluator.pasted import read_pasted
+from judged.web.evaluator.files import exported
+from judged.web.evaluator.measures import GROUPS
+from judged.web.evaluator.paste import read_pasted
+from judged.web.evaluator.scores import evaluation
+from judged.web.evaluator.working import explained
 from judged.web.problems import PROBLEMS
 
 router = APIRouter()
@@ -24,30 +22,33 @@ _API = "/api/v1/evaluator"
 _FILE = {200: {"description": "The file.", "content": {"text/plain": {}, "application/json": {}, "text/markdown": {}}}}
 
 
-def _told(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
-    """Describe the answers of a route."""
-    return PROBLEMS | {200: {"model": model}}
-
-
 @router.get("/evaluator", include_in_schema=False)
 def evaluator_page(request: Request, opened: Opened, asked: Annotated[Asked, Query()]) -> HTMLResponse:
     """Show the evaluator."""
-    data = evaluated(opened, asked)
-    return page(request, "evaluator.html", title="Evaluator", data=data, asked=asked, controls=CONTROLS)
+    answer = evaluation(opened, asked)
+    rows = answer.measures.records()
+    groups = [(group, [row for row in rows if row["group"] == group.key]) for group in GROUPS]
+    lists = [table.records() for table in answer.lists]
+    values: dict[str, Any] = {
+        "data": answer.to_dict(),
+        "lists": lists,
+        "counts": answer.counts,
+        "groups": groups,
+        "asked": asked,
+    }
+    return page(request, "evaluator.html", title="Evaluator", answer=answer, **values)
 
 
-@router.get(_API, tags=["evaluator"], summary="Score a typed list by every measure", responses=_told(Evaluation))
+@router.get(_API, tags=["evaluator"], summary="Score a typed list by every measure", responses=PROBLEMS)
 def evaluator(opened: Opened, asked: Annotated[Asked, Query()]) -> JSONResponse:
     """Score a list, and a second one beside it, by every measure that a list is enough for."""
-    return JSONResponse(evaluated(opened, asked))  # plain values already, and this must be fast
+    return JSONResponse(evaluation(opened, asked).to_dict())  # plain values already, and this must be fast
 
 
-@router.get(
-    f"{_API}/measure", tags=["evaluator"], summary="Explain one measure of a list", responses=_told(ExplainedMeasure)
-)
-def evaluator_measure(opened: Opened, asked: Annotated[MeasureAsked, Query()]) -> Json:
+@router.get(f"{_API}/measure", tags=["evaluator"], summary="Explain one measure of a list", responses=PROBLEMS)
+def evaluator_measure(opened: Opened, asked: Annotated[MeasureAsked, Query()]) -> dict[str, Any]:
     """Show how one score comes about step by step, and what each document brings to it."""
-    return Json(explained(opened, asked))
+    return explained(opened, asked).to_dict()
 
 
 @router.get(
@@ -64,9 +65,9 @@ def evaluator_export(opened: Opened, asked: Annotated[ExportAsked, Query()]) -> 
     return Response(made.content, media_type=made.media, headers=headers)
 
 
-@router.post(f"{_API}/paste", tags=["evaluator"], summary="Read a list from a text", responses=_told(ReadList))
-def evaluator_paste(pasted: Pasted) -> Json:
+@router.post(f"{_API}/paste", tags=["evaluator"], summary="Read a list from a text", responses=PROBLEMS)
+def evaluator_paste(pasted: Pasted) -> dict[str, Any]:
     """Read grades, documents with grades, TREC lines or JSON, and say what it was taken for."""
     read = read_pasted(pasted.text)
     items = [{"doc": item.doc, "grade": item.grade} for item in read.items]
-    return Json({"list": items, "read_as": read.read_as, "cut": read.cut})
+    return {"list": items, "read_as": read.read_as, "cut": read.cut}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
@@ -88,6 +88,19 @@ class State:
         """How many relevant documents there are."""
         return self.known if self.asked_relevant is None else self.asked_relevant
 
+    def facts(self) -> dict[str, Any]:
+        """Spell it out, without the lists."""
+        return {
+            "missing": self.missing,
+            "relevant": self.relevant,
+            "relevant_given": self.asked_relevant,
+            "known_relevant": self.known,
+            **self.options._asdict(),
+            "gain": spell(self.options.gain),
+            "max_given": self.asked_max,
+            "source": self.source,
+        }
+
     def query(self) -> str:
         """Write the query of the address, in one form for equal states; without what was before."""
         options, source = self.options, self.source
@@ -123,20 +136,15 @@ def read_state(workspace: Workspace, asked: Asked) -> State:
         k = asked.k if "k" in asked.model_fields_set else _EXAMPLE_K
         gain = asked.gain if "gain" in asked.model_fields_set else _EXAMPLE_GAIN
         asked = asked.model_copy(update={"k": k, "gain": gain})
-    state = State(items, other, before, missing, gone, asked.relevant, asked.max, _options(asked, highest), source)
+    discounted = DCG(discount=asked.discount, base=asked.base if asked.discount == "original" else 2.0)  # checks both
+    options = Options(asked.k, _read_gain(asked.gain), discounted.discount, discounted.base, asked.rel, highest)
+    state = State(items, other, before, missing, gone, asked.relevant, asked.max, options, source)
     if state.relevant < state.known:
         raise InputError(
             f"{state.known} relevant documents are known, and relevant={state.relevant}",
             fix=f"give at least relevant={state.known}, or leave it out",
         )
     return state
-
-
-def _options(asked: Asked, highest: float) -> Options:
-    gain = _read_gain(asked.gain)
-    base = asked.base if asked.discount == "original" else 2.0
-    checked = DCG(discount=asked.discount, base=base)
-    return Options(asked.k, gain, checked.discount, checked.base, asked.rel, highest)
 
 
 def _read_gain(text: str) -> Gain:
@@ -155,20 +163,16 @@ def _lists(
 ) -> tuple[tuple[Item, ...], tuple[Item, ...] | None, tuple[float, ...], Source | None]:
     """Give both lists, with one grade a document, the grades of missing documents, and where they come from."""
     missing = read_missing(asked.missing or "")
-    source = _source(workspace, asked)
+    source = None
+    if asked.run is not None and asked.topic is not None:
+        source = Source(asked.run, asked.topic, workspace.query(asked.topic), asked.other_run)
+    elif not asked.run is asked.topic is asked.other_run is None:
+        raise InputError("a run and a topic go together", fix="give run= and topic=")
     if asked.typed is None and source is not None:
         return *_opened(workspace, source), source
     items = read_list(_EXAMPLE if asked.typed is None else asked.typed, "list")
     other = None if asked.other is None else read_other(asked.other, items, "other")
     return items, other, missing, source
-
-
-def _source(workspace: Workspace, asked: Asked) -> Source | None:
-    if asked.run is None and asked.topic is None and asked.other_run is None:
-        return None
-    if asked.run is None or asked.topic is None:
-        raise InputError("a run and a topic go together", fix="give run= and topic=")
-    return Source(asked.run, asked.topic, workspace.query(asked.topic), asked.other_run)
 
 
 def _opened(

@@ -9,8 +9,8 @@ from judged.explanation import explain
 from judged.explanation.formula import number, readable
 from judged.judging import judge_list
 from judged.web.answers import PageAnswer
-from judged.web.evaluator.listed import unavailable
 from judged.web.evaluator.lists import read_list, read_missing, write_grade
+from judged.web.evaluator.measures import unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,7 +123,7 @@ def example_of(entry: Entry) -> Example | None:
     if None in required.values():
         return None
     measure = entry.cls(**required, **_USUAL.get(entry.name, {}))
-    fixed = {row["name"]: row["why"] for row in unavailable()}.get(entry.name, "")
+    fixed = unavailable().get(entry.name, "")
     if entry.family not in _LISTS:
         kind = entry.family if entry.properties.graded or entry.family == "incomplete judgments" else "binary"
         typed, missing = _TYPED.get(entry.name) or _TYPED.get(kind) or _TYPED["graded"]

@@ -102,19 +102,17 @@ export class MeasuresView {
 
   /** Show an answer, whole or (`only`) of some families; rows are told apart by their family and place in it, for
       names change with the settings. */
-  show({ groups }, only = "") {
+  show({ measures }, only = "") {
     const seen = new Set();
-    for (const group of groups) {
-      const counts = new Map();
-      const body = this.place.querySelector(`.group[data-key="${group.key}"] .measures`);
-      for (const one of group.measures) {
-        const nth = counts.get(one.family) ?? 0;
-        counts.set(one.family, nth + 1);
-        const key = `${group.key}.${one.family}.${nth}`;
-        if (!this.views.has(key)) body.append(this.#adopt(key, new MeasureView()).element);
-        this.views.get(key).show(one, group.key === "count" ? 0 : 4);
-        seen.add(key);
-      }
+    const counts = new Map();
+    for (const one of measures) {
+      const named = `${one.group}.${one.family}`;
+      const key = `${named}.${counts.get(named) ?? 0}`;
+      counts.set(named, (counts.get(named) ?? 0) + 1);
+      const body = this.place.querySelector(`.group[data-key="${one.group}"] .measures`);
+      if (!this.views.has(key)) body.append(this.#adopt(key, new MeasureView()).element);
+      this.views.get(key).show(one, one.group === "count" ? 0 : 4);
+      seen.add(key);
     }
     // The whole that follows a part brings nothing new to what is open, unless that was not in the part.
     const part = only ? null : this.partial && this.partial.split(",");

@@ -63,14 +63,13 @@ function showState({ state, past, top }) {
 /** Show the numbers of a state. */
 function showAnswer(answer, state, { only = "" } = {}) {
   const two = state.other !== null;
-  answer.lists.forEach((one, at) => views[at ? "other" : "list"].tell(one.rows, two));
-  measures.show(answer, only);
-  for (const [at, side] of ["list", "other"].entries()) {
-    const one = answer.lists[at];
-    if (one) write($(`${side}-counts`), `${one.returned} returned, ${one.judged} judged, ${one.relevant_found} relevant`);
+  for (const { list: side, returned, judged, relevant_found: relevant } of answer.counts) {
+    views[side].tell(answer[side], two);
+    write($(`${side}-counts`), `${returned} returned, ${judged} judged, ${relevant} relevant`);
   }
+  measures.show(answer, only);
   $("relevant").placeholder = String(answer.state.relevant);
-  if (!only) showNotes(answer.notes);
+  if (!only) showNotes(answer.notes.map(({ text }) => text));
   if (!answer.state.source) document.querySelector(".source").replaceChildren();
   address.query = answer.query;
   for (const link of document.querySelectorAll("[data-export]"))

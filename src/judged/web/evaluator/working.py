@@ -1,15 +1,23 @@
-"""What each document of a list brings to a score: read off the explanation, or by taking its grade away."""
+"""One measure of the evaluator: its definition, its score step by step, and what each document brings to it."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from judged.errors import MeasureError
+from judged.explanation import explain
+from judged.explanation.formula import readable
 from judged.judging.variants import copies
-from judged.web.evaluator.scored import judged_of
+from judged.measures import parse
+from judged.measures.pages import summary
+from judged.web.answers import PageAnswer
+from judged.web.evaluator.measures import listed
+from judged.web.evaluator.scores import BEFORE, LIST, TOO_LARGE, judged_of, worlds_of
+from judged.web.evaluator.state import read_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +25,9 @@ if TYPE_CHECKING:
     from judged.explanation.explanation import Explanation
     from judged.explanation.sheets import Line, Sheet
     from judged.measures import Measure
-    from judged.web.evaluator.scored import World
+    from judged.web.evaluator.asked import MeasureAsked
+    from judged.web.evaluator.scores import World
+    from judged.web.workspace import Workspace
 
 TERMS = (
     "Each bar is the document's share of the score: what the measure adds at that rank, scaled as the whole sum is. The"
@@ -31,6 +41,73 @@ _TOTAL = re.compile(r"(?:\(1 - p\) \* )?([^\W\d]\w*)(?: / (.+))?")
 _SUM = "sum of "
 _CLOSE = 1e-9
 _STAND_IN = "\0"  # no document of a list has such a name
+
+
+class Working(PageAnswer):
+    """One measure of the evaluator, explained for each list."""
+
+    kind: ClassVar[str] = "working"
+
+
+def explained(workspace: Workspace, asked: MeasureAsked) -> Working:
+    """Explain one measure for each list."""
+    state = read_state(workspace, asked)
+    name = asked.measure
+    by_name = {one.name: one.measure for one in listed(state.options) if one.measure is not None}
+    measure = by_name.get(name if name in by_name or ".." in name else str(parse(name)))  # no series: it may be long
+    if measure is None:
+        raise MeasureError(
+            f"{name[:80]} is not among the measures of this list. Fix: name it as the evaluator lists it"
+        )
+    try:
+        with np.errstate(all="ignore"):
+            lists = [_explained(world, measure) for world in worlds_of(state) if world.name != BEFORE]
+    except MeasureError:
+        raise
+    except (ValueError, ArithmeticError):
+        raise MeasureError(f"{measure} {TOO_LARGE}. Fix: take lower grades or gains") from None
+    entry = measure.entry
+    about = {
+        "name": str(measure),
+        "family": entry.name,
+        "title": summary(entry).split(":")[0].rstrip("."),
+        "definition": summary(entry),
+        "formula": "\n".join(_formula(lists[0][1])),
+        "lists": [one for one, _ in lists],
+    }
+    return Working(about)
+
+
+def _explained(world: World, measure: Measure) -> tuple[dict[str, Any], Explanation]:
+    how = explain(judged_of(replace(world, name=LIST)), None, measure)  # the list's own name is not worth saying
+    values, sentence = contributions(how, measure, world)
+    bars = [
+        {"rank": rank, "doc": doc, "value": value}
+        for rank, (doc, value) in enumerate(zip(world.docs, values, strict=True), 1)
+    ]
+    told = {
+        "value": how.score,
+        "explanation": how.to_dict(),
+        "lines": _lines(how),
+        "text": how.text(),
+        "contributions": bars,
+        "contributions_are": sentence,
+    }
+    return told, how
+
+
+def _lines(how: Explanation) -> list[str]:
+    """Give the lines of the calculation as they are written for people, without the tables."""
+    bare = tuple(replace(sheet, title="", header=(), rows=()) for sheet in how.sheets)
+    _, *written = replace(how, sheets=bare).text().splitlines()
+    return [line for line in dict.fromkeys(written) if line]
+
+
+def _formula(how: Explanation) -> list[str]:
+    """Give the formula of each number of the calculation, without the numbers."""
+    named = [(name, text) for sheet in how.sheets for name, text in sheet.how.items()]
+    named += [(line.name, line.how) for sheet in how.sheets for line in sheet.lines if line.how]
+    return [f"{readable(name)} = {readable(text)}" for name, text in dict.fromkeys(named) if name != text]
 
 
 def contributions(explained: Explanation, measure: Measure, world: World) -> tuple[list[float], str]:

@@ -1,0 +1,146 @@
+"""Which measures the evaluator lists, in which forms and groups: tables as data, and no formula."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from judged.errors import MeasureError
+from judged.measures.registry import REGISTRY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from judged.measures import Measure
+    from judged.measures.base import Entry, Properties
+    from judged.web.evaluator.state import Options
+
+
+@dataclass(frozen=True)
+class Group:
+    """Measures that look at the same thing."""
+
+    key: str
+    title: str
+    what: str  # what they look at, in one sentence
+    families: tuple[str, ...]  # those of the registry
+
+
+GROUPS = (
+    Group("graded", "Graded",
+          "How much each document is worth, and how far down it stands; grades count.", ("graded",)),
+    Group("ranked", "Ranked, relevant or not",
+          "At which ranks the relevant documents stand; a grade only says whether a document is relevant.",
+          ("ranked, binary",)),
+    Group("set", "Sets",
+          "How many of the first k documents, or of all that were returned, are relevant; their order does not count.",
+          ("set at a cutoff", "set")),
+    Group("user", "User models",
+          "What a person gains who reads from the top, and stops with a probability that the model gives.",
+          ("user model",)),
+    Group("incomplete", "Incomplete judgments",
+          "What is known where not every document has a judgment, and how much is not.", ("incomplete judgments",)),
+    Group("count", "Counts", "How many documents there are of each kind.", ("count",)),
+)  # fmt: skip
+"""In the order in which they are shown."""
+
+_NEEDS_FAMILY = {
+    "diversity": "needs judgments by subtopic: a typed list has one grade a document",
+    "preferences and assessors": "needs the judgments of several assessors or users: a typed list has one grade a"
+    " document",
+    "facts about documents": "needs facts about documents, such as their lengths: a typed list has none",
+}
+_NEEDS_SIZE = "needs n, the number of documents of the whole collection: a typed list does not say it"
+
+_AT_K, _BOTH = {"cutoff": "at k"}, ({}, {"cutoff": "at k"})
+_USUAL: dict[str, tuple[dict[str, Any], ...]] = {
+    **dict.fromkeys(("AP", "RR", "Q", "ERR", "NumRelRet"), _BOTH),
+    **dict.fromkeys(("nDCG", "DCG", "IdealDCG"), _BOTH[::-1]),
+    **dict.fromkeys(("CG", "Judged", "Unjudged"), (_AT_K,)),
+    "RBP": ({"p": 0.8}, {"p": 0.8, "gain": "graded", "max": "of the scale"}),
+    "RBPResidual": ({"p": 0.8},),
+    "RprecMult": ({"factor": 0.5},),
+    "IPrec": ({"recall": 0.5},),
+    "IFT1": ({"T": 2.0},),
+    "IFT2": ({"A": 0.2},),
+    "IFT12": ({"T": 2.0, "A": 0.2},),
+}
+"""Forms of measures that have a usual value, or are usual both with a cutoff and without."""
+_FIRST = ("nDCG", "DCG", "IdealDCG", "P", "R", "F", "Success", "AP", "RR", "Rprec", "RBP", "ERR")
+"""What most people look for stands first in its group."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A measure as it is listed."""
+
+    group: Group
+    entry: Entry
+    measure: Measure | None  # None if it cannot be made with these options
+    why: str = ""  # why it cannot be made
+
+    @property
+    def name(self) -> str:
+        """Its name with its parameters."""
+        return self.entry.name if self.measure is None else str(self.measure)
+
+    @property
+    def properties(self) -> Properties:
+        """What it declares of its values."""
+        return self.entry.properties if self.measure is None else self.measure.properties
+
+
+@lru_cache(maxsize=256)
+def listed(options: Options) -> tuple[Listed, ...]:
+    """Give the measures with these options put in, group by group."""
+    found: dict[str, Listed] = {}
+    for group in GROUPS:
+        entries = [entry for entry in REGISTRY.values() if entry.family in group.families and not _lacks(entry)]
+        entries.sort(key=lambda entry: _FIRST.index(entry.name) if entry.name in _FIRST else len(_FIRST))
+        for entry in entries:
+            for values in _forms(entry, options):
+                try:
+                    one = Listed(group, entry, entry.cls(**values))
+                except MeasureError as error:
+                    one = Listed(group, entry, None, str(error))
+                found[one.name] = one
+    return tuple(found.values())
+
+
+@lru_cache(maxsize=1)
+def unavailable() -> dict[str, str]:
+    """Name the measures that need what a typed list has not, and say what that is."""
+    return {entry.name: why for entry in REGISTRY.values() if (why := _lacks(entry))}
+
+
+def _lacks(entry: Entry) -> str:
+    """Say what a typed list lacks for a measure; nothing if it is enough."""
+    if any(parameter.name == "n" and parameter.required for parameter in entry.all_parameters):
+        return _NEEDS_SIZE
+    if any(entry.family in group.families for group in GROUPS):
+        return ""
+    return _NEEDS_FAMILY.get(entry.family, f"is of the kind {entry.family!r}, which a typed list does not serve")
+
+
+def _forms(entry: Entry, options: Options) -> Iterator[dict[str, Any]]:
+    """Give the parameters of a measure in its usual forms, with those that the options set."""
+    parameters = {parameter.name: parameter for parameter in entry.all_parameters}
+    given: dict[str, Any] = {"rel": options.rel} if "rel" in parameters else {}
+    if "discount" in parameters:
+        given |= {"discount": options.discount, "base": options.base}
+    if "gain" in parameters and parameters["gain"].default == "linear":
+        given["gain"] = options.gain
+    if "max" in parameters and parameters["max"].required:
+        given["max"] = options.max
+    if "cutoff" in parameters and parameters["cutoff"].required:
+        given |= _AT_K
+    for form in _USUAL.get(entry.name, ({},)):
+        values = given | form
+        if values.get("cutoff") == "at k":
+            values["cutoff"] = options.k
+        if values.get("max") == "of the scale":
+            values["max"] = options.max
+        if values.get("gain") == "graded":
+            values.pop("rel", None)  # graded gains know no level of relevance
+        yield values

@@ -1,0 +1,299 @@
+"""The lists as judged lists, and their scores: what each measure says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from math import isfinite
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+import judged
+from judged.answer import COUNT, NUMBER, TEXT, Answer, Block, Column, Sentences, Show, Table, columns_of, counted
+from judged.answer import listed as listed_words
+from judged.errors import MeasureError
+from judged.judging import judge
+from judged.judging.dense import Returned
+from judged.measures.gain import discounts, gains, ideal_by_gain
+from judged.measures.parameters import spell
+from judged.notes import Note
+from judged.web.evaluator.measures import GROUPS, listed, unavailable
+from judged.web.evaluator.state import SHOWN, read_state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from judged.judging import Judged
+    from judged.measures import Measure
+    from judged.web.evaluator.asked import Asked
+    from judged.web.evaluator.state import State
+    from judged.web.workspace import Workspace
+
+_IDEAL_SHOWN = 200
+LIST, OTHER, BEFORE = "list", "other", "before"
+TOO_LARGE = "comes to numbers that are too large to be computed"
+
+
+@dataclass(frozen=True)
+class World:
+    """A ranking with the judgments that count for it."""
+
+    name: str  # `list`, `other` or `before`
+    docs: tuple[str, ...]  # in rank order
+    grades: dict[str, float]  # by document, returned or not
+
+    @property
+    def run(self) -> dict[str, float]:
+        """The ranking as scores."""
+        return {doc: -float(rank) for rank, doc in enumerate(self.docs, 1)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Answer):
+    """What every measure says of a list, and of a second one beside it."""
+
+    kind: ClassVar[str] = "evaluation"
+    main: ClassVar[str] = "measures"
+
+    state: State
+    lists: tuple[Table, ...]
+    ideal: Table
+    measures: Table
+    lacking: Mapping[str, str]  # measures that need more than a list, and what
+    notes: tuple[Note, ...]
+
+    @property
+    def title(self) -> str:
+        """What it answers."""
+        return "A ranked list and its measures"
+
+    @property
+    def counts(self) -> list[dict[str, Any]]:
+        """How much each list has of what."""
+        return [
+            {
+                "list": table.name,
+                "returned": len(table),
+                "judged": sum(grade is not None for grade in table.column("grade").values),
+                "relevant_found": sum(relevant is True for relevant in table.column("relevant").values),
+            }
+            for table in self.lists
+        ]
+
+    def facts(self) -> dict[str, Any]:
+        """Give the state, spelled out and as the query of an address."""
+        return {"judged": judged.__version__, "query": self.state.query(), "state": self.state.facts()}
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give the lists, what is missing from them, all measures, and the address."""
+        state, source = self.state, self.state.source
+        runs = "" if source is None else listed_words([source.run, *filter(None, [source.other_run])])
+        said = (f"Topic {source.topic}, {runs}. {source.query}".strip(),) if source else ()
+        gone = ", ".join(map(spell, state.missing)) or "none"
+        missing = (
+            f"Judged and not returned, by grade: {gone}. Relevant documents (grade {spell(state.options.rel)} or more):"
+            f" {state.relevant}."
+        )
+        groups = Table("groups", columns_of(GROUPS, "key", "title", "what"), only="data")
+        lacking = [{"name": name, "why": why} for name, why in self.lacking.items()]
+        return (
+            *([Sentences(said, "source")] if said else []),
+            *self.lists,
+            Sentences((missing,), "missing"),
+            self.measures,
+            groups,
+            self.ideal,
+            Table("counts", columns_of(self.counts, "list", "returned", "judged", "relevant_found"), only="data"),
+            Table("unavailable", columns_of(lacking, "name", "why"), only="data"),
+            Sentences((f"`/evaluator?{state.query()}`",), "address", "Address"),
+        )
+
+
+def evaluation(workspace: Workspace, asked: Asked) -> Evaluation:
+    """Score a list, and a second one beside it, by every measure that a list is enough for."""
+    state = read_state(workspace, asked)
+    worlds = worlds_of(state)
+    shown = [world for world in worlds if world.name != BEFORE]
+    together = judged_of(*worlds)
+    with np.errstate(all="ignore"):  # what is too large is None, and said
+        measures = _scores_of(state, worlds, together, asked.only)
+    ranked = {world.name: {doc: rank for rank, doc in enumerate(world.docs, 1)} for world in worlds}
+    return Evaluation(
+        state=state,
+        lists=tuple(_rows_of(state, world, ranked) for world in shown),
+        ideal=_ideal_of(state, shown, together),
+        measures=measures,
+        lacking={} if asked.only else unavailable(),
+        notes=tuple(_notes(asked, state, measures)),
+    )
+
+
+def worlds_of(state: State) -> tuple[World, ...]:
+    """Give the list, the other one, and the list before, as many as there are, each with what is judged in it."""
+    labels = state.labels
+    gone = _named_missing(state, state.missing, labels)
+    docs = tuple(item.doc for item in state.items)
+    worlds = [World(LIST, docs, labels | gone)]
+    if state.other is not None:
+        worlds.append(World(OTHER, tuple(item.doc for item in state.other), labels | gone))
+    if state.before is not None:
+        was = {item.doc: item.grade for item in state.before}
+        beside = {item.doc: item.grade for item in state.other or () if item.doc not in was}
+        known = {doc: grade for doc, grade in {**beside, **was}.items() if grade is not None}
+        worlds.append(World(BEFORE, tuple(was), known | _named_missing(state, state.before_missing, known)))
+    return tuple(worlds)
+
+
+def judged_of(*worlds: World) -> Judged:
+    """Judge rankings, each with its own judgments; a world in which nothing is judged has nothing relevant."""
+    qrels = {world.name: world.grades for world in worlds if world.grades}
+    runs = {world.name: world.run for world in worlds}
+    judged = judge(qrels or {"": {"": 0.0}}, runs).over("run")
+    by_name = {world.name: world for world in worlds}
+    docs = [by_name[name].docs for name in judged.query_ids]
+    shown = Returned(
+        np.repeat(np.arange(len(docs)), [len(one) for one in docs]),
+        np.array([rank for one in docs for rank in range(1, len(one) + 1)], dtype=np.int64),
+        pa.array([doc for one in docs for doc in one], pa.string()),
+    )
+    return replace(judged, shown=shown)  # so that no measure need read the run again
+
+
+def _scores_of(state: State, worlds: tuple[World, ...], together: Judged, only: str | None) -> Table:
+    """Score the lists by all measures, or those of some families."""
+    alone = cache(lambda: [judged_of(world) for world in worlds])
+    alike = all(world.grades.keys() == worlds[0].grades.keys() for world in worlds)  # the same documents are judged
+    rows: list[dict[str, Any]] = []
+    for one in listed(state.options):
+        if only and one.entry.name not in only.split(","):
+            continue
+        known, why = one.properties, one.why
+        values: dict[str, float | None] = {}
+        if one.measure is not None:
+            parts = [together] if known.topics_apart or alike else alone()
+            scored = [_scores(one.measure, part) for part in parts]
+            if len(parts) == 1 < len(worlds) and scored[0][1]:  # perhaps only one list is to blame
+                scored = [_scores(one.measure, part) for part in alone()]
+            values = {name: value for part, _ in scored for name, value in part.items()}
+            why = next((why for _, why in scored if why), "")
+        value, other, before = (values.get(name) for name in (LIST, OTHER, BEFORE))
+        row = {"group": one.group.key, "name": one.name, "family": one.entry.name, "value": value, "other": other}
+        row |= {"difference": _minus(other, value), "before": before, "moved": _minus(value, before)}
+        row |= {name: getattr(known, name) for name in ("low", "high", "higher_is_better", "perfect")}
+        rows.append({**row, "why": why})
+    shown = (("other", NUMBER), ("difference", NUMBER)) if state.other is not None else ("other", "difference")
+    columns = columns_of(
+        rows, "group", ("name", TEXT, "measure"), "family", ("value", NUMBER, "list"), *shown,
+        *("before", "moved", "low", "high", "higher_is_better", "perfect", "why"),
+    )  # fmt: skip
+    return Table("measures", columns, "Measures")
+
+
+def _scores(measure: Measure, judged: Judged) -> tuple[dict[str, float | None], str]:
+    """Score each list by its name; None where there is no number, and why."""
+    try:
+        values = measure(judged).tolist()
+    except MeasureError as error:
+        return dict.fromkeys(judged.query_ids), str(error)
+    except (ValueError, ArithmeticError):  # logarithms and powers of numbers beyond what a double holds
+        return dict.fromkeys(judged.query_ids), TOO_LARGE
+    finite = [value if isfinite(value) else None for value in values]
+    return dict(zip(judged.query_ids, finite, strict=True)), TOO_LARGE if None in finite else ""
+
+
+def _minus(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
+
+
+def _named_missing(state: State, grades: tuple[float, ...], known: dict[str, float]) -> dict[str, float]:
+    """Name the documents that were not returned, and fill them up to the number that is relevant."""
+    found = sum(map(state.is_relevant, (*known.values(), *grades)))
+    filled = max(0, (state.asked_relevant or 0) - found)
+    taken = {item.doc for items in (state.items, state.other or (), state.before or ()) for item in items}
+    start = "m"
+    while any(doc.startswith(start) for doc in taken):
+        start += "'"
+    return {f"{start}{at}": grade for at, grade in enumerate((*grades, *(state.options.rel,) * filled), 1)}
+
+
+def _rows_of(state: State, world: World, ranked: Mapping[str, Mapping[str, int]]) -> Table:
+    """Lay a list out, with where each document stands elsewhere."""
+    options = state.options
+    grades = [world.grades.get(doc) for doc in world.docs]
+    try:
+        worth = np.array([-1.0 if grade is None else grade for grade in grades], dtype=np.float64)
+        gain: list[float | None] = gains(worth, options.gain).tolist()
+    except MeasureError:
+        gain = [None] * len(grades)
+    discount = discounts(np.arange(1, len(grades) + 1), options.discount, options.base)
+    there = ranked.get(OTHER if world.name == LIST else LIST, {})
+    before = ranked.get(BEFORE, {}) if world.name == LIST else {}
+    columns = (
+        Column("rank", range(1, len(grades) + 1), COUNT),
+        Column("doc", world.docs, TEXT, "document"),
+        Column("grade", grades, Show(spell)),
+        Column("relevant", [None if grade is None else state.is_relevant(grade) for grade in grades], only="data"),
+        Column("gain", [0.0 if grade is None else gain[at] for at, grade in enumerate(grades)], only="data"),
+        Column("discount", discount.tolist(), only="data"),
+        Column("rank_in_other", [there.get(doc) for doc in world.docs], only="data"),
+        Column("rank_before", [before.get(doc) for doc in world.docs], only="data"),
+    )
+    return Table(world.name, columns, "The list" if world.name == LIST else "The other list", labels=2)
+
+
+def _ideal_of(state: State, worlds: Iterable[World], judged: Judged) -> Table:
+    """Give the best order of the judged documents for each list, at most 200 of them."""
+    try:
+        best = ideal_by_gain(judged, state.options.gain)
+    except MeasureError:
+        best = judged.ideal
+    names = judged.qrels.index.row_names
+    rows: list[dict[str, Any]] = []
+    for world in worlds:
+        at = judged.query_ids.index(world.name)
+        part = slice(int(best.starts[at]), min(int(best.starts[at + 1]), int(best.starts[at]) + _IDEAL_SHOWN))
+        docs = [names[row] for row in judged.label_row[best.row[part]].tolist()]
+        pairs = zip(docs, best.grade[part].tolist(), strict=True)
+        rows += [{"list": world.name, "doc": doc, "grade": grade} for doc, grade in pairs]
+    return Table("ideal", columns_of(rows, "list", "doc", "grade"), only="data")
+
+
+def _notes(asked: Asked, state: State, measures: Table) -> Iterator[Note]:
+    """Say what should be known before the numbers are used."""
+    if asked.other and asked.typed is not None and any(":" not in row for row in asked.other.split(",")):
+        yield Note(
+            "unnamed-rows",
+            "Rows of the second list without a name are taken for documents of the first with the same grade, as far as"
+            " there are any: relevant documents are as few as the two lists allow.",
+        )
+    untold = [row for row in measures.records() if row["value"] is None]
+    for why in dict.fromkeys(row["why"] for row in untold):
+        names = ", ".join(row["name"] for row in untold if row["why"] == why)
+        yield Note("no-number", f"No number for {names}: {why}")
+    rel, k, returned = state.options.rel, state.options.k, counted(len(state.items), "document")
+    if state.source is not None:
+        yield Note(
+            "first-documents",
+            f"Of a run at most the first {SHOWN} documents are taken: what it returned further down counts as not"
+            " returned, so deep measures can differ from those of the whole run.",
+        )
+    if not state.relevant:
+        yield Note(
+            "nothing-relevant",
+            f"No document is relevant (grade {rel:g} or more): measures that divide by the number of relevant documents"
+            " are 0 by convention.",
+        )
+    if (filled := state.relevant - state.known) > 0:
+        text = f"{counted(filled, 'relevant document')} without a name: counted as missing, with grade {rel:g}."
+        yield Note("filled-up", text)
+    if unjudged := sum(item.grade is None for item in state.items):
+        text = f"Without a judgment: {unjudged} of {returned}. Most measures count them as not relevant."
+        yield Note("unjudged", text)
+    if 0 < len(state.items) < k:
+        yield Note(
+            "short-list",
+            f"The list has {returned}, fewer than k = {k}: the places below are empty, and measures that divide by k"
+            " count them.",
+        )
