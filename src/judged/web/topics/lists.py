@@ -1,4 +1,4 @@
-"""The judged lists of a topic: what stands where, how it moved, and the relevant documents that no list shows."""
+"""The judged lists of a topic: where each document stands in them, how it moved, and what it adds."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.answer import TEXT, Column, Table, columns_of, significant
+from judged.answer import Table, columns_of
 from judged.diagnosis.diff import diff
 from judged.errors import JudgedError
 from judged.judging.dense import all_tied
 from judged.web.topics.one import state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from judged.diagnosis.diff import TopicDiff
     from judged.judging import Judged
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from judged.web.workspace import Workspace
 
 _SNIPPET = 180  # characters of a text
-_TEXTS = ("title", "snippet", "has_text")
 
 
 def difference(workspace: Workspace, lists: Sequence[Judged], measure: Measure, depth: int) -> TopicDiff | None:
@@ -39,87 +38,36 @@ def difference(workspace: Workspace, lists: Sequence[Judged], measure: Measure, 
     return diff(qrels, first, second, topic=query_id, measure=measure, depth=depth).topics[0]
 
 
-def list_tables(
+def documents(
     workspace: Workspace,
     lists: Sequence[Judged],
-    scores: Sequence[float],
     grades: Mapping[str, float],
     level: float,
     depth: int,
     compared: TopicDiff | None,
-) -> Iterator[Table]:
-    """Lay out the runs, their first documents, and the relevant documents that none of them shows."""
-    ranks = [_ranks(judged) for judged in lists]
-    shown = dict.fromkeys(doc for known in ranks for doc in list(known)[:depth])
-    keys = {doc: key for key, doc in enumerate(shown)}  # the same for the same document in both lists
+) -> Table:
+    """Lay out the first documents of the lists, then the relevant ones that no list shows, best grades first."""
+    orders = {judged.run.name: _order(judged) for judged in lists}
+    ranked = {judged.run.name: judged.ranked for judged in lists}
+    shown = dict.fromkeys(doc for order in orders.values() for doc in list(order)[:depth])
+    relevant = [doc for doc in grades if state_of(grades[doc], level) == "relevant"]
     moved = {} if compared is None else {row.doc_id: row for row in compared.rows}
     rows: list[dict[str, Any]] = []
-    runs: list[dict[str, Any]] = []
-    for at, judged in enumerate(lists):
-        run, ranked = judged.run.name, judged.ranked
-        other = ranks[1 - at] if len(lists) == 2 and lists[1 - at].ranked else {}
-        for doc, (rank, tied) in list(ranks[at].items())[:depth]:
-            there, change, grade = other.get(doc, (0, False))[0], moved.get(doc), grades.get(doc)
-            rows.append({
-                "run": run,
-                "key": keys[doc],
-                "doc_id": doc,
-                "rank": rank if ranked else None,
-                "grade": grade,
-                "state": state_of(grade, level),
-                "there": there or None,  # the rank in the other list, also below what is shown
-                "there_shown": 0 < there <= depth,
-                "moved": "" if change is None else change.movement,  # from the left list to the right one
-                "change": None if change is None else change.changes[0],  # what it adds to the difference
-                "tied": tied and ranked,
-                **_text(workspace, doc),
-            })  # fmt: skip
-        mine = [row for row in rows if row["run"] == run]
-        returned = int(judged.returned[0])
-        runs.append({
-            "run": run,
-            "score": scores[at],
-            "ranked": ranked,
-            "present": bool(judged.present[0]),
-            "returned": returned,
-            "unjudged": returned - len(judged.rank),
-            "unjudged_shown": sum(row["grade"] is None for row in mine),
-            "relevant_shown": sum(row["state"] == "relevant" for row in mine),
-        })  # fmt: skip
-    names = ("run", "key", "doc_id", "rank", "grade", "state", "there", "there_shown", "moved", "change", "tied")
-    yield Table("lists", columns_of(runs, *runs[0]) if runs else (), only="data")
-    yield Table("documents", columns_of(rows, *names, *_TEXTS), only="data")
-    yield _missed(workspace, lists, ranks, grades, level, depth)
+    for doc in dict.fromkeys([*shown, *sorted(relevant, key=lambda doc: (-grades[doc], doc))]):
+        grade = grades.get(doc)
+        row = {"key": len(rows), "doc_id": doc, "grade": grade, "state": state_of(grade, level), "shown": doc in shown}
+        for run, order in orders.items():
+            place, tied = order.get(doc, (None, False))
+            row |= {f"place:{run}": place, f"rank:{run}": place if ranked[run] else None}  # a set has no ranks
+            row |= {f"tied:{run}": tied and ranked[run]}
+        change = moved.get(doc)
+        row |= {"moved": change.movement if change else "", "change": change and change.changes[0]}
+        rows.append(row | _text(workspace, doc))
+    return Table("documents", columns_of(rows, *(rows[0] if rows else ())), only="data")
 
 
-def _missed(
-    workspace: Workspace,
-    lists: Sequence[Judged],
-    ranks: Sequence[Mapping[str, tuple[int, bool]]],
-    grades: Mapping[str, float],
-    level: float,
-    depth: int,
-) -> Table:
-    """List the relevant documents that no list shows, the best grades first, with where each list has them."""
-    rows: list[dict[str, Any]] = []
-    for doc, grade in sorted(grades.items(), key=lambda pair: (-pair[1], pair[0])):
-        places = [known.get(doc, (0, False))[0] for known in ranks]
-        if state_of(grade, level) == "relevant" and not any(0 < place <= depth for place in places):
-            rows.append({"doc_id": doc, "grade": grade, "places": places, **_text(workspace, doc)})
-    columns = list(columns_of(rows, ("doc_id", TEXT, "Document"), ("grade", significant(), "Grade"), *_TEXTS))
-    for at, judged in enumerate(lists):
-        run, places = judged.run.name, [row["places"][at] for row in rows]
-        where = "rank {:,}" if judged.ranked else "returned"
-        said = [where.format(place) if place else "not returned" for place in places]
-        columns += [
-            Column(f"rank:{run}", [place or None if judged.ranked else None for place in places], only="data"),
-            Column(f"place:{run}", said, TEXT, run),
-        ]
-    return Table("missed", tuple(columns), "Relevant documents that are not shown")
-
-
-def _ranks(judged: Judged) -> dict[str, tuple[int, bool]]:
-    """Give rank and whether it is tied of every returned document, in the order of the ranks."""
+def _order(judged: Judged) -> dict[str, tuple[int, bool]]:
+    """Give the place of every returned document, and whether its score is that of others, in the order of the list."""
     every, first, last = all_tied(judged.run, judged.query_ids, judged.ranking)
     tied: list[bool] = np.not_equal(first, last).tolist()
     return dict(zip(every.doc.to_pylist(), zip(every.rank.tolist(), tied, strict=True), strict=True))

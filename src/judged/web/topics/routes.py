@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
+from operator import itemgetter
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from judged.answer import beginning
+from judged.answer import TEXT, Table, beginning, significant
 from judged.errors import InputError
 from judged.explanation import explain
 from judged.measures import parse
@@ -48,21 +50,40 @@ def topics_data(workspace: Opened, asked: Annotated[AskedList, Query()]) -> dict
 def topic_page(request: Request, workspace: Opened, asked: Annotated[AskedTopic, Query()]) -> Response:
     """Show one topic."""
     answer = topic(workspace, asked)
-    scores = answer.table("scores")
-    links = [f"/topic{query(asked, measure=measure, explain=None)}" for measure in scores.column("measure").values]
-    tables = answer.tables() | {"scores": scores.changed("measure", links=links)}
+    tables, runs = answer.tables(), answer.facts()["runs"]
+    links = [f"/topic{query(asked, measure=name, explain=None)}" for name in tables["scores"].column("measure").values]
+    tables["scores"] = tables["scores"].changed("measure", links=links)
+    known = {row["run"]: row for row in tables["all_runs"].records()}
+    documents = tables["documents"].records()
+    lists: list[dict[str, Any]] = []
+    for run in runs:
+        shown = [row for row in documents if 0 < (row[f"place:{run}"] or 0) <= asked.depth]
+        lists.append({**known[run], "documents": sorted(shown, key=itemgetter(f"place:{run}"))})
     reported = tables.get("tools")
     by_run: dict[str, list[int]] = {}
-    for row, run in enumerate(reported.column("run").values if reported else ()):
-        by_run.setdefault(run, []).append(row)
+    for at, run in enumerate(reported.column("run").values if reported else ()):
+        by_run.setdefault(run, []).append(at)
     values = {
         "title": f"Topic {asked.id[:80]}",
         "tables": tables,
-        "lists": tables["lists"].records(),
-        "documents": tables["documents"].records(),
+        "lists": lists,
+        "missed": _missed(tables["documents"], lists),
         "tools": {run: reported.take(rows) for run, rows in by_run.items()} if reported else {},
     }
     return page(request, "topic.html", answer=answer, asked=asked, **values, **answer.facts())
+
+
+def _missed(documents: Table, lists: Sequence[dict[str, Any]]) -> Table:
+    """Lay out the relevant documents that no list shows, with where each list has them."""
+    shown = documents.column("shown").values
+    missed = documents.take([at for at, seen in enumerate(shown) if not seen])
+    for row in lists:
+        name = f"place:{row['run']}"
+        places = missed.column(name).values
+        said = [(f"rank {place:,}" if row["ranked"] else "returned") if place else "not returned" for place in places]
+        missed = missed.changed(name, values=said, show=TEXT, title=row["run"])
+    missed = missed.changed("doc_id", title="Document", show=TEXT).changed("grade", title="Grade", show=significant())
+    return missed.showing("doc_id", "grade", *(f"place:{row['run']}" for row in lists))
 
 
 @router.get("/api/v1/topic", tags=_TAGS, summary="Everything about one topic", responses=PROBLEMS)

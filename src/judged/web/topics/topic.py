@@ -17,7 +17,7 @@ from judged.notes import Note
 from judged.web.topics.causes import CANDIDATES, losses, reaches
 from judged.web.topics.explained import explained, tools
 from judged.web.topics.listing import facts_of, level_of, ordered, run_scores
-from judged.web.topics.lists import difference, list_tables
+from judged.web.topics.lists import difference, documents
 from judged.web.topics.one import check_topic, grades_of, judged_topic, state_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
     ]
     parts = (
         Table("grades", columns_of(by_grade, ("grade", significant(), "Grade"), "state", "documents")),
-        *list_tables(workspace, lists, values, grades, level, asked.depth, compared),
+        documents(workspace, lists, grades, level, asked.depth, compared),
         scores,
         _all_runs(workspace, asked.id, measure, runs),
         lost,
@@ -163,24 +163,26 @@ def _score(workspace: Workspace, judged: Judged, measure: Measure) -> tuple[floa
 def _all_runs(workspace: Workspace, query_id: str, measure: Measure, shown: Sequence[str]) -> Table:
     """Lay out the score of every run, best first."""
     at, sides = workspace.qrels.index.codes[query_id], dict(zip(shown, ("left", "right"), strict=False))
-    rows: list[dict[str, Any]] = [
-        {
+    rows: list[dict[str, Any]] = []
+    for run, judged in workspace.lists.items():
+        returned = int(judged.returned[at])
+        rows.append({
             "run": run,
             "score": float(run_scores(workspace, measure, run)[0][at]),
-            "returned": int(workspace.judged(run).returned[at]),
+            "returned": returned,
+            "unjudged": returned - int(judged.starts[at + 1] - judged.starts[at]),
+            "ranked": judged.ranked,
             "shown": sides.get(run, ""),
-        }
-        for run in workspace.run_names
-    ]
+        })  # fmt: skip
     sign = 1 if facts_of(measure)["lower_is_better"] else -1
     rows.sort(key=lambda row: math.inf if math.isnan(row["score"]) else sign * row["score"])
-    columns = columns_of(
-        rows,
+    shows = (
         ("run", TEXT, "Run"),
         ("score", NUMBER, "Score"),
         ("returned", COUNT, "Returned"),
         ("shown", TEXT, "Show it"),
     )
+    columns = columns_of(rows, *shows, "unjudged", "ranked")
     return Table("all_runs", columns, f"All runs by {measure}", kinds=["chosen" * bool(row["shown"]) for row in rows])
 
 
