@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from judged.judging import Judged
     from judged.slicing.slices import Slicing
 
-_LEAST_SYSTEMS = 3
-
 
 def disagreement(
     scores: Any,
@@ -122,7 +120,7 @@ def disagreement(
         topics=tuple(topics),
         shown=shown,
         slices=_slices(table, slicing, query_ids, gaps, ways),
-        orders=orders(table).pairs[0] if len(table.runs) >= _LEAST_SYSTEMS else None,
+        orders=orders(table).pairs[0] if len(table.runs) > 2 else None,
         chosen=pair is None and len(table.runs) > 2,
         direction=direction,
         with_reasons=runs is not None,
