@@ -156,9 +156,8 @@ def test_the_example_is_the_public_value(name):
         grades = [None if one == "-" else float(one) for one in made.typed.split(",")]
         missing = [float(one) for one in made.missing.split(",")] if made.missing else []
         assert made.score == parse(made.measure).of_list(grades, missing=missing)
-    last = made.sheets[-1].lines[-1]
-    assert last.name == made.measure
-    assert float(last.equals[-1]) == pytest.approx(made.score, abs=5e-5)
+    last = made.explanation.sheets[-1].lines[-1]
+    assert (last.name, last.value) == (made.measure, made.score)
 
 
 def test_every_list_that_can_be_edited_is_one_that_the_evaluator_knows(client):

@@ -90,17 +90,15 @@ def title(measure: str, query_id: str, run: str) -> str:
 def _sheet_text(sheet: Sheet, width: int | None) -> str:
     parts = [sheet.title] if sheet.title else []
     if sheet.header:
-        parts.append(_table(sheet).text(width=width) if sheet.rows else _NOTHING)
-    parts += [*_legend(sheet), *map(_line_text, sheet.lines)]
-    return "\n".join(parts)
+        parts.append(grid(sheet).text(width=width) if sheet.rows else _NOTHING)
+    return "\n".join([*parts, *lines(sheet)])
 
 
 def _sheet_markdown(sheet: Sheet) -> str:
     parts = [f"**{markdown_text(sheet.title)}**"] if sheet.title else []
     if sheet.header:
-        parts.append(_table(sheet).markdown() if sheet.rows else _NOTHING)
-    listed = [*_legend(sheet), *map(_line_text, sheet.lines)]
-    if listed:
+        parts.append(grid(sheet).markdown() if sheet.rows else _NOTHING)
+    if listed := lines(sheet):
         parts.append(markdown_list(listed))
     return "\n\n".join(parts)
 
@@ -117,8 +115,10 @@ def _sheet_dict(sheet: Sheet) -> dict[str, Any]:
     }
 
 
-def _legend(sheet: Sheet) -> list[str]:
-    return [f"{readable(name)} = {readable(how)}" for name, how in sheet.how.items()]
+def lines(sheet: Sheet) -> list[str]:
+    """Write how columns come about, and the lines below the table, for people."""
+    legend = [f"{readable(name)} = {readable(how)}" for name, how in sheet.how.items()]
+    return [*legend, *map(_line_text, sheet.lines)]
 
 
 def _line_text(line: Line) -> str:
@@ -130,7 +130,8 @@ def _line_text(line: Line) -> str:
     return " = ".join(bits) + (" (a division by 0 counts as 0)" if _BY_ZERO.search(line.numbers) else "")
 
 
-def _table(sheet: Sheet) -> Table:
+def grid(sheet: Sheet) -> Table:
+    """Write the rows for people."""
     header = tuple(map(readable, sheet.header))
     named = [name in _LABELS or _is_text(row[at] for row in sheet.rows) for at, name in enumerate(sheet.header)]
     labels = named.index(False) if False in named else len(named)

@@ -10,6 +10,7 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.explanation import explain
+from judged.explanation.explanation import lines
 from judged.explanation.formula import readable
 from judged.judging.variants import copies
 from judged.measures import parse
@@ -88,19 +89,12 @@ def _explained(world: World, measure: Measure) -> tuple[dict[str, Any], Explanat
     told = {
         "value": how.score,
         "explanation": how.to_dict(),
-        "lines": _lines(how),
+        "lines": list(dict.fromkeys(line for sheet in how.sheets for line in lines(sheet))),
         "text": how.text(),
         "contributions": bars,
         "contributions_are": sentence,
     }
     return told, how
-
-
-def _lines(how: Explanation) -> list[str]:
-    """Give the lines of the calculation as they are written for people, without the tables."""
-    bare = tuple(replace(sheet, title="", header=(), rows=()) for sheet in how.sheets)
-    _, *written = replace(how, sheets=bare).text().splitlines()
-    return [line for line in dict.fromkeys(written) if line]
 
 
 def _formula(how: Explanation) -> list[str]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from judged.answer import ANY, Table
 from judged.explanation import explain
-from judged.explanation.formula import number, readable
+from judged.explanation.explanation import grid, lines
 from judged.judging import judge_list
 from judged.web.answers import PageAnswer
 from judged.web.evaluator.lists import read_list, read_missing, write_grade
 from judged.web.evaluator.measures import unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from judged.explanation import Explanation, Line, Sheet
+    from judged.explanation import Explanation
     from judged.judging.lists import Grades
     from judged.measures import Measure
     from judged.measures.base import Entry
@@ -51,26 +50,6 @@ _FACTS: dict[str, dict[str, list[Any]]] = {
 
 
 @dataclass(frozen=True)
-class ShownLine:
-    """A line below a table: a name, and what it equals, step by step."""
-
-    name: str
-    equals: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ShownSheet:
-    """A table of the explanation, as text."""
-
-    title: str
-    header: tuple[str, ...]
-    labels: tuple[bool, ...]  # which columns hold words, not numbers
-    rows: tuple[tuple[str, ...], ...]
-    how: tuple[tuple[str, str], ...]  # the columns that come from others, and how
-    lines: tuple[ShownLine, ...]
-
-
-@dataclass(frozen=True)
 class Example:
     """A measure on a small list, worked out."""
 
@@ -95,9 +74,15 @@ class Example:
         return self.explanation.score
 
     @property
-    def sheets(self) -> tuple[ShownSheet, ...]:
-        """How the score comes about, as it is read."""
-        return tuple(map(_sheet, self.explanation.sheets))
+    def sheets(self) -> list[tuple[Table | None, list[str]]]:
+        """How the score comes about: tables, and the lines below them."""
+        found: list[tuple[Table | None, list[str]]] = []
+        for sheet in self.explanation.sheets:
+            table = Table.of_grid("sheet", grid(sheet), sheet.title or "The calculation") if sheet.header else None
+            if table is not None:
+                table = replace(table, columns=tuple(replace(column, show=ANY) for column in table.columns))
+            found.append((table, lines(sheet)))
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Give it for JSON, with every step of the calculation."""
@@ -154,30 +139,3 @@ def typed_example(measure: Measure, typed: str, missing: str = "", *, fixed: str
         rows.append({"rank": rank, "doc": item.doc, "grade": text, "facts": (), "relevant": relevant})
     explanation = explain(judge_list([item.grade for item in items], missing=gone), None, measure)
     return Example(explanation, rows, typed, missing, tuple(map(write_grade, gone)), fixed)
-
-
-def _sheet(sheet: Sheet) -> ShownSheet:
-    labels = tuple(
-        name in {"rank", "document"} or all(isinstance(row[at], str) for row in sheet.rows)
-        for at, name in enumerate(sheet.header)
-    )
-    return ShownSheet(
-        sheet.title,
-        tuple(map(readable, sheet.header)),
-        labels,
-        tuple(tuple(_cell(cell, name) for cell, name in zip(row, sheet.header, strict=True)) for row in sheet.rows),
-        tuple((readable(name), readable(how)) for name, how in sheet.how.items()),
-        tuple(map(_line, sheet.lines)),
-    )
-
-
-def _cell(cell: float | str | None, name: str) -> str:
-    if cell is None:
-        return "–" if name == "grade" else ""
-    return cell if isinstance(cell, str) else number(cell)
-
-
-def _line(line: Line) -> ShownLine:
-    """Write each step once: a formula that is a number already is not said twice."""
-    steps: Mapping[str, None] = dict.fromkeys(filter(None, (readable(line.how), line.numbers, number(line.value))))
-    return ShownLine(line.name, tuple(step for step in steps if step != line.name))
