@@ -77,6 +77,16 @@ NUMBER = number()
 YES_NO = Show(lambda value: "yes" if value else "no", "bool")
 
 
+@dataclass(frozen=True)
+class _Written:
+    """Values as they were written, by how Python writes them."""
+
+    texts: Mapping[str, str]
+
+    def __call__(self, value: Any) -> str:
+        return self.texts[repr(value)]
+
+
 @dataclass(frozen=True, eq=False)
 class Column:
     """One column: what it holds, and how people see it.
@@ -125,6 +135,13 @@ class Column:
         parts = (self.ci or (), self.beside, self.mark, self.best, self.links)
         if any(len(part) not in {0, len(self.values)} for part in parts):
             raise JudgedError(f"column {self.name!r}: its parts are of different length")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Give what goes to another process: functions stay behind, and what they wrote goes."""
+        texts = {repr(value): self.show.write(value) for value in self.values if not missing(value)}
+        ends = [end for limits in self.ci or () if limits is not None for end in limits if not math.isnan(end)]
+        limits = {repr(end): (self.show.limit or self.show.write)(end) for end in ends}
+        return {**vars(self), "show": Show(_Written(texts), self.show.type, _Written(limits))}
 
     @property
     def heading(self) -> str:

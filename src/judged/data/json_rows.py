@@ -112,7 +112,7 @@ def parse_json(data: bytes, where: str, line: int | None = None) -> Any:
 class _ValueError(ValueError):
     """A value or key that JSON allows and we do not."""
 
-    def __init__(self, problem: str, code: str) -> None:
+    def __init__(self, problem: str, code: str = "") -> None:  # a copy gets the code afterwards
         super().__init__(problem)
         self.code = code
 
