@@ -6,21 +6,22 @@ import csv
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from judged.answer import counted
 from judged.data.json_rows import unique_keys
 from judged.errors import InputError
 from judged.judging import judge
 from judged.web.evaluator.lists import MOST, Item, distinct, read_grade, read_name
-from judged.web.filters import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _UNJUDGED = frozenset({"-", "?", "x", "X", "null", "None", "unjudged"})
 _GRADE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_RANK, _ANYTHING = re.compile(r"[0-9]{1,9}"), re.compile(r".*", re.DOTALL)
 _SEPARATOR = re.compile(r"[\s,;]+")
 _DOC_KEYS = ("doc", "doc_id", "docid", "docno", "id", "document", "name")
 _GRADE_KEYS = ("grade", "relevance", "rating", "label", "rel", "judgment")
@@ -40,16 +41,11 @@ class Read:
     cut: int  # how many documents were left out
 
 
-@dataclass(frozen=True)
-class _Line:
+class _Line(NamedTuple):
     """A line that says something: where it stands, and its fields."""
 
-    at: int
+    where: str
     fields: list[str]
-
-    @property
-    def where(self) -> str:
-        return f"line {self.at}"
 
 
 def read_pasted(text: str) -> Read:
@@ -78,16 +74,13 @@ def read_pasted(text: str) -> Read:
 
 def _lines(text: str) -> list[_Line]:
     """Cut into lines with something in them, and these into fields: at commas or tabs, else at blanks."""
-    found: list[_Line] = []
     written = re.split(r"\r\n|\r|\n", text)
     if len(written) > _MOST_LINES:
         fix = f"paste the first {MOST} documents"
         raise InputError(f"there are {len(written):,} lines, more than {_MOST_LINES:,}", fix=fix)
-    for at, line in enumerate(written, 1):
-        bare = line.strip(" \t,;")
-        if bare and not bare.startswith("#") and (fields := _fields(bare)):
-            found.append(_Line(at, fields))
-    return found
+    bare = ((at, line.strip(" \t,;")) for at, line in enumerate(written, 1))
+    lines = (_Line(f"line {at}", _fields(line)) for at, line in bare if line and not line.startswith("#"))
+    return [line for line in lines if line.fields]
 
 
 def _fields(line: str) -> list[str]:
@@ -159,12 +152,8 @@ def _is_qrels(lines: Sequence[_Line]) -> bool:
 
 def _read_qrels(lines: Sequence[_Line]) -> Read:
     topic = lines[0].fields[0]
-    items: list[Item] = []
-    for line in lines:
-        if len(line.fields) != 4:
-            raise InputError(f"{line.where} is no line of qrels", fix="write: topic 0 document grade")
-        if line.fields[0] == topic:
-            items.append(_item(line, line.fields[2], line.fields[3]))
+    kept = [line for line in lines if line.fields[0] == topic or len(line.fields) != 4]
+    items = _graded(kept, 4, "no line of qrels", "topic 0 document grade")
     return _made(items, f"TREC qrels, in the order of their lines{_of_topic(lines, topic)}")
 
 
@@ -175,13 +164,10 @@ def _is_ranked(lines: Sequence[_Line]) -> bool:
 
 
 def _read_ranked(lines: Sequence[_Line]) -> Read:
-    found: list[tuple[int, Item]] = []
-    for line in _below_head(lines):
-        if len(line.fields) != 3 or not re.fullmatch(r"[0-9]{1,9}", line.fields[0]):
-            raise InputError(f"{line.where} is not rank, document and grade", fix="write: 1 document 3")
-        found.append((int(line.fields[0]), _item(line, line.fields[1], line.fields[2])))
-    found.sort(key=lambda one: one[0])
-    return _made([item for _, item in found], "lines of rank, document and grade")
+    below = _below_head(lines)
+    items = _graded(below, 3, "not rank, document and grade", "1 document 3", _RANK)
+    ranked = sorted(zip(below, items, strict=True), key=lambda pair: int(pair[0].fields[0]))
+    return _made([item for _, item in ranked], "lines of rank, document and grade")
 
 
 def _is_pairs(lines: Sequence[_Line]) -> bool:
@@ -190,11 +176,7 @@ def _is_pairs(lines: Sequence[_Line]) -> bool:
 
 
 def _read_pairs(lines: Sequence[_Line]) -> Read:
-    items: list[Item] = []
-    for line in _below_head(lines):
-        if len(line.fields) != 2:
-            raise InputError(f"{line.where} is not a document and its grade", fix="write: document 3")
-        items.append(_item(line, *line.fields))
+    items = _graded(_below_head(lines), 2, "not a document and its grade", "document 3")
     return _made(items, "lines of document and grade, in rank order")
 
 
@@ -224,11 +206,17 @@ _LAYOUTS: tuple[tuple[Callable[[Sequence[_Line]], bool], Callable[[Sequence[_Lin
 """The first that fits is taken."""
 
 
-def _item(line: _Line, doc: str, grade: str) -> Item:
-    name = read_name(doc, line.where)
-    if not name:
-        raise InputError(f"{line.where} has no document", fix="name it")
-    return Item(name, _grade(grade, line.where))
+def _graded(lines: Sequence[_Line], width: int, wrong: str, fix: str, first: re.Pattern[str] = _ANYTHING) -> list[Item]:
+    """Read lines that end with a document and its grade."""
+    items: list[Item] = []
+    for line in lines:
+        if len(line.fields) != width or not first.fullmatch(line.fields[0]):
+            raise InputError(f"{line.where} is {wrong}", fix=f"write: {fix}")
+        name = read_name(line.fields[-2], line.where)
+        if not name:
+            raise InputError(f"{line.where} has no document", fix="name it")
+        items.append(Item(name, _grade(line.fields[-1], line.where)))
+    return items
 
 
 def _grade(field: str, where: str) -> float | None:
@@ -237,7 +225,7 @@ def _grade(field: str, where: str) -> float | None:
 
 def _of_topic(lines: Sequence[_Line], topic: str) -> str:
     others = len({line.fields[0] for line in lines}) - 1
-    rest = f"; {count(others, 'other topic')} left out" if others else ""
+    rest = f"; {counted(others, 'other topic')} left out" if others else ""
     return f": topic {topic[:60]}{rest}"
 
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Answer, Column, Show, Table, columns_of, significant
+from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Column, Show, Table, columns_of, significant
 from judged.diagnosis.diff.answer import ScorePair
 from judged.errors import InputError, MeasureError
 from judged.evaluation.inputs import DEFAULT_MEASURES
 from judged.measures import parse
 from judged.notes import Note
+from judged.web.answers import PageAnswer
 from judged.web.topics.causes import CANDIDATES, losses, reaches
 from judged.web.topics.explained import explained, tools
 from judged.web.topics.listing import facts_of, level_of, ordered, run_scores
@@ -21,7 +22,7 @@ from judged.web.topics.lists import difference, documents
 from judged.web.topics.one import check_topic, grades_of, judged_topic, state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from judged.judging import Judged
     from judged.measures import Measure
@@ -30,28 +31,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TopicPage(Answer):
+class TopicPage(PageAnswer):
     """What the page of a topic shows."""
 
     kind: ClassVar[str] = "topic"
 
-    about: Mapping[str, Any]
-    sentence: str  # what changed from the first list to the second; empty where that cannot be said
-    parts: tuple[Table, ...]
-    notes: tuple[Note, ...] = ()
+    sentence: str = ""  # what changed from the first list to the second; empty where that cannot be said
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What changed from the first list to the second."""
         return (self.sentence,) if self.sentence else ()
-
-    def facts(self) -> Mapping[str, Any]:
-        """Give what is known of the topic, its place in the list, and how scores come about."""
-        return self.about
-
-    def blocks(self) -> tuple[Table, ...]:
-        """Give all tables of the page."""
-        return self.parts
 
 
 def topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
@@ -100,7 +90,7 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
         reported, more = tools(workspace, asked.id, runs, measure)
         parts, notes = (*parts, reported), (*notes, *more)
     said = "" if compared is None else compared.sentence
-    return TopicPage(about, said, parts, (*_notes(workspace, lists), *notes))
+    return TopicPage(about, parts, (*_notes(workspace, lists), *notes), said)
 
 
 def _runs(workspace: Workspace, asked: AskedTopic) -> list[str]:
