@@ -119,7 +119,7 @@ def test_three_judges_and_what_no_one_shares() -> None:
     assert found.fleiss.sentence == "Fleiss' kappa is undefined: no thing was judged by two judges."
     assert found.alpha.units == 5
     assert "-" in found.table().grid().rows[1]
-    assert [row[2:] for row in found.table("all_judges").grid().rows] == [("3", "2", "5"), ("3", "0", "0")]
+    assert [row[2:] for row in found.blocks()[1].grid().rows] == [("3", "2", "5"), ("3", "0", "0")]
     json.dumps(found.to_dict(), allow_nan=False)
 
 

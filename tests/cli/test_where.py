@@ -44,7 +44,7 @@ def test_the_mean_is_that_of_the_chosen_topics(run: Callable[..., Ended]) -> Non
 def test_compare_and_curve_know_it_too(run: Callable[..., Ended]) -> None:
     chosen = ("--attributes", "known.csv", "--where", "not kind == 'law'")
     made = json.loads(run("compare", "qrels.txt", "a.run", "b.run", "-m", "RR", "--format", "json", *chosen).out)
-    assert made["pairs"][0]["topics"] == 2
+    assert made["pairs"][0]["n"] == 2
     assert made["pairs"][0]["difference"] == 0.0  # q3 1 against 0, q4 0 against 1
     drawn = json.loads(run("curve", "qrels.txt", "a.run", "-m", "R@2", "--format", "json", *chosen).out)
     assert drawn["curves"][0]["mean"] == [0.5, 0.5]

@@ -100,5 +100,5 @@ def test_a_test_in_place_of_another_is_named_in_the_rules() -> None:
     some = compare(scores(a=[1] * 48, b=[1] * 45 + [2, 3, 4], c=[2] * 47 + [1]), test="bca", ci="none", resamples=500)
     assert "randomisation test for 1 of 3 pairs" in " ".join(some.caption.split())
     every = compare(scores(a=[1, 2, 3, 4, 5], b=[2, 3, 3, 5, 6]), test="studentised", ci="none")
-    assert "randomisation test in place of the paired bootstrap test (studentised)" in every.caption
+    assert "randomisation test in place of the paired studentised bootstrap test" in every.caption
     assert every.pairs[0].found.method == "randomisation"

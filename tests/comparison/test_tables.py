@@ -138,7 +138,7 @@ def test_csv_in_full_precision(found) -> None:
         assert (float(row["p"]), float(row["adjusted"])) == (pair.found.p, pair.found.adjusted)
         assert (row["significant"], row["better"]) == ("true", pair.second)
         assert float(row["dz"]) == pair.effects.dz
-        assert [int(row[name]) for name in ("wins", "ties", "losses", "topics")] == [
+        assert [int(row[name]) for name in ("wins", "ties", "losses", "n")] == [
             pair.wins.wins, pair.wins.ties, pair.wins.losses, 10,
         ]  # fmt: skip
 
@@ -151,7 +151,7 @@ def test_the_document(found) -> None:
         "test": "randomisation", "correction": "holm", "family": "measure", "alpha": 0.05, "resamples": 100_000,
         "seed": 0, "minimum": 0.0, "margin": None, "baseline": None,
     }  # fmt: skip
-    assert made["measures"] == [{"measure": "RR", "family": 3, "untested": None, "overall": None}]
+    assert made["measures"] == [{"name": "RR", "family": 3, "untested": "", "overall": ""}]
     assert made["results"][2] == {
         "run": "old", "measure": "RR", "aggregate": "mean", "value": pytest.approx(0.2278968), "ci": None, "topics": 10,
     }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -148,14 +148,15 @@ class JudgeAgreement(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give each two judges, all together, grades that met, systems, and topics; and for data one number a row."""
-        pairs, everyone, systems, topics = self._pairs(), self._everyone(), self._systems(), self._topics()
+        pairs, coefficients, systems, topics = self._pairs(), self._coefficients(), self._systems(), self._topics()
+        everyone = replace(coefficients.take([0, 1]), name="all_judges", only="people")
         few = len(self.pairs) == 1 and len(self.pairs[0].confusion.grades) <= _MOST_GRADES
         rules = f"over what both judged; [{self.alpha.level:.0%} interval: jackknife over topics, adjusted t]"
         return (
-            *(pairs, everyone),
+            *([pairs, everyone] if len(self.judges) > 2 else [pairs]),
             *([self.confusion()] if few else []),
-            *(systems, topics, Sentences((rules,)), self._one_by_one(pairs, topics, systems)),
-            *(self._coefficients(), self._grades(), self._scores()),
+            *(systems, topics, Sentences((rules,)), coefficients, self._grades(), self._scores()),
+            self._one_by_one(pairs, topics, systems),
         )
 
     def confusion(self, pair: int = 0) -> Table:
@@ -183,16 +184,6 @@ class JudgeAgreement(Answer):
             columns.append(Column(name, values, digits, title, ci=ends, only="data" if weighted else ""))
             columns += [Column(f"{name} weights", values, digits, name, only="people")] if weighted else []
         return Table("pairs", tuple(columns), labels=2)
-
-    def _everyone(self) -> Table:
-        found = (self.alpha, self.fleiss)
-        columns = (
-            Column("coefficient", ["alpha", "fleiss"], TEXT, only="data"),
-            *columns_of(found, ("method", TEXT, "all judges")),
-            Column("value", [one.value for one in found], _THREE, ci=[one.interval for one in found]),
-            *columns_of(found, ("judges", COUNT), ("groups", COUNT, "topics"), ("units", COUNT, "documents")),
-        )
-        return Table("all_judges", columns, only="" if len(self.judges) > 2 else "data")
 
     def _topics(self) -> Table:
         """Give a row a topic, the least agreement of each two judges first."""
@@ -224,12 +215,18 @@ class JudgeAgreement(Answer):
         return Table("systems", columns, labels=3, only="" if rows else "data")
 
     def _coefficients(self) -> Table:
-        """Give what stands behind each coefficient."""
+        """Give what stands behind each coefficient: those of all judges, and then of each two."""
         rows = [("", "", "alpha", self.alpha), ("", "", "fleiss", self.fleiss)]
         rows += [(pair.first, pair.second, name, getattr(pair, name)) for pair in self.pairs for name in _COEFFICIENTS]
-        keys = [Column(name, [row[at] for row in rows], TEXT) for at, name in enumerate((*_KEYS[:2], "coefficient"))]
-        parts = ("method", "observed", "expected", "level", "units", "groups", "judges", "left_out", "note", "sentence")
-        return Table("coefficients", (*keys, *columns_of([row[3] for row in rows], *parts)), only="data")
+        names, found = enumerate((*_KEYS[:2], "coefficient")), [row[3] for row in rows]
+        columns = (
+            *(Column(name, [row[at] for row in rows], TEXT, only="data") for at, name in names),
+            *columns_of(found, ("method", TEXT, "all judges")),
+            Column("value", [one.value for one in found], _THREE, ci=[one.interval for one in found]),
+            *columns_of(found, ("judges", COUNT), ("groups", COUNT, "topics"), ("units", COUNT, "documents")),
+            *columns_of(found, "observed", "expected", "level", "left_out", "note", "sentence"),
+        )
+        return Table("coefficients", columns, only="data")
 
     def _grades(self) -> Table:
         """Give how often two grades met, for each two judges."""
@@ -262,10 +259,8 @@ class JudgeAgreement(Answer):
 
     def _one_by_one(self, *tables: Table) -> Table:
         """Give one number a row."""
-        rows: list[tuple[Any, ...]] = [
-            ("", "", "", "", name, found.value, found.interval)
-            for name, found in (("alpha", self.alpha), ("fleiss", self.fleiss))
-        ]
+        everyone = (("alpha", self.alpha), ("fleiss", self.fleiss))
+        rows: list[tuple[Any, ...]] = [("", "", "", "", name, one.value, one.interval) for name, one in everyone]
         rows += [
             (*(record.get(key, "") for key in _KEYS), name, value, record.get(f"{name}_ci"))
             for table in tables

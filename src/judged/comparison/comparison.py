@@ -6,13 +6,13 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import COUNT, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table
+from judged.answer import COUNT, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, columns_of
 from judged.comparison.choices import MANY
 from judged.comparison.pair import (
-    DIFFERENCE,
-    RATIO,
+    SIGNIFICANT,
     TIMES,
     Pair,
     claim_of,
@@ -20,10 +20,12 @@ from judged.comparison.pair import (
     name_of_correction,
     pair_columns,
     topics_table,
+    verdict_columns,
 )
 from judged.decimals import counted, decimal
 from judged.errors import InputError
 from judged.evaluation.provenance import provenance
+from judged.stats.results import TEST_NAMES
 
 if TYPE_CHECKING:
     from judged.answer import Block
@@ -35,23 +37,10 @@ if TYPE_CHECKING:
 
 BETTER, WORSE = "†", "‡"
 SHOWN = 4  # decimals of a mean: what looks the same is best together
-_SIGNIFICANT = "*"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _RANGE = 4  # letters in a row: as many are written as a range
 _MOST_PAIRS, _MOST_SYSTEMS, _MOST_SENTENCES = 10, 10, 3  # more are folded
 _DZ = Show(lambda value: f"{value:+.2f}", "float64")
-_TESTS = {
-    "randomisation": "paired randomisation test",
-    "t": "paired t-test",
-    "wilcoxon": "Wilcoxon signed-rank test",
-    "sign": "sign test",
-    "bootstrap": "paired bootstrap test",
-    "bca": "paired bootstrap test (bias-corrected and accelerated)",
-    "studentised": "paired bootstrap test (studentised)",
-    "ratio": "randomisation test of ratios of geometric means",
-    "bayes": "posterior of the mean difference",
-    **MANY,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,20 +256,12 @@ class Comparison(Answer):
         pairs = self._by_rank(found)
         bayes = any(pair.found.posterior is not None for pair in pairs)
         adjusts = self.choices.test not in MANY and any(pair.found.correction not in {"", "none"} for pair in pairs)
+        p_name = "P(higher)" if bayes else "adjusted p" if adjusts else "p"
+        difference, p, *rest = verdict_columns(pairs, [pair.shown_difference for pair in pairs], "difference", p_name)
         columns = (
             Column("run", [pair.second for pair in pairs], TEXT),
             Column("against", [pair.first for pair in pairs], TEXT),
-            Column(
-                "difference",
-                [pair.shown_difference for pair in pairs],
-                RATIO if any(pair.is_ratio for pair in pairs) else DIFFERENCE,
-                ci=[pair.shown_interval for pair in pairs],
-                mark=[_SIGNIFICANT if pair.significant else "" for pair in pairs],
-            ),
-            Column("p", [pair.p_shown() for pair in pairs], TEXT, _p_name(bayes=bayes, adjusts=adjusts)),
-            Column("dz", [pair.effects.dz for pair in pairs], _DZ),
-            Column("won-tied-lost", [f"{pair.wins.wins}-{pair.wins.ties}-{pair.wins.losses}" for pair in pairs], TEXT),
-            Column("detectable", [pair.detectable for pair in pairs], Show(lambda value: decimal(value, 3))),
+            *(difference, p, Column("dz", [pair.effects.dz for pair in pairs], _DZ), *rest),
         )
         notes = (
             f"{found.name}: significant differences are marked *",
@@ -349,26 +330,15 @@ def data_tables(measures: Sequence[MeasureComparison]) -> Iterator[Table]:
     yield Table(
         "results",
         (
-            Column("run", [estimate.run for estimate in estimates], TEXT),
-            Column("measure", [estimate.measure for estimate in estimates], TEXT),
-            Column("aggregate", [estimate.aggregate for estimate in estimates], TEXT),
+            *columns_of(estimates, ("run", TEXT), ("measure", TEXT), ("aggregate", TEXT)),
             Column("value", [estimate.value for estimate in estimates], ci=[estimate.ci for estimate in estimates]),
-            Column("topics", [estimate.topics for estimate in estimates], COUNT),
+            *columns_of(estimates, ("topics", COUNT)),
         ),
         only="data",
     )
     yield Table("pairs", pair_columns(pairs), only="data")
     yield topics_table(pairs)
-    yield Table(
-        "measures",
-        (
-            Column("measure", [found.name for found in measures], TEXT),
-            Column("family", [found.family for found in measures], COUNT),
-            Column("untested", [found.untested or None for found in measures], TEXT),
-            Column("overall", [found.overall or None for found in measures], TEXT),
-        ),
-        only="data",
-    )
+    yield Table("measures", columns_of(measures, "name", "family", "untested", "overall"), only="data")
 
 
 def _matrix_cell(found: MeasureComparison, row: str, column: str, side: int) -> tuple[str, str]:
@@ -378,14 +348,10 @@ def _matrix_cell(found: MeasureComparison, row: str, column: str, side: int) -> 
     straight = found.by_runs.get((column, row))
     pair = straight or found.by_runs[row, column]
     difference = pair.found.difference * (1 if straight else -1)
-    mark = _SIGNIFICANT if pair.significant else ""
+    mark = SIGNIFICANT if pair.significant else ""
     if side > 0:
         return "<0.001" if pair.decisive < 0.001 <= pair.alpha else pair.p_shown(0), mark
     return f"{TIMES}{decimal(math.exp(difference), 3)}" if pair.is_ratio else decimal(difference, 3, "+"), mark
-
-
-def _p_name(*, bayes: bool, adjusts: bool) -> str:
-    return "P(higher)" if bayes else "adjusted p" if adjusts else "p"
 
 
 def letters(count: int) -> tuple[str, ...]:
@@ -405,28 +371,25 @@ def together(names: tuple[str, ...], chosen: Collection[int]) -> str:
     >>> together(letters(40), {4, 5, 6})
     '5,6,7'
     """
-    stretches: list[list[int]] = []
-    for at in sorted(chosen):
-        if stretches and stretches[-1][-1] == at - 1:
-            stretches[-1].append(at)
-        else:
-            stretches.append([at])
+    placed = enumerate(sorted(chosen))
+    stretches = [[at for _, at in group] for _, group in groupby(placed, key=lambda place: place[1] - place[0])]
     parts: list[str] = []
     for stretch in stretches:
         long = len(stretch) >= _RANGE
         parts += [f"{names[stretch[0]]}-{names[stretch[-1]]}"] if long else [names[at] for at in stretch]
-    ranges = any(len(stretch) >= _RANGE for stretch in stretches)
-    return ("," if ranges or len(names) > len(_LETTERS) else "").join(parts)
+    apart = len(names) > len(_LETTERS) or any(len(stretch) >= _RANGE for stretch in stretches)
+    return ("," if apart else "").join(parts)
 
 
 def tested(choices: Choices, pairs: Sequence[Pair]) -> str:
     """Name the test, and how many resamples were drawn."""
     drawn = {(pair.found.resamples, pair.found.exact) for pair in pairs if pair.found.resamples}
-    name, replaced = _TESTS[choices.test], sum(pair.found.method not in {choices.test, "ratio"} for pair in pairs)
+    name = MANY.get(choices.test) or f"paired {TEST_NAMES[choices.test]}"
+    replaced = sum(pair.found.method not in {choices.test, "ratio"} for pair in pairs)
     if replaced and replaced == len(pairs):
-        name = f"{_TESTS['randomisation']} in place of the {name}"
+        name = f"paired randomisation test in place of the {name}"
     elif replaced:
-        name = f"{name} ({_TESTS['randomisation']} for {replaced} of {len(pairs)} pairs)"
+        name = f"{name} (paired randomisation test for {replaced} of {len(pairs)} pairs)"
     if choices.test != "ratio" and any(pair.is_ratio for pair in pairs):
         name += " (geometric means: of ratios)"
     if not drawn:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import COUNT, TEXT, Answer, Column, Table, number
+from judged.answer import COUNT, TEXT, Answer, Column, Table, columns_of, number
 from judged.errors import InputError
 from judged.stats.rankings import Correlation, kendall_tau, tau_ap
 
@@ -55,33 +55,20 @@ class Orders(Answer):
 
     def blocks(self) -> tuple[Table, ...]:
         """Give a row for each two measures, and for data the systems that change places."""
-        pairs, digits = self.pairs, number(3)
-        columns = [
+        pairs, taus, digits = self.pairs, [pair.tau for pair in self.pairs], number(3)
+        columns = (
             Column("measure", [pair.first for pair in pairs], TEXT),
             Column("other", [pair.second for pair in pairs], TEXT),
-            Column("tau", [pair.tau.value for pair in pairs], digits),
+            Column("tau", [tau.value for tau in taus], digits),
             Column("tau_ap", [pair.tau_ap.value for pair in pairs], digits, "tau_AP"),
-            Column("discordant", [pair.tau.discordant for pair in pairs], COUNT, "pairs that change places"),
-        ]
-        columns += [
-            Column(name, [getattr(pair.tau, name) for pair in pairs], only="data")
-            for name in ("concordant", "tied", "n", "left_out", "note")
-        ]
-        columns.append(Column("sentence", [pair.sentence for pair in pairs], TEXT, only="data"))
-        swapped = [(pair, system, other) for pair in pairs for system, other in pair.swapped]
-        return (
-            Table("pairs", tuple(columns), labels=2),
-            Table(
-                "swapped",
-                (
-                    Column("measure", [pair.first for pair, _, _ in swapped], TEXT),
-                    Column("other", [pair.second for pair, _, _ in swapped], TEXT),
-                    Column("better_by_measure", [system for _, system, _ in swapped], TEXT),
-                    Column("better_by_other", [other for _, _, other in swapped], TEXT),
-                ),
-                only="data",
-            ),
+            *columns_of(taus, ("discordant", COUNT, "pairs that change places")),
+            *columns_of(taus, "concordant", "tied", "n", "left_out", "note"),
+            *columns_of(pairs, "sentence"),
         )
+        swapped = [(pair.first, pair.second, *systems) for pair in pairs for systems in pair.swapped]
+        names = enumerate(("measure", "other", "better_by_measure", "better_by_other"))
+        swaps = tuple(Column(name, [row[at] for row in swapped], TEXT) for at, name in names)
+        return (Table("pairs", columns, labels=2), Table("swapped", swaps, only="data"))
 
 
 def orders(scores: Scores, other: Scores | None = None) -> Orders:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from judged.answer import ANY, COUNT, NUMBER, TEXT, YES_NO, Column, Show, Table
+from judged.answer import NUMBER, TEXT, Column, Show, Table, columns_of, number
 from judged.decimals import beside, counted, decimal, p_text
 from judged.stats.results import TEST_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from judged.stats.effect import Effects, Equivalence, Wins
     from judged.stats.results import Difference, Posterior
 
-TIMES = "\N{MULTIPLICATION SIGN}"
+TIMES, SIGNIFICANT = "\N{MULTIPLICATION SIGN}", "*"
 DIFFERENCE = Show(lambda value: decimal(value, 4, "+"), "float64", lambda end: decimal(end, 3))
 RATIO = Show(lambda value: f"{TIMES}{decimal(value, 3)}", "float64", lambda end: decimal(end, 3))
+_PARTS = (
+    ("", "found"),
+    ("", "effects"),
+    ("", "wins"),
+    ("posterior_", "found.posterior"),
+    ("equivalence_", "equivalence"),
+)
 _ROUNDING = 1e-12
 _CORRECTIONS = {
     "bonferroni": "Bonferroni",
@@ -285,56 +292,48 @@ class Pair:
         return f"{p} after {name_of_correction(found.correction)}"
 
 
-_COLUMNS: dict[str, tuple[str, Show]] = {
-    "measure": ("measure", TEXT), "first": ("first", TEXT), "second": ("second", TEXT),
-    "statistic": ("found.statistic", NUMBER), "p": ("found.p", NUMBER), "adjusted": ("adjusted", NUMBER),
-    "significant": ("significant", YES_NO), "better": ("better", TEXT),
-    "dz": ("effects.dz", NUMBER), "standardised": ("effects.standardised", NUMBER),
-    "standardised_topics": ("effects.standardised_topics", COUNT), "cliffs_delta": ("effects.cliffs_delta", NUMBER),
-    "cliffs_delta_between": ("effects.cliffs_delta_between", NUMBER),
-    "wins": ("wins.wins", COUNT), "ties": ("wins.ties", COUNT), "losses": ("wins.losses", COUNT),
-    "minimum": ("wins.minimum", NUMBER), "detectable": ("detectable", NUMBER),
-    "topics": ("found.n", COUNT), "differing": ("found.differing", COUNT), "left_out": ("found.left_out", COUNT),
-    "method": ("found.method", TEXT), "correction": ("found.correction", TEXT), "alpha": ("found.alpha", NUMBER),
-    "level": ("found.level", NUMBER), "alternative": ("found.alternative", TEXT),
-    "resamples": ("found.resamples", COUNT), "exact": ("found.exact", YES_NO), "seed": ("found.seed", COUNT),
-    "note": ("found.note", TEXT),
-}  # fmt: skip
-"""What is known of a pair, by the name of its column: the attribute, and how it is written."""
-
-
 def pair_columns(pairs: Sequence[Pair]) -> tuple[Column, ...]:
-    """Give all that is known of pairs as columns: a geometric mean's difference is a ratio."""
-    columns = [Column(name, [*map(attrgetter(path), pairs)], show) for name, (path, show) in _COLUMNS.items()]
-    ends = [pair.shown_interval for pair in pairs]
-    columns.insert(3, Column("difference", [pair.shown_difference for pair in pairs], NUMBER, ci=ends))
-    columns.insert(4, Column("kind", ["ratio" if pair.is_ratio else "difference" for pair in pairs], TEXT))
-    if any(pair.is_ratio for pair in pairs):
-        logs = [pair.found if pair.is_ratio else None for pair in pairs]
-        values, limits = ([getattr(log, name, None) for log in logs] for name in ("difference", "interval"))
-        columns.append(Column("log_ratio", values, NUMBER, ci=limits))
-    columns += _parts("posterior", [pair.found.posterior for pair in pairs])
-    columns += _parts("equivalence", [pair.equivalence for pair in pairs])
-    return (*columns, Column("sentence", [pair.sentence for pair in pairs], TEXT))
+    """Give all that is known of pairs as columns, each number once; a geometric mean's difference is a ratio."""
+    logs = [pair.found if pair.is_ratio else None for pair in pairs]
+    columns = [
+        *columns_of(pairs, "measure", "first", "second"),
+        Column("difference", [pair.shown_difference for pair in pairs], ci=[pair.shown_interval for pair in pairs]),
+        Column(
+            "log_ratio", [log and log.difference for log in logs], NUMBER, ci=[log and log.interval for log in logs]
+        ),
+        *columns_of(pairs, "is_ratio", "significant", "better", "adjusted", "detectable", "sentence"),
+    ]
+    known = {column.name for column in columns} | {"interval", "posterior"}
+    for name in ("found", "effects", "wins", "found.posterior", "equivalence"):
+        parts = [*map(attrgetter(name), pairs)]
+        some = next((part for part in parts if part is not None), None)
+        prefix = {"found.posterior": "posterior_", "equivalence": "equivalence_"}.get(name, "")
+        for part in () if some is None else [prefix + field.name for field in fields(some)]:
+            if part not in known:
+                columns.append(Column(part, [getattr(row, part.removeprefix(prefix), None) for row in parts]))
+                known.add(part)
+    return tuple(columns)
 
 
-def _parts(name: str, parts: Sequence[Any]) -> Iterator[Column]:
-    """Give the fields of what some pairs have as columns, its sentence behind them; an interval is two of them."""
-    known = next((part for part in parts if part is not None), None)
-    for part in () if known is None else (*(field.name for field in fields(known)), "sentence"):
-        values = [getattr(row, part, None) for row in parts]
-        if part == "interval":
-            yield Column(f"{name}_interval_low", [value and value[0] for value in values], NUMBER)
-            yield Column(f"{name}_interval_high", [value and value[1] for value in values], NUMBER)
-        elif any(value is not None for value in values):
-            yield Column(f"{name}_{part}", values, ANY)
+def verdict_columns(
+    pairs: Sequence[Pair | None], differences: Sequence[float], title: str, p_name: str
+) -> tuple[Column, ...]:
+    """Give what people see of pairs, and of differences that are not tested: difference, p, topics won, detectable."""
+    marks = [SIGNIFICANT if pair and pair.significant else "" for pair in pairs]
+    ends = [pair and pair.shown_interval for pair in pairs]
+    wins = [pair and f"{pair.wins.wins}-{pair.wins.ties}-{pair.wins.losses}" for pair in pairs]
+    show = RATIO if any(pair and pair.is_ratio for pair in pairs) else DIFFERENCE
+    return (
+        Column("difference", differences, show, title, ci=ends, mark=marks),
+        Column("p", [pair.p_shown() if pair else "too few" for pair in pairs], TEXT, p_name),
+        Column("won-tied-lost", wins, TEXT),
+        Column("detectable", [pair and pair.detectable for pair in pairs], number(3)),
+    )
 
 
 def topics_table(pairs: Sequence[Pair]) -> Table:
     """Give the topics with the largest differences of each pair."""
     rows = [(pair, topic) for pair in pairs for topic in (*pair.gains, *pair.losses)]
-    columns = [Column(name, [getattr(pair, name) for pair, _ in rows], TEXT) for name in ("measure", "first", "second")]
-    columns.append(Column("query_id", [topic.query_id for _, topic in rows], TEXT))
-    for name, part in (("difference", "difference"), ("first_value", "first"), ("second_value", "second")):
-        columns.append(Column(name, [getattr(topic, part) for _, topic in rows], NUMBER))
-    return Table("topics", tuple(columns), only="data")
+    topics = columns_of([topic for _, topic in rows], "query_id", "difference", "first", "second")
+    named = (*topics[:2], *(replace(column, name=f"{column.name}_value") for column in topics[2:]))
+    return Table("topics", (*columns_of([pair for pair, _ in rows], "measure", "first", "second"), *named), only="data")

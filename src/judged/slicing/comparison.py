@@ -20,7 +20,6 @@ from judged.answer import (
     columns_of,
     counted,
     listed,
-    number,
 )
 from judged.comparison.comparison import detectable, intervals, tested
 from judged.comparison.pair import (
@@ -32,6 +31,7 @@ from judged.comparison.pair import (
     pair_columns,
     shown,
     topics_table,
+    verdict_columns,
 )
 from judged.decimals import decimal, p_text
 from judged.errors import InputError
@@ -217,24 +217,13 @@ class SliceComparison(Answer):
         ratio = self._is_ratio(name)
         alone = self.choices.correction == "none" or self.families[name] < 2
         p_name = "P(higher)" if self.choices.test == "bayes" else "p" if alone else "adjusted p"
-        pairs = [row.pair for row in rows]
-        wins = [pair and f"{pair.wins.wins}-{pair.wins.ties}-{pair.wins.losses}" for pair in pairs]
+        differences, head = [row.difference for row in rows], direction(other, first, ratio=ratio)
         return Table(
             f"{name}: {other}",
             (
                 Column("slice", [row.slice + f" {FEW}" * row.small for row in rows], TEXT),
                 Column("topics", [row.n for row in rows], COUNT),
-                Column(
-                    "difference",
-                    [row.difference for row in rows],
-                    RATIO if ratio else DIFFERENCE,
-                    direction(other, first, ratio=ratio),
-                    ci=[row.interval for row in rows],
-                    mark=[_SIGNIFICANT if pair and pair.significant else "" for pair in pairs],
-                ),
-                Column("p", [pair.p_shown() if pair else "too few" for pair in pairs], TEXT, p_name),
-                Column("won-tied-lost", wins, TEXT),
-                Column("detectable", [pair and pair.detectable for pair in pairs], number(3)),
+                *verdict_columns([row.pair for row in rows], differences, head, p_name),
             ),
             title=f"{name}: {other} {'over' if ratio else 'minus'} {first}",
             only="people",
