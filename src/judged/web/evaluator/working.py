@@ -81,18 +81,18 @@ def explained(workspace: Workspace, asked: MeasureAsked) -> Working:
 
 def _explained(world: World, measure: Measure) -> tuple[dict[str, Any], Explanation]:
     how = explain(judged_of(replace(world, name=LIST)), None, measure)  # the list's own name is not worth saying
-    values, sentence = contributions(how, measure, world)
-    bars = [
-        {"rank": rank, "doc": doc, "value": value}
-        for rank, (doc, value) in enumerate(zip(world.docs, values, strict=True), 1)
-    ]
+    # Where the explanation ends with a sum over the ranks, or one times something that is the same for all ranks, its
+    # terms add up to the score; for other measures a document brings what the score would lose without it.
+    terms = _terms(how, len(world.docs))
+    pairs = zip(world.docs, _losses(measure, world) if terms is None else terms, strict=True)
+    bars = [{"rank": rank, "doc": doc, "value": value} for rank, (doc, value) in enumerate(pairs, 1)]
     told = {
         "value": how.score,
         "explanation": how.to_dict(),
         "lines": list(dict.fromkeys(line for sheet in how.sheets for line in lines(sheet))),
         "text": how.text(),
         "contributions": bars,
-        "contributions_are": sentence,
+        "contributions_are": LOSSES if terms is None else TERMS,
     }
     return told, how
 
@@ -102,14 +102,6 @@ def _formula(how: Explanation) -> list[str]:
     named = [(name, text) for sheet in how.sheets for name, text in sheet.how.items()]
     named += [(line.name, line.how) for sheet in how.sheets for line in sheet.lines if line.how]
     return [f"{readable(name)} = {readable(text)}" for name, text in dict.fromkeys(named) if name != text]
-
-
-def contributions(explained: Explanation, measure: Measure, world: World) -> tuple[list[float], str]:
-    """Give what each document brings, in rank order, (N,), and the sentence that says what that is."""
-    # Where the explanation ends with a sum over the ranks, or one times something that is the same for all ranks, these
-    # are its terms, and they add up to the score; for other measures, what the score would lose without the document.
-    terms = _terms(explained, len(world.docs))
-    return (terms, TERMS) if terms is not None else (_losses(measure, world), LOSSES)
 
 
 def _terms(explained: Explanation, returned: int) -> list[float] | None:
@@ -140,7 +132,8 @@ def _sum_behind(line: Line, lines: Sequence[tuple[Sheet, Line]]) -> tuple[Sheet,
     total = _TOTAL.fullmatch(line.how)
     if total is None:
         return None
-    if _names_any(total[2] or "", lines):
+    divided_by = {word.replace("_", " ") for word in re.findall(r"[^\W\d]\w*", total[2] or "")}
+    if any(_base(one.name) in divided_by for sheet, one in lines if _is_sum(sheet, one)):
         return None  # what it is divided by changes with each document
     named = [(sheet, one) for sheet, one in lines if one is not line and _base(one.name) == total[1].replace("_", " ")]
     of_ranking = [found for found in named if _is_sum(*found)]
@@ -152,12 +145,6 @@ def _sum_behind(line: Line, lines: Sequence[tuple[Sheet, Line]]) -> tuple[Sheet,
 def _is_sum(sheet: Sheet, line: Line) -> bool:
     """Whether a line adds up a column of the ranking itself."""
     return sheet.title == "ranking" and line.how.startswith(_SUM) and line.how.removeprefix(_SUM) in sheet.header
-
-
-def _names_any(text: str, lines: Sequence[tuple[Sheet, Line]]) -> bool:
-    """Whether a divisor has a sum over the ranking in it."""
-    words = {word.replace("_", " ") for word in re.findall(r"[^\W\d]\w*", text)}
-    return any(_base(line.name) in words for sheet, line in lines if _is_sum(sheet, line))
 
 
 def _base(name: str) -> str:
