@@ -510,20 +510,20 @@ def test_explain_any_measure(of_sample: TestClient) -> None:
     wanted = explain(judge(shipped.qrels(), run), "t12", "AP")
     found = get(of_sample, "/api/v1/topic/explain", id="t12", run="bm25", measure="AP")
     assert found == wanted.to_dict()
-    shown = get(of_sample, "/api/v1/topic", id="t12", explain="AP")["explained"][0]
-    assert (shown["measure"], shown["score"]) == ("AP", wanted.score)
-    assert shown["sheets"][0]["lines"][-1] == "AP = sum of precision / R = 2.7500 / 3 = 0.9167"
-    assert shown["sheets"][0]["columns"] == ["rank", "document", "grade", "relevant so far", "precision", "so far"]
-    assert shown["sheets"][0]["rows"][1] == ["2", "inspect.getdoc", "1", "2", "1", "2"]
+    of_page = get(of_sample, "/api/v1/topic", id="t12", explain="AP")["explained"][0]
+    assert of_page == {**wanted.to_dict(), "problem": ""}
+    shown = of_sample.get("/topic?id=t12&explain=AP").text
+    assert "<li>AP = sum of precision / R = 2.7500 / 3 = 0.9167</li>" in shown
+    assert '<td class="label">inspect.getdoc</td><td>1</td><td>2</td><td>1</td><td>2</td>' in shown
 
 
-def test_long_explanations_are_cut_and_say_so() -> None:
+def test_long_explanations_put_together_what_counts_nowhere() -> None:
     qrels = {"q": {f"d{at:03}": 1 for at in range(150)}}
-    run = {"q": {f"d{at:03}": 1000.0 - at for at in range(150)} | {"u1": 999.5, "u2": 999.25}}
-    found = get(client(open_workspace(qrels, {"A": run})), "/api/v1/topic", id="q", measure="AP")
-    sheet = found["explained"][0]["sheets"][0]
-    assert len(sheet["rows"]) == 100
-    assert sheet["left_out"] == "Left out: 2 without a judgment that count nowhere and 50 behind the first 100."
+    run = {"q": {f"d{at:03}": 1000.0 - at for at in range(150)} | {f"u{at}": 999.5 - at / 100 for at in range(3)}}
+    of = client(open_workspace(qrels, {"A": run}))
+    assert len(get(of, "/api/v1/topic", id="q", measure="AP")["explained"][0]["sheets"][0]["rows"]) == 153
+    shown = of.get("/topic?id=q&measure=AP").text
+    assert '>2-4</th><td class="label">(3 without a judgment)</td>' in shown
 
 
 # Documents and hostile texts
@@ -594,7 +594,7 @@ def test_the_page_shows_the_data(of_sample: TestClient) -> None:
     found = get(of_sample, "/api/v1/topic", **asked)
     shown = html.unescape(of_sample.get("/topic", params=asked).text)
     texts = [found["query"], *found["sentences"], *(one["sentence"] for one in found["reaches"] + found["losses"])]
-    texts += [line for one in found["explained"] for sheet in one["sheets"] for line in sheet["lines"]]
+    texts += [line["numbers"] for one in found["explained"] for sheet in one["sheets"] for line in sheet["lines"]]
     texts += [row["why"] for row in found["tools"]]
     texts += [f"{row[name]:.4f}" for row in found["scores"] for name in ("run:bm25", "run:bm25_nostem")]
     texts += [f"grade {row['grade']:g}" for row in found["documents"] if row["grade"] is not None]

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from judged.answer import TEXT, Column, Show, Table
 from judged.explanation.formula import number, readable
-from judged.tables import Table, markdown_list, markdown_text
+from judged.tables import markdown_list, markdown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -90,16 +91,17 @@ def title(measure: str, query_id: str, run: str) -> str:
 def _sheet_text(sheet: Sheet, width: int | None) -> str:
     parts = [sheet.title] if sheet.title else []
     if sheet.header:
-        parts.append(grid(sheet).text(width=width) if sheet.rows else _NOTHING)
-    return "\n".join([*parts, *lines(sheet)])
+        parts.append(sheet_table(sheet).text(width) if sheet.rows else _NOTHING)
+    parts += sheet_lines(sheet)
+    return "\n".join(parts)
 
 
 def _sheet_markdown(sheet: Sheet) -> str:
     parts = [f"**{markdown_text(sheet.title)}**"] if sheet.title else []
     if sheet.header:
-        parts.append(grid(sheet).markdown() if sheet.rows else _NOTHING)
-    if listed := lines(sheet):
-        parts.append(markdown_list(listed))
+        parts.append(sheet_table(sheet).markdown() if sheet.rows else _NOTHING)
+    if lines := sheet_lines(sheet):
+        parts.append(markdown_list(lines))
     return "\n\n".join(parts)
 
 
@@ -115,8 +117,8 @@ def _sheet_dict(sheet: Sheet) -> dict[str, Any]:
     }
 
 
-def lines(sheet: Sheet) -> list[str]:
-    """Write how columns come about, and the lines below the table, for people."""
+def sheet_lines(sheet: Sheet) -> list[str]:
+    """Write what stands below the table of a sheet: formulas with names, then with numbers."""
     legend = [f"{readable(name)} = {readable(how)}" for name, how in sheet.how.items()]
     return [*legend, *map(_line_text, sheet.lines)]
 
@@ -130,12 +132,16 @@ def _line_text(line: Line) -> str:
     return " = ".join(bits) + (" (a division by 0 counts as 0)" if _BY_ZERO.search(line.numbers) else "")
 
 
-def grid(sheet: Sheet) -> Table:
-    """Write the rows for people."""
-    header = tuple(map(readable, sheet.header))
+def sheet_table(sheet: Sheet) -> Table:
+    """Lay out the table of a sheet as people read it; documents that change nothing are put together."""
     named = [name in _LABELS or _is_text(row[at] for row in sheet.rows) for at, name in enumerate(sheet.header)]
+    rows = list(_rows(sheet))
+    columns = tuple(
+        Column(name, [row[at] for row in rows], TEXT if name == "document" else Show(str), readable(name))
+        for at, name in enumerate(sheet.header)
+    )
     labels = named.index(False) if False in named else len(named)
-    return Table(header, tuple(_rows(sheet)), labels=labels)
+    return Table("sheet", columns, sheet.title or "The calculation", labels=labels)
 
 
 def _is_text(cells: Iterable[Cell]) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.explanation import explain
-from judged.explanation.explanation import lines
+from judged.explanation.explanation import sheet_lines
 from judged.explanation.formula import readable
 from judged.judging.variants import copies
 from judged.measures import parse
@@ -89,7 +89,7 @@ def _explained(world: World, measure: Measure) -> tuple[dict[str, Any], Explanat
     told = {
         "value": how.score,
         "explanation": how.to_dict(),
-        "lines": list(dict.fromkeys(line for sheet in how.sheets for line in lines(sheet))),
+        "lines": list(dict.fromkeys(line for sheet in how.sheets for line in sheet_lines(sheet))),
         "text": how.text(),
         "contributions": bars,
         "contributions_are": LOSSES if terms is None else TERMS,

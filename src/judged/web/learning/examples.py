@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import ANY, Table
-from judged.explanation import explain
-from judged.explanation.explanation import grid, lines
+from judged.explanation import explain, sheet_lines, sheet_table
 from judged.judging import judge_list
 from judged.web.answers import PageAnswer
 from judged.web.evaluator.lists import read_list, read_missing, write_grade
 from judged.web.evaluator.measures import unavailable
 
 if TYPE_CHECKING:
+    from judged.answer import Table
     from judged.explanation import Explanation
     from judged.judging.lists import Grades
     from judged.measures import Measure
@@ -76,13 +75,7 @@ class Example:
     @property
     def sheets(self) -> list[tuple[Table | None, list[str]]]:
         """How the score comes about: tables, and the lines below them."""
-        found: list[tuple[Table | None, list[str]]] = []
-        for sheet in self.explanation.sheets:
-            table = Table.of_grid("sheet", grid(sheet), sheet.title or "The calculation") if sheet.header else None
-            if table is not None:
-                table = replace(table, columns=tuple(replace(column, show=ANY) for column in table.columns))
-            found.append((table, lines(sheet)))
-        return found
+        return [(sheet_table(sheet) if sheet.header else None, sheet_lines(sheet)) for sheet in self.explanation.sheets]
 
     def to_dict(self) -> dict[str, Any]:
         """Give it for JSON, with every step of the calculation."""

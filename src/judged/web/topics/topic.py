@@ -24,6 +24,7 @@ from judged.web.topics.one import check_topic, grades_of, judged_topic, state_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from judged.explanation import Explanation
     from judged.judging import Judged
     from judged.measures import Measure
     from judged.web.topics.asked import AskedTopic
@@ -37,6 +38,7 @@ class TopicPage(PageAnswer):
     kind: ClassVar[str] = "topic"
 
     sentence: str = ""  # what changed from the first list to the second; empty where that cannot be said
+    explanations: tuple[Explanation | None, ...] = ()  # one a list
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -60,6 +62,7 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
     values = [scores.column(f"run:{run}").values[0] for run in runs]
     lost, notes = losses(workspace, lists, measure)
     states = [state_of(grade, level) for grade in grades.values()]
+    explanations = [explained(judged, explained_measure) for judged in lists]
     about = {
         "query_id": asked.id,
         "query": workspace.query(asked.id),
@@ -71,7 +74,11 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
         "candidates": CANDIDATES,
         **_place(workspace, asked),
         "runs": tuple(runs),
-        "explained": [explained(judged, explained_measure) for judged in lists],
+        "explained": [
+            {"run": run, "measure": str(explained_measure), "score": None, "problem": problem}
+            | (explanation.to_dict() if explanation else {})
+            for run, (explanation, problem) in zip(runs, explanations, strict=True)
+        ],
     }
     known, counts = np.unique(np.array(list(grades.values())), return_counts=True)
     by_grade = [
@@ -90,7 +97,8 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
         reported, more = tools(workspace, asked.id, runs, measure)
         parts, notes = (*parts, reported), (*notes, *more)
     said = "" if compared is None else compared.sentence
-    return TopicPage(about, parts, (*_notes(workspace, lists), *notes), said)
+    told = tuple(explanation for explanation, _ in explanations)
+    return TopicPage(about, parts, (*_notes(workspace, lists), *notes), said, told)
 
 
 def _runs(workspace: Workspace, asked: AskedTopic) -> list[str]:
