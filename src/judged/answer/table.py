@@ -413,20 +413,20 @@ def plain(value: Any) -> Any:
     >>> plain((1.5, math.nan, "t", np.arange(2), {"a": np.float64(2)}))
     [1.5, None, 't', [0, 1], {'a': 2.0}]
     """
-    if hasattr(value, "tolist"):
-        value = value.tolist()  # an array or a scalar of NumPy
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
     if value is None or isinstance(value, (bool, int)):
         return value
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())  # an array or a scalar of NumPy
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, str):
+        return str(value)
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, (tuple, list, set, frozenset)):
         return [plain(part) for part in value]
-    if is_dataclass(value) and type(value).__str__ is object.__str__:  # with a text of its own it is that: a measure
-        return {part.name: plain(getattr(value, part.name)) for part in fields(value)}
     return str(value)
 
 

@@ -268,9 +268,10 @@ def _notes(asked: Asked, state: State, measures: Table) -> Iterator[Note]:
             "Rows of the second list without a name are taken for documents of the first with the same grade, as far as"
             " there are any: relevant documents are as few as the two lists allow.",
         )
-    untold = [row for row in measures.records() if row["value"] is None]
-    for why in dict.fromkeys(row["why"] for row in untold):
-        names = ", ".join(row["name"] for row in untold if row["why"] == why)
+    columns = (measures.column(name).values for name in ("name", "value", "why"))
+    untold = [(name, why) for name, value, why in zip(*columns, strict=True) if value is None]
+    for why in dict.fromkeys(why for _, why in untold):
+        names = ", ".join(name for name, reason in untold if reason == why)
         yield Note("no-number", f"No number for {names}: {why}")
     rel, k, returned = state.options.rel, state.options.k, counted(len(state.items), "document")
     if state.source is not None:
