@@ -68,6 +68,15 @@ def check() -> Answer:
     return judged.check_run(judged.Run.of(RUNS["old"]), judged.Qrels.of(QRELS))
 
 
+def plain_scores() -> Answer:
+    return scores()
+
+
+def summary() -> Answer:
+    found = judged.evaluate(QRELS, RUNS, ("RR", "NumRet"), ties="bounds", unjudged=True)
+    return found.summary(ci="t", per_topic=True, queries={"q1": "cats"})
+
+
 def gate() -> Answer:
     checks = (judged.Check("nDCG@5", margin=0.05), judged.Check("AP", margin=0.5))
     config = judged.GateConfig(checks, (judged.Guardrail(missing_topics=0),))

@@ -59,7 +59,7 @@ def test_the_table(run: Callable[..., Ended]) -> None:
     assert done.lines[1].split()[:2] == ["good", "1.0000"]
     assert done.lines[2].split()[:2] == ["worse", "0.5000"]
     assert done.lines[2].split()[-1] == "3"
-    assert "over the 3 topics of the qrels" in done.out
+    assert "Over the 3 topics of the qrels" in done.out
     assert "95% interval: adjusted t" in done.out
     assert "warning: worse: nothing returned for 1 of 3 topics; they score 0: q3" in done.err
     assert "\x1b" not in done.out + done.err
@@ -80,7 +80,7 @@ def test_json(run: Callable[..., Ended]) -> None:
     assert done.err == ""
     with pytest.warns(judged.JudgedWarning):
         scores = judged.evaluate("qrels.txt", "worse.run", "AP")
-    assert made == json.loads(json.dumps(scores.to_dict(per_topic=True)))
+    assert made == json.loads(scores.summary(per_topic=True).json())
 
 
 @pytest.mark.usefixtures("files")
@@ -110,8 +110,9 @@ def test_markdown_and_latex(run: Callable[..., Ended]) -> None:
     common = ("evaluate", "qrels.txt", "good.run", "a_b|c=worse.run", "-m", "AP", "--ci", "none", "--format")
     assert run(*common, "markdown").lines == [
         "| run | AP |", "| :-- | --: |", "| good | 1.0000 |", "| a_b\\|c | 0.5000 |",
+        "", "Over the 3 topics of the qrels; ties by document id; no intervals.",
     ]  # fmt: skip
-    assert run(*common, "latex").lines == [
+    assert run(*common, "latex").lines[3:-1] == [
         r"\begin{tabular}{lr}", r"\toprule", r"run & AP \\", r"\midrule",
         r"good & 1.0000 \\", r"a\_b|c & 0.5000 \\", r"\bottomrule", r"\end{tabular}",
     ]  # fmt: skip
@@ -171,7 +172,7 @@ def test_the_width_of_columns_is_respected(run: Callable[..., Ended], monkeypatc
         ("a.json", "{\n"),
         ("a.csv", "run,measure"),
         ("a.md", "| run |"),
-        ("a.tex", r"\begin{tabular}"),
+        ("a.tex", r"\begin{table}"),
         ("a.txt", "run "),
     ],
 )

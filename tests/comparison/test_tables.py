@@ -74,7 +74,7 @@ for a_b: q08 0.857, q05 0.800, q00 0.750.
 p = 0.0059 after Holm. Effect dz +1.95; 50%|x is higher on 10 topics, equal on 0, lower on 0. Topics
 most for 50%|x: q06 0.667, q09 0.500, q08 0.357.
 
-over the 10 topics of the qrels; ties by document id"""
+Over the 10 topics of the qrels; ties by document id"""
     )
 
 

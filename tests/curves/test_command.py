@@ -45,7 +45,7 @@ def refused(*arguments: str) -> str:
 def test_the_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "46")
     made = judged.curve(CAT, {"plain": PLAIN, "best": BEST}, "R")
-    below = "over the one topic; ties by document id; no intervals"
+    below = "Over the one topic; ties by document id; no intervals"
     assert run("-m", "R", "--ci", "none").stdout == f"{made.text(width=46)}\n\n{below}\n"
     letters = run("-m", "R", "--ci", "none", "--ascii").stdout
     assert letters == f"{made.text(width=46, ascii_only=True)}\n\n{below}\n"
@@ -95,7 +95,7 @@ def test_precision_by_recall() -> None:
 @pytest.mark.usefixtures("files")
 def test_one_topic_is_named_below() -> None:
     done = run("-t", "cat in a box", "-m", "P", "--ties", "stable")
-    assert done.stdout.splitlines()[-1] == "topic cat in a box; ties as the run lists them"
+    assert done.stdout.splitlines()[-1] == "Over topic cat in a box; ties as the run lists them"
 
 
 @pytest.mark.usefixtures("files")

@@ -162,7 +162,7 @@ def test_warnings_name_a_series_once() -> None:
     made = curve(QRELS, RUNS, "P", cutoffs=30)
     assert made.notes[0].text.startswith("P@k: grades 1, 2, 3 all count as relevant; choose a level")
     raw = precision_recall(QRELS, RUNS, "raw")
-    assert raw.notes[0].text.startswith("P@k and R@k: grades 1, 2, 3 all count as relevant")
+    assert raw.notes[0].text.startswith("P@k, R@k: grades 1, 2, 3 all count as relevant")
 
 
 def test_curves_are_frozen() -> None:

@@ -220,7 +220,7 @@ def test_a_narrow_terminal_has_one_table_and_says_what_it_lacks() -> None:
 
 
 def test_the_head_of_the_document_is_that_of_evaluate() -> None:
-    made, expected = tradeoff(SCORES, COSTS).to_dict(), SCORES.to_dict(ci="none")
+    made, expected = tradeoff(SCORES, COSTS).to_dict(), SCORES.to_dict()
     for name in ("judged", "versions", "qrels", "runs"):
         assert made[name] == expected[name]
     assert made["policies"] == {name: value for name, value in expected["policies"].items() if name != "ci"}

@@ -282,12 +282,16 @@ def test_the_command(tmp_path: Path):
     assert made["results"][1]["value"] == 1 / 16 + 15 / 16 * 3 / 16 / 2
     shown = CliRunner().invoke(app, [*call, "table", "-m", "ndcg@5", "--topics", "qrels"]).stdout
     assert "gdeval: over the 3 topics of the qrels; ties by document id" in shown
-    single = CliRunner().invoke(app, ["evaluate", str(qrels), str(run), "--dialect", "trec_eval-9"]).stdout
+    single = (
+        CliRunner()
+        .invoke(app, ["evaluate", str(qrels), str(run), "--dialect", "trec_eval-9"])
+        .stdout.replace("\n", " ")
+    )
     assert "trec_eval-9: over the topics that qrels and run have in common; ties by document id; scores co" in single
     wrong = CliRunner().invoke(app, ["evaluate", str(qrels), str(run), "--dialect", "treceval"])
     assert wrong.exit_code == 2
     own = CliRunner().invoke(app, ["evaluate", str(qrels), str(run)]).stdout
-    assert "over the 3 topics of the qrels; ties by document id;" in own
+    assert "Over the 3 topics of the qrels; ties by document id;" in own
 
 
 def test_the_commands_choices_are_the_dialects():

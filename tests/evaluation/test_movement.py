@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from judged import InputError, JudgedWarning, Qrels, Scores, evaluate
-from judged.evaluation.table import long_table, summary_table, topic_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,16 +58,16 @@ def test_grades_of_unjudged_documents() -> None:
 
 def test_the_table_and_the_document() -> None:
     scores = evaluate(QRELS, TIED, ["RR", "SetP"], ties="bounds", unjudged=True)
-    assert summary_table(scores, scores.estimates(ci="none")).rows == (
+    assert scores.summary(ci="none").runs().grid().rows == (
         (
             "run",
-            "0.5000  ties 0.500-1.000  unjudged 0.500-1.000 (67% judged)",
-            "0.3333  ties 0.333-0.333  unjudged 0.333-0.667 (67% judged)",
+            "0.5000 ties 0.500-1.000 unjudged 0.500-1.000 (67% judged)",
+            "0.3333 ties 0.333-0.333 unjudged 0.333-0.667 (67% judged)",
         ),
     )
     result = scores.to_dict()["results"][0]
-    assert result["ties"] == {"low": 0.5, "high": 1.0, "kind": "exact"}
-    assert result["unjudged"] == {"low": 0.5, "high": 1.0, "kind": "exact", "judged": 2 / 3}
+    assert [result[f"ties_{part}"] for part in ("low", "high", "kind")] == [0.5, 1.0, "exact"]
+    assert [result[f"unjudged_{part}"] for part in ("low", "high", "kind", "judged")] == [0.5, 1.0, "exact", 2 / 3]
 
 
 def test_scores_on_file_keep_their_ranges(tmp_path: Path) -> None:
@@ -136,10 +135,11 @@ def test_measures_about_judging_have_no_range_of_unjudged_documents() -> None:
 
 def test_ranges_in_csv_and_by_topic() -> None:
     scores = evaluate(QRELS, TIED, ["RR", "Judged@2"], ties="bounds", unjudged=True)
-    summary = long_table(scores, scores.estimates(ci="none"), per_topic=False).csv().splitlines()
-    assert summary[0].endswith("topics,ties_low,ties_high,ties_kind,unjudged_low,unjudged_high,unjudged_kind")
-    assert summary[1] == "run,RR,mean,0.5,,,1,0.5,1.0,exact,0.5,1.0,exact"
-    assert summary[2].endswith(",0.5,0.5,exact,,,")
-    by_topic = long_table(scores, (), per_topic=True).csv().splitlines()
+    summary = scores.summary(ci="none").csv().splitlines()
+    assert summary[0].endswith("ties_kind,unjudged_low,unjudged_high,unjudged_kind,unjudged_judged")
+    assert summary[1] == "run,RR,mean,0.5,,,1,0.5,1.0,exact,0.5,1.0,exact,0.6666666666666666"
+    assert summary[2].endswith(",0.5,0.5,exact,,,,")
+    by_topic = scores.csv().splitlines()
     assert by_topic[1] == "run,RR,q,0.5,0.5,1.0,exact,0.5,1.0,exact"
-    assert topic_table(scores).rows[0][1] == "0.5000  ties 0.500-1.000  unjudged 0.500-1.000"
+    rows = scores.summary(per_topic=True).topics().grid().rows
+    assert rows[0][1] == "0.5000 ties 0.500-1.000 unjudged 0.500-1.000"

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import judged
-from judged.evaluation.table import summary_table
 
 QRELS = {"q1": {"a": 1}, "q2": {"b": 1}}
 
@@ -41,7 +40,7 @@ def test_files_of_one_stem_are_told_apart_by_folder(tmp_path: Path) -> None:
 def test_a_geometric_mean_is_shown_as_one() -> None:
     scores = judged.evaluate(QRELS, {"q1": {"a": 1.0}, "q2": {"x": 2.0, "b": 1.0}}, ["GMAP", "NumRel"])
     assert scores.value("GMAP") == pytest.approx(0.5**0.5, rel=1e-15)  # of 1 and 1/2
-    text = summary_table(scores, scores.estimates(ci="none")).text()
+    text = scores.summary(ci="none").runs().text()
     assert "0.7071" in text
     assert text.split()[-1] == "2"  # a count has no decimals
     (geometric, count) = scores.estimates()

@@ -44,7 +44,7 @@ def test_everything_that_is_known_of_the_sample() -> None:
     del expected
     expected = evaluate(qrels, runs, MEASURES)
     found = score_lists([judge(qrels, run) for run in runs], MEASURES)
-    assert found.to_dict(per_topic=True) == expected.to_dict(per_topic=True)
+    assert found.summary(per_topic=True).json() == expected.summary(per_topic=True).json()
 
 
 def test_lists_that_do_not_belong_together() -> None:

@@ -128,7 +128,7 @@ def test_the_document_has_its_keys() -> None:
 
 
 def test_the_document_by_hand() -> None:
-    made = table().to_dict(ci="t", level=0.9)
+    made = table().summary(ci="t", level=0.9).to_dict()
     bm25 = made["runs"]["bm25"]
     assert bm25["missing_topics"] == ["q4"]
     assert (bm25["returned_topics"], bm25["extra_topics"], bm25["path"]) == (4, 1, "<dict>")
@@ -148,7 +148,7 @@ def test_the_document_by_hand() -> None:
 
 def test_the_document_is_json_without_nan() -> None:
     scores = evaluate({"q1": {"d": 0}, "q2": {"d": 0}}, {"q1": {"d": 1.0}}, ["AP(undefined=skip)"])
-    made = scores.to_dict(per_topic=True)
+    made = scores.summary(per_topic=True).to_dict()
     text = json.dumps(made, allow_nan=False)
     (result,) = json.loads(text)["results"]
     assert result["value"] is None
@@ -159,14 +159,14 @@ def test_the_document_is_json_without_nan() -> None:
 
 def test_per_topic_values_in_the_document_are_exact() -> None:
     scores = table()
-    made = json.loads(json.dumps(scores.to_dict(per_topic=True)))
+    made = json.loads(json.dumps(scores.summary(per_topic=True).to_dict()))
     for result in made["results"]:
         values = scores.per_topic()[result["run"]][result["measure"]]
         assert result["per_topic"] == {query: None if math.isnan(v) else v for query, v in values.items()}
 
 
 def test_a_document_can_be_made_again() -> None:
-    one, again, other = (table().to_dict(ci="bootstrap", seed=seed) for seed in (3, 3, 4))
+    one, again, other = (table().summary(ci="bootstrap", seed=seed).to_dict() for seed in (3, 3, 4))
     assert one == again
     assert one["results"] != other["results"]
 
@@ -207,10 +207,10 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "scores.parquet"
     table().save(path)
     kept = path.read_bytes()
-    full = patch("pyarrow.parquet.write_table", side_effect=OSError(28, "No space left on device"))
+    full = patch.object(Path, "write_bytes", side_effect=OSError(28, "No space left on device"))
     with full, pytest.raises(OutputError, match="it cannot be written"):
         table().save(path)
-    with patch("pyarrow.parquet.write_table", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+    with patch.object(Path, "write_bytes", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         table().save(path)
     assert path.read_bytes() == kept
     assert [file.name for file in tmp_path.iterdir()] == ["scores.parquet"]

@@ -129,5 +129,5 @@ def _scores(path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         repr(scores)
-        scores.to_dict(ci="none", per_topic=True)
+        scores.summary(ci="none", per_topic=True).to_dict()
         scores.to_arrow()

@@ -399,6 +399,7 @@ def test_one_run_is_not_tested() -> None:
     assert client.get("/api/v1/leaderboard/table?form=tests").status_code == 400
     assert client.get("/api/v1/leaderboard/table?form=markdown&measures=P@1").text == (
         f"| run | P@1 |\n| :-- | --: |\n| only | 0.7500 [{low:.3f}, {high:.3f}] |\n"  # P@1 is RR on every topic here
+        "\nOver the 8 topics of the qrels; ties by document id; [95% interval: adjusted t].\n"
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer.blocks import Chart, Lists, Sentences, asked, flat
@@ -13,7 +15,7 @@ from judged.answer.markdown import markdown
 from judged.answer.table import Table, plain
 from judged.answer.terminal import text
 from judged.atomic import replaced
-from judged.errors import InputError
+from judged.errors import InputError, MissingExtraError
 from judged.notes import lines
 from judged.tables import isolated
 
@@ -82,10 +84,7 @@ class Answer:
 
     def tables(self) -> dict[str, Table]:
         """Give the tables of CSV, JSON and data frames by name: those that are shown, and those that are drawn."""
-        blocks = list(flat(self.blocks()))
-        shown = {block.name: block for block in blocks if isinstance(block, Table)}
-        drawn = {block.table.name: block.table for block in blocks if isinstance(block, Chart)}
-        return {name: table for name, table in (shown | (drawn | shown)).items() if table.only != "people"}
+        return _tables(list(flat(self.blocks())))
 
     def table(self, name: str | None = None) -> Table:
         """Give a table by its name; the main one for None.
@@ -129,20 +128,37 @@ class Answer:
         return self.table(table).to_arrow()
 
     def to_pandas(self, table: str | None = None) -> Any:
-        """Give a table as a data frame of pandas, the main one for None."""
-        return self.table(table).to_pandas()
+        """Give a table as a data frame of pandas, the main one for None.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        if find_spec("pandas") is None:
+            raise MissingExtraError("pandas", "pandas")
+        return self.to_arrow(table).to_pandas()
 
     def to_polars(self, table: str | None = None) -> Any:
-        """Give a table as a data frame of Polars, the main one for None."""
-        return self.table(table).to_polars()
+        """Give a table as a data frame of Polars, the main one for None.
+
+        Raises
+        ------
+        MissingExtraError
+            If Polars is not installed.
+        """
+        if find_spec("polars") is None:
+            raise MissingExtraError("polars", "polars")
+        return import_module("polars").from_arrow(self.to_arrow(table))
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, ready for JSON: None for what is not known."""
         made: dict[str, Any] = {"schema": f"judged.{self.kind}/{self.version}"}
         made |= {} if self.provenance is None else self.provenance.to_dict()
         made |= plain(self.facts())
-        made |= {name: table.records() for name, table in self.tables().items()}
-        for block in flat(self.blocks()):
+        blocks = list(flat(self.blocks()))
+        made |= {name: table.records() for name, table in _tables(blocks).items()}
+        for block in blocks:
             if isinstance(block, Lists) and block.only != "people":
                 made[block.name] = plain(_lists(block))
         if self.sentences:
@@ -236,6 +252,12 @@ class Answer:
         shown = [block for block in asked(self.blocks(), ()) if isinstance(block, (Table, Sentences))]
         parts = [block.html() if isinstance(block, Table) else sentences(block.texts) for block in shown]
         return isolated("\n".join([*parts, sentences(self.warnings)]))
+
+
+def _tables(blocks: list[Block]) -> dict[str, Table]:
+    shown = {block.name: block for block in blocks if isinstance(block, Table)}
+    drawn = {block.table.name: block.table for block in blocks if isinstance(block, Chart)}
+    return {name: table for name, table in (shown | (drawn | shown)).items() if table.only != "people"}
 
 
 def _lists(block: Lists) -> dict[str, Any]:

@@ -9,12 +9,10 @@ import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.decimals import decimal, listed, percent
-from judged.errors import JudgedError, MissingExtraError
+from judged.errors import JudgedError
 from judged.tables import Cell, csv_lines, visible
 from judged.tables import Table as Grid
 
@@ -359,30 +357,6 @@ class Table:
         arrays = {name: pa.array(values, type=kind or None) for name, values, kind in self._flat()}
         return pa.table(arrays)
 
-    def to_pandas(self) -> Any:
-        """Give a data frame of pandas.
-
-        Raises
-        ------
-        MissingExtraError
-            If pandas is not installed.
-        """
-        if find_spec("pandas") is None:
-            raise MissingExtraError("pandas", "pandas")
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """Give a data frame of Polars.
-
-        Raises
-        ------
-        MissingExtraError
-            If Polars is not installed.
-        """
-        if find_spec("polars") is None:
-            raise MissingExtraError("polars", "polars")
-        return import_module("polars").from_arrow(self.to_arrow())
-
     def _flat(self) -> list[tuple[str, Sequence[Any], Any]]:
         """Give names, values and types of the columns that fit into cells: what is nested stands in JSON alone."""
         return [part for column in self.data if not column.nested for part in column.data()]
@@ -413,18 +387,16 @@ def plain(value: Any) -> Any:
     >>> plain((1.5, math.nan, "t", np.arange(2), {"a": np.float64(2)}))
     [1.5, None, 't', [0, 1], {'a': 2.0}]
     """
-    if value is None or isinstance(value, (bool, int)):
-        return value
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())  # an array or a scalar of NumPy
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int)):
+        return value
     if isinstance(value, str):
         return str(value)
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())  # an array or a scalar of NumPy
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
-    if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, (tuple, list, set, frozenset)):
         return [plain(part) for part in value]
     return str(value)

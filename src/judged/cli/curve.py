@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from judged.cli import evaluate, inputs, output
+from judged.cli import inputs, output
 from judged.cli.narrowing import narrowed
 from judged.cli.options import CHOICE, FORMATS, shared
 from judged.errors import InputError, JudgedWarning, MeasureError
@@ -156,8 +156,10 @@ def _plot(curves: Curves, caption: str, *, ascii_only: bool) -> str:
 
 def _caption(curves: Curves, topic: str | None, policies: dict[str, Any], where: str | None) -> str:
     """Say what the numbers rest on, as `judged evaluate` does."""
-    interval = {name: policies[name] for name in _INTERVAL}
-    if topic is None:
-        return evaluate.caption(curves.scores, interval, where)
-    rules = evaluate.caption(curves.scores, interval | {"ci": "none"}).split("; ")[1:-1]
-    return "; ".join([f"topic {topic}", *rules])
+    from judged.evaluation.summary import basis
+    from judged.stats import IntervalMethod
+
+    if topic is not None:
+        return basis(curves.scores, over=f"topic {topic}")
+    said = basis(curves.scores, IntervalMethod(*(policies[name] for name in _INTERVAL)))
+    return said + (f"; where {where}" if where else "")

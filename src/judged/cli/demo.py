@@ -48,12 +48,11 @@ def command(to: Path | None) -> None:
 
     from judged.errors import JudgedWarning
     from judged.evaluation import evaluate
-    from judged.evaluation.table import summary_table
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)
         scores = evaluate(sample.qrels(), sample.runs(), MEASURES)
     click.echo(_WHAT)
-    click.echo(summary_table(scores).text(width=output.width()))
+    click.echo(scores.text(output.width()))
     output.remarks(scores.warnings)
     click.echo(_READ)

@@ -24,7 +24,7 @@ from judged.comparison.pair import (
 )
 from judged.decimals import counted, decimal
 from judged.errors import InputError
-from judged.evaluation.provenance import provenance
+from judged.evaluation.facts import order_of
 from judged.stats.results import TEST_NAMES
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class Comparison(Answer):
     @property
     def provenance(self) -> Provenance:
         """What the scores rest on."""
-        return provenance(self.scores)
+        return self.scores.provenance
 
     @cached_property
     def order(self) -> list[int]:
@@ -315,12 +315,6 @@ class Comparison(Answer):
             f"n = {count} topic{'' if count == '1' else 's'}", tested(self.choices, self.pairs),
             corrected(self.choices, sizes, several=several), f"alpha = {self.choices.alpha:g}",
         ])  # fmt: skip
-
-
-def order_of(values: Sequence[float], *, lower_is_better: bool) -> list[int]:
-    """Give places from the best number to the worst, those without one last, equal ones as they are given."""
-    side = 1 if lower_is_better else -1
-    return sorted(range(len(values)), key=lambda at: (math.isnan(values[at]), side * values[at]))
 
 
 def data_tables(measures: Sequence[MeasureComparison]) -> Iterator[Table]:

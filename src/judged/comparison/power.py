@@ -79,4 +79,4 @@ def plans(scores: Scores, **asked: Any) -> Plans:
         if at not in means
     ]
     found = {names[at]: planning.plan(scores.values[:, at], **asked) for at in means}
-    return Plans(found, scores.run_names, (*scores.all_notes, *others))
+    return Plans(found, scores.run_names, (*scores.notes, *others))

@@ -142,7 +142,7 @@ def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") ->
             for which, found in zip(pairs[at], corrected[at], strict=True)
         )
         measures[at] = replace(shown, pairs=done, family=sizes[at], overall=tests[at].overall)
-    noted = (*scores.all_notes, *notes(scores, measures, choices))
+    noted = (*scores.notes, *notes(scores, measures, choices))
     words = scores.interval_words(IntervalMethod(ci, choices.level, seed=choices.seed))
     rules = scores.policies.words(len(scores.query_ids))
     return Comparison(scores, tuple(measures), choices, noted, words, rules)

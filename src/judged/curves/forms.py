@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,8 +10,6 @@ import pyarrow as pa
 
 from judged.charting.scale import round_of
 from judged.decimals import decimal
-from judged.evaluation.document import document as document_of
-from judged.evaluation.document import number
 from judged.tables import Table
 
 if TYPE_CHECKING:
@@ -81,9 +80,7 @@ def _full(value: float | str | None) -> str:
 
 def document(curves: CurvePoints, *, per_topic: bool = False) -> dict[str, Any]:
     """Lay out curves as plain Python values, beside all that they rest on."""
-    made = document_of(curves.scores, (), curves.interval, per_topic=False)
-    del made["results"]
-    return made | {
+    return replace(curves.scores.provenance, interval=curves.interval).to_dict() | {
         "warnings": list(curves.warnings),
         "kind": curves.kind,
         "measure": curves.name,
@@ -110,4 +107,4 @@ def _line(curves: CurvePoints, run: int, *, per_topic: bool) -> dict[str, Any]:
 
 
 def _numbers(values: _types.Floats, whole: bool = False) -> list[Any]:
-    return [int(value) if whole else number(value) for value in values.tolist()]
+    return [int(value) if whole else None if np.isnan(value) else value for value in values.tolist()]

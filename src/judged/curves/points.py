@@ -96,7 +96,7 @@ class CurvePoints:
     @property
     def warnings(self) -> tuple[str, ...]:
         """All that should be known before the numbers are used."""
-        return lines((*self.notes, *(note for run in self.scores.runs for note in run.notes)))
+        return lines(self.notes)
 
     @property
     def long(self) -> bool:

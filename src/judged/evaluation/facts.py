@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
 
     from judged._types import Floats
     from judged.judging import Precision, TiePolicy, TopicPolicy
-    from judged.notes import Note
     from judged.uncertainty.range import Exactness
 
 TieTreatment: TypeAlias = "TiePolicy | Literal['expected', 'bounds']"
@@ -36,16 +38,6 @@ class RunFacts:
     missing_topics: tuple[str, ...]
     extra_topics: int
     returned_judged: int
-    notes: tuple[Note, ...] = ()
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What should be known of this run."""
-        return tuple(note.text for note in self.notes)
-
-    def renamed(self, name: str) -> Self:
-        """Give the same facts under another name."""
-        return replace(self, name=name, notes=tuple(replace(note, subject=name) for note in self.notes))
 
 
 @dataclass(frozen=True)
@@ -73,18 +65,20 @@ class Policies:
     precision: Precision = "double"
     dialect: str = "judged"
 
-    def words(self, topics: int, where: str | None = None) -> str:
-        """Say over how many topics numbers are, and how documents were ranked."""
-        over = {
-            "qrels": f"the {topics} topics of the qrels" if topics > 1 else "the one topic",
-            "run": "the topics of the run",
-            "both": "the topics that qrels and run have in common",
-        }[self.topics]
-        rules = "" if self.dialect == "judged" else f"{self.dialect}: "
-        chosen = f" where {where}" if where else ""
+    def words(self, topics: int, over: str = "") -> str:
+        """Say over how many topics numbers are, or over what, and how documents were ranked."""
+        over = (
+            over
+            or {
+                "qrels": f"the {topics} topics of the qrels" if topics > 1 else "the one topic",
+                "run": "the topics of the run",
+                "both": "the topics that qrels and run have in common",
+            }[self.topics]
+        )
+        rules = "Over" if self.dialect == "judged" else f"{self.dialect}: over"
         bits = "; scores compared as 32-bit numbers" if self.precision == "single" else ""
         cut = "" if self.depth is None else f"; first {self.depth} documents"
-        return f"{rules}over {over}{chosen}; {_TIES[self.ties]}{bits}{cut}"
+        return f"{rules} {over}; {_TIES[self.ties]}{bits}{cut}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,3 +139,9 @@ class Estimate:
     ci: tuple[float, float] | None
     topics: int
     reaches: tuple[Reach, ...] = ()
+
+
+def order_of(values: Sequence[float], *, lower_is_better: bool) -> list[int]:
+    """Give places from the best number to the worst, those without one last, equal ones as they are given."""
+    side = 1 if lower_is_better else -1
+    return sorted(range(len(values)), key=lambda at: (math.isnan(values[at]), side * values[at]))

@@ -12,7 +12,7 @@ from judged.measures import aggregate
 from judged.notes import Note, first_few
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from judged._types import Floats
     from judged.data import Qrels
@@ -39,6 +39,7 @@ _ORDERED = {
     "expected": ", averaged over all their orders",
     "bounds": "",
 }
+_SERIES = 5  # cutoffs of one measure: more are named by a letter
 _MANY = 10  # documents: in shorter lists such scores may be chance, or typed by hand
 
 
@@ -54,14 +55,32 @@ def qrels_notes(qrels: Qrels, measures: Sequence[Measure], chosen: Collection[Me
     grades = distinct(qrels.index.grade)
     positive = grades[grades > 0]
     said = {"levels-alike": _level_note(positive, [one for one in measures if one not in chosen])}
-    if len(positive) == 1 and (graded := [str(m) for m in measures if m.properties.graded]):
+    if len(positive) == 1 and (graded := [m for m in measures if m.properties.graded]):
         said["one-grade"] = (
-            f"{first_few(graded)}: all relevant documents have grade {positive[0]:g}, so grades make no difference"
+            f"{named(graded)}: all relevant documents have grade {positive[0]:g}, so grades make no difference"
         )
     if len(positive) and positive[-1] > _HUGE:
         said["huge-grades"] = f"grades go up to {positive[-1]:g}; with gain=exp2 one such document outweighs all others"
     said["several-labels"] = _label_note(qrels, measures)
     return (*_notes(said), *_barren_notes(qrels, measures))
+
+
+def named(measures: Iterable[Measure]) -> str:
+    """Name measures, a long series of one of them by a letter.
+
+    >>> from judged.measures import parse_many
+    >>> named(parse_many("P@1,2")), named([*parse_many("AP"), *parse_many("nDCG@1..100")])
+    ('P@1, P@2', 'AP, nDCG@k')
+    """
+    series: dict[str, list[str]] = {}
+    for measure in measures:
+        name = str(measure)
+        stem, at, _ = name.rpartition("@")
+        letter = "c" if measure.entry.at == "recall" else "k"
+        series.setdefault(f"{stem}@{letter}" if at else name, []).append(name)
+    return first_few(
+        [name for short, names in series.items() for name in (names if len(names) <= _SERIES else [short])]
+    )
 
 
 def _notes(said: Mapping[str, str]) -> tuple[Note, ...]:
@@ -70,44 +89,49 @@ def _notes(said: Mapping[str, str]) -> tuple[Note, ...]:
 
 def _label_note(qrels: Qrels, measures: Sequence[Measure]) -> str:
     """Say what becomes of several labels of one pair, or that measures of subtopics and assessors find but one."""
-    by_label = [str(m) for m in measures if m.properties.every_label]
-    highest = [str(m) for m in measures if not m.properties.every_label]
+    by_label = [m for m in measures if m.properties.every_label]
+    highest = [m for m in measures if not m.properties.every_label]
     several = len(qrels) - len(qrels.index.topic)
     if several and highest:
         return f"{several} judgments repeat a pair under another iteration; the highest grade of a pair counts" + (
-            f" for {first_few(highest)}" if by_label else ""
+            f" for {named(highest)}" if by_label else ""
         )
     if by_label and len(qrels.aspects.names) == 1:
-        return f"{first_few(by_label)}: the qrels name no subtopics, assessors or users: all judgments are one label"
+        return f"{named(by_label)}: the qrels name no subtopics, assessors or users: all judgments are one label"
     return ""
 
 
 def _barren_notes(qrels: Qrels, measures: Sequence[Measure]) -> list[Note]:
     """Name the topics that have nothing at the level of some measure, and so score 0 whatever is returned."""
-    by_level: dict[float, list[str]] = {}
+    by_level: dict[float, list[Measure]] = {}
     for measure in measures:
         if getattr(measure, "undefined", None) == 0.0:
-            by_level.setdefault(getattr(measure, "rel", np.nextafter(0, 1)), []).append(str(measure))
+            by_level.setdefault(getattr(measure, "rel", np.nextafter(0, 1)), []).append(measure)
     notes: list[Note] = []
     highest = float(qrels.index.grade.max())
-    for level, names in sorted(by_level.items()):
+    for level, asked in sorted(by_level.items()):
         kept = set(qrels.index.topic[qrels.index.grade >= level].tolist())
         barren = [topic for code, topic in enumerate(qrels.topics) if code not in kept]
         if not kept:
             choice = "; choose a level with rel=" if highest > 0 else ""
             reason = f"no grade reaches {level:g}" if level >= 1 else "no grade is high enough"
-            text = f"{first_few(names)}: 0 for every topic: {reason}, the highest is {highest:.15g}{choice}"
+            text = f"{named(asked)}: 0 for every topic: {reason}, the highest is {highest:.15g}{choice}"
             notes.append(Note("no-relevant", text))
         elif barren:
             what = "no relevant document" if level <= 1 else f"no document of grade {level:g} or more"
-            text = f"{first_few(names)}: {len(barren)} of {len(qrels.topics)} topics have {what}: {first_few(barren)}"
+            text = f"{named(asked)}: {len(barren)} of {len(qrels.topics)} topics have {what}: {first_few(barren)}"
             notes.append(Note("topics-without-relevant", text))
     return notes
 
 
-def run_notes(judged: Judged, missing: Sequence[str], topics: TopicPolicy) -> tuple[Note, ...]:
-    """Say what about this run changes how its numbers are to be read."""
+def notes_of_runs(lists: Iterable[Judged], topics: TopicPolicy) -> tuple[Note, ...]:
+    """Say of each run what changes how its numbers are to be read."""
+    return tuple(note for judged in lists for note in _run_notes(judged, topics))
+
+
+def _run_notes(judged: Judged, topics: TopicPolicy) -> list[Note]:
     notes: list[Note] = []
+    missing = [judged.query_ids[topic] for topic in np.flatnonzero(judged.returned == 0).tolist()]
 
     def say(rule: str, text: str, weight: float = 0.0, severity: Severity = "warning") -> None:
         notes.append(Note(rule, text, judged.run.name, weight, severity))
@@ -125,7 +149,7 @@ def run_notes(judged: Judged, missing: Sequence[str], topics: TopicPolicy) -> tu
             " qrels? See 'judged check'"
         )
         say("nothing-judged", text, severity="error")
-        return tuple(notes)
+        return notes
     if (share := _known_returned(judged)) < _FOREIGN:
         text = f"it returned {share:.1%} of the judged documents that it could have; do the ids mean the same?"
         say("few-judged", text, -share)
@@ -137,7 +161,7 @@ def run_notes(judged: Judged, missing: Sequence[str], topics: TopicPolicy) -> tu
         if _upside_down(judged):
             text = "the scores are the whole numbers from 1 to n: if 1 is the best, they are ranks, upside down"
             say("ranks-as-scores", text)
-    return tuple(notes)
+    return notes
 
 
 def _known_returned(judged: Judged) -> float:
@@ -181,7 +205,7 @@ def sample_notes(sampled: Mapping[str, Sequence[tuple[Measure, Sampled]]], seed:
         topics, error = (max(getattr(one, part) for _, one in found) for part in ("topics", "error"))
         text = (
             "there are too many orders of tied documents; the mean is that of a sample for"
-            f" {first_few([str(measure) for measure, _ in found])} in up to {topics} topics"
+            f" {named([measure for measure, _ in found])} in up to {topics} topics"
             f" (seed {seed}, standard error of a topic at most {error:.2g})"
         )
         notes.append(Note("sampled-orders", text, run, error))
@@ -264,6 +288,6 @@ def _level_note(positive: Floats, measures: Sequence[Measure]) -> str:
     binary = [m for m in binary if not m.properties.graded]
     if not binary or len(alike) < 2:
         return ""
-    levels, names = first_few([f"{grade:g}" for grade in alike]), first_few(list(map(str, binary)))
+    levels = first_few([f"{grade:g}" for grade in alike])
     example = binary[0].replace(rel=alike[1])
-    return f"{names}: grades {levels} all count as relevant; choose a level with rel=, say {example}"
+    return f"{named(binary)}: grades {levels} all count as relevant; choose a level with rel=, say {example}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,17 +12,17 @@ import numpy as np
 from judged.data.compute import distinct
 from judged.errors import InputError
 from judged.evaluation.facts import Policies, QrelsFacts, RunFacts
-from judged.evaluation.notes import list_notes, qrels_notes, run_notes, unjudged_notes
+from judged.evaluation.notes import list_notes, notes_of_runs, qrels_notes, unjudged_notes
 from judged.notes import lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from judged.data import Qrels
-    from judged.evaluation.score_table import ScoreTable
     from judged.judging import Judged, TopicPolicy
     from judged.measures import Measure
     from judged.notes import Note
+    from judged.stats import IntervalMethod
 
 
 @dataclass(frozen=True)
@@ -30,34 +31,37 @@ class Provenance:
 
     qrels: QrelsFacts
     policies: Policies
-    runs: tuple[RunFacts, ...]  # with the warnings of each
+    runs: tuple[RunFacts, ...]
     versions: Mapping[str, str]
-    notes: tuple[Note, ...] = ()  # warnings about the judgments, and about the runs together
+    notes: tuple[Note, ...] = ()  # about the judgments, about the runs together, and about each run, its subject
+    interval: IntervalMethod | None = None  # how intervals over topics were made, where there are any
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """All that should be known before the numbers are used."""
-        return lines(self.all_notes)
-
-    @property
-    def all_notes(self) -> tuple[Note, ...]:
-        """The notes of the call and those of the runs."""
-        return (*self.notes, *(note for run in self.runs for note in run.notes))
+        return lines(self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Give ``judged, versions, qrels, policies, runs`` as plain Python values: the head of a document."""
+        interval = {} if self.interval is None else {"ci": vars(self.interval)}
+        facts = [field.name for field in fields(RunFacts) if field.name != "name"]
+        warnings: defaultdict[str, list[str]] = defaultdict(list)
+        for note in self.notes:
+            warnings[note.subject].append(note.text)
         return {
             "judged": self.versions.get("judged", ""),
             "versions": dict(self.versions),
             "qrels": {**vars(self.qrels), "grades": list(self.qrels.grades)},
-            "policies": dict(vars(self.policies)),
-            "runs": {run.name: _facts(run) for run in self.runs},
+            "policies": {**vars(self.policies), **interval},
+            "runs": {
+                run.name: {
+                    **{name: getattr(run, name) for name in facts},
+                    "missing_topics": list(run.missing_topics),
+                    "warnings": warnings[run.name],
+                }
+                for run in self.runs
+            },
         }
-
-
-def provenance(scores: ScoreTable) -> Provenance:
-    """Tell what a table of scores rests on."""
-    return Provenance(scores.qrels, scores.policies, scores.runs, scores.versions, scores.notes)
 
 
 def provenance_of_lists(
@@ -67,27 +71,25 @@ def provenance_of_lists(
     topics: TopicPolicy = "qrels",
     dialect: str = "judged",
 ) -> Provenance:
-    """Tell what judged lists of one ranking policy rest on, with the warnings that `evaluate` has for them."""
+    """Tell what judged lists of one ranking policy rest on, with the notes that `evaluate` has for them."""
     first = lists[0]
     ranking = first.ranking
     chosen = Policies(topics, ranking.ties, ranking.depth, ranking.precision, dialect)
-    notes = qrels_notes(first.qrels, measures, measures) + list_notes(lists, chosen, measures)
-    runs = tuple(run_facts(one, topics) for one in lists)
-    return Provenance(qrels_facts(first.qrels), chosen, runs, versions(), notes + unjudged_notes(lists))
+    notes = qrels_notes(first.qrels, measures, measures) + list_notes(lists, chosen, measures) + unjudged_notes(lists)
+    runs = tuple(map(run_facts, lists))
+    return Provenance(qrels_facts(first.qrels), chosen, runs, versions(), notes + notes_of_runs(lists, topics))
 
 
-def run_facts(judged: Judged, topics: TopicPolicy) -> RunFacts:
+def run_facts(judged: Judged) -> RunFacts:
     """Tell what is worth knowing of a run that was judged."""
-    missing = tuple(judged.query_ids[at] for at in np.flatnonzero(judged.returned == 0).tolist())
     return RunFacts(
         name=judged.run.name,
         path=judged.run.where,
         sha256=judged.run_sha256,
         returned_topics=int(np.count_nonzero(judged.returned) + np.count_nonzero(judged.extra_returned)),
-        missing_topics=missing,
+        missing_topics=tuple(judged.query_ids[topic] for topic in np.flatnonzero(judged.returned == 0).tolist()),
         extra_topics=len(judged.extra),
         returned_judged=len(judged.topic),
-        notes=run_notes(judged, missing, topics),
     )
 
 
@@ -121,9 +123,3 @@ def versions() -> dict[str, str]:
         "numpy": np.__version__,
         "pyarrow": pa.__version__,
     }
-
-
-def _facts(run: RunFacts) -> dict[str, Any]:
-    """Lay out what is known of a run: all but its name, and of its notes their texts."""
-    facts = {key: value for key, value in vars(run).items() if key not in {"name", "notes"}}
-    return facts | {"missing_topics": list(run.missing_topics), "warnings": list(run.warnings)}

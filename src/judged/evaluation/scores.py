@@ -1,27 +1,40 @@
-"""Scores: what `evaluate` returns, and the forms in which it can be had."""
+"""Scores: what `evaluate` returns, a table of topics, runs and measures with what it rests on."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from judged.evaluation.document import document
-from judged.evaluation.score_table import ScoreTable
-from judged.evaluation.storage import load, save
-from judged.evaluation.table import summary_table
-from judged.stats import IntervalMethod
+import numpy as np
+import pyarrow as pa
+
+from judged.answer import Answer, Column
+from judged.answer import Table as AnswerTable
+from judged.errors import InputError
+from judged.evaluation.dialects import DIALECTS
+from judged.evaluation.facts import Estimate, Policies, QrelsFacts, Reach, RunFacts, TopicRanges
+from judged.evaluation.provenance import Provenance
+from judged.evaluation.storage import load, parquet_of
+from judged.evaluation.summary import Summary
+from judged.measures import Measure, aggregate, logarithms, parse
+from judged.stats import IntervalMethod, mean_intervals
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from judged._types import Bools, Floats, Table
+    from judged.answer import Block
+    from judged.notes import Note
     from judged.stats import IntervalName
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scores(ScoreTable):
+class Scores(Answer):
     """What `evaluate` returns: a score for every topic, run and measure, with what the numbers rest on.
 
-    Its attributes, and its ways to numbers and tables, are those of `ScoreTable`.
+    Its forms are those of `summary`, whose options they leave as they are; its main table, and that of data frames,
+    holds every score.
 
     Examples
     --------
@@ -34,7 +47,49 @@ class Scores(ScoreTable):
     {'q1': 1.0, 'q2': 0.5}
     """
 
-    def to_dict(
+    kind: ClassVar[str] = "scores"
+    main: ClassVar[str] = "topics"
+
+    runs: tuple[RunFacts, ...]  # R
+    measures: tuple[Measure, ...]  # M
+    query_ids: tuple[str, ...]  # T: all topics that count for some run, in byte order
+    # (R, M, T): NaN where a topic does not count for a run, or a measure leaves it out
+    values: Floats = field(repr=False)
+    counted: Bools = field(repr=False)  # (R, T): whether a topic counts for a run
+    policies: Policies  # what the numbers rest on
+    qrels: QrelsFacts  # what the numbers rest on
+    notes: tuple[Note, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)  # what the numbers rest on
+    ranges: tuple[TopicRanges, ...] = ()  # how far the scores could move, where that was asked for
+
+    def __post_init__(self) -> None:
+        for column in (self.values, self.counted):
+            column.flags.writeable = False
+
+    @property
+    def run_names(self) -> tuple[str, ...]:
+        """The names of the runs."""
+        return tuple(run.name for run in self.runs)
+
+    @property
+    def measure_names(self) -> tuple[str, ...]:
+        """The canonical names of the measures."""
+        return tuple(map(str, self.measures))
+
+    @property
+    def provenance(self) -> Provenance:
+        """What the numbers rest on."""
+        return Provenance(self.qrels, self.policies, self.runs, self.versions, self.notes)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give the blocks of `summary`."""
+        return self.summary().blocks()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, ready for JSON; every score only by ``summary(per_topic=True)``."""
+        return self.summary().to_dict()
+
+    def summary(
         self,
         *,
         ci: IntervalName = "adjusted",
@@ -42,19 +97,199 @@ class Scores(ScoreTable):
         resamples: int = 2000,
         seed: int = 0,
         per_topic: bool = False,
-    ) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON: the same document that the CLI prints."""
+        digits: int = 4,
+        queries: Mapping[str, str] | None = None,
+    ) -> Summary:
+        """Choose how the numbers are reported.
+
+        Parameters
+        ----------
+        ci, level, resamples, seed
+            How intervals over topics are made, as for `estimates`.
+        per_topic
+            Whether every topic is shown, and JSON has all scores.
+        digits
+            Decimals for people; data have all of them.
+        queries
+            The texts of topics, shown with them.
+
+        Raises
+        ------
+        InputError
+            If the interval's options make no sense.
+        """
         method = IntervalMethod(ci, level, resamples, seed)
         estimates = self.estimates(ci=ci, level=level, resamples=resamples, seed=seed)
-        return document(self, estimates, method, per_topic=per_topic)
+        rests = replace(self.provenance, interval=method)
+        return Summary(self, estimates, rests, self.notes, per_topic, digits, queries)
 
-    def save(self, path: str | Path) -> None:
-        """Write the table and its provenance to a Parquet file, whole or not at all."""
-        save(self, path)
+    def over_topics(self, mask: Bools) -> Self:
+        """Give the same scores over some topics: (T,) of true and false.
+
+        Raises
+        ------
+        InputError
+            If no topic is left, or the mask is of another length.
+        """
+        chosen = np.asarray(mask, dtype=np.bool_)
+        if chosen.shape != (len(self.query_ids),):
+            raise InputError(
+                f"a mask of shape {chosen.shape} for {len(self.query_ids)} topics", fix="one value a topic"
+            )
+        if not chosen.any():
+            raise InputError("no topic is left", fix="choose some that are in the qrels")
+        return replace(
+            self,
+            query_ids=tuple(name for name, kept in zip(self.query_ids, chosen.tolist(), strict=True) if kept),
+            values=self.values[:, :, chosen],
+            counted=self.counted[:, chosen],
+            ranges=tuple(
+                replace(one, low=one.low[:, :, chosen], high=one.high[:, :, chosen], kind=one.kind[:, :, chosen])
+                for one in self.ranges
+            ),
+        )
+
+    def aggregate(self) -> dict[str, dict[str, float]]:
+        """Give one number a run and measure, each by the measure's own aggregate."""
+        table: dict[str, dict[str, float]] = {}
+        for one in self.estimates(ci="none"):
+            table.setdefault(one.run, {})[one.measure] = one.value
+        return table
+
+    def estimates(
+        self, *, ci: IntervalName = "adjusted", level: float = 0.95, resamples: int = 2000, seed: int = 0
+    ) -> tuple[Estimate, ...]:
+        """Give every number with its interval over topics, run by run.
+
+        Intervals are made for means, arithmetic and geometric, as `IntervalMethod` says; ``adjusted`` knows the bounds
+        that a measure declares.
+
+        Raises
+        ------
+        InputError
+            If the interval's options make no sense.
+        """
+        method = IntervalMethod(ci, level, resamples, seed)
+        flat = self.values.reshape(-1, len(self.query_ids))
+        limits = self._limits(flat, method)
+        rows = [(run, m) for run in self.run_names for m in self.measures]
+        made = (
+            _estimate(run, m, scores[~np.isnan(scores)], bounds)
+            for (run, m), scores, bounds in zip(rows, flat, limits, strict=True)
+        )
+        return (
+            tuple(replace(one, reaches=self._reaches(at)) for at, one in enumerate(made))
+            if self.ranges
+            else tuple(made)
+        )
+
+    def _reaches(self, at: int) -> tuple[Reach, ...]:
+        """Aggregate the ranges of one run and measure, counted through, over its topics."""
+        from judged.evaluation.movement import reach  # few calls ask for it
+
+        run, row = divmod(at, len(self.measures))
+        kind = self.measures[row].entry.aggregate
+        scores = self.values[run, row]
+        return tuple(
+            reach(one, (run, row), scores, kind) for one in self.ranges if not np.isnan(one.low[run, row]).all()
+        )
+
+    def _limits(self, flat: Floats, method: IntervalMethod) -> Floats:
+        """Give the interval of each row; that of a geometric mean is made of the scores' logarithms."""
+        kinds = np.array([m.entry.aggregate for _ in self.runs for m in self.measures])
+        bounds = np.array([m.properties.bounds for _ in self.runs for m in self.measures])
+        limits = np.full((len(flat), 2), np.nan)
+        mean = kinds == "mean"
+        limits[mean] = mean_intervals(flat[mean], method, bounds[mean])
+        if len(geometric := np.flatnonzero(kinds == "geometric mean")):
+            logs, ends = (np.stack([logarithms(row) for row in table[geometric]]) for table in (flat, bounds))
+            limits[geometric] = np.exp(mean_intervals(logs, method, ends))
+        return limits
+
+    def interval_words(self, method: IntervalMethod) -> str:
+        """Say what the intervals beside the numbers are: for captions; empty where there are none."""
+        free = [str(m) for m in self.measures if m.entry.aggregate == "mean" and np.isnan(m.properties.bounds).any()]
+        if method.method != "adjusted" or not free:
+            return method.words
+        return f"{method.words} ({', '.join(free)}: for skewness alone, as there are no bounds)"
+
+    def value(self, measure: str | Measure, run: str | None = None) -> float:
+        """Give the aggregate of one measure; the run may be left out where there is only one.
+
+        A name is read as it was for `evaluate`: under a dialect, as the tool means it.
+
+        Raises
+        ------
+        InputError
+            If there is no such run or measure in the table.
+        """
+        at = self._position(run)
+        rules = DIALECTS.get(self.policies.dialect, DIALECTS["judged"])  # one of the caller's own is not known here
+        read = rules.measures(measure, self.qrels.grades)
+        name = str(read[0]) if len(read) == 1 and str(read[0]) in self.measure_names else str(parse(measure))
+        if name not in self.measure_names:
+            raise InputError(f"{name} was not evaluated", fix=f"one of {', '.join(self.measure_names)}")
+        scores = self.values[at, self.measure_names.index(name)]
+        which = self.measures[self.measure_names.index(name)]
+        return _estimate("", which, scores[~np.isnan(scores)], np.full(2, np.nan)).value
+
+    def per_topic(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Give every score as ``{run: {measure: {query_id: value}}}``."""
+        return {
+            run: {
+                measure: {
+                    query: value
+                    for query, value, counts in zip(
+                        self.query_ids, self.values[r, m].tolist(), self.counted[r].tolist(), strict=True
+                    )
+                    if counts
+                }
+                for m, measure in enumerate(self.measure_names)
+            }
+            for r, run in enumerate(self.run_names)
+        }
+
+    def table(self, name: str | None = None) -> AnswerTable:
+        """Give a table by its name: ``results``, or every score for None.
+
+        Raises
+        ------
+        InputError
+            If there is none of this name.
+        """
+        if name not in {None, "topics"}:
+            return super().table(name)
+        columns = self.to_arrow().to_pydict().items()
+        return AnswerTable("topics", tuple(Column(name, values) for name, values in columns), labels=3, only="data")
+
+    def to_arrow(self, table: str | None = None) -> Table:
+        """Give every score as a long table: ``run, measure, query_id, value``; or the table of this name.
+
+        Where it was asked how far scores could move, ``ties_low, ties_high, ties_kind`` and the same for
+        ``unjudged`` follow.
+        """
+        if table not in {None, "topics"}:
+            return super().to_arrow(table)
+        keep = np.repeat(self.counted[:, None, :], len(self.measures), axis=1).ravel()
+        run, measure, topic = (index.ravel()[keep] for index in np.indices(self.values.shape))
+        columns: dict[str, Any] = {
+            "run": pa.array(self.run_names, pa.string()).take(pa.array(run)),
+            "measure": pa.array(self.measure_names, pa.string()).take(pa.array(measure)),
+            "query_id": pa.array(self.query_ids, pa.string()).take(pa.array(topic)),
+            "value": self.values.ravel()[keep],
+        }
+        for span in self.ranges:
+            parts = {"low": span.low, "high": span.high, "kind": span.kind}
+            columns |= {f"{span.reason}_{name}": pa.array(part.ravel()[keep]) for name, part in parts.items()}
+        return pa.table(columns)
+
+    def written(self, form: str, **options: Any) -> str | bytes:
+        """Write in one of the forms, as every answer; Parquet holds all that `load` needs."""
+        return parquet_of(self) if form == "parquet" else super().written(form, **options)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote.
+        """Read what `save` wrote as Parquet.
 
         Raises
         ------
@@ -63,8 +298,22 @@ class Scores(ScoreTable):
         """
         return load(cls, path)
 
-    def __repr__(self) -> str:
-        return "\n".join([summary_table(self).text(), *(f"warning: {text}" for text in self.warnings)])
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand the long table to any library that reads Arrow."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def _repr_html_(self) -> str:
-        return summary_table(self).html(notes=self.warnings)
+    def _position(self, run: str | None) -> int:
+        if run is None and len(self.runs) == 1:
+            return 0
+        if run is None:
+            raise InputError("there are several runs", fix=f"name one of {', '.join(self.run_names)}")
+        if run not in self.run_names:
+            raise InputError(f"no run {run!r} in this table", fix=f"one of {', '.join(self.run_names)}")
+        return self.run_names.index(run)
+
+
+def _estimate(run: str, measure: Measure, scores: Floats, bounds: Floats) -> Estimate:
+    kind = measure.entry.aggregate
+    value = aggregate(kind, scores)
+    ci = None if np.isnan(bounds).any() else (float(bounds[0]), float(bounds[1]))
+    return Estimate(run, str(measure), kind, value, ci, len(scores))

@@ -14,7 +14,7 @@ from judged.evaluation.dialects import Dialect, dialect_of
 from judged.evaluation.facts import Policies
 from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, runs_of
 from judged.evaluation.movement import Movement, all_ranges
-from judged.evaluation.notes import dialect_notes, list_notes, qrels_notes, sample_notes
+from judged.evaluation.notes import dialect_notes, list_notes, notes_of_runs, qrels_notes, sample_notes
 from judged.evaluation.provenance import qrels_facts, refuse_foreign, run_facts, versions
 from judged.evaluation.scores import Scores
 from judged.judging import Judged, Precision, TopicPolicy, judge
@@ -24,9 +24,7 @@ from judged.notes import lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from judged._types import Bools, Floats
-    from judged.data.documents import Documents
-    from judged.evaluation.facts import QrelsFacts, RunFacts, TieTreatment
+    from judged.evaluation.facts import QrelsFacts, TieTreatment
     from judged.evaluation.movement import Sampled
     from judged.notes import Note
 
@@ -114,10 +112,13 @@ def evaluate(
     chosen = rules.policies(topics, ties, depth, precision)
     given = Qrels.of(qrels)
     judgments = rules.prepare_qrels(given)
-    facts_of_qrels = qrels_facts(judgments)
-    read = partial(rules.measures, grades=facts_of_qrels.grades)
+    facts = qrels_facts(judgments)
+    read = partial(rules.measures, grades=facts.grades)
     wanted = measures_of(read(measures))
-    facts_of = _documents(documents)
+    if documents is not None:
+        from judged.data.documents import Documents  # few calls need it
+
+        documents = Documents.of(documents)
     movement = Movement(chosen.ties, unjudged, chosen.depth, seed)
     lists: list[Judged] = []
     for run in runs_of(runs):
@@ -127,19 +128,16 @@ def evaluate(
             rules.prepare_run(run),
             **movement.judging(),
             precision=chosen.precision,
-            documents=facts_of,
+            documents=documents,
             progress=tell,
         )
         refuse_foreign(judged)
         lists.append(judged)
-    notes = (
-        dialect_notes(rules, given, judgments)
-        + qrels_notes(judgments, wanted, chosen_levels(measures, read))
-        + list_notes(lists, chosen, wanted)
-    )
-    made = _scored(lists, wanted, chosen, facts_of_qrels, movement, notes)
-    _warn(made.runs)
-    return made
+    notes = dialect_notes(rules, given, judgments) + qrels_notes(judgments, wanted, chosen_levels(measures, read))
+    scores = _scored(lists, wanted, chosen, facts, movement, notes)
+    for text in lines(note for note in scores.notes if note.rule in _WARNED):
+        warnings.warn(text, JudgedWarning, stacklevel=2)
+    return scores
 
 
 def score_lists(lists: Sequence[Judged], measures: Any = DEFAULT_MEASURES, *, topics: TopicPolicy = "qrels") -> Scores:
@@ -183,9 +181,9 @@ def score_lists(lists: Sequence[Judged], measures: Any = DEFAULT_MEASURES, *, to
         )
     wanted = measures_of(measures)
     chosen = Policies(topics, ranking.ties, ranking.depth, ranking.precision)
-    facts = qrels_facts(judgments)
-    notes = qrels_notes(judgments, wanted, chosen_levels(measures)) + list_notes(lists, chosen, wanted)
-    return _scored(lists, wanted, chosen, facts, Movement(ranking.ties, False, ranking.depth, 0), notes)
+    notes = qrels_notes(judgments, wanted, chosen_levels(measures))
+    movement = Movement(ranking.ties, False, ranking.depth, 0)
+    return _scored(lists, wanted, chosen, qrels_facts(judgments), movement, notes)
 
 
 def _scored(
@@ -196,53 +194,32 @@ def _scored(
     movement: Movement,
     notes: tuple[Note, ...],
 ) -> Scores:
-    """Score every list by every measure, and put down what the numbers rest on."""
+    """Score every list by every measure over the topics of all lists, and put down what the numbers rest on."""
+    notes += list_notes(lists, policies, measures)
     counting = [judged.over(policies.topics) for judged in lists]
-    query_ids, values, counted, sampled = _values(counting, measures, movement)
+    query_ids = counting[0].query_ids
+    if any(judged.query_ids != query_ids for judged in counting):
+        query_ids = tuple(sorted({topic for judged in counting for topic in judged.query_ids}))
+    place = {topic: column for column, topic in enumerate(query_ids)}
+    values = np.full((len(lists), len(measures), len(query_ids)), np.nan)
+    counted = np.zeros((len(lists), len(query_ids)), dtype=np.bool_)
+    sampled: dict[str, list[tuple[Measure, Sampled]]] = {}
+    for run, judged in enumerate(counting):
+        columns = [place[topic] for topic in judged.query_ids]
+        counted[run, columns] = True
+        for row, measure in enumerate(measures):
+            values[run, row, columns], sample = movement.score(judged, measure)
+            if sample.topics:
+                sampled.setdefault(judged.run.name, []).append((measure, sample))
     return Scores(
-        runs=tuple(run_facts(judged, policies.topics) for judged in lists),
+        runs=tuple(map(run_facts, lists)),
         measures=measures,
         query_ids=query_ids,
         values=values,
         counted=counted,
         policies=policies,
         qrels=qrels,
-        notes=notes + sampled,
+        notes=notes + sample_notes(sampled, movement.seed) + notes_of_runs(lists, policies.topics),
         versions=versions(),
         ranges=all_ranges(movement, counting, measures, query_ids),
     )
-
-
-def _documents(given: Any) -> Documents | None:
-    if given is None:
-        return None
-    from judged.data.documents import Documents  # few calls need it
-
-    return Documents.of(given)
-
-
-def _values(
-    lists: Sequence[Judged], measures: Sequence[Measure], movement: Movement
-) -> tuple[tuple[str, ...], Floats, Bools, tuple[Note, ...]]:
-    """Score every list and lay the results out over the topics of all of them; and say what is a sample."""
-    query_ids = lists[0].query_ids
-    if any(judged.query_ids != query_ids for judged in lists):
-        query_ids = tuple(sorted({name for judged in lists for name in judged.query_ids}))
-    place = {name: at for at, name in enumerate(query_ids)}
-    values = np.full((len(lists), len(measures), len(query_ids)), np.nan)
-    counted = np.zeros((len(lists), len(query_ids)), dtype=np.bool_)
-    sampled: dict[str, list[tuple[Measure, Sampled]]] = {}
-    for at, judged in enumerate(lists):
-        columns = [place[name] for name in judged.query_ids]
-        counted[at, columns] = True
-        for row, measure in enumerate(measures):
-            values[at, row, columns], sample = movement.score(judged, measure)
-            if sample.topics:
-                sampled.setdefault(judged.run.name, []).append((measure, sample))
-    return query_ids, values, counted, sample_notes(sampled, movement.seed)
-
-
-def _warn(runs: Sequence[RunFacts]) -> None:
-    """Warn of runs that lack topics, or of which nothing was measured."""
-    for text in lines(note for run in runs for note in run.notes if note.rule in _WARNED):
-        warnings.warn(text, JudgedWarning, stacklevel=3)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from judged.atomic import replaced
 from judged.data import files
 from judged.data.arrow_files import parquet_table
 from judged.errors import InputError
@@ -21,15 +20,15 @@ from judged.notes import Note
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints, Table
-    from judged.evaluation.score_table import ScoreTable
+    from judged.evaluation.scores import Scores
 
-    S = TypeVar("S", bound=ScoreTable)
+    S = TypeVar("S", bound=Scores)
 
 _KEY, _DIGEST = b"judged", b"judged sha256"
 
 
-def save(scores: ScoreTable, path: str | Path) -> None:
-    """Write scores; an existing file is replaced only when the new one is complete."""
+def parquet_of(scores: Scores) -> bytes:
+    """Write scores and their provenance."""
     facts = {
         "runs": [dataclasses.asdict(run) for run in scores.runs],
         "measures": list(scores.measure_names),
@@ -44,8 +43,9 @@ def save(scores: ScoreTable, path: str | Path) -> None:
 
     table, text = scores.to_arrow(), json.dumps(facts).encode()
     table = table.replace_schema_metadata({_KEY: text, _DIGEST: _digest(table, text)})
-    with replaced(path) as temporary:
-        parquet.write_table(table, temporary)
+    target = pa.BufferOutputStream()
+    parquet.write_table(table, target)
+    return target.getvalue().to_pybytes()
 
 
 def load(cls: type[S], path: str | Path) -> S:
@@ -100,7 +100,7 @@ def _scores(cls: type[S], table: Table, facts: dict[str, Any]) -> S:
         counted=counted,
         policies=Policies(**facts["policies"]),
         qrels=QrelsFacts(**_with_tuples(facts["qrels"])),
-        notes=_with_tuples(facts)["notes"],
+        notes=tuple(Note(**note) for note in facts["notes"]),
         versions=facts["versions"],
         ranges=tuple(
             _ranges(table, reason, at, np.array(shares), values.shape) for reason, shares in facts["ranges"].items()
@@ -121,6 +121,5 @@ def _codes(column: Any, known: Any) -> Any:
 
 
 def _with_tuples(facts: dict[str, Any]) -> dict[str, Any]:
-    """Undo what JSON did to tuples, and to notes."""
-    read = facts | ({"notes": [Note(**note) for note in facts["notes"]]} if "notes" in facts else {})
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in read.items()}
+    """Undo what JSON did to tuples."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()}

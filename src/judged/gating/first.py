@@ -95,7 +95,7 @@ def first_config(
         scores = evaluate(judgments, runs, wanted)
         share = evaluate(judgments, first, "Judged@10").value("Judged@10")
     _refuse_zeros(scores)
-    doubts = list(lines(note for run in scores.runs for note in run.notes))
+    doubts = list(lines(note for note in scores.notes if note.subject))
     if not _least_share(share):
         doubts.append(
             f"{first[0].name}: {share:.1%} of its first 10 documents are judged: judgments are sparse, or document ids"

@@ -22,7 +22,6 @@ from judged.answer import (
     number as decimals,
 )
 from judged.answer.markdown import markdown
-from judged.evaluation.provenance import provenance
 from judged.gating.check_result import CheckResult, Status, number
 from judged.gating.junit import junit
 from judged.gating.sarif import sarif
@@ -182,7 +181,7 @@ class GateResult(Answer):
     def facts(self) -> dict[str, Any]:
         """Give the decision, who was compared, by which configuration and what the scores rest on."""
         names = ("status", "passed", "exit_code", "baseline", "candidate")
-        head = provenance(self.scores).to_dict()
+        head = self.scores.provenance.to_dict()
         config = {
             name: value for name, value in vars(self.config).items() if name not in {"checks", "guardrails", "lines"}
         }

@@ -299,10 +299,11 @@ def _guarded(scores: Scores, at: list[int], one: Guardrail, place: int, config: 
 
 def _notes(scores: Scores, at: list[int], config: GateConfig, checks: Sequence[CheckResult]) -> tuple[Note, ...]:
     """Say what should be known before the decision is used."""
+    subjects = {"", *(scores.run_names[run] for run in at)}
     lost = len(guarding.lost_topics(scores, *at))
     missing = f"the candidate returned nothing for {topics_text(lost)} that the baseline has results for"
     notes = [Note("candidate-lost-topics", missing)] if lost else []
-    notes += [*scores.notes, *(note for run in at for note in scores.runs[run].notes)]
+    notes += [note for note in scores.notes if note.subject in subjects]
     notes += [
         Note(
             "margin-above-baseline",

@@ -10,13 +10,14 @@ import numpy as np
 
 from judged.answer import Section
 from judged.comparison.choices import Choices
-from judged.comparison.comparison import MeasureComparison, order_of
+from judged.comparison.comparison import MeasureComparison
 from judged.comparison.testing import compared
 from judged.data import Qrels
 from judged.data.topics import Topics
 from judged.decimals import counted
 from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.evaluation import runs_of
+from judged.evaluation.facts import order_of
 from judged.evaluation.given import chosen_measures, scores_of
 from judged.notes import Note
 from judged.reporting import by_topic, overview, slices, where

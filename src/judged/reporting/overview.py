@@ -6,24 +6,19 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import COUNT, NUMBER, TEXT, Block, Chart, Column, Section, Sentences, Table
-from judged.charting import PALETTE
+from judged.answer import Block, Chart, Section, Sentences, Table
 from judged.curves import curve
-from judged.decimals import counted
+from judged.decimals import counted, decimal
 from judged.errors import JudgedError, JudgedWarning
-from judged.evaluation.table import decimal, summary_table
+from judged.evaluation.summary import best_first
 from judged.measures import parse
 from judged.reporting.material import listed
 from judged.stats import IntervalMethod
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from judged.curves import Curves
-    from judged.evaluation import Estimate
     from judged.reporting.material import Material
 
-_BOARD = 40  # runs of the chart
 _LINES = 5  # runs of a curve
 _DEPTH = 100
 
@@ -34,13 +29,14 @@ def leaderboard(material: Material) -> Section:
     title = "Every run and measure"
     if comparison is None:
         note = material.scores.interval_words(IntervalMethod())
-        board = Table.of_grid("board", summary_table(material.scores), title, note)
+        board = Table.of_grid("board", material.scores.summary().runs().grid(), title, note)
     else:
         note = "; ".join([comparison.caption, *(one.untested for one in comparison.measures if one.untested)])
         board = replace(comparison.leaderboard(), name="board", title=title, note=note, only="")
     parts: list[Block] = [board]
     if len(material.scores.runs) > 1:
-        parts.insert(0, _board(material))
+        emphasised = [name for name in (material.candidate, material.reference) if name]
+        parts.insert(0, best_first(material.lead, material.estimates, emphasised))
     sentences: tuple[str, ...] = ()
     if comparison is not None and material.reference is not None:
         known = [one.by_runs for one in comparison.measures]
@@ -51,45 +47,6 @@ def leaderboard(material: Material) -> Section:
             title = f"Every run against the baseline: {material.lead}"
             parts.append(replace(comparison.pair_table(), name="against_baseline", title=title, folded=True, only=""))
     return Section("leaderboard", "Leaderboard", (*([Sentences(sentences)] if sentences else []), *parts))
-
-
-def _board(material: Material) -> Chart:
-    best = [material.estimates[at] for at in material.order]
-    shown = best[:_BOARD]
-    names = [one.run for one in shown]
-    for name in (material.candidate, material.reference):
-        if name is not None and name not in names:
-            shown = [*shown, next(one for one in best if one.run == name)]
-    known = [one for one in best if one.value == one.value]
-    cut = f" The best {_BOARD} of {len(best)} are drawn." if len(best) > len(shown) else ""
-    ends = (
-        f"{known[0].run} stands first with {decimal(known[0].value)}, {known[-1].run} last with"
-        f" {decimal(known[-1].value)}."
-        if known
-        else ""
-    )
-    measure = str(material.lead)
-    emphasised = [name for name in (material.candidate, material.reference) if name]
-    said = (
-        f"{measure} of {counted(len(shown), 'run')}, each with its 95% interval over topics: {ends}{cut}"
-        f" In colour: {listed(emphasised)}."
-    )
-    return best_first(shown, emphasised, f"{measure} of every run, best first", said)
-
-
-def best_first(estimates: Sequence[Estimate], emphasised: Sequence[str], title: str, sentence: str) -> Chart:
-    """Draw one dot a run with its interval, in the order that is given; those that are emphasised in colour."""
-    name = estimates[0].measure if estimates else ""
-    kinds = ["looked at closely" if one.run in emphasised else "others" for one in estimates]
-    columns = (
-        Column("run", [one.run for one in estimates], TEXT),
-        Column("value", [one.value for one in estimates], NUMBER, name, ci=[one.ci for one in estimates]),
-        Column("topics", [one.topics for one in estimates], COUNT),
-        Column("kind", kinds, TEXT, only="data"),
-    )
-    colours = {"looked at closely": PALETTE[0], "others": PALETTE[-1]}
-    table = Table("best_first", columns)
-    return Chart("leaderboard", title, table, sentence, y="run", colour="kind", colours=colours, legend=False)
 
 
 def cutoffs(material: Material) -> tuple[Section | None, dict[str, Any]]:

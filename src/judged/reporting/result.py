@@ -93,7 +93,7 @@ class Report(Answer):
         }
 
     def _plain(self, result: Any) -> Any:
-        return result.to_dict(seed=self.seed) if result is self.scores else result.to_dict()
+        return result.summary(seed=self.seed).to_dict() if result is self.scores else result.to_dict()
 
     def text(self, width: int | None = None, *, unfold: Iterable[str] = (), colour: bool = False) -> str:
         """Write the summary and the leaderboard for a terminal; other sections and tables by their names."""

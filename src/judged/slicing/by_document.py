@@ -16,7 +16,6 @@ from judged.data.documents import Documents
 from judged.decimals import decimal, percent
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import Estimate, evaluate, measures_of, runs_of
-from judged.evaluation.provenance import provenance
 from judged.notes import Note, first_few
 from judged.slicing.documents import UNKNOWN, group_judgments
 from judged.slicing.slices import MINIMUM
@@ -251,11 +250,11 @@ def by_document(
         for name, group in scores.items()
         for one in group.estimates(ci=ci, level=level, resamples=resamples, seed=seed)
     )
-    notes = list(whole.all_notes)
+    notes = list(whole.notes)
     if UNKNOWN in counts:
         some = f"{counts[UNKNOWN]} of {counts[ALL]} relevant documents ({percent(counts[UNKNOWN] / counts[ALL])})"
         notes.append(Note("unknown-group", f"the {by} of {some} is not known"))
     if small := [name for name, size in sizes.items() if size < minimum]:
         text = f"fewer than {minimum} topics, too few for a mean to say much: {first_few(small)}"
         notes.append(Note("small-groups", text))
-    return ScoresByDocument(by, estimates, scores, method, minimum, provenance(whole), tuple(notes))
+    return ScoresByDocument(by, estimates, scores, method, minimum, whole.provenance, tuple(notes))

@@ -14,7 +14,6 @@ from judged.errors import InputError
 from judged.evaluation import Estimate
 from judged.evaluation.given import scores_of
 from judged.evaluation.notes import few_note
-from judged.evaluation.provenance import provenance
 from judged.measures import logarithms
 from judged.notes import Note, first_few
 from judged.slicing.scores import ALL, MEAN_OF_SLICES, TOPIC_MEAN, Average, SlicedScores, SliceEstimate
@@ -99,8 +98,8 @@ def by_slice(
         averages=tuple(_averages(scores, cut, weighing, method, estimates)),
         tests=tests,
         weights=tuple(weighing),
-        provenance=provenance(scores),
-        notes=(*scores.all_notes, *_notes(scores, cut, weighing)),
+        provenance=scores.provenance,
+        notes=(*scores.notes, *_notes(scores, cut, weighing)),
     )
 
 

@@ -15,7 +15,6 @@ from judged.comparison.notes import least_p_text, short_of_topics
 from judged.comparison.testing import compared, differences, pair_of
 from judged.errors import InputError
 from judged.evaluation.given import scores_of
-from judged.evaluation.provenance import provenance
 from judged.measures import logarithms
 from judged.notes import Note
 from judged.slicing.comparison import BetweenSlices, SliceComparison, SlicePair
@@ -151,7 +150,7 @@ def compare_slices(
         between=tuple(_between(questions, table, cut, choices)),
         choices=choices,
         families=families,
-        provenance=provenance(table),
+        provenance=table.provenance,
         notes=(*_notes_of_all(overall), *_notes(overall, rows, cut), *_short(rows, families, choices)),
     )
 

@@ -124,7 +124,7 @@ def diff(
         level=float(getattr(measures[0], "rel", 0) or math.ulp(0.0)),
         highest=float(judgments.grades.max()),
         provenance=rests,
-        notes=rests.all_notes,
+        notes=rests.notes,
     )
 
 

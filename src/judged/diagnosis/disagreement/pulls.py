@@ -17,7 +17,6 @@ from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
 from judged.evaluation.given import chosen_measures, scores_of
-from judged.evaluation.provenance import provenance
 from judged.judging import Returned, judge
 from judged.slicing.slices import slicing_given
 from judged.stats.pairing import paired_differences, spread
@@ -124,8 +123,8 @@ def disagreement(
         chosen=pair is None and len(table.runs) > 2,
         direction=direction,
         with_reasons=runs is not None,
-        provenance=provenance(table),
-        notes=table.all_notes,
+        provenance=table.provenance,
+        notes=table.notes,
     )
 
 

@@ -14,7 +14,6 @@ from judged.diagnosis.stages.tracing import POSITIVE, one_measure
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of
 from judged.evaluation.given import scores_of
-from judged.evaluation.provenance import provenance
 from judged.measures import parse
 from judged.slicing.slices import slicing_given
 from judged.stats.discoveries import losers
@@ -152,8 +151,8 @@ def performance_matrix(
         slicing=sliced,
         choices=choices,
         barren=_barren(judgments, policies.get("dialect"), table, rel),
-        provenance=provenance(table),
-        notes=table.all_notes,
+        provenance=table.provenance,
+        notes=table.notes,
     )
 
 

@@ -19,7 +19,6 @@ from judged.diagnosis.needs.variants import by_variant, needs_of
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
 from judged.evaluation.given import TESTED_MEASURES, chosen_measures, scores_of
-from judged.evaluation.provenance import provenance
 from judged.notes import Note, first_few
 from judged.stats import IntervalMethod, mean_intervals
 from judged.stats.pairing import spread
@@ -135,8 +134,8 @@ def needs(
         p=p,
         shown=shown,
         queries={} if texts is None else {query: texts.text(query) for group in query_ids for query in group},
-        provenance=provenance(table),
-        notes=(*notes, *_notes(table, need_of, groups), *table.all_notes),
+        provenance=table.provenance,
+        notes=(*notes, *_notes(table, need_of, groups), *table.notes),
     )
 
 

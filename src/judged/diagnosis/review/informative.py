@@ -147,7 +147,7 @@ def review(
         turning=int(turns.sum()),
         rates=_rates(opened, relevant, k, sliced),
         provenance=rests,
-        notes=rests.all_notes,
+        notes=rests.notes,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.answer import counted
-from judged.data import Qrels
+from judged.data import Qrels, Run
 from judged.decimals import percent
 from judged.diagnosis.changes import mean_of
 from judged.diagnosis.stages.answer import Stages
@@ -25,7 +25,6 @@ from judged.slicing.slices import slicing_given
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from judged.data import Run
     from judged.evaluation.provenance import Provenance
     from judged.judging import Judged, Precision, TiePolicy, TopicPolicy
     from judged.measures import Measure
@@ -151,7 +150,7 @@ def stages(
         choices=choices,
         slicing=None if slicing is None else slicing_given(slicing).over(query_ids),
         provenance=rests_on,
-        notes=(*notes, *rests_on.all_notes),
+        notes=(*notes, *rests_on.notes),
     )
 
 
@@ -189,13 +188,13 @@ def _notes(trace: Trace, lists: Sequence[Judged], measure: Measure, depth: int) 
 
 def _provenance(lists: Sequence[Judged], measure: Measure, topics: TopicPolicy) -> Provenance:
     """Tell what the lists rest on, each run once and by a name of its own."""
-    distinct = list({id(judged.run): judged for judged in lists}.values())
+    distinct: list[Judged] = []
+    names: list[str] = []
+    for judged in {id(judged.run): judged for judged in lists}.values():
+        times = names.count(judged.run.name)
+        names.append(judged.run.name)
+        run = Run(judged.run.rows, f"{judged.run.name} ({times + 1})") if times else judged.run
+        distinct.append(replace(judged, run=run))
     rests_on = provenance_of_lists(distinct, [measure], topics=topics)
-    names = [run.name for run in rests_on.runs]
-    again = (names[:at].count(name) for at, name in enumerate(names))
-    runs = tuple(
-        run.renamed(f"{run.name} ({times + 1})") if times else run
-        for run, times in zip(rests_on.runs, again, strict=True)
-    )
     notes = tuple(note for note in rests_on.notes if note.rule != "unjudged")  # said of each system, from fewer on
-    return replace(rests_on, runs=runs, notes=notes)
+    return replace(rests_on, notes=notes)

@@ -13,7 +13,6 @@ from judged.diagnosis.tradeoff.costs import Costs
 from judged.diagnosis.tradeoff.pareto import dominators
 from judged.errors import InputError, MeasureError
 from judged.evaluation import Scores
-from judged.evaluation.provenance import provenance
 from judged.measures import parse
 from judged.notes import Note, first_few
 from judged.stats.paired import paired_tests
@@ -129,8 +128,8 @@ def tradeoff(
         baseline=runs[base],
         level=level,
         rows=tuple(rows),
-        provenance=provenance(table),
-        notes=(*table.all_notes, *_notes(known, runs, rows)),
+        provenance=table.provenance,
+        notes=(*table.notes, *_notes(known, runs, rows)),
     )
 
 

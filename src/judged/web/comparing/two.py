@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.comparison import compare
-from judged.comparison.comparison import order_of
 from judged.evaluation import measures_of
+from judged.evaluation.facts import order_of
 from judged.measures import parse
 from judged.stats.pairing import paired_differences
 from judged.web.comparing.asked import MEASURE, MOST, RefusedError, concerning

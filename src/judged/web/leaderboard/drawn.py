@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from judged.answer.drawing import drawn
 from judged.charting import specification
-from judged.comparison.comparison import order_of
 from judged.curves import Curves, curve_of_scores
 from judged.errors import MissingExtraError
-from judged.reporting.overview import best_first
+from judged.evaluation.facts import order_of
+from judged.evaluation.summary import best_first
 from judged.web.filters import count, score
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 LINES = 8
 """Runs of a curve: as many colours are told apart."""
-DOTS = 40
 """Runs of the chart of the leading measure."""
 _LONGEST = 160  # pixels of a name at the end of a line
 
@@ -98,23 +96,11 @@ def curve_drawing(board: Board) -> Drawing | None:
 
 def dots(board: Board) -> Drawing | None:
     """Draw the leading measure of every run with its interval, best first; None for a single run."""
-    known = [one for one in _lead_estimates(board) if not math.isnan(one.value)]
-    if len(known) < 2:
+    chart = best_first(board.lead, _lead_estimates(board), [board.baseline])
+    if len(chart.table) < 2:
         return None
-    lead, shown = str(board.lead), known[:DOTS]
-    names = [board.baseline]
-    if board.baseline not in [one.run for one in shown]:
-        shown += [one for one in known if one.run == board.baseline]
-    cut = f" The best {DOTS} of {len(known)} are drawn." if len(known) > DOTS else ""
-    digits = 0 if board.lead.entry.aggregate in {"sum", "count"} else 4
-    with_interval = "" if shown[0].ci is None else ", each with its 95% interval"
-    sentence = (
-        f"{lead} of {count(len(shown), 'run')} over {count(board.topics, 'topic')}{with_interval}: {known[0].run}"
-        f" stands first with {score(known[0].value, digits)}, {known[-1].run} last with"
-        f" {score(known[-1].value, digits)}. In colour: the baseline {board.baseline}.{cut}"
-    )
-    spec = board.kept("dots", lead, make=lambda: _untitled(lambda: drawn(best_first(shown, names, "", ""))))
-    return Drawing(f"{lead} of every run", sentence, spec)
+    spec = board.kept("dots", str(board.lead), make=lambda: _untitled(lambda: drawn(chart)))
+    return Drawing(chart.title, chart.sentence, spec)
 
 
 def _lead_estimates(board: Board) -> list[Estimate]:

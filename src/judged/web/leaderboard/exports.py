@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from judged.answer.latex import latex
 from judged.answer.markdown import markdown
 from judged.errors import InputError
-from judged.evaluation.table import long_table, summary_table
+from judged.web.workspace import LEVEL
 
 if TYPE_CHECKING:
     from judged.web.leaderboard.asked import Form
@@ -33,12 +34,12 @@ def written(board: Board, form: Form) -> str:
             if comparison is None
             else tuple(one.estimates[at] for at in range(len(scores.runs)) for one in comparison.measures)
         )
-        return long_table(scores, one_by_one, per_topic=False).csv() + "\n"
+        return replace(scores.summary(ci="none"), estimates=one_by_one).csv() + "\n"
     if comparison is not None:
         if form == "tests":
             return comparison.csv() + "\n"
         return (latex if form == "latex" else markdown)([comparison.leaderboard()]) + "\n"
     if form == "tests":
         raise InputError("one run is open: there is nothing to test it against", fix="open a second run")
-    table = summary_table(scores, board.estimates())
-    return (table.latex() if form == "latex" else table.markdown()) + "\n"
+    summary = replace(scores.summary(level=LEVEL), estimates=board.estimates())
+    return (summary.latex() if form == "latex" else summary.markdown()) + "\n"

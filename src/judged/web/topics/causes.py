@@ -60,7 +60,7 @@ def losses(workspace: Workspace, lists: Sequence[Judged], measure: Measure) -> t
             "verdict": split.verdicts[0],
             "sentence": split.topic(query_id).sentences[0],
         })  # fmt: skip
-        notes += [note for note in split.notes if note not in split.provenance.all_notes]
+        notes += [note for note in split.notes if note not in split.provenance.notes]
     columns = columns_of(
         rows,
         ("run", TEXT, "Run"),

@@ -1,0 +1,179 @@
+"""Scores as they are reported: every number with its interval over topics, as tables for people and for data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from judged.answer import COUNT, TEXT, Answer, Chart, Column, Show, Table, number
+from judged.decimals import counted, decimal, listed, percent
+from judged.evaluation.facts import order_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from judged.answer import Block
+    from judged.evaluation.facts import Estimate
+    from judged.evaluation.provenance import Provenance
+    from judged.evaluation.scores import Scores
+    from judged.measures import Measure
+    from judged.notes import Note
+    from judged.stats import IntervalMethod
+    from judged.uncertainty.range import Exactness
+
+_TEXT_WIDTH = 40
+_DRAWN = 40  # runs of the chart
+_WHOLE = Show(COUNT.write, "float64")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Summary(Answer):
+    """Scores as they are reported; its main table has one number a row."""
+
+    kind: ClassVar[str] = "scores"
+    main: ClassVar[str] = "results"
+
+    scores: Scores
+    estimates: tuple[Estimate, ...]  # run by run, and for each measure by measure
+    provenance: Provenance
+    notes: tuple[Note, ...]
+    per_topic: bool = False  # whether every topic is shown
+    digits: int = 4  # decimals for people
+    queries: Mapping[str, str] | None = None  # the texts of topics, where they are shown
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give a table for people, of the runs or of every topic, all numbers as data, and a chart."""
+        chart = best_first(self.scores.measures[0], self.estimates[:: len(self.scores.measures)])
+        drawn = replace(chart, table=replace(chart.table, only="people"), folded=True)
+        return (self.topics() if self.per_topic else self.runs(), self._results(), drawn)
+
+    def facts(self) -> dict[str, Mapping[str, str]]:
+        """Give the texts of topics, where they are known."""
+        return {} if self.queries is None else {"queries": self.queries}
+
+    def table(self, name: str | None = None) -> Table:
+        """Give a table by its name; ``topics``, which JSON has in ``results``, holds every score.
+
+        Raises
+        ------
+        InputError
+            If there is none of this name.
+        """
+        return self.scores.table("topics") if name == "topics" else super().table(name)
+
+    def runs(self) -> Table:
+        """Lay out one row a run, one column a measure."""
+        columns = [Column("run", self.scores.run_names, TEXT)]
+        for row, measure in enumerate(self.scores.measures):
+            estimates = self.estimates[row :: len(self.scores.measures)]
+            show = _WHOLE if measure.entry.aggregate in {"sum", "count"} else number(self.digits)
+            reaches = [one.reaches for one in estimates] if self.scores.ranges else []
+            beside = [
+                " ".join(_reach(one.reason, one.kind, one.low, one.high, one.judged) for one in several)
+                for several in reaches
+            ]
+            limits = [one.ci for one in estimates]
+            columns.append(Column(str(measure), [one.value for one in estimates], show, ci=limits, beside=beside))
+        return Table("summary", tuple(columns), note=basis(self.scores, self.provenance.interval), only="people")
+
+    def topics(self) -> Table:
+        """Lay out one row a topic and run, one column a measure."""
+        scores, texts, names = self.scores, self.queries, self.scores.run_names
+        topics, runs = np.nonzero(scores.counted.T)
+        shown = [scores.query_ids[topic] for topic in topics.tolist()]
+        columns = [Column("query_id", shown, TEXT)]
+        if texts is not None:
+            columns.append(Column("query", [_short(texts.get(topic, "")) for topic in shown], TEXT))
+        if len(names) > 1:
+            columns.append(Column("run", [names[run] for run in runs.tolist()], TEXT))
+        labels = len(columns)
+        for row, measure in enumerate(scores.measure_names):
+            at = (runs, row, topics)
+            reaches = [
+                [
+                    "" if math.isnan(low) else _reach(span.reason, kind, low, high)
+                    for kind, low, high in zip(span.kind[at].tolist(), span.low[at], span.high[at], strict=True)
+                ]
+                for span in scores.ranges
+            ]
+            beside = [" ".join(filter(None, parts)) for parts in zip(*reaches, strict=True)]
+            columns.append(Column(measure, scores.values[at].tolist(), number(self.digits), beside=beside))
+        note = basis(scores, self.provenance.interval)
+        return Table("summary", tuple(columns), note=note, labels=labels, only="people")
+
+    def _results(self) -> Table:
+        """Lay out one number a row."""
+        columns = [
+            Column("run", [one.run for one in self.estimates], TEXT),
+            Column("measure", [one.measure for one in self.estimates], TEXT),
+            Column("aggregate", [one.aggregate for one in self.estimates], TEXT),
+            Column("value", [one.value for one in self.estimates], number(), ci=[one.ci for one in self.estimates]),
+            Column("topics", [one.topics for one in self.estimates], COUNT),
+        ]
+        for span in self.scores.ranges:
+            reaches = [
+                next((reach for reach in one.reaches if reach.reason == span.reason), None) for one in self.estimates
+            ]
+            for part, show in (("low", number()), ("high", number()), ("kind", TEXT), ("judged", number())):
+                values = [reach and getattr(reach, part) for reach in reaches]
+                if part != "judged" or span.reason == "unjudged":
+                    columns.append(Column(f"{span.reason}_{part}", values, show))
+        if self.per_topic:
+            by_topic = self.scores.per_topic()
+            values = [by_topic[one.run][one.measure] for one in self.estimates]
+            columns.append(Column("per_topic", values, only="json"))
+        return Table("results", tuple(columns), labels=3, only="data")
+
+
+def best_first(lead: Measure, estimates: Sequence[Estimate], emphasised: Sequence[str] = ()) -> Chart:
+    """Draw one measure of every run, best first, with intervals; those that are emphasised in colour."""
+    order = order_of([one.value for one in estimates], lower_is_better=lead.properties.higher_is_better is False)
+    known = [estimates[run] for run in order if not math.isnan(estimates[run].value)]
+    shown = known[:_DRAWN] + [one for one in known[_DRAWN:] if one.run in emphasised]
+    show = _WHOLE if lead.entry.aggregate in {"sum", "count"} else number()
+    intervals = ", each with its interval over topics" if any(one.ci for one in shown) else ""
+    topics = {one.topics for one in shown}
+    over = f" over {counted(topics.pop(), 'topic')}" if len(topics) == 1 else ""
+    sentence = f"{lead} of {counted(len(shown), 'run')}{over}{intervals}."
+    if len(known) > 1:
+        first, last = (show.write(one.value) for one in (known[0], known[-1]))
+        sentence += f" {known[0].run} stands first with {first}, {known[-1].run} last with {last}."
+    sentence += f" The best {_DRAWN} of {len(known)} are drawn." if len(known) > _DRAWN else ""
+    columns = [
+        Column("run", [one.run for one in shown], TEXT),
+        Column("value", [one.value for one in shown], show, str(lead), ci=[one.ci for one in shown]),
+        Column("topics", [one.topics for one in shown], COUNT),
+    ]
+    more: dict[str, Any] = {}
+    if emphasised:
+        from judged.charting import PALETTE
+
+        kinds = ["looked at closely" if one.run in emphasised else "others" for one in shown]
+        columns.append(Column("kind", kinds, TEXT, only="data"))
+        more = {"colour": "kind", "colours": {"looked at closely": PALETTE[0], "others": PALETTE[-1]}, "legend": False}
+        sentence += f" In colour: {listed(emphasised)}."
+    title, table = f"{lead} of every run, best first", Table("best_first", tuple(columns))
+    return Chart("leaderboard", title, table, sentence, y="run", **more)
+
+
+def basis(scores: Scores, interval: IntervalMethod | None = None, over: str = "") -> str:
+    """Say by which rules numbers were made: topics, ties, depth, intervals."""
+    rules = scores.policies.words(len(scores.query_ids), over)
+    if interval is None:
+        return rules
+    words = scores.interval_words(interval)
+    return f"{rules}; [{words}]" if words else f"{rules}; no intervals"
+
+
+def _reach(reason: str, kind: Exactness, low: float, high: float, judged: float = math.nan) -> str:
+    """Write how far a number could move; bounds that may be too wide, or too narrow, are marked."""
+    mark = {"exact": "", "outer": " at most", "sampled": " at least"}[kind]
+    share = "" if math.isnan(judged) else f" ({percent(judged)} judged)"
+    return f"{reason}{mark} {decimal(low, 3)}-{decimal(high, 3)}{share}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _TEXT_WIDTH else text[: _TEXT_WIDTH - 1] + "…"
