@@ -397,6 +397,8 @@ def plain(value: Any) -> Any:
         return plain(value.tolist())  # an array or a scalar of NumPy
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, (tuple, list, set, frozenset)):
         return [plain(part) for part in value]
     return str(value)
