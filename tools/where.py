@@ -95,7 +95,7 @@ def codec(folder: Path) -> str:
         " documents, and what is there, but ranked badly."
     )
     parts = ["## Three domains, two stages", wrapped(said), tested.overview().markdown(), listed(tested.sentences)]
-    parts += [staged.table().markdown(), staged.changes_table().markdown()]
+    parts += [staged.table().markdown(), staged.table("changes").markdown()]
     return "\n\n".join([*parts, listed(staged.sentences)])
 
 

@@ -222,7 +222,7 @@ def _points(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
         corner = {"x": across.high if right else across.low, "y": up.high if above else up.low, "label": name}
         where = {"align": "right" if right else "left", "dx": -4 if right else 4,
                  "baseline": "top" if above else "bottom", "dy": 4 if above else -4}  # fmt: skip
-        mark = _base(alt, [corner]).mark_text(fontSize=11, fontStyle="italic", color=_GREY, **where)
+        mark = _base(alt, [corner]).mark_text(fontSize=11, fontStyle="italic", color="#666", **where)
         layers.append(mark.encode(x=x, y=y, text="label:N"))
     if faint := [row for row in rows if row.get("faint")]:
         mark = _base(alt, faint).mark_circle(size=22, color=_GREY, opacity=0.4)
