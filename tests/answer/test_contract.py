@@ -17,10 +17,11 @@ import pytest
 from pyarrow import parquet
 
 from answer.examples import EXAMPLES
-from judged.answer import Answer, Chart, Column, Sentences, Table
+from judged.answer import Answer, Block, Chart, Code, Column, Sentences, Table
 from judged.answer.blocks import flat
 from judged.answer.html import html
 from judged.answer.markdown import markdown
+from judged.answer.terminal import text as terminal
 from judged.errors import InputError, JudgedError
 
 if TYPE_CHECKING:
@@ -182,6 +183,21 @@ def test_names_take_no_effect(name: str, text: str) -> None:
             assert table.markdown().count("\n") == 2
             assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.markdown().splitlines()}) == 1
             assert "<script>" not in markdown([table])
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_sentences_titles_and_notes_take_no_effect(text: str) -> None:
+    table = Table("t", (Column("a", ["b"]),), title=text, note=text)
+    made: list[Block] = [
+        table,
+        Sentences((text,), title=text),
+        Sentences((text,), "f", text, folded=True),
+        Code((text,)),
+    ]
+    drawn = terminal(made)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\u202e]", drawn)
+    for written in (html(made), markdown(made[:3])):
+        assert "<script>" not in written
 
 
 def _number(text: str) -> bool:

@@ -25,7 +25,8 @@ def markdown(blocks: Sequence[Block], unfold: Iterable[str] = (), level: int = 3
         if id(block) in shown and (charts or not isinstance(block, Chart)):
             parts += _block(block, unfold, level, charts=charts)
         elif isinstance(block, Sentences) and block.folded:
-            parts.append(f"<details><summary>{block.title}</summary>\n\n{markdown_list(block.texts)}\n\n</details>")
+            head = f"<details><summary>{markdown_text(block.title or block.name)}</summary>"
+            parts.append(f"{head}\n\n{markdown_list(block.texts)}\n\n</details>")
     return "\n\n".join(part for part in parts if part)
 
 

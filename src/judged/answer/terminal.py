@@ -35,23 +35,28 @@ def text(blocks: Iterable[Block], width: int | None = None, unfold: Iterable[str
 
 
 def _block(block: Block, width: int | None, unfold: tuple[str, ...], *, colour: bool) -> str:
-    title = f"== {block.title} ==" if block.title else ""
+    title = f"== {visible(block.title)} ==" if block.title else ""
     match block:
         case Table():
             drawn = block.text(width, colour=colour)
-            parts = [title, drawn, wrapped(block.note, width)] if block.note else [title, drawn]
+            parts = [title, drawn, _said(block.note, width)] if block.note else [title, drawn]
         case Sentences():
-            parts = [title, "\n".join(wrapped(sentence, width) for sentence in block.texts)]
+            parts = [title, "\n".join(_said(sentence, width) for sentence in block.texts)]
         case Code():
-            parts = [title, "\n".join(block.texts)]
+            parts = [title, "\n".join(visible(line) for code in block.texts for line in code.split("\n"))]
         case Lists():
-            said = "\n".join(wrapped(sentence, width) for sentence in block.sentences)
+            said = "\n".join(_said(sentence, width) for sentence in block.sentences)
             parts = [title, said, _lists(block.rankings, width or _WIDTH, colour=colour)]
         case Section():
             parts = [title, text(block.blocks, width, unfold, colour=colour)]
         case Chart():
             parts = []
     return "\n\n".join(part for part in parts if part)
+
+
+def _said(sentence: str, width: int | None) -> str:
+    """Break a sentence into lines in which nothing takes effect."""
+    return "\n".join(map(visible, wrapped(sentence, width).split("\n")))
 
 
 def _lists(rankings: Sequence[Ranking], width: int, *, colour: bool) -> str:
