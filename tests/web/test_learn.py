@@ -164,7 +164,7 @@ def test_every_list_that_can_be_edited_is_one_that_the_evaluator_knows(client):
     """It answers for the measures that it lists, in the forms in which it lists them."""
     editable = [made for name in NAMES if not (made := example_of(REGISTRY[name])).fixed]
     assert len(editable) == len(NAMES) - 21
-    for made in [*editable, *(lesson_page(lesson.key).example for lesson in LESSONS)]:
+    for made in [*editable, *(lesson_page(lesson.key).example for lesson in LESSONS.values())]:
         gain = "exp2" if "exp2" in made.measure else "linear"
         asked = {"list": made.typed, "missing": made.missing, "measure": made.measure, "k": 5, "gain": gain}
         answer = client.get("/api/v1/evaluator/measure", params=asked)
@@ -310,7 +310,7 @@ def test_the_page_of_what_was_found(client):
 # lessons
 
 
-@pytest.mark.parametrize("key", [lesson.key for lesson in LESSONS])
+@pytest.mark.parametrize("key", list(LESSONS))
 def test_every_lesson_has_a_page_and_its_numbers(client, key):
     answer = client.get(f"/learn/lessons/{key}")
     assert answer.status_code == 200
@@ -328,8 +328,8 @@ def test_every_lesson_has_a_page_and_its_numbers(client, key):
 
 def test_numbers_are_not_typed():
     """A number with decimals in a lesson's text comes from a computation, or is a parameter of a name."""
-    for lesson in LESSONS:
-        for text in (*lesson.text, lesson.answer, *(text for pair in lesson.errors for text in pair)):
+    for lesson in LESSONS.values():
+        for text in (*lesson.text, lesson.answer, *(text for error in lesson.errors for text in error.values())):
             bare = re.sub(r"`[^`]*`|\{[^}]*\}|p = 0\.\d+", "", text)
             assert not re.search(r"\d\.\d", bare), bare
             assert "{" not in lesson.filled(text)
@@ -368,14 +368,14 @@ def test_what_is_surprising_is_true():
 
 
 def test_lessons_lead_from_one_to_the_next(client):
-    key, seen = LESSONS[0].key, []
+    key, seen = next(iter(LESSONS)), []
     while True:
         seen.append(key)
         onward = re.search(r'rel="next" href="/learn/lessons/([a-z-]+)"', client.get(f"/learn/lessons/{key}").text)
         if onward is None:
             break
         key = onward[1]
-    assert seen == [lesson.key for lesson in LESSONS]
+    assert seen == list(LESSONS)
     assert [one["key"] for one in client.get("/api/v1/lessons").json()] == seen
     assert client.get("/learn/lessons/nothing").status_code == 404
     assert client.get("/api/v1/lessons/nothing").status_code == 404
@@ -386,7 +386,7 @@ def test_every_link_of_the_pages_leads_somewhere(client):
     paths = [
         "/learn",
         "/choose",
-        *(f"/learn/lessons/{lesson.key}" for lesson in LESSONS),
+        *(f"/learn/lessons/{lesson.key}" for lesson in LESSONS.values()),
         *(f"/learn/{name}" for name in NAMES),
     ]
     links = {

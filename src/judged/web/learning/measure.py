@@ -25,7 +25,7 @@ from judged.measures.pages import (
 from judged.measures.parameters import spell
 from judged.web.evaluator.lists import read_missing
 from judged.web.learning.examples import Example, ExamplePage, example_of
-from judged.web.learning.lesson import grades
+from judged.web.learning.lessons import grades
 from judged.web.learning.markup import blocks
 
 if TYPE_CHECKING:
