@@ -18,7 +18,7 @@ from judged import evaluate, judge, judge_list, parse
 from judged.answer import Answer, Table
 from judged.diagnosis.matrix import performance_matrix
 from judged.diagnosis.stages import Stages, stages
-from judged.diagnosis.stages.tracing import Cut, Through, best_order, check_measure, traced
+from judged.diagnosis.stages.tracing import best_order, check_measure
 from judged.errors import InputError, MeasureError
 from judged.slicing.slices import Slice, slice_topics
 
@@ -56,7 +56,7 @@ def test_by_hand() -> None:
     trace = found.trace
     assert found.query_ids == ("a", "b", "c", "d")
     np.testing.assert_allclose(trace.best, [2 + 1 / LOG3, 1 + 1 / LOG3, 1, 0])
-    np.testing.assert_allclose(trace.stages[0].attainable, [2 + 1 / LOG3, 1, 0, 0])
+    np.testing.assert_allclose(trace.attainable, [2 + 1 / LOG3, 1, 0, 0])
     np.testing.assert_allclose(trace.score, [1 / LOG3, 1, 0, 0])
     np.testing.assert_allclose(trace.parts, [[0, 1 / LOG3, 1, 0], [2, 0, 0, 0]])
     assert trace.recall.tolist() == [2 / 3, 0.5, 0, 0]
@@ -358,20 +358,6 @@ def test_a_part_counts_from_a_share_of_the_best_and_of_the_loss_on() -> None:
     run = {"q": ["x", "d1", "y", "z", "w", "d3"]}  # 0.3 by candidates, 0.1 by ranking
     assert stages(qrels, run, measure="R@5", share=0.3).verdicts == ("not found",)
     assert stages(qrels, run, measure="R@5", share=0.25).verdicts == ("both",)
-
-
-def test_a_pipeline_may_have_more_stages() -> None:
-    """Retrieval passes 4 on, a first reranker 2, and the second one orders these."""
-    qrels = {"q": {"a": 3, "b": 2, "c": 1}, "p": {"a": 1}}
-    first = judge(qrels, {"q": ["x", "b", "y", "a", "c"], "p": ["x", "y", "z", "w", "a"]})
-    second = judge(qrels, {"q": ["b", "x", "a", "y"], "p": ["x", "y"]})
-    third = judge(qrels, {"q": ["x", "b"], "p": ["y", "x"]})
-    steps = [Through("retrieval", first, 4), Through("first", second, 2)]
-    found = traced(steps, third, parse("DCG@3"), parse("R@4"), parse("Judged@10"))
-    assert found.parts[:, 1].tolist() == pytest.approx([1 / 2, 3 + 2 / LOG3 - 2, 2 - 2 / LOG3])
-    assert found.parts[:, 0].tolist() == [1, 0, 0]
-    assert [stage.attainable[1] for stage in found.stages] == pytest.approx([3 + 2 / LOG3, 2])
-    assert found.verdicts(Cut(least=0.05)) == ("not found", "lost at stage 2 and stage 3")
 
 
 def test_a_deeper_recall_and_measures_by_class() -> None:

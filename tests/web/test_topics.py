@@ -335,7 +335,7 @@ def test_the_loss_is_that_of_stages(of_sample: TestClient) -> None:
         whole = stages(shipped.qrels(), run, measure="AP", depth=100)
         at = whole.query_ids.index("t12")
         assert [loss["by_candidates"], loss["by_ranking"]] == whole.trace.parts[:, at].tolist()
-        assert loss["attainable"] == whole.trace.stages[0].attainable[at]
+        assert loss["attainable"] == whole.trace.attainable[at]
         assert (loss["found"], loss["relevant"]) == (whole.trace.found[at], whole.trace.relevant[at])
         assert loss["verdict"] == whole.verdicts[at]
     refused_by_stages = get(of_sample, "/api/v1/topic", id="t12", measure="SetP")["losses"][0]

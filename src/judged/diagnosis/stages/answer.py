@@ -10,34 +10,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import (
-    CHANGE,
-    COUNT,
-    NUMBER,
-    SHARE,
-    TEXT,
-    Answer,
-    Chart,
-    Column,
-    Sentences,
-    Show,
-    Table,
-    columns_of,
-    significant,
-)
+from judged.answer import Answer, Chart, Column, Sentences, Show, Table
+from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, significant
 from judged.charting import PALETTE
 from judged.decimals import counted, decimal, percent
 from judged.diagnosis.changes import SMALL, Quantity, changes_table, compared, everywhere, lost_table, who_lost
 from judged.diagnosis.stages.topic import TopicLoss
-from judged.diagnosis.stages.tracing import SCORE, SHORT, VERDICTS, large_parts, parts_by_slice
+from judged.diagnosis.stages.tracing import PARTS, SCORE, SHORT, VERDICTS, large_parts, parts_by_slice
 from judged.errors import InputError
 from judged.slicing.comparison import direction
 from judged.stats.discoveries import losers
 from judged.stats.skewness import SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from judged._types import Floats
     from judged.answer import Block
     from judged.diagnosis.changes import Change
     from judged.diagnosis.stages.tracing import Cut, Parts, Trace
@@ -67,8 +55,6 @@ class Stages(Answer):
         The system: scores, what was attainable behind each stage, documents.
     against : Trace or None
         The system that it is compared with.
-    names : tuple of P str
-        The parts of the loss, in the order of the stages; the last is that of the final ranking.
     choices : Cut
         Depth, thresholds, rates, alpha, resamples, seed.
     provenance : Provenance
@@ -95,7 +81,6 @@ class Stages(Answer):
     query_ids: tuple[str, ...]
     trace: Trace
     against: Trace | None
-    names: tuple[str, ...]
     choices: Cut
     provenance: Provenance = field(repr=False)
     slicing: Slicing | None = field(default=None, repr=False)
@@ -112,14 +97,15 @@ class Stages(Answer):
         return (self.trace,) if self.against is None else (self.trace, self.against)
 
     @cached_property
-    def parts(self) -> tuple[Parts, ...]:
-        """Means and verdicts over all topics, and then over each slice, of the system."""
-        return parts_by_slice(self.trace, self.measure, self.slicing, self.choices)
+    def rows(self) -> tuple[Parts, ...]:
+        """Means and verdicts over all topics, and then over each slice: each of the system, then of the other one."""
+        every = [parts_by_slice(trace, self.measure, self.slicing, self.choices) for trace in self.traces]
+        return tuple(part for parts in zip(*every, strict=True) for part in parts)
 
-    @cached_property
-    def parts_against(self) -> tuple[Parts, ...]:
-        """The same of the system that it is compared with; nothing where there is none."""
-        return () if self.against is None else parts_by_slice(self.against, self.measure, self.slicing, self.choices)
+    @property
+    def parts(self) -> tuple[Parts, ...]:
+        """Those of the system alone."""
+        return self.rows[:: len(self.traces)]
 
     @property
     def verdicts(self) -> tuple[str, ...]:
@@ -129,7 +115,7 @@ class Stages(Answer):
     @property
     def headroom(self) -> Parts:
         """Over all topics; its last part is what the best possible order of the candidates would gain."""
-        return self.parts[0]
+        return self.rows[0]
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
@@ -137,21 +123,26 @@ class Stages(Answer):
         if self.against is None:
             return ()
         trace, against, choices = self.trace, self.against, self.choices
-        parts = zip(self.names, against.parts, trace.parts, strict=True)
         quantities = [Quantity(trace.name, SCORE, against.score, trace.score, SCORE)]
-        quantities += [Quantity(trace.name, name, -before, -now, "parts") for name, before, now in parts]
+        for name, before, now in zip(PARTS, against.parts, trace.parts, strict=True):
+            quantities.append(Quantity(trace.name, name, -before, -now, "parts"))
         where = everywhere(len(trace.score), self.slicing)
         return compared(quantities, where, alpha=choices.alpha, resamples=choices.resamples, seed=choices.seed)
 
     @cached_property
     def lost(self) -> dict[str, Discoveries]:
         """By part: the topics that lost there against the other system, with a declared rate of false findings."""
+        best = np.stack([trace.best for trace in self.traces])
+        scale = float(np.nanmax(np.abs(best), initial=1.0))
+        return {name: losers(gains, self.choices.rate, scale=scale) for name, gains in self._gains.items()}
+
+    @property
+    def _gains(self) -> dict[str, Floats]:
+        """By part: how much better each topic is than by the other system."""
         if self.against is None:
             return {}
-        trace, against = self.trace, self.against
-        rows = zip((SCORE, *self.names), [trace.score - against.score, *(against.parts - trace.parts)], strict=True)
-        scale = float(np.nanmax(np.abs(np.stack([trace.best, against.best])), initial=1.0))
-        return {name: losers(row, self.choices.rate, scale=scale) for name, row in rows}
+        parts = self.against.parts - self.trace.parts
+        return {SCORE: self.trace.score - self.against.score, **dict(zip(PARTS, parts, strict=True))}
 
     @property
     def lost_kinds(self) -> tuple[str, ...]:
@@ -163,7 +154,7 @@ class Stages(Answer):
             return ("",) * len(self.query_ids)
         large = large_parts(np.maximum(self.trace.parts - self.against.parts, 0.0), self.choices)
         return tuple(
-            " and ".join(name for name, counts in zip(self.names, row, strict=True) if counts) if lost else ""
+            " and ".join(name for name, counts in zip(PARTS, row, strict=True) if counts) if lost else ""
             for row, lost in zip(large.T.tolist(), self.lost[SCORE].mask.tolist(), strict=True)
         )
 
@@ -188,9 +179,13 @@ class Stages(Answer):
 
     def facts(self) -> dict[str, Any]:
         """Give measures, names and choices."""
-        names = [trace.name for trace in self.traces]
-        return {"measure": self.measure, "recall": self.recall, "systems": names, "parts": self.names,
-                "choices": vars(self.choices)}  # fmt: skip
+        return {
+            "measure": self.measure,
+            "recall": self.recall,
+            "systems": [trace.name for trace in self.traces],
+            "parts": PARTS,
+            "choices": vars(self.choices),
+        }
 
     def blocks(self) -> tuple[Block, ...]:
         """Give slices, what changed, what may be concluded, and every topic."""
@@ -206,12 +201,12 @@ class Stages(Answer):
 
     def _slices(self) -> tuple[Table, Table]:
         """Lay out one row a slice and system: means, and how many topics have which verdict."""
-        rows, labels = self._rows(), len(self.traces)
+        rows, labels = self.rows, len(self.traces)
         few = [SMALL if row.small else "" for row in rows]
         names = columns_of(rows, ("slice", TEXT), ("system", TEXT) if self.against else "system")
         columns = [*names, *columns_of(rows, ("topics", COUNT, "n"), "small")]
         titles = {"score": str(self.measure), "best": "best", "recall": self._recall_title}
-        titles |= {f"lost_{name}": f"lost: {name}" for name in self.names}
+        titles |= {f"lost_{name}": f"lost: {name}" for name in PARTS}
         for at, (name, title) in enumerate(titles.items()):
             means = [row.means[at] for row in rows]
             column = Column(name, [mean.value for mean in means], NUMBER, title, ci=[mean.ci for mean in means])
@@ -232,11 +227,6 @@ class Stages(Answer):
     @property
     def _over(self) -> str:
         return f"over {counted(len(self.query_ids), 'topic')}; candidates: first {self.choices.depth}"
-
-    def _rows(self) -> list[Parts]:
-        """Give the means slice by slice, of both systems."""
-        systems = [self.parts, self.parts_against] if self.against else [self.parts]
-        return [part for parts in zip(*systems, strict=True) for part in parts]
 
     @property
     def _recall_title(self) -> str:
@@ -260,17 +250,17 @@ class Stages(Answer):
 
     def topics_table(self) -> Table:
         """Lay out one row a topic, the largest loss first; with another system the largest loss against it."""
-        trace, against = self.trace, self.against
+        trace, change = self.trace, np.zeros(len(self.query_ids))
         columns = [Column("query_id", self.query_ids, TEXT, "topic"), *self._of_topics(trace)]
-        change = np.zeros(len(self.query_ids))
-        if against is not None:
-            other = (replace(column, name=f"other_{column.name}", only="data") for column in self._of_topics(against))
-            columns += other
-            change = trace.score - against.score
-            for name, values in zip((SCORE, *self.names), [change, *(against.parts - trace.parts)], strict=True):
-                stars = ["*" if lost else "" for lost in self.lost[name].mask.tolist()]
-                title = "change" if name == SCORE else f"by {name}"
-                columns.append(Column(f"change_{name}", values.tolist(), CHANGE, title, mark=stars))
+        if self.against is not None:
+            columns += [
+                replace(column, name=f"other_{column.name}", only="data") for column in self._of_topics(self.against)
+            ]
+        for name, gains in self._gains.items():
+            stars = ["*" if lost else "" for lost in self.lost[name].mask.tolist()]
+            title = "change" if name == SCORE else f"by {name}"
+            columns.append(Column(f"change_{name}", gains.tolist(), CHANGE, title, mark=stars))
+            change = gains if name == SCORE else change
         order = np.lexsort((trace.score - trace.best, np.nan_to_num(change)))
         return Table("topics", tuple(columns), labels=2, folded=True).take(order.tolist())
 
@@ -279,12 +269,11 @@ class Stages(Answer):
         yield Column("verdict", trace.verdicts(self.choices), _VERDICT)
         yield Column("score", trace.score.tolist(), NUMBER, str(self.measure))
         yield Column("best", trace.best.tolist(), NUMBER)
-        for stage in trace.stages:
-            yield Column(f"attainable_{stage.name}", stage.attainable.tolist(), NUMBER, only="data")
+        yield Column("attainable_candidates", trace.attainable.tolist(), NUMBER, only="data")
         yield Column("recall", trace.recall.tolist(), NUMBER, self._recall_title)
         yield Column("found", trace.found.tolist(), COUNT, beside=[f"of {count}" for count in trace.relevant.tolist()])
         yield Column("relevant", trace.relevant.tolist(), COUNT, only="data")
-        for name, part in zip(self.names, trace.parts.tolist(), strict=True):
+        for name, part in zip(PARTS, trace.parts.tolist(), strict=True):
             yield Column(f"lost_{name}", part, NUMBER, f"lost: {name}", only="data" if self.against else "")
         yield Column("judged", trace.judged.tolist(), SHARE)
         yield Column("foreign", trace.foreign.tolist(), COUNT, only="data")
@@ -293,26 +282,33 @@ class Stages(Answer):
         """Lay out the relevant documents that are not on the page, or not returned: where each was lost."""
         cutoff = getattr(self.measure, "cutoff", None)
         page = cutoff if isinstance(cutoff, int) else math.inf
-        rows: list[tuple[Any, ...]] = []
+        rows: list[dict[str, Any]] = []
         for trace in self.traces:
             every = trace.documents
             ways = {"not returned": every.candidate == 0, "below the depth": every.candidate > self.choices.depth,
                     "ranked low": every.final > 0}  # fmt: skip
             where = np.select(list(ways.values()), list(ways), "dropped").tolist()
-            for at in np.flatnonzero((every.final == 0) | (every.final > page)).tolist():
-                ranks = (int(rank[at]) or None for rank in (every.candidate, every.final))
-                query_id = self.query_ids[int(every.topic[at])]
-                rows.append((trace.name, query_id, every.doc[at], float(every.grade[at]), where[at], *ranks))
-        shows = {"system": TEXT, "query_id": TEXT, "doc_id": TEXT, "grade": significant(), "lost": TEXT,
-                 "candidate_rank": COUNT, "final_rank": COUNT}  # fmt: skip
-        system, *others = _columns(rows, shows)
-        system = replace(system, only="" if self.against else "data")
-        return Table("documents", (system, *others), labels=1 + len(self.traces), only="data")
+            rows += [
+                {
+                    "system": trace.name,
+                    "query_id": self.query_ids[every.topic[at]],
+                    "doc_id": every.doc[at],
+                    "grade": every.grade[at],
+                    "lost": where[at],
+                    "candidate_rank": int(every.candidate[at]) or None,
+                    "final_rank": int(every.final[at]) or None,
+                }
+                for at in np.flatnonzero((every.final == 0) | (every.final > page)).tolist()
+            ]
+        system = ("system", TEXT) if self.against else "system"
+        named = (("query_id", TEXT), ("doc_id", TEXT), ("grade", significant()), ("lost", TEXT))
+        columns = columns_of(rows, system, *named, ("candidate_rank", COUNT), ("final_rank", COUNT))
+        return Table("documents", columns, labels=1 + len(self.traces), only="data")
 
     def _chart_of_slices(self) -> Chart:
         """Draw a bar a slice and system."""
         bars: list[tuple[str, str, list[float]]] = []
-        for row in self._rows():
+        for row in self.rows:
             label = f"{row.slice} (n {row.topics}{', few' if row.small else ''})"
             counts = ", ".join(f"{count} {verdict}" for verdict, count in row.verdicts.items() if count)
             sizes = [mean.value for mean in (row.score, *row.losses[::-1])]
@@ -331,17 +327,18 @@ class Stages(Answer):
 
     def _chart(self, name: str, title: str, score: str, bars: Sequence[tuple[str, str, list[float]]]) -> Chart:
         """Put score and losses one behind the other: score, then ranking, then candidates, which ends at the best."""
-        kinds = [str(self.measure), *(f"lost: {part}" for part in reversed(self.names))]
+        kinds = [str(self.measure), *(f"lost: {part}" for part in reversed(PARTS))]
         rows = [
-            (label, kind, start, start + size, size, said)
+            {"bar": label, "part": kind, "start": start, "end": start + size, "size": size, "topics": said}
             for label, said, sizes in bars
             for kind, size, start in zip(kinds, sizes, np.cumsum([0.0, *sizes[:-1]]).tolist(), strict=True)
             if size and not math.isnan(size)
         ]
-        shows = {"bar": TEXT, "part": TEXT, "start": NUMBER, "end": NUMBER, "size": NUMBER, "topics": TEXT}
+        ends = (("start", NUMBER), ("end", NUMBER), ("size", NUMBER))
+        columns = columns_of(rows, ("bar", TEXT), ("part", TEXT), *ends, ("topics", TEXT))
         across = f"{score}, and what is lost of the best"
         return Chart(
-            name, title, Table(name, _columns(rows, shows)), f"{across}.", "bars", x="start", x2="end", y="bar",
+            name, title, Table(name, columns), f"{across}.", "bars", x="start", x2="end", y="bar",
             x_title=across, colour="part", colours=dict(zip(kinds, _COLOURS, strict=False)), width=480,
             subtitle=self._over, folded=name == "topics",
         )  # fmt: skip
@@ -422,7 +419,15 @@ class Stages(Answer):
         yield from told
         if small := {change.slice for change in self.changes if change.small}:
             yield f"Too few topics to be tested: {', '.join(sorted(small))}."
-        yield from self._of_lost_topics()
+        kinds = Counter(kind for kind in self.lost_kinds if kind).most_common()
+        by_kind = "; " * bool(kinds) + ", ".join(f"{count} by {kind}" for kind, count in kinds)
+        text = who_lost(self.lost[SCORE], self.query_ids)
+        yield f"{text[0].upper()}{text[1:]}{by_kind}."
+        for name in PARTS:
+            if self.lost[name].count:
+                yield f"By {name} alone, whatever the other parts did: {who_lost(self.lost[name], self.query_ids)}."
+        if quiet := [name for name in PARTS if not self.lost[name].count]:
+            yield f"No single topic can be said to have lost by {' or by '.join(quiet)}."
 
     def _whole_change(self, score: Change, parts: list[Change]) -> str:
         first, second = (trace.name for trace in self.traces)
@@ -434,19 +439,3 @@ class Stages(Answer):
         told = " and ".join(change.told(f" by {change.part}") for change in parts)
         size = decimal(abs(score.found.difference))
         return f"{first} scores {size} {way} than {second} in {self.measure} ({score.p}): {told}."
-
-    def _of_lost_topics(self) -> Iterator[str]:
-        """Say which topics lost, by which part; and which lost in one part, whatever the other made of it."""
-        kinds = Counter(kind for kind in self.lost_kinds if kind).most_common()
-        by_kind = "; " * bool(kinds) + ", ".join(f"{count} by {kind}" for kind, count in kinds)
-        text = who_lost(self.lost[SCORE], self.query_ids)
-        yield f"{text[0].upper()}{text[1:]}{by_kind}."
-        for name in self.names:
-            if self.lost[name].count:
-                yield f"By {name} alone, whatever the other parts did: {who_lost(self.lost[name], self.query_ids)}."
-        if quiet := [name for name in self.names if not self.lost[name].count]:
-            yield f"No single topic can be said to have lost by {' or by '.join(quiet)}."
-
-
-def _columns(rows: Sequence[tuple[Any, ...]], shows: Mapping[str, Show]) -> tuple[Column, ...]:
-    return tuple(Column(name, [row[at] for row in rows], show) for at, (name, show) in enumerate(shows.items()))

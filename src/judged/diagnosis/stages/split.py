@@ -12,13 +12,12 @@ from judged.data import Qrels, Run
 from judged.decimals import percent
 from judged.diagnosis.changes import mean_of
 from judged.diagnosis.stages.answer import Stages
-from judged.diagnosis.stages.tracing import Cut, Through, Trace, check_measure, one_measure, traced
+from judged.diagnosis.stages.tracing import Cut, Trace, check_measure, one_measure, traced
 from judged.errors import InputError
 from judged.evaluation import runs_of
 from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
 from judged.judging import judge
 from judged.judging.variants import copies, cut
-from judged.measures import parse
 from judged.notes import Note
 from judged.slicing.slices import slicing_given
 
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     from judged.judging import Judged, Precision, TiePolicy, TopicPolicy
     from judged.measures import Measure
     from judged.slicing.slices import Slicing
-
-PARTS = ("candidates", "ranking")
-"""Where two stages lose: what is not among the candidates, and what is ranked badly among them."""
 
 _JUDGED = 0.9  # of the first 10 documents: with fewer judged, unjudged ones may make the difference
 
@@ -109,8 +105,8 @@ def stages(
     >>> qrels = {"q1": {"a": 2, "b": 1}, "q2": {"a": 1}}
     >>> first, second = {"q1": ["x", "a", "b"], "q2": ["x", "y"]}, {"q1": ["b", "a", "x"], "q2": ["y", "x"]}
     >>> found = stages(qrels, first, second)
-    >>> [stage.attainable.tolist() for stage in found.trace.stages], found.trace.found.tolist()
-    ([[1.0, 0.0]], [2, 0])
+    >>> found.trace.attainable.tolist(), found.trace.found.tolist()
+    ([1.0, 0.0], [2, 0])
     """
     choices = Cut(depth, least, share, rate, alpha, resamples, seed)
     chosen, wanted = one_measure(measure), one_measure(recall or f"R@{depth}")
@@ -136,7 +132,7 @@ def stages(
     for system in systems:
         lists = [copies(judged, places) for judged in system]
         ranking = lists[1] if len(lists) > 1 else cut(lists[0], depth)
-        trace = traced([Through(PARTS[0], lists[0], depth)], ranking, chosen, wanted, parse("Judged@10"))
+        trace = traced(lists[0], depth, ranking, chosen, wanted)
         traces.append(replace(trace, name=f"{trace.name} (other)") if trace.name in [t.name for t in traces] else trace)
         notes += _notes(traces[-1], lists, chosen, depth)
     query_ids = tuple(every[0].query_ids[at] for at in places.tolist())
@@ -146,7 +142,6 @@ def stages(
         query_ids=query_ids,
         trace=traces[0],
         against=traces[1] if len(traces) > 1 else None,
-        names=PARTS,
         choices=choices,
         slicing=None if slicing is None else slicing_given(slicing).over(query_ids),
         provenance=rests_on,

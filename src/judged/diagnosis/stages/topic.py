@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import Answer, Sentences, Table
 from judged.decimals import decimal
+from judged.diagnosis.stages.tracing import PARTS
 
 if TYPE_CHECKING:
     from judged.answer import Block
@@ -55,7 +56,7 @@ class TopicLoss(Answer):
         said: list[str] = []
         for trace in stages.traces:
             parts = " and ".join(
-                f"{decimal(float(part[at]))} by {name}" for name, part in zip(stages.names, trace.parts, strict=True)
+                f"{decimal(float(part[at]))} by {name}" for name, part in zip(PARTS, trace.parts, strict=True)
             )
             said.append(
                 f"{trace.name}: {trace.verdicts(stages.choices)[at]}: {stages.measure}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,12 +14,11 @@ from judged.errors import InputError, MeasureError
 from judged.evaluation import measures_of
 from judged.judging.align import align
 from judged.judging.variants import cut, placed
+from judged.measures import parse
 from judged.stats import IntervalMethod, mean_intervals
 from judged.stats.pairing import check_share
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from judged._types import Bools, Floats, Ints
     from judged.judging import Judged
     from judged.measures import Measure
@@ -33,25 +32,10 @@ HEALTHY, NOT_FOUND, BADLY_RANKED, BOTH, NOTHING = VERDICTS = (
 """What is said of a topic: which parts of its loss count."""
 SHORT: dict[str, str] = {BADLY_RANKED: "ranked badly", NOTHING: "no relevant"}
 """Verdicts in tables."""
+PARTS = ("candidates", "ranking")
+"""Where two stages lose: what is not among the candidates, and what is ranked badly among them."""
 SCORE = "score"
 _SLACK = 1 - 1e-12
-
-
-class Through(NamedTuple):
-    """What one stage of a system left: its name, the documents it passed on, and how many of each topic count."""
-
-    name: str  # what the stage is called
-    judged: Judged  # the ranking that it left, whole
-    depth: int | None  # how many of its documents the next stage gets; None for all
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """What a stage left to be attained."""
-
-    name: str
-    depth: int | None  # how many documents of each topic it passed on; None for all that it had
-    attainable: Floats = field(repr=False)  # (T,): the score of the best order of these documents
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +59,10 @@ class Trace:
     # taken from
     name: str
     candidates: str
-    stages: tuple[Stage, ...]  # in the order of the pipeline. What they left is ranked in the end.
-    # best, score: (T,): the measure's score of the ideal ranking, and of the final one
+    # best, attainable, score: (T,): the measure's score of the ideal ranking, of the best order of the candidates, and
+    # of the final ranking
     best: Floats = field(repr=False)
+    attainable: Floats = field(repr=False)
     score: Floats = field(repr=False)
     recall: Floats = field(repr=False)  # (T,): of the candidates, by the recall measure
     # relevant, found: (T,): relevant documents that the qrels know, and those among the candidates
@@ -97,20 +82,18 @@ class Trace:
 
     @cached_property
     def parts(self) -> Floats:
-        """The loss, best - score, split: one row a stage, and the last for the final ranking; (P, T)."""
-        levels = np.stack([self.best, *(stage.attainable for stage in self.stages), self.score])
+        """The loss, best - score, split into that of the candidates and that of the ranking: (2, T)."""
+        levels = np.stack([self.best, self.attainable, self.score])
         parts = levels[:-1] - levels[1:]
         parts[np.abs(parts) <= 1e-12 * np.maximum(np.abs(levels[:-1]), np.abs(levels[1:]))] = 0.0
         return parts
 
     def verdicts(self, choices: Cut) -> tuple[str, ...]:
         """Say of each topic which parts of its loss count: a large enough share of the best, and of what was lost."""
-        counts = (self.parts >= choices.least * self.best * _SLACK) & large_parts(self.parts, choices)
+        found, ranked = (self.parts >= choices.least * self.best * _SLACK) & large_parts(self.parts, choices)
+        kinds = np.array([[HEALTHY, BADLY_RANKED], [NOT_FOUND, BOTH]])[found.astype(int), ranked.astype(int)]
         nothing = (self.relevant == 0) | np.isnan(self.score) | (self.best == 0)
-        return tuple(
-            NOTHING if empty else _verdict(tuple(np.flatnonzero(row).tolist()), len(self.parts))
-            for row, empty in zip(counts.T, nothing.tolist(), strict=True)
-        )
+        return tuple(np.where(nothing, NOTHING, kinds).tolist())
 
 
 def one_measure(given: Any) -> Measure:
@@ -140,39 +123,33 @@ def check_measure(measure: Measure) -> None:
     )
 
 
-def traced(stages: Sequence[Through], final: Judged, measure: Measure, recall: Measure, shares: Measure) -> Trace:
-    """Follow a system through its stages."""
-    left = [stage.judged if stage.depth is None else cut(stage.judged, stage.depth) for stage in stages]
+def traced(candidates: Judged, depth: int, final: Judged, measure: Measure, recall: Measure) -> Trace:
+    """Follow a system from its first candidates to its final ranking."""
     level = float(getattr(measure, "rel", POSITIVE))
-    candidates, last = stages[-1].judged, left[-1]
+    left = cut(candidates, depth)
     labels = np.flatnonzero(final.relevant_labels(level))
     labels = labels[np.lexsort((-final.label_grade[labels], final.label_topic[labels]))]
-    ranks: list[Ints] = []  # of every judged pair, 0 where it was not returned
-    for judged in (candidates, final):
-        ranks.append(np.zeros(len(judged.label_topic), dtype=np.int64))
-        ranks[-1][judged.row] = judged.rank
+    ranks = np.zeros((2, len(final.label_topic)), dtype=np.int64)  # of every judged pair, 0 where it was not returned
+    for row, judged in zip(ranks, (candidates, final), strict=True):
+        row[judged.row] = judged.rank
     names = final.qrels.index.row_names
     return Trace(
         name=final.run.name,
         candidates=candidates.run.name,
-        stages=tuple(
-            Stage(stage.name, stage.depth, measure(best_order(judged)))
-            for stage, judged in zip(stages, left, strict=True)
-        ),
         best=measure(final.ideal),
+        attainable=measure(best_order(left)),
         score=measure(final),
         recall=recall(candidates),
         relevant=final.num_relevant(level).astype(np.int64),
-        found=last.sum(last.relevant(level)).astype(np.int64),
-        judged=shares(final),
-        foreign=_foreign(stages[-1], final),
+        found=left.sum(left.relevant(level)).astype(np.int64),
+        judged=parse("Judged@10")(final),
+        foreign=_foreign(candidates, depth, final),
         returned=final.returned.astype(np.int64),
         documents=RelevantDocuments(
-            topic=final.label_topic[labels],
-            doc=tuple(names[row] for row in final.label_row[labels].tolist()),
-            grade=final.label_grade[labels],
-            candidate=ranks[0][labels],
-            final=ranks[1][labels],
+            final.label_topic[labels],
+            tuple(names[row] for row in final.label_row[labels].tolist()),
+            final.label_grade[labels],
+            *ranks[:, labels],
         ),
     )
 
@@ -194,13 +171,12 @@ def best_order(judged: Judged) -> Judged:
     return replace(ordered, reordered=True, title="best order of the candidates")
 
 
-def _foreign(stage: Through, final: Judged) -> Ints:
-    """Count the documents of the final ranking that the stage did not pass on."""
-    if final.run is stage.judged.run:
+def _foreign(candidates: Judged, depth: int, final: Judged) -> Ints:
+    """Count the documents of the final ranking that are not among the candidates."""
+    if final.run is candidates.run:
         return np.zeros(len(final), dtype=np.int64)
-    both = align(stage.judged.run, final.run, ties=final.ranking.ties, precision=final.ranking.precision)
-    limit = stage.depth or np.iinfo(np.int64).max
-    outside = (both.second > 0) & ((both.first == 0) | (both.first > limit))
+    both = align(candidates.run, final.run, ties=final.ranking.ties, precision=final.ranking.precision)
+    outside = (both.second > 0) & ((both.first == 0) | (both.first > depth))
     counts = np.bincount(both.topic[outside], minlength=len(both))
     known = dict(zip(both.query_ids, counts.tolist(), strict=True))
     return np.array([known.get(query, 0) for query in final.query_ids], dtype=np.int64)
@@ -272,7 +248,7 @@ def parts_by_slice(trace: Trace, measure: Measure, slicing: Slicing | None, choi
         limits = mean_intervals(values, method, bounds).tolist()
         score, best, recall, *losses = (Mean(mean_of(row), *ends) for row, ends in zip(values, limits, strict=True))
         topics, counts = int(np.count_nonzero(~np.isnan(values[0]))), Counter(verdicts[where.mask].tolist())
-        named = {verdict: counts[verdict] for verdict in (*VERDICTS, *sorted(set(counts) - set(VERDICTS)))}
+        named = {verdict: counts[verdict] for verdict in VERDICTS}
         parts.append(Parts(trace.name, where.name, topics, where.small, score, best, recall, tuple(losses), named))
     return tuple(parts)
 
@@ -280,15 +256,3 @@ def parts_by_slice(trace: Trace, measure: Measure, slicing: Slicing | None, choi
 def large_parts(lost: Floats, choices: Cut) -> Bools:
     """Mark the parts that hold a large enough share of what was lost in all of them."""
     return (lost >= choices.share * np.maximum(lost, 0.0).sum(axis=0) * _SLACK) & (lost > 0)
-
-
-def _verdict(counted: tuple[int, ...], parts: int) -> str:
-    if not counted:
-        return HEALTHY
-    if counted == (parts - 1,):
-        return BADLY_RANKED
-    if counted == (0,):
-        return NOT_FOUND
-    if parts == 2:
-        return BOTH
-    return "lost at " + " and ".join(f"stage {at + 1}" for at in counted)

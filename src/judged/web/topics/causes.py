@@ -51,7 +51,7 @@ def losses(workspace: Workspace, lists: Sequence[Judged], measure: Measure) -> t
         rows.append({
             **row,
             "score": float(trace.score[0]),
-            "attainable": float(trace.stages[0].attainable[0]),  # by the best order of the candidates
+            "attainable": float(trace.attainable[0]),  # by the best order of the candidates
             "best": float(trace.best[0]),  # of the ideal ranking
             "by_candidates": by_candidates,
             "by_ranking": by_ranking,
