@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.base import param
-from judged.measures.cwl import ADAPTIVE, COSTS, DEPTH, OF, RESIDUAL, UserModel
+from judged.measures.cwl import ADAPTIVE, UserModel
 from judged.measures.cwl_reading import Reading
 from judged.measures.parameters import Parameter, real, spell, whole
 from judged.measures.registry import measure
-from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -73,12 +72,6 @@ class BPM(UserModel):
 
     cutoff: int = param(BUDGET)
     T: float = param(ENOUGH)
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """Neither enough gained nor enough spent."""
@@ -125,12 +118,6 @@ class BPMD(UserModel):
     hb: float = param(BENEFIT_STEP)
     hc: float = param(COST_STEP)
     medium: float = param(MEDIUM)
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """Neither what is wanted gained nor what is borne spent; reading ends for good where one is."""

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.judging.segments import segment_starts
-from judged.measures.base import Measure, Properties
+from judged.measures.base import Measure, Properties, param
 from judged.measures.cwl_reading import Note, Reading
 from judged.measures.cwl_sheet import Sheet
 from judged.measures.facts import amounts, blocks
 from judged.measures.parameters import Parameter, one_of, whole, yes_no
-from judged.measures.scale import check_order, check_scale, share_in_words, share_of_scale
+from judged.measures.scale import HIGHEST, LOWEST, check_order, check_scale, share_in_words, share_of_scale
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
@@ -165,14 +165,14 @@ class Expected:
 
 
 class UserModel(Measure):
-    """Base of the measures of the framework. Each declares these parameters and gives its `continuation`."""
+    """Base of the measures of the framework: each has these parameters behind its own, and gives its `continuation`."""
 
-    max: float
-    min: float
-    of: str
-    costs: str
-    depth: int
-    residual: bool
+    max: float = param(HIGHEST)
+    min: float = param(LOWEST)
+    of: str = param(OF)
+    costs: str = param(COSTS)
+    depth: int = param(DEPTH)
+    residual: bool = param(RESIDUAL)
 
     @property
     def properties(self) -> Properties:

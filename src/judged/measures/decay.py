@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.base import param
-from judged.measures.cwl import COSTS, DEPTH, FIXED, OF, RESIDUAL, UserModel
+from judged.measures.cwl import FIXED, UserModel
 from judged.measures.cwl_reading import Reading
 from judged.measures.parameters import Parameter, real, spell
 from judged.measures.registry import measure
-from judged.measures.scale import HIGHEST, LOWEST
 from judged.measures.trap import falling_to
 
 if TYPE_CHECKING:
@@ -50,12 +49,6 @@ class CwlTBG(UserModel):
     """
 
     halflife: float = param(HALFLIFE)
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """What is left after the document's cost; nobody reads on after the last."""
@@ -89,12 +82,6 @@ class CwlU(UserModel):
     """
 
     L: float = param(PATIENCE)
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """The next weight, divided by this one; the last place has none."""

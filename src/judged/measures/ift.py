@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.base import param
-from judged.measures.cwl import ADAPTIVE, COSTS, DEPTH, OF, RESIDUAL, UserModel
+from judged.measures.cwl import ADAPTIVE, UserModel
 from judged.measures.cwl_reading import Reading
 from judged.measures.parameters import Parameter, real, spell
 from judged.measures.registry import measure
-from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -74,12 +73,6 @@ class IFT1(UserModel):
     T: float = param(GOAL)
     b1: float = param(B1)
     R1: float = param(R1)
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """Go on while the goal is far."""
@@ -111,12 +104,6 @@ class IFT2(UserModel):
     A: float = param(RATE)
     b2: float = param(B2)
     R2: float = param(R2)
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """Go on while the rate is high."""
@@ -153,12 +140,6 @@ class IFT12(UserModel):
     A: float = param(RATE)
     b2: float = param(B2)
     R2: float = param(R2)
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """Go on while the goal is far and the rate is high."""

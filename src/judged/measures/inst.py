@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.base import param
-from judged.measures.cwl import COSTS, DEPTH, EXPECTED, FIXED, OF, RESIDUAL, UserModel
+from judged.measures.cwl import EXPECTED, FIXED, UserModel
 from judged.measures.cwl_reading import Reading
 from judged.measures.parameters import Parameter, real, spell
 from judged.measures.registry import measure
-from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -64,12 +63,6 @@ class INST(UserModel):
     T: float = param(
         Parameter(WANTED.meaning, 1.0, real(_LEAST_WANTED), values=f"number from {_LEAST_WANTED}"),
     )
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """Patience with what is still missing from the goal."""
@@ -101,12 +94,6 @@ class INSQ(UserModel):
     """
 
     T: float = param(WANTED)
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """Patience that grows with the rank."""

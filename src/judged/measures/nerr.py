@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.base import param
-from judged.measures.cwl import COSTS, DEPTH, EXPECTED, OF, RESIDUAL, UserModel
+from judged.measures.cwl import EXPECTED, UserModel
 from judged.measures.cwl_reading import Reading
 from judged.measures.inst import PATIENCE, WANTED, patience
 from judged.measures.parameters import NEEDED_CUTOFF, Parameter, real, spell
 from judged.measures.registry import measure
-from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -45,12 +44,6 @@ class NERR8(UserModel):
     """
 
     cutoff: int = param(NEEDED_CUTOFF)
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """Not satisfied, and not at rank k."""
@@ -85,12 +78,6 @@ class NERR9(UserModel):
     """
 
     cutoff: int = param(NEEDED_CUTOFF)
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """Not satisfied, not tired, and not at rank k."""
@@ -127,12 +114,6 @@ class NERR10(UserModel):
     """
 
     p: float = param(PERSISTENCE)
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """Not satisfied, and persistent."""
@@ -162,12 +143,6 @@ class NERR11(UserModel):
     """
 
     T: float = param(WANTED)
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """Not satisfied, and patient."""

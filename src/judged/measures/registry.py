@@ -117,17 +117,21 @@ def measure(
 
 
 def _declared(made: type[Measure], key: str) -> tuple[Parameter, ...]:
-    """Collect the parameters of a class in the order in which they stand, and leave their defaults in their place."""
+    """Collect the parameters of a class in the order in which they stand, and leave their defaults in their place.
+
+    Those of a registered base come first, those of a base that is none behind the class's own.
+    """
     base: Entry | None = getattr(made.__base__, "entry", None)
     found = {parameter.name: parameter for parameter in base.all_parameters} if base else {}
-    for attribute, kind in get_annotations(made).items():
-        declared = vars(made).get(attribute)
+    holders = (made,) if base else made.__mro__[: made.__mro__.index(Measure)]
+    for attribute, kind in (item for holder in holders for item in get_annotations(holder).items()):
+        declared = getattr(made, attribute, None)
         if isinstance(declared, Parameter):
             found[attribute] = replace(declared, name=attribute)
-            if declared.required:
-                delattr(made, attribute)
-            else:
+            if not declared.required:
                 setattr(made, attribute, declared.default)
+            elif attribute in vars(made):
+                delattr(made, attribute)
         elif not str(kind).startswith("ClassVar"):
             raise MeasureError(f"{key}: {attribute} is no parameter. Fix: write param(Parameter(...))")
     return tuple(found.values())

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.base import param
-from judged.measures.cwl import COSTS, DEPTH, FIXED, OF, RESIDUAL, UserModel
+from judged.measures.cwl import FIXED, UserModel
 from judged.measures.cwl_reading import Reading
 from judged.measures.gain import discounts
 from judged.measures.parameters import NEEDED_CUTOFF
 from judged.measures.registry import measure
-from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -42,12 +41,6 @@ class SDCG(UserModel):
     """
 
     cutoff: int = param(NEEDED_CUTOFF)
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """The discount of the next rank, divided by that of this one, as far as rank k."""

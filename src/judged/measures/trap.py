@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.arithmetic import divide
-from judged.measures.base import param
-from judged.measures.cwl import ADAPTIVE, COSTS, DEPTH, OF, RESIDUAL, Expected, UserModel
+from judged.measures.cwl import ADAPTIVE, Expected, UserModel
 from judged.measures.cwl_reading import Reading
 from judged.measures.registry import measure
-from judged.measures.scale import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
     from judged._types import Floats
@@ -89,13 +87,6 @@ class TrAP(UserModel):
     >>> round(TrAP(max=1).of_list([1, 0, 1, 0, 1], missing=[1]), 3)  # AP, to the digit
     0.567
     """
-
-    max: float = param(HIGHEST)
-    min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
-    depth: int = param(DEPTH)
-    residual: bool = param(RESIDUAL)
 
     def continuation(self, reading: Reading) -> Floats:
         """The next weight, divided by this one."""
