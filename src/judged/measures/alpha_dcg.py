@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, param
+from judged.measures.base import Properties, RelevanceMeasure, param
 from judged.measures.diversity import ALPHA, BY_LOG, MOST, greedy_ideal, share_of_possible
-from judged.measures.parameters import BOUNDED_CUTOFF, JUDGED_ONLY, REL, UNDEFINED
+from judged.measures.parameters import BOUNDED_CUTOFF, REL
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     properties=Properties(every_label=True),
     tools={"ndeval": "alpha-DCG@20", "ir_measures": "alpha_DCG@20"},
 )
-class AlphaDCG(Measure):
+class AlphaDCG(RelevanceMeasure):
     r"""Novelty-biased DCG at k, as a share of what documents that all cover every subtopic would reach.
 
     .. math:: \alpha\mathrm{DCG}@k = \frac{\sum_{r \le k} G(r) / \log_2(r+1)}
@@ -51,8 +51,6 @@ class AlphaDCG(Measure):
     cutoff: int = param(BOUNDED_CUTOFF)
     rel: float = param(REL)
     alpha: float = param(ALPHA)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Discount the novelty of the first k, and divide by the most that is possible."""
@@ -69,7 +67,7 @@ class AlphaDCG(Measure):
     properties=Properties(every_label=True, high=MOST, monotone=False),
     tools={"ndeval": "alpha-nDCG@20", "ir_measures": "alpha_nDCG@20"},
 )
-class AlphanDCG(Measure):
+class AlphanDCG(RelevanceMeasure):
     r"""Novelty-biased nDCG: the alpha-DCG of the ranking, divided by that of a greedy ideal ranking.
 
     .. math:: \alpha\mathrm{nDCG}@k = \frac{\alpha\mathrm{DCG}@k}{\alpha\mathrm{DCG}@k\ \text{of the greedy ideal}}
@@ -86,8 +84,6 @@ class AlphanDCG(Measure):
     cutoff: int = param(BOUNDED_CUTOFF)
     rel: float = param(REL)
     alpha: float = param(ALPHA)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Divide the alpha-DCG of the ranking by that of the ideal."""

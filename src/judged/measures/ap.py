@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.arithmetic import all_relevant, divide, relevant_returned, summed_precision
-from judged.measures.base import Measure, Properties, param
-from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED, Parameter, one_of
+from judged.measures.base import Properties, RelevanceMeasure, param
+from judged.measures.parameters import CUTOFF, REL, Parameter, one_of
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ NORM = Parameter(
     properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
     tools={"trec_eval": "map, map_cut_100", "ir_measures": "AP", "ranx": "map"},
 )
-class AP(Measure):
+class AP(RelevanceMeasure):
     r"""Average precision: the precision at each relevant document, averaged over all that are relevant.
 
     .. math:: \mathrm{AP}@k = \frac{1}{R} \sum_{r \le k,\ \text{relevant}} \mathrm{P}@r
@@ -57,8 +57,6 @@ class AP(Measure):
     cutoff: int | None = param(CUTOFF)
     rel: float = param(REL)
     norm: str = param(NORM)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     @property
     def properties(self) -> Properties:
@@ -94,7 +92,7 @@ class AP(Measure):
     properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
     tools={"trec_eval": "gm_map"},
 )
-class GMAP(Measure):
+class GMAP(RelevanceMeasure):
     r"""Average precision, with the geometric mean over the topics.
 
     .. math:: \mathrm{GMAP} = \exp\left(\frac{1}{T} \sum_t \ln \max(\mathrm{AP}_t, 0.00001)\right)
@@ -112,8 +110,6 @@ class GMAP(Measure):
     """
 
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """AP of each topic."""
@@ -132,7 +128,7 @@ class GMAP(Measure):
     ),
     tools={"trec_eval": "set_map"},
 )
-class SetAP(Measure):
+class SetAP(RelevanceMeasure):
     r"""Average precision of a set: its precision times its recall.
 
     .. math:: \mathrm{SetAP} = \mathrm{SetP} \cdot \mathrm{SetR}
@@ -147,8 +143,6 @@ class SetAP(Measure):
     """
 
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Square of the relevant returned, divided by returned times relevant."""

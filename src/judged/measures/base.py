@@ -13,7 +13,7 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.judging import judge_list
-from judged.measures.parameters import Parameter, spell
+from judged.measures.parameters import JUDGED_ONLY, UNDEFINED, Parameter, spell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -276,3 +276,10 @@ M = TypeVar("M", bound=Measure)
 def param(parameter: Parameter) -> Any:
     """Declare a parameter of a measure: an attribute with its meaning, its default and its check."""
     return parameter
+
+
+class RelevanceMeasure(Measure):
+    """Base of the measures that need something relevant; these have two parameters more, behind their own."""
+
+    judged_only: bool = param(JUDGED_ONLY)
+    undefined: float = param(UNDEFINED)

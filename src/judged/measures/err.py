@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.errors import MeasureError
-from judged.measures.base import Measure, Properties, param
+from judged.measures.base import Properties, RelevanceMeasure, param
 from judged.measures.gained import gained
-from judged.measures.parameters import CUTOFF, JUDGED_ONLY, UNDEFINED, spell
+from judged.measures.parameters import CUTOFF, spell
 from judged.measures.registry import measure
 from judged.measures.scale import HIGHEST, check_scale
 
@@ -47,7 +47,7 @@ def product_above(judged: Judged, values: Floats, within: Bools) -> Floats:
     properties=Properties(graded=True, missing_matter=False, better_first=True),
     tools={"gdeval": "err@20 (here ERR(max=4,undefined=skip)@20)", "ir_measures": "ERR@20 (here ERR(max=4)@20)"},
 )
-class ERR(Measure):
+class ERR(RelevanceMeasure):
     r"""Expected reciprocal rank: the mean of 1/rank of the document that satisfies the user.
 
     .. math:: \mathrm{ERR}@k = \sum_{r \le k} \frac{1}{r}\, R_r \prod_{s < r} (1 - R_s), \qquad
@@ -68,8 +68,6 @@ class ERR(Measure):
 
     cutoff: int | None = param(CUTOFF)
     max: float = param(HIGHEST)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def verify(self) -> None:
         """Refuse a scale whose powers of two no number holds.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, param
+from judged.measures.base import Properties, RelevanceMeasure, param
 from judged.measures.diversity import ALPHA, BY_RANK, MOST, greedy_ideal, share_of_possible
-from judged.measures.parameters import BOUNDED_CUTOFF, JUDGED_ONLY, REL, UNDEFINED
+from judged.measures.parameters import BOUNDED_CUTOFF, REL
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     properties=Properties(every_label=True),
     tools={"ndeval": "ERR-IA@20", "ir_measures": "ERR_IA@20"},
 )
-class ERRIA(Measure):
+class ERRIA(RelevanceMeasure):
     r"""Intent-aware expected reciprocal rank, as a share of what documents that all serve every intent would reach.
 
     .. math:: \mathrm{ERR\text{-}IA}@k = \frac{\sum_{r \le k} G(r) / r}{\sum_{r \le k} n (1-\alpha)^{r-1} / r}
@@ -41,8 +41,6 @@ class ERRIA(Measure):
     cutoff: int = param(BOUNDED_CUTOFF)
     rel: float = param(REL)
     alpha: float = param(ALPHA)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Divide the novelty of the first k by the rank, and the sum by the most that is possible."""
@@ -58,7 +56,7 @@ class ERRIA(Measure):
     properties=Properties(every_label=True, high=MOST, monotone=False),
     tools={"ndeval": "nERR-IA@20", "ir_measures": "nERR_IA@20"},
 )
-class nERRIA(Measure):
+class nERRIA(RelevanceMeasure):
     r"""Normalised intent-aware ERR: the ERR-IA of the ranking, divided by that of a greedy ideal ranking.
 
     .. math:: \mathrm{nERR\text{-}IA}@k = \frac{\mathrm{ERR\text{-}IA}@k}
@@ -75,8 +73,6 @@ class nERRIA(Measure):
     cutoff: int = param(BOUNDED_CUTOFF)
     rel: float = param(REL)
     alpha: float = param(ALPHA)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Divide the ERR-IA of the ranking by that of the ideal."""

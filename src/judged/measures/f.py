@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.arithmetic import all_relevant, divide, relevant_returned
-from judged.measures.base import Measure, Properties, param
-from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED, Parameter, real
+from judged.measures.base import Properties, RelevanceMeasure, param
+from judged.measures.parameters import NEEDED_CUTOFF, REL, Parameter, real
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _of_both(measure: F | SetF, judged: Judged, precision: Floats, recall: Float
     properties=Properties(against_ideal=True, additive=True, better_first=True),
     tools={"ranx": "f1@10"},
 )
-class F(Measure):
+class F(RelevanceMeasure):
     r"""Weighted harmonic mean of precision and recall at k.
 
     .. math:: F_\beta@k = \frac{(1+\beta^2)\,\mathrm{P}@k\,\mathrm{R}@k}{\beta^2\,\mathrm{P}@k + \mathrm{R}@k}
@@ -65,8 +65,6 @@ class F(Measure):
     cutoff: int = param(NEEDED_CUTOFF)
     beta: float = param(BETA)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """F of P@k and R@k."""
@@ -94,7 +92,7 @@ class F(Measure):
     ),
     tools={"trec_eval": "set_F", "ir_measures": "SetF (its beta is not squared)"},
 )
-class SetF(Measure):
+class SetF(RelevanceMeasure):
     r"""Weighted harmonic mean of the precision and recall of everything that was returned.
 
     .. math:: F_\beta = \frac{(1+\beta^2)\,\mathrm{SetP}\,\mathrm{SetR}}{\beta^2\,\mathrm{SetP} + \mathrm{SetR}}
@@ -112,8 +110,6 @@ class SetF(Measure):
 
     beta: float = param(BETA)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """F of SetP and SetR."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.measures.arithmetic import all_relevant, divide, log2
-from judged.measures.base import Measure, Properties, param
+from judged.measures.base import Properties, RelevanceMeasure, param
 from judged.measures.gain import GAIN, Gain, discounts, gaining, ideal_by_gain
 from judged.measures.gained import gained
-from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED
+from judged.measures.parameters import REL
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
     tools={"trec_eval": "binG"},
 )
-class BinG(Measure):
+class BinG(RelevanceMeasure):
     r"""Relevant documents, each discounted by the documents above it that are not relevant.
 
     .. math:: \mathrm{BinG} = \frac{1}{R} \sum_{r,\ \text{relevant}} \frac{1}{\log_2(2 + m_r)}
@@ -40,8 +40,6 @@ class BinG(Measure):
     """
 
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Add up the discounted relevant documents, and divide by R."""
@@ -65,7 +63,7 @@ class BinG(Measure):
     properties=Properties(graded=True, monotone=False),
     tools={"trec_eval": "G"},
 )
-class G(Measure):
+class G(RelevanceMeasure):
     r"""Gain, each discounted by how far the ranking lies behind the ideal one at this rank.
 
     .. math:: \mathrm{G} = \frac{1}{\sum_i g^*_i} \sum_r \frac{g_r}{\log_2(2 + C_r - \mathrm{CG}@r)},
@@ -84,8 +82,6 @@ class G(Measure):
     """
 
     gain: Gain = param(GAIN)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Add up the discounted gains, and divide by the sum of the ideal ones."""

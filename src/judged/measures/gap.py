@@ -8,8 +8,8 @@ import numpy as np
 
 from judged.judging.segments import running_count, running_sum
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, param
-from judged.measures.parameters import JUDGED_ONLY, UNDEFINED, Parameter, shares, spell
+from judged.measures.base import Properties, RelevanceMeasure, param
+from judged.measures.parameters import Parameter, shares, spell
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ THRESHOLDS = Parameter(
     properties=Properties(graded=True, monotone=False, perfect=1.0, against_ideal=True, better_first=True),
     tools={"TREC Session 2011 script": "GAP (equal thresholds)", "MATTERS": "gradedAveragePrecision"},
 )
-class GAP(Measure):
+class GAP(RelevanceMeasure):
     r"""Graded average precision: AP for users who draw the line between relevant and not at different grades.
 
     .. math:: \mathrm{GAP} = \frac{\sum_{r} \frac{1}{r} \sum_{s \le r} G(\min(i_r, i_s))}{\sum_{\text{judged}} G(i)},
@@ -69,8 +69,6 @@ class GAP(Measure):
     """
 
     g: Thresholds = param(THRESHOLDS)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Average the expected precision at each rank, over the expected number of relevant documents."""

@@ -9,9 +9,9 @@ import numpy as np
 from judged.judging.split import by_aspect
 from judged.measures.ap import AP
 from judged.measures.arithmetic import divide, relevant_known
-from judged.measures.base import Measure, Properties, param
+from judged.measures.base import Properties, RelevanceMeasure, param
 from judged.measures.diversity import covered, distinct_subtopics, show_coverage, subtopics
-from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
+from judged.measures.parameters import NEEDED_CUTOFF, REL
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     properties=Properties(every_label=True),
     tools={"ndeval": "MAP-IA", "ir_measures": "AP_IA"},
 )
-class APIA(Measure):
+class APIA(RelevanceMeasure):
     r"""Intent-aware average precision: AP for each subtopic by itself, averaged over the subtopics.
 
     .. math:: \mathrm{AP\text{-}IA} = \frac{1}{n} \sum_s \mathrm{AP}_s
@@ -43,8 +43,6 @@ class APIA(Measure):
     """
 
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Average the AP of the subtopics that have relevant documents."""
@@ -63,7 +61,7 @@ class APIA(Measure):
     properties=Properties(every_label=True, additive=True),
     tools={"ndeval": "P-IA@20", "ir_measures": "P_IA@20"},
 )
-class PIA(Measure):
+class PIA(RelevanceMeasure):
     r"""Intent-aware precision at k: precision for each subtopic by itself, averaged over the subtopics.
 
     .. math:: \mathrm{P\text{-}IA}@k = \frac{1}{n k} \sum_s |\{\text{documents relevant to } s
@@ -80,8 +78,6 @@ class PIA(Measure):
 
     cutoff: int = param(NEEDED_CUTOFF)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Labels covered by the first k, divided by k and by the number of subtopics."""
@@ -103,7 +99,7 @@ class PIA(Measure):
     properties=Properties(every_label=True),
     tools={"ndeval": "strec@20", "ir_measures": "StRecall@20"},
 )
-class StRecall(Measure):
+class StRecall(RelevanceMeasure):
     r"""Subtopic recall: the share of the subtopics that some document among the first k is relevant to.
 
     .. math:: \mathrm{StRecall}@k = \frac{|\{\text{subtopics covered at rank} \le k\}|}{n}
@@ -118,8 +114,6 @@ class StRecall(Measure):
 
     cutoff: int = param(NEEDED_CUTOFF)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Subtopics covered by the first k, divided by all."""

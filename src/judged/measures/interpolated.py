@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.arithmetic import all_relevant
-from judged.measures.base import Measure, Properties, param
-from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED, Parameter, one_of, real, several
+from judged.measures.base import Properties, RelevanceMeasure, param
+from judged.measures.parameters import REL, Parameter, one_of, real, several
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _documents(share: Floats, rounding: str) -> Floats:
     },
     at="recall",
 )
-class IPrec(Measure):
+class IPrec(RelevanceMeasure):
     r"""Interpolated precision: the best precision at this recall or a higher one.
 
     .. math:: \mathrm{IPrec}@c = \max_{r \ge r_n} \mathrm{P}@r, \quad n = \mathrm{round}(cR)
@@ -88,8 +88,6 @@ class IPrec(Measure):
     recall: float = param(RECALL)
     rounding: str = param(ROUNDING)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Highest precision from this recall on."""
@@ -113,7 +111,7 @@ class IPrec(Measure):
     properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
     tools={"trec_eval": "11pt_avg (in version 9 rounding=up)"},
 )
-class AP11(Measure):
+class AP11(RelevanceMeasure):
     r"""Eleven-point average precision: the mean of the interpolated precision at recall 0, 0.1, ..., 1.
 
     .. math:: \mathrm{AP11} = \frac{1}{11} \sum_{c \in \{0, 0.1, \dots, 1\}} \mathrm{IPrec}@c
@@ -134,8 +132,6 @@ class AP11(Measure):
     points: tuple[float, ...] = param(POINTS)
     rounding: str = param(ROUNDING)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Add up the interpolated precision from the highest recall down, and divide by the number of recalls."""

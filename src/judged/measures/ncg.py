@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, param
+from judged.measures.base import Properties, RelevanceMeasure, param
 from judged.measures.dcg import CG
 from judged.measures.gain import GAIN, Gain, gaining, ideal_by_gain
-from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, UNDEFINED
+from judged.measures.parameters import NEEDED_CUTOFF
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     ),
     tools={"TREC Deep Learning overview": "NCG@100"},
 )
-class NCG(Measure):
+class NCG(RelevanceMeasure):
     r"""Normalised cumulated gain: the gain of the first k documents, divided by the most that k could gain.
 
     .. math:: \mathrm{NCG}@k = \frac{\mathrm{CG}@k}{\mathrm{CG}@k\ \text{of all judged documents, best first}}
@@ -42,8 +42,6 @@ class NCG(Measure):
 
     cutoff: int = param(NEEDED_CUTOFF)
     gain: Gain = param(GAIN)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Divide the CG of the ranking by the CG of the ideal."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, param
+from judged.measures.base import Properties, RelevanceMeasure, param
 from judged.measures.dcg import DCG, IdealDCG
 from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, check_base, gaining
-from judged.measures.parameters import CUTOFF, JUDGED_ONLY, UNDEFINED
+from judged.measures.parameters import CUTOFF
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         "gdeval": "ndcg@20 (here nDCG(gain=exp2,undefined=skip)@20)",
     },
 )
-class nDCG(Measure):
+class nDCG(RelevanceMeasure):
     r"""Normalised DCG: the DCG of the ranking, divided by that of the ideal ranking.
 
     .. math:: \mathrm{nDCG}@k = \frac{\mathrm{DCG}@k}{\mathrm{DCG}@k\ \text{of all judged documents, best first}}
@@ -56,8 +56,6 @@ class nDCG(Measure):
     gain: Gain = param(GAIN)
     discount: str = param(DISCOUNT)
     base: float = param(BASE)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def verify(self) -> None:
         """Refuse a base where the discount has none."""

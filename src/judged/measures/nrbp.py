@@ -8,9 +8,9 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, param
+from judged.measures.base import Properties, RelevanceMeasure, param
 from judged.measures.diversity import ALPHA, BETA, MOST, greedy_ideal, novelty, powers, subtopics
-from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED, spell
+from judged.measures.parameters import REL, spell
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _NO_DIFFERENCE = 2.0**-54  # what adds less than this to a sum of 1 or more leav
     properties=Properties(every_label=True),
     tools={"ndeval": "NRBP"},
 )
-class NRBP(Measure):
+class NRBP(RelevanceMeasure):
     r"""Novelty- and rank-biased precision.
 
     .. math:: \mathrm{NRBP} = \frac{1 - (1-\alpha)\beta}{n} \sum_r \beta^{r-1} G(r)
@@ -44,8 +44,6 @@ class NRBP(Measure):
     rel: float = param(REL)
     alpha: float = param(ALPHA)
     beta: float = param(BETA)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def verify(self) -> None:
         """Refuse a user who never tires of repetition and never stops: every score would be 0.

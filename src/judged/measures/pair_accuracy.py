@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.arithmetic import divide, returned_within
-from judged.measures.base import Measure, Properties, param
-from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED
+from judged.measures.base import Properties, RelevanceMeasure, param
+from judged.measures.parameters import CUTOFF, REL
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     ),
     tools={"ir_measures": "Accuracy"},
 )
-class PairAccuracy(Measure):
+class PairAccuracy(RelevanceMeasure):
     r"""Share of the pairs of a relevant and a not relevant document that the ranking has in the right order.
 
     .. math:: \mathrm{PairAccuracy}@k = 1 - \frac{\sum_{\text{relevant, rank} \le k} n}{r \, (m - r)}, \quad
@@ -52,8 +52,6 @@ class PairAccuracy(Measure):
 
     cutoff: int | None = param(CUTOFF)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     @property
     def properties(self) -> Properties:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.arithmetic import divide, relevant_returned
-from judged.measures.base import Measure, Properties, param
-from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
+from judged.measures.base import Properties, RelevanceMeasure, param
+from judged.measures.parameters import NEEDED_CUTOFF, REL
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     properties=Properties(missing_matter=False, additive=True, better_first=True),
     tools={"trec_eval": "P_10", "ir_measures": "P@10", "ranx": "precision@10"},
 )
-class P(Measure):
+class P(RelevanceMeasure):
     r"""Precision at k: the share of the first k places that hold a relevant document.
 
     .. math:: \mathrm{P}@k = \frac{|\{\text{relevant documents at rank} \le k\}|}{k}
@@ -40,8 +40,6 @@ class P(Measure):
 
     cutoff: int = param(NEEDED_CUTOFF)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Relevant in the first k, divided by k."""
@@ -65,7 +63,7 @@ class P(Measure):
     ),
     tools={"trec_eval": "set_P", "ir_measures": "SetP"},
 )
-class SetP(Measure):
+class SetP(RelevanceMeasure):
     r"""Precision of everything that was returned.
 
     .. math:: \mathrm{SetP} = \frac{|\{\text{relevant and returned}\}|}{|\{\text{returned}\}|}
@@ -79,8 +77,6 @@ class SetP(Measure):
     """
 
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Relevant returned, divided by returned."""

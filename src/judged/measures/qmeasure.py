@@ -8,10 +8,10 @@ import numpy as np
 
 from judged.judging.segments import running_sum
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, param
+from judged.measures.base import Properties, RelevanceMeasure, param
 from judged.measures.gain import GAIN, Gain, gaining, ideal_by_gain
 from judged.measures.gained import gained
-from judged.measures.parameters import CUTOFF, JUDGED_ONLY, UNDEFINED, Parameter, real, spell
+from judged.measures.parameters import CUTOFF, Parameter, real, spell
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ BETA = Parameter(
     properties=Properties(graded=True, monotone=False, perfect=1.0, against_ideal=True),
     tools={"NTCIREVAL": "Q-measure, Q@0010"},
 )
-class Q(Measure):
+class Q(RelevanceMeasure):
     r"""Q-measure: the blended ratio of hits and gains at each relevant document, averaged.
 
     .. math:: \mathrm{Q}@k = \frac{1}{\min(R, k)} \sum_{r \le k,\ \text{relevant}}
@@ -58,8 +58,6 @@ class Q(Measure):
     cutoff: int | None = param(CUTOFF)
     beta: float = param(BETA)
     gain: Gain = param(GAIN)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Average the blended ratio over the relevant documents."""

@@ -8,10 +8,10 @@ import numpy as np
 
 from judged.judging.segments import segment_sum
 from judged.measures.arithmetic import divide, relevant_known
-from judged.measures.base import Measure, Properties, param
+from judged.measures.base import Properties, RelevanceMeasure, param
 from judged.measures.gain import GAIN, Gain, gaining, gains, ideal_by_gain
 from judged.measures.gained import discounted_by, gained
-from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED, spell
+from judged.measures.parameters import REL, spell
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _dcg_so_far(judged: Judged, gain: Gain) -> tuple[Floats, Floats]:
     properties=Properties(graded=True, monotone=False, perfect=1.0),
     tools={"trec_eval": "ndcg_rel"},
 )
-class nDCGrel(Measure):
+class nDCGrel(RelevanceMeasure):
     r"""nDCG at the rank of each document that gains something, averaged over all such documents.
 
     .. math:: \mathrm{nDCGrel} = \frac{1}{n} \sum_{d,\ g_d > 0} \frac{\mathrm{DCG}@r_d}{\mathrm{IdealDCG}@r_d}
@@ -56,8 +56,6 @@ class nDCGrel(Measure):
     """
 
     gain: Gain = param(GAIN)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Average nDCG over the documents that gain something."""
@@ -93,7 +91,7 @@ class nDCGrel(Measure):
     properties=Properties(graded=True, monotone=False, ignores_unjudged_tail=False, additive=True, better_first=True),
     tools={"trec_eval": "Rndcg"},
 )
-class RnDCG(Measure):
+class RnDCG(RelevanceMeasure):
     r"""nDCG at the ranks where the ideal gain changes, averaged.
 
     .. math:: \mathrm{RnDCG} = \frac{1}{|K|} \sum_{k \in K} \frac{\mathrm{DCG}@k}{\mathrm{IdealDCG}@k}
@@ -116,8 +114,6 @@ class RnDCG(Measure):
 
     gain: Gain = param(GAIN)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Average nDCG over the ranks where the ideal gain changes."""

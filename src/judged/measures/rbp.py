@@ -9,10 +9,10 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.measures.arithmetic import for_each_hit
-from judged.measures.base import Measure, Properties, param
+from judged.measures.base import Measure, Properties, RelevanceMeasure, param
 from judged.measures.gain import GAIN, gains
 from judged.measures.gained import gained
-from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED, Parameter, real, spell
+from judged.measures.parameters import CUTOFF, REL, Parameter, real, spell
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _chances(p: float, ranks: int) -> Floats:
         "cwl_eval": "RBP@0.9",
     },
 )
-class RBP(Measure):
+class RBP(RelevanceMeasure):
     r"""Rank-biased precision: what a user of persistence p gains per document looked at.
 
     .. math:: \mathrm{RBP} = (1 - p) \sum_r g_r\, p^{r-1}
@@ -115,8 +115,6 @@ class RBP(Measure):
     gain: Gain = param(WORTH)
     max: float | str | None = param(HIGHEST)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def verify(self) -> None:
         """Refuse a level of relevance for graded gains, and a scale for binary ones.

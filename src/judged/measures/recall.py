@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.arithmetic import all_relevant, divide, relevant_returned
-from judged.measures.base import Measure, Properties, param
-from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
+from judged.measures.base import Properties, RelevanceMeasure, param
+from judged.measures.parameters import NEEDED_CUTOFF, REL
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     properties=Properties(against_ideal=True, additive=True, better_first=True),
     tools={"trec_eval": "recall_100", "ir_measures": "R@100", "ranx": "recall@100"},
 )
-class R(Measure):
+class R(RelevanceMeasure):
     r"""Recall at k: the share of the known relevant documents that stand among the first k.
 
     .. math:: \mathrm{R}@k = \frac{|\{\text{relevant documents at rank} \le k\}|}{|\{\text{relevant}\}|}
@@ -38,8 +38,6 @@ class R(Measure):
 
     cutoff: int = param(NEEDED_CUTOFF)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Relevant in the first k, divided by all relevant."""
@@ -56,7 +54,7 @@ class R(Measure):
     properties=Properties(needs_ranking=False, perfect=1.0, against_ideal=True, additive=True, better_first=True),
     tools={"trec_eval": "set_recall", "ir_measures": "SetR"},
 )
-class SetR(Measure):
+class SetR(RelevanceMeasure):
     r"""Recall of everything that was returned.
 
     .. math:: \mathrm{SetR} = \frac{|\{\text{relevant and returned}\}|}{|\{\text{relevant}\}|}
@@ -68,8 +66,6 @@ class SetR(Measure):
     """
 
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Relevant returned, divided by all relevant."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.arithmetic import all_relevant, divide, relevant_returned
-from judged.measures.base import Measure, Properties, param
-from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
+from judged.measures.base import Properties, RelevanceMeasure, param
+from judged.measures.parameters import NEEDED_CUTOFF, REL
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     properties=Properties(perfect=1.0, against_ideal=True, additive=True, better_first=True),
     tools={"trec_eval": "relative_P_10", "BEIR": "R_cap@10"},
 )
-class RelP(Measure):
+class RelP(RelevanceMeasure):
     r"""Precision at k as a share of the highest that is possible.
 
     .. math:: \mathrm{RelP}@k = \frac{|\{\text{relevant documents at rank} \le k\}|}{\min(k, R)}
@@ -42,8 +42,6 @@ class RelP(Measure):
 
     cutoff: int = param(NEEDED_CUTOFF)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Relevant in the first k, divided by what k places can hold of R."""
@@ -68,7 +66,7 @@ class RelP(Measure):
     ),
     tools={"trec_eval": "set_relative_P"},
 )
-class SetRelP(Measure):
+class SetRelP(RelevanceMeasure):
     r"""Precision of everything that was returned as a share of the highest that is possible.
 
     .. math:: \mathrm{SetRelP} = \frac{|\{\text{relevant and returned}\}|}{\min(|\{\text{returned}\}|, R)}
@@ -82,8 +80,6 @@ class SetRelP(Measure):
     """
 
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Relevant returned, divided by what the result can hold of R."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.arithmetic import all_relevant, divide, relevant_among
-from judged.measures.base import Measure, Properties, param
-from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED, Parameter, real
+from judged.measures.base import Properties, RelevanceMeasure, param
+from judged.measures.parameters import REL, Parameter, real
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ FACTOR = Parameter(
     properties=Properties(perfect=1.0, additive=True, better_first=True),
     tools={"trec_eval": "Rprec", "ir_measures": "Rprec", "ranx": "r-precision"},
 )
-class Rprec(Measure):
+class Rprec(RelevanceMeasure):
     r"""Precision at R, where R is the number of relevant documents of the topic.
 
     .. math:: \mathrm{Rprec} = \mathrm{P}@R = \mathrm{R}@R
@@ -42,8 +42,6 @@ class Rprec(Measure):
     """
 
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Relevant in the first R, divided by R."""
@@ -62,7 +60,7 @@ class Rprec(Measure):
     tools={"trec_eval": "Rprec_mult_0.20"},
     at="factor",
 )
-class RprecMult(Measure):
+class RprecMult(RelevanceMeasure):
     r"""Precision at a multiple of R, where R is the number of relevant documents of the topic.
 
     .. math:: \mathrm{RprecMult}@c = \mathrm{P}@k, \quad k = \lfloor cR + 0.9 \rfloor
@@ -79,8 +77,6 @@ class RprecMult(Measure):
 
     factor: float = param(FACTOR)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Relevant in the first k, divided by k."""

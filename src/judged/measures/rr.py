@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.arithmetic import divide
-from judged.measures.base import Measure, Properties, param
-from judged.measures.parameters import CUTOFF, JUDGED_ONLY, REL, UNDEFINED, Parameter, one_of
+from judged.measures.base import Properties, RelevanceMeasure, param
+from judged.measures.parameters import CUTOFF, REL, Parameter, one_of
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ WHICH = Parameter(
     properties=Properties(perfect=1.0, missing_matter=False, better_first=True),
     tools={"trec_eval": "recip_rank", "ir_measures": "RR", "ranx": "mrr", "MS MARCO": "RR@10"},
 )
-class RR(Measure):
+class RR(RelevanceMeasure):
     r"""Reciprocal rank: 1 divided by the rank of the first relevant document, 0 where there is none.
 
     .. math:: \mathrm{RR}@k = 1 / \min\{r \le k : \text{document at rank } r \text{ is relevant}\}
@@ -54,8 +54,6 @@ class RR(Measure):
     cutoff: int | None = param(CUTOFF)
     which: str = param(WHICH)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     @property
     def properties(self) -> Properties:

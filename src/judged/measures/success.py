@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.measures.arithmetic import relevant_returned
-from judged.measures.base import Measure, Properties, param
-from judged.measures.parameters import JUDGED_ONLY, NEEDED_CUTOFF, REL, UNDEFINED
+from judged.measures.base import Properties, RelevanceMeasure, param
+from judged.measures.parameters import NEEDED_CUTOFF, REL
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     properties=Properties(perfect=1.0, missing_matter=False, better_first=True),
     tools={"trec_eval": "success_5", "ir_measures": "Success@5", "ranx": "hit_rate@5"},
 )
-class Success(Measure):
+class Success(RelevanceMeasure):
     r"""Success at k: 1 where a relevant document stands among the first k, else 0.
 
     .. math:: \mathrm{Success}@k = [\,\exists\ \text{relevant document at rank} \le k\,]
@@ -38,8 +38,6 @@ class Success(Measure):
 
     cutoff: int = param(NEEDED_CUTOFF)
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Whether anything relevant is in the first k."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.arithmetic import all_relevant, log, summed_precision
-from judged.measures.base import Measure, Properties, param
-from judged.measures.parameters import JUDGED_ONLY, REL, UNDEFINED
+from judged.measures.base import Properties, RelevanceMeasure, param
+from judged.measures.parameters import REL
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     properties=Properties(low=None, high=None, better_first=True),
     tools={"trec_eval": "yaap"},
 )
-class Yaap(Measure):
+class Yaap(RelevanceMeasure):
     r"""Average precision on a scale of log odds.
 
     .. math:: \mathrm{Yaap} = \ln \frac{1 + s}{1 + R - s}, \quad s = \sum_{r,\ \text{relevant}} \mathrm{P}@r
@@ -39,8 +39,6 @@ class Yaap(Measure):
     """
 
     rel: float = param(REL)
-    judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Logarithm of what was gained over what was lost, one document added to both."""
