@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
-from html import unescape
+from html import escape, unescape
 from urllib.parse import quote
 
 import pytest
@@ -20,7 +20,7 @@ from judged.web.learning import catalogue
 from judged.web.learning.advice import FACTS, QUESTIONS, Asked, described, on_described
 from judged.web.learning.examples import example_of
 from judged.web.learning.lessons import LESSONS, lesson_page
-from judged.web.learning.markup import FormulaError, blocks, formula, formulas, prose
+from judged.web.learning.markup import blocks, formula, prose
 from judged.web.learning.measure import measure_page
 from judged.web.workspace import open_workspace
 
@@ -42,90 +42,47 @@ def text_of(html: str) -> str:
 
 
 def parsed(made: str) -> ET.Element:
-    return ET.fromstring(made.replace("&#x2061;", "\u2061"))  # noqa: S314  made by ourselves
+    return ET.fromstring(unescape(str(made).replace("&lt;", "&amp;lt;")))  # noqa: S314  made by ourselves
 
 
 def rendered(latex: str) -> str:
     """The words of a formula, read from left to right."""
-    tree = parsed(formula(latex))
-    return " ".join("".join(tree.itertext()).replace("\u2061", " ").split())
+    return " ".join("".join(parsed(formula(latex)).itertext()).replace("\u2061", " ").split())
 
 
-def test_a_fraction_has_two_parts_and_a_measure_is_one_upright_word():
+def test_a_measure_in_a_formula_is_one_upright_word():
     made = formula(r"\mathrm{P}@k = \frac{1}{\mathrm{nDCG}}")
-    assert made == (
-        '<math><mi mathvariant="normal">P</mi><mo lspace="0" rspace="0">@</mo><mi>k</mi><mo>=</mo>'
-        "<mfrac><mn>1</mn><mi>nDCG</mi></mfrac></math>"
-    )
-
-
-def test_scripts_bind_to_what_stands_before_them():
-    assert formula("g^*_i") == "<math><msubsup><mi>g</mi><mi>i</mi><mo>\u2217</mo></msubsup></math>"
-    assert formula("p^{r-1}") == ("<math><msup><mi>p</mi><mrow><mi>r</mi><mo>−</mo><mn>1</mn></mrow></msup></math>")
-    assert formula(r"\sum_{d=1}^{9} d") == (
-        "<math><munderover><mo>∑</mo><mrow><mi>d</mi><mo>=</mo><mn>1</mn></mrow><mn>9</mn></munderover>"
-        "<mi>d</mi></math>"
-    )
-
-
-def test_spaces_in_texts_stay():
-    assert "documents\u00a0at\u00a0rank" in formula(r"\text{documents at rank} \le k")
+    assert "<mi>nDCG</mi>" in made
+    assert '<mi mathvariant="normal">P</mi>' in made
     assert rendered(r"\mathrm{ERR\text{-}IA}@k") == "ERR-IA@k"
-    assert "<mo>&lt;</mo>" in formula("j < i")
 
 
-def test_brackets_grow_only_where_they_are_told_to():
-    assert formula(r"\left(a\right)").count('stretchy="true"') == 2
-    assert formula("(a)").count('stretchy="false"') == 2
+@pytest.mark.parametrize("latex", [r"\nothing{2}", "a & b", r"\left(a", "{a", r"\href{javascript:x}{y}", "<b>$"])
+def test_a_formula_that_is_not_understood_is_shown_as_it_stands(latex):
+    assert formula(latex) == f"<code>{escape(latex)}</code>"
 
 
 @pytest.mark.parametrize(
-    "latex", [r"\sqrt{2}", "a & b", r"\left(a", "{a", "a}", r"\mathrm{\alpha}", r"\left| a \right|"]
+    "markdown", ["$$a = 1, \\quad b = 2$$", "$$a = 1 \\quad (i < k), \\qquad b = 2$$", "$$\na = 1, \\quad\nb\n$$"]
 )
-def test_what_is_not_known_is_refused(latex):
-    with pytest.raises(FormulaError):
-        formula(latex)
-
-
-def test_formulas_side_by_side_become_two():
-    assert [len(formulas(latex)) for latex in ("a = 1, \\quad b = 2", "a = 1 \\quad (i < k), \\qquad b = 2", "a")] == [
-        2,
-        2,
-        1,
-    ]
+def test_formulas_side_by_side_become_two(markdown):
+    assert [len(block.formulas) for block in blocks(markdown)] == [2]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_formula_of_the_registry_becomes_mathml(name):
-    """A construct that the converter does not know leaves the formula empty: add it to markup.py."""
+    """Whatever is not a command stands in the result."""
     for block in blocks(definition(REGISTRY[name])):
-        if block.kind == "formula":
-            assert block.formulas, block.text
-            for one in block.formulas:
-                tree = parsed(one)
-                assert tree.tag == "math"
-                assert "\\" not in one
-                assert " style=" not in one
-        else:
+        if block.kind != "formula":
             assert not re.search(r"[\\$`]", text_of(prose(block.text)))
-
-
-def test_letters_and_numbers_of_a_formula_all_arrive():
-    """Whatever is not a command stands in the result, in its order."""
-    for name in NAMES:
-        for block in blocks(definition(REGISTRY[name])):
-            if block.kind == "formula":
-                said = re.sub(
-                    r"[^A-Za-z0-9]",
-                    "",
-                    re.sub(r"\\(?!text|mathrm|log|ln|exp|min|max)[A-Za-z]+|\\(text|mathrm)|\\", "", block.text),
-                )
-                shown = re.sub(
-                    r"[^A-Za-z0-9]",
-                    "",
-                    "".join("".join(parsed(one).itertext()) for one in block.formulas),
-                )
-                assert sorted(shown) == sorted(said), name
+            continue
+        assert block.formulas, block.text
+        trees = [parsed(one) for one in block.formulas]
+        assert {tree.tag for tree in trees} == {"math"}
+        assert not re.search(r"\\| style=", "".join(block.formulas))
+        said = re.sub(r"\\(?!text|mathrm|log|ln|exp|min|max)[A-Za-z]+|\\(text|mathrm)", "", block.text)
+        shown = "".join(text for tree in trees for text in tree.itertext())
+        assert sorted(re.findall("[A-Za-z0-9]", shown)) == sorted(re.findall("[A-Za-z0-9]", said))
 
 
 # a measure's page
