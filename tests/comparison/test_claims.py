@@ -40,13 +40,11 @@ def test_signs_that_point_against_the_mean_say_so() -> None:
 
 
 @pytest.mark.parametrize("test", ["sign", "wilcoxon"])
-def test_the_sentence_of_a_test_of_signs_or_ranks_says_what_it_looked_at(test: str) -> None:
+def test_signs_and_ranks_may_favour_one_side_where_the_means_are_equal(test: str) -> None:
     gaps = np.random.default_rng(0).exponential(0.1, 400)
     found = paired_test(np.zeros(400), gaps - gaps.mean(), test)
     assert found.significant
     assert found.side == -1
-    assert "nothing of the mean" in found.sentence
-    assert {"sign": "lower on", "wilcoxon": "signed ranks"}[test] in found.sentence
 
 
 def test_a_ratio_is_named_as_one() -> None:

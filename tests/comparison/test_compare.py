@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +15,11 @@ from comparison_made import lists, scores
 from judged import InputError, JudgedWarning, MeasureError, compare, evaluate, sample
 from judged.comparison.choices import MANY, known_tests
 from judged.measures import logarithms
-from judged.stats import blocked
+from judged.stats import dunnett, friedman, tukey
 from judged.stats.correction import adjust
 from judged.stats.detecting import detectable
-from judged.stats.effect import effect_sizes, equivalence, wins
+from judged.stats.effect import effect_sizes, wins
+from judged.stats.equivalence import equivalence
 from judged.stats.paired import METHODS, paired_test
 
 RNG = np.random.default_rng(5)
@@ -76,12 +79,16 @@ def test_effects_wins_equivalence_and_what_could_be_seen() -> None:
 
 @pytest.mark.parametrize(
     ("test", "call"),
-    [("tukey", "tukey_hsd"), ("randomised-tukey", "randomised_tukey"), ("nemenyi", "nemenyi")],
+    [
+        ("tukey", tukey.tukey_hsd),
+        ("randomised-tukey", tukey.randomised_tukey),
+        ("nemenyi", friedman.nemenyi),
+    ],
 )
-def test_all_pairs_at_once(test: str, call: str) -> None:
+def test_all_pairs_at_once(test: str, call: Callable[..., Any]) -> None:
     drawn = {"resamples": 3000, "seed": 1}
     found = compare(SCORES, test=test, **drawn).measure("RR")
-    alone = getattr(blocked, call)(SCORES.values[:, 0], **(drawn if test.startswith("randomised") else {}))
+    alone = call(SCORES.values[:, 0], **(drawn if test.startswith("randomised") else {}))
     assert found.overall == alone.sentence
     assert len(found.pairs) == 6
     for pair in found.pairs:
@@ -93,11 +100,13 @@ def test_all_pairs_at_once(test: str, call: str) -> None:
         assert pair.found.n == 15
 
 
-@pytest.mark.parametrize(("test", "call"), [("dunnett", "dunnett"), ("randomised-dunnett", "randomised_dunnett")])
-def test_all_against_one_at_once(test: str, call: str) -> None:
+@pytest.mark.parametrize(
+    ("test", "call"), [("dunnett", dunnett.dunnett), ("randomised-dunnett", dunnett.randomised_dunnett)]
+)
+def test_all_against_one_at_once(test: str, call: Callable[..., Any]) -> None:
     drawn = {"resamples": 3000, "seed": 1}
     found = compare(SCORES, test=test, baseline="dense", **drawn).measure("RR")
-    alone = getattr(blocked, call)(SCORES.values[:, 0], 1, **(drawn if test.startswith("randomised") else {}))
+    alone = call(SCORES.values[:, 0], 1, **(drawn if test.startswith("randomised") else {}))
     assert [(pair.first, pair.second) for pair in found.pairs] == [("dense", one) for one in ("bm25", "rrf", "random")]
     assert [pair.found.p for pair in found.pairs] == alone.p[[0, 2, 3]].tolist()
     assert [pair.found.difference for pair in found.pairs] == alone.differences[[0, 2, 3]].tolist()

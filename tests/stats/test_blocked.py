@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -17,15 +16,10 @@ from statsmodels.stats.anova import AnovaRM, anova_lm
 
 import judged
 from judged import InputError
-from judged.stats.blocked import (
-    anova,
-    dunnett,
-    friedman,
-    nemenyi,
-    randomised_dunnett,
-    randomised_tukey,
-    tukey_hsd,
-)
+from judged.stats.anova import anova
+from judged.stats.dunnett import dunnett, randomised_dunnett
+from judged.stats.friedman import friedman, nemenyi
+from judged.stats.tukey import randomised_tukey, tukey_hsd
 from shared_data import SHARED, needs_shared
 
 NAN = math.nan
@@ -267,7 +261,7 @@ def test_topics_without_a_score_for_every_system_are_left_out_and_counted(test) 
     holes[1, 3] = holes[2, 3] = holes[0, 7] = NAN
     found, expected = test(holes), test(np.delete(scores, [3, 7], axis=1))
     assert (found.n, found.left_out, expected.left_out) == (10, 2, 0)
-    assert {**found.to_dict(), "left_out": 0} == expected.to_dict()
+    np.testing.assert_equal({**vars(found), "left_out": 0}, vars(expected))
     assert np.isnan(holes).sum() == 3  # what was given is as it was
 
 
@@ -281,7 +275,6 @@ def test_one_topic_tells_nothing_and_says_so(test, topics: int) -> None:
     p = found.systems.p if test is anova else found.f_p if test is friedman else found.p
     assert np.isnan(p).all()
     assert "fewer than two topics" in found.sentence
-    json.dumps(found.to_dict(), allow_nan=False)
     if hasattr(found, "significant"):
         assert not found.significant.any()
         assert math.isnan(found.critical)
@@ -298,7 +291,6 @@ def test_identical_systems_do_not_differ(test) -> None:
     else:
         assert (found.p == 1.0).all()
         assert not found.significant.any()
-    json.dumps(found.to_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize("test", [*ALL_PAIRS, *AGAINST])

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from judged.stats.blocked import dunnett, friedman, nemenyi, randomised_dunnett, randomised_tukey, tukey_hsd
+from judged.stats.dunnett import dunnett, randomised_dunnett
+from judged.stats.friedman import friedman, nemenyi
+from judged.stats.tukey import randomised_tukey, tukey_hsd
 
 SYSTEMS, TOPICS = 5, 15
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judged import InputError
+from judged.decimals import p_text
 from judged.stats.paired import METHODS, paired_test, paired_tests
 
 ALTERNATIVES = ("two-sided", "greater", "less")
@@ -35,13 +33,11 @@ def test_no_topic_and_one_topic_give_no_p(method: str) -> None:
     none = paired_test([math.nan, 0.5], [0.5, math.nan], method)
     assert (none.n, none.left_out, none.interval) == (0, 2, None)
     assert math.isnan(none.p + none.difference)
-    assert "nothing to compare" in none.sentence
     one = paired_test([0.25, 0.5], [0.5, math.nan], method)
     assert (one.n, one.left_out, one.interval) == (1, 1, None)
     assert math.isnan(one.p)
     assert math.isnan(one.effect)
     assert one.difference == pytest.approx(0.25 if method != "ratio" else math.log(2))
-    assert "only topic" in one.sentence
     assert not one.significant
 
 
@@ -52,7 +48,6 @@ def test_systems_that_are_the_same_but_for_rounding(method: str, alternative: st
     assert found.p == pytest.approx(1.0 if method != "bayes" else math.nan, nan_ok=True)
     assert (found.difference, found.n) == (0.0, 3)
     assert math.isnan(found.effect)
-    assert "same score on each" in found.sentence
     if method in {"wilcoxon", "sign"}:
         assert found.interval is None
     else:
@@ -72,7 +67,6 @@ def test_the_same_difference_on_all_topics(method: str) -> None:
         assert math.isnan(found.p)
         assert found.interval is None
         assert "some variation" in found.note
-        assert "do not: take the randomisation test" in found.sentence
     else:
         assert found.p == pytest.approx(2 / 256)
         assert (found.method, bool(found.note)) == (("randomisation", True) if method in BY_MEAN else (method, False))
@@ -95,11 +89,11 @@ def test_resampling_never_gives_p_0(method: str) -> None:
     assert 1 / 1000 <= found.p <= 2 / 1000
 
 
-def test_a_p_too_small_for_a_float_is_bounded_in_words() -> None:
+def test_a_p_too_small_for_a_float_is_bounded() -> None:
     rng = np.random.default_rng(0)
     found = paired_test(np.zeros(5000), 1 + rng.normal(0, 0.01, 5000), "t")
     assert found.p < 1e-300
-    assert "p < 1e-300" in found.sentence
+    assert p_text(found.p, 0.05) == "< 1e-300"
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.01, 0.0125, 0.001])
@@ -107,9 +101,8 @@ def test_a_p_too_small_for_a_float_is_bounded_in_words() -> None:
 def test_a_printed_p_never_stands_on_the_other_side_of_alpha(alpha: float, off: float) -> None:
     p = alpha * (1 + off)
     found = replace(paired_test([0.1, 0.2, 0.4], [0.3, 0.5, 0.6], "t", level=1 - alpha), p=p)
-    printed = float(re.search(r"p = ([\d.e-]+)", found.sentence)[1])
+    printed = float(p_text(found.p, alpha).removeprefix("= "))
     assert (printed <= alpha, printed == alpha) == (found.significant, off == 0)
-    assert f"{alpha:g}" in found.sentence
 
 
 @pytest.mark.parametrize(
@@ -151,45 +144,6 @@ def test_other_spellings() -> None:
     assert paired_test(*_pair(43), "studentized").method == "studentised"
 
 
-# --- Words
-
-
-def test_sentences_say_what_may_be_said() -> None:
-    first = np.linspace(0.1, 0.6, 10)
-    clear = paired_test(first, first + np.linspace(0.05, 0.15, 10))
-    assert clear.sentence == (
-        "Over 10 topics the second system scores 0.1 higher on average (95% interval 0.075 to 0.125)."
-        " Chance alone would seldom give as much (p = 0.002, randomisation test): significant at 0.05."
-    )
-    noise = np.array([0.1, -0.1, 0.2, -0.15, 0.05, 0.02, -0.03, 0.01, -0.2, 0.2])
-    unclear = paired_test(first, first + noise, "t")
-    assert unclear.sentence == (
-        "Over 10 topics the second system scores 0.01 higher on average (95% interval -0.087 to 0.107), but the two"
-        " cannot be told apart with these 10 topics (p = 0.82, t-test, above 0.05)."
-        " A real difference may have been missed."
-    )
-    belief = paired_test(first, first + noise, "bayes")
-    assert "the probability that its true mean is higher is 0.590" in belief.sentence
-    one_sided = paired_test(first, first + noise, "wilcoxon", alternative="less")
-    assert "that it is lower cannot be shown with these 10 topics" in one_sided.sentence
-
-
-@pytest.mark.parametrize("method", METHODS)
-@settings(max_examples=30)
-@given(tenths=TENTHS, alternative=st.sampled_from(ALTERNATIVES))
-def test_every_result_has_a_careful_sentence_and_is_json(
-    method: str, tenths: list[tuple[int, int]], alternative: str
-) -> None:
-    first, second = np.array(tenths).T / 10
-    found = paired_test(first, second, method, alternative=alternative, resamples=200)
-    words = found.sentence
-    assert not any(word in words for word in ("prove", "equal", "identical", "nan", "inf ", "None"))
-    assert ("significant at" in words) == found.significant
-    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert document["sentence"] == words
-    assert document["n"] == len(tenths)
-
-
 def test_a_correction_decides() -> None:
     first = np.linspace(0.1, 0.6, 10)
     found = paired_test(first, first + np.linspace(0.0, 0.15, 10))
@@ -197,5 +151,3 @@ def test_a_correction_decides() -> None:
     assert found.significant
     assert not corrected.significant
     assert (corrected.p, corrected.adjusted, corrected.decisive_p) == (found.p, 0.2, 0.2)
-    assert "cannot be told apart" in corrected.sentence
-    assert "p = 0.2 with the correction holm" in corrected.sentence

@@ -11,8 +11,9 @@ from scipy import stats as scipy_stats
 
 from judged import InputError
 from judged.stats import permuting
-from judged.stats.blocked import randomised_dunnett, randomised_tukey
+from judged.stats.dunnett import randomised_dunnett
 from judged.stats.permuting import NullDistribution, _Keys, null_distribution
+from judged.stats.tukey import randomised_tukey
 
 
 def enumerated(tenths: np.ndarray, baseline: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 
 import numpy as np
@@ -136,9 +135,8 @@ def test_many_things_are_counted_in_parts() -> None:
     assert tau_ap(x, x, "b").value == pytest.approx(1)
 
 
-def test_plain_values_and_wrong_input() -> None:
+def test_words_and_wrong_input() -> None:
     found = tau_ap(np.array([2.0, 1.0, 0.0]), np.array([2.0, 0.0, 1.0]))
-    assert json.loads(json.dumps(found.to_dict()))["discordant"] == 1
     assert found.sentence == "tau_AP,a is 0.500 over 3 ranked things: of 3 pairs 1 stand the other way round."
     with pytest.raises(InputError, match=r'the true ranking has ties.*use ties="b"'):
         tau_ap(np.array([1.0, 1.0]), np.array([1.0, 2.0]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from itertools import combinations, permutations
 from typing import Any
@@ -16,7 +15,10 @@ from scipy import stats as scipy_stats
 
 from judged import InputError
 from judged.stats import stability as stability_module
-from judged.stats.robustness import discriminative_power, leave_one_topic_out, reliability, stability
+from judged.stats.discrimination import discriminative_power
+from judged.stats.reliability import reliability
+from judged.stats.robustness import leave_one_topic_out
+from judged.stats.stability import stability
 
 NAN = math.nan
 SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
@@ -83,7 +85,6 @@ def test_nothing_to_leave_out() -> None:
     same = leave_one_topic_out([0.1, 0.2, 0.3], [0.1, 0.2, 0.3])
     assert (same.sign_rests_on, same.significance_rests_on, same.to_reverse) == ((), (), None)
     assert same.sentence == "The two systems do not differ, whichever topic is left out."
-    assert json.loads(json.dumps(one.to_dict()))["differences"] == [None]
 
 
 def test_swaps_by_enumeration() -> None:
@@ -147,7 +148,7 @@ def test_stability_of_nothing() -> None:
     one = stability([[0.1, NAN], [0.2, 0.3]])
     assert (one.n, one.left_out, one.size) == (1, 1, 0)
     assert math.isnan(one.swap_rate)
-    assert one.to_dict()["reliable_difference"] is None
+    assert math.isinf(one.reliable_difference)
     same = stability([[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]], samples=10)
     assert math.isnan(same.tau)
     assert "too few to compare" in same.sentence
@@ -293,7 +294,6 @@ def test_reliability_of_nothing() -> None:
     assert (chance.generalisability.value, chance.generalisability.topics) == (0.0, math.inf)
     assert chance.dependability.interval is None
     assert "would take infinitely many and infinitely many topics" in chance.sentence
-    assert json.loads(json.dumps(chance.to_dict()))["generalisability"]["topics"] is None
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ from calibration import uneven
 
 from comparison_made import scores
 from judged import compare
-from judged.stats.blocked import dunnett, nemenyi, randomised_dunnett, randomised_tukey, tukey_hsd
+from judged.stats.dunnett import dunnett, randomised_dunnett
+from judged.stats.friedman import nemenyi
+from judged.stats.tukey import randomised_tukey, tukey_hsd
 
 TRIALS = 150
 FEW = {"resamples": 199}

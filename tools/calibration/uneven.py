@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration import Measured
-from judged.stats.blocked import dunnett, nemenyi, randomised_dunnett, randomised_tukey, tukey_hsd
 from judged.stats.complete import UNEVEN, complete
 from judged.stats.correction import adjust
+from judged.stats.dunnett import dunnett, randomised_dunnett
+from judged.stats.friedman import nemenyi
 from judged.stats.paired import paired_tests
+from judged.stats.tukey import randomised_tukey, tukey_hsd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

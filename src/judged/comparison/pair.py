@@ -14,7 +14,8 @@ from judged.stats.results import TEST_NAMES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.stats.effect import Effects, Equivalence, Wins
+    from judged.stats.effect import Effects, Wins
+    from judged.stats.equivalence import Equivalence
     from judged.stats.results import Difference, Posterior
 
 TIMES, SIGNIFICANT = "\N{MULTIPLICATION SIGN}", "*"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from judged.stats import IntervalName
 
 _SHOWN_TOPICS = 3
+_SHARED = ("n", "left_out", "resamples", "exact", "seed", "note")  # fields of every result
 _NOT_OF_MEANS = ("sign", "wilcoxon", "nemenyi", "ratio")
 
 
@@ -231,18 +232,23 @@ def differences(
 
 def _of_many(values: Floats, pairs: Sequence[tuple[int, int]], choices: Choices) -> Tested:
     """Ask a test of all systems at once, and take the pairs out of its matrices."""
-    from judged.stats import blocked
+    from judged.stats.dunnett import dunnett, randomised_dunnett
+    from judged.stats.friedman import nemenyi
+    from judged.stats.tukey import randomised_tukey, tukey_hsd
 
-    drawn = {"resamples": choices.resamples, "seed": choices.seed}
-    level, baseline = choices.level, pairs[0][0]
-    calls: dict[str, Callable[[], Any]] = {
-        "tukey": lambda: blocked.tukey_hsd(values, level=level),
-        "randomised-tukey": lambda: blocked.randomised_tukey(values, level=level, **drawn),
-        "nemenyi": lambda: blocked.nemenyi(values, level=level),
-        "dunnett": lambda: blocked.dunnett(values, baseline, level=level),
-        "randomised-dunnett": lambda: blocked.randomised_dunnett(values, baseline, level=level, **drawn),
-    }
-    tables = calls[choices.test]()
+    test: Callable[..., Any] = {
+        "tukey": tukey_hsd,
+        "randomised-tukey": randomised_tukey,
+        "nemenyi": nemenyi,
+        "dunnett": dunnett,
+        "randomised-dunnett": randomised_dunnett,
+    }[choices.test]
+    how: dict[str, Any] = {"level": choices.level}
+    if choices.test in AGAINST_BASELINE:
+        how["baseline"] = pairs[0][0]
+    if choices.draws:
+        how |= {"resamples": choices.resamples, "seed": choices.seed}
+    tables = test(values, **how)
     at = [(second,) for _, second in pairs] if choices.test in AGAINST_BASELINE else list(pairs)
     made = tuple(_from_tables(tables, values, pair, place, choices) for pair, place in zip(pairs, at, strict=True))
     return Tested(made, tables.sentence, math.nan if choices.test in _NOT_OF_MEANS else tables.critical)
@@ -253,7 +259,6 @@ def _from_tables(
 ) -> Difference:
     """Take one pair out of the result of a test of all systems."""
     low, high = (math.nan if part is None else float(part[place]) for part in (found.low, found.high))
-    p = float(found.p[place])
     complete, _ = complete_topics(values)
     gaps, _ = paired_differences(complete[pair[0]], complete[pair[1]])
     deviation = spread(gaps)
@@ -264,21 +269,16 @@ def _from_tables(
         method=choices.test,
         difference=difference,
         statistic=float(found.statistic[place]) * side,
-        p=p,
+        p=float(found.p[place]),
         interval=None if math.isnan(low) or math.isnan(high) else (low, high),
         level=choices.level,
         alpha=choices.alpha,
         effect=difference / deviation if deviation > 0 else math.nan,
-        n=found.n,
         differing=int(np.count_nonzero(gaps)),
-        left_out=found.left_out,
-        resamples=found.resamples,
-        exact=found.exact,
-        seed=found.seed,
         alternative="two-sided",
-        note=found.note,
-        adjusted=p,
+        adjusted=float(found.p[place]),
         correction=choices.test,
+        **{name: getattr(found, name) for name in _SHARED},
     )
 
 
@@ -292,7 +292,8 @@ def pair_of(
     critical: float = math.nan,
 ) -> Pair:
     """Put together all that is known of two systems."""
-    from judged.stats.effect import effect_sizes, equivalence, wins
+    from judged.stats.effect import effect_sizes, wins
+    from judged.stats.equivalence import equivalence
 
     measure, values = scores.measures[at], _counted(scores.values[:, at], choices)
     geometric = found.method == "ratio"

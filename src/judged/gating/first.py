@@ -25,7 +25,7 @@ from judged.judging import judge
 from judged.measures import aggregate
 from judged.notes import lines
 from judged.stats.pairing import paired_differences, spread, topics_text
-from judged.stats.planning import minimum_detectable, power
+from judged.stats.sample_size import minimum_detectable, power
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -62,10 +61,6 @@ class Agreement:
         note = f" ({self.note})" if self.note else ""
         return f"{self.method} is {decimal(self.value, 3)}{within}, over {self.units} things judged: {share}{note}."
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON."""
-        return asdict(self) | {"sentence": self.sentence}
-
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
@@ -97,21 +92,6 @@ def confusion(first: Floats, second: Floats) -> Confusion:
     size = len(grades)
     counts = np.bincount(codes[:, 0] * size + codes[:, 1], minlength=size * size).reshape(size, size)
     return Confusion(grades, counts.astype(np.int64))
-
-
-def raw_agreement(grades: Floats) -> Floats:
-    """Give the share of pairs of judges that gave each thing the same grade: (U, J) to (U,), NaN below two judges.
-
-    >>> raw_agreement(np.array([[1, 1, 2], [0, np.nan, 0], [1, np.nan, np.nan]])).round(3).tolist()
-    [0.333, 1.0, nan]
-    """
-    table = _matrix(grades)
-    known = ~np.isnan(table)
-    equal = np.zeros(len(table))
-    for one, other in combinations(range(table.shape[1]), 2):
-        equal += table[:, one] == table[:, other]
-    pairs = known.sum(axis=1) * (known.sum(axis=1) - 1) / 2
-    return np.divide(equal, pairs, out=np.full(len(table), np.nan), where=pairs > 0)
 
 
 def cohen_kappa(

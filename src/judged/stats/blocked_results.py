@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.decimals import p_text
+from judged.decimals import counted, p_text
 from judged.stats.complete import significance
-from judged.stats.pairing import ROUNDING, plain, topics_text
+from judged.stats.pairing import ROUNDING, topics_text
+from judged.stats.results import TEST_NAMES
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats
-
-AllPairsMethod: TypeAlias = Literal["tukey", "randomised tukey", "nemenyi"]
-BaselineMethod: TypeAlias = Literal["dunnett", "randomised dunnett"]
-
-_NAMES = {
-    "tukey": "Tukey's HSD",
-    "randomised tukey": "Randomised Tukey HSD",
-    "nemenyi": "Nemenyi's test",
-    "dunnett": "Dunnett's test",
-    "randomised dunnett": "The randomised test of the largest difference",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,29 +22,60 @@ class Result:
     """What all results do; their arrays cannot be written to."""
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value = getattr(self, one.name)
+        for field in fields(self):
+            value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
 
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Simultaneous(Result):
+    """Many comparisons of which one error rate holds: what `AllPairs` and `AgainstBaseline` have in common."""
+
+    method: str
+    means: Floats
+    differences: Floats
+    p: Floats
+    statistic: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    critical: float
+    level: float
+    n: int
+    left_out: int
+    resamples: int | None = None
+    exact: bool = False
+    seed: int | None = None
+    note: str = ""
+
     @property
-    def sentence(self) -> str:
-        """What may be concluded, and what not, in plain words."""
-        raise NotImplementedError
+    def significant(self) -> Bools:
+        """Mark what differs at the level of the family, in the shape of `p`."""
+        return self.p <= significance(self.level) * (1 + ROUNDING)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values for JSON: NaN and infinite numbers become None."""
-        return {**{one.name: _plain(getattr(self, one.name)) for one in fields(self)}, "sentence": self.sentence}
+    def _said(self, found: str, family: str, what: str) -> str:
+        """Say what was found, and what it takes to be found."""
+        name = TEST_NAMES[self.method][0].upper() + TEST_NAMES[self.method][1:]
+        if self.n < 2:
+            return f"{name}: {self.note}."
+        least = f"the {what} must differ by more than {self.critical:.4g}"
+        if math.isinf(self.critical):
+            least = "no difference could be significant with so few arrangements"
+        return (
+            f"{name} over {topics_text(self.n)}: {found} with p <= {significance(self.level):g} for all {family}"
+            f" together ({least}). Of the others nothing is shown: neither a difference nor its absence."
+            f"{_end(self.note)}"
+        )
 
 
-@dataclass(frozen=True, eq=False)
-class AllPairs(Result):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AllPairs(Simultaneous):
     """Every pair of systems, compared so that the error rate holds for all pairs together.
 
     Attributes
     ----------
     method
-        ``tukey``, ``randomised tukey`` or ``nemenyi``.
+        ``tukey``, ``randomised-tukey`` or ``nemenyi``.
     means : (S,)
         Mean score of each system.
     differences : (S, S)
@@ -65,7 +86,7 @@ class AllPairs(Result):
         fewer than two topics.
     statistic : (S, S)
         What the test looks at, without sign: a studentised range (``tukey``, ``nemenyi``), or the difference itself
-        (``randomised tukey``). 0 on the diagonal.
+        (``randomised-tukey``). 0 on the diagonal.
     low, high : (S, S), or None
         Simultaneous intervals of `differences`, where the method gives some.
     critical
@@ -83,63 +104,30 @@ class AllPairs(Result):
         What else a reader must know.
     """
 
-    method: AllPairsMethod
-    means: Floats
-    differences: Floats
-    p: Floats
-    statistic: Floats
-    low: Floats | None
-    high: Floats | None
-    critical: float
-    level: float
-    n: int
-    left_out: int
     ranks: Floats | None = None
-    resamples: int | None = None
-    exact: bool = False
-    seed: int | None = None
-    note: str = ""
-
-    @property
-    def significant(self) -> Bools:
-        """Mark the pairs that differ at the level of the family: (S, S), symmetric."""
-        return self.p <= significance(self.level) * (1 + ROUNDING)
 
     @property
     def pairs(self) -> int:
         """How many pairs were compared."""
-        return len(self.means) * (len(self.means) - 1) // 2
+        return math.comb(len(self.means), 2)
 
     @property
     def sentence(self) -> str:
         """What may be concluded, and what not, in plain words."""
-        name = _NAMES[self.method]
-        if self.n < 2:
-            return f"{name}: {self.note}."
         found = int(np.count_nonzero(np.triu(self.significant, 1)))
-        alpha = f"{significance(self.level):g}"
-        what = "mean ranks" if self.method == "nemenyi" else "mean scores"
-        least = (
-            "no difference could be significant with so few arrangements"
-            if math.isinf(self.critical)
-            else f"the {what} must differ by more than {self.critical:.4g}"
-        )
-        start = f"{name} over {topics_text(self.n)}"
-        return (
-            f"{start}: {found} of {_count(self.pairs, 'pair')} of systems {_differ(found)} with "
-            f"p <= {alpha} for all pairs together ({least}). Of the others nothing is shown: "
-            f"neither a difference nor its absence.{_end(self.note)}"
-        )
+        differ = "differs" if found == 1 else "differ"
+        said = f"{found} of {counted(self.pairs, 'pair')} of systems {differ}"
+        return self._said(said, "pairs", "mean scores" if self.ranks is None else "mean ranks")
 
 
-@dataclass(frozen=True, eq=False)
-class AgainstBaseline(Result):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AgainstBaseline(Simultaneous):
     """Every system against one baseline, compared so that the error rate holds for all of them together.
 
     Attributes
     ----------
     method
-        ``dunnett`` or ``randomised dunnett``.
+        ``dunnett`` or ``randomised-dunnett``.
     baseline
         Row of the baseline.
     means, differences : (S,)
@@ -156,48 +144,18 @@ class AgainstBaseline(Result):
         As in `AllPairs`.
     """
 
-    method: BaselineMethod
     baseline: int
-    means: Floats
-    differences: Floats
-    p: Floats
-    statistic: Floats
-    low: Floats | None
-    high: Floats | None
-    critical: float
-    level: float
-    n: int
-    left_out: int
-    resamples: int | None = None
-    exact: bool = False
-    seed: int | None = None
-    note: str = ""
-
-    @property
-    def significant(self) -> Bools:
-        """Mark the systems that differ from the baseline at the level of the family: (S,)."""
-        return self.p <= significance(self.level) * (1 + ROUNDING)
 
     @property
     def sentence(self) -> str:
         """What may be concluded, and what not, in plain words."""
-        name = _NAMES[self.method]
-        if self.n < 2:
-            return f"{name}: {self.note}."
         higher = int(np.count_nonzero(self.significant & (self.differences > 0)))
         lower = int(np.count_nonzero(self.significant & (self.differences < 0)))
-        least = (
-            "no difference could be significant with so few arrangements"
-            if math.isinf(self.critical)
-            else f"the means must differ by more than {self.critical:.4g}"
+        said = (
+            f"of {counted(len(self.means) - 1, 'system')}, {higher} {_is(higher)} better than the baseline and {lower}"
+            f" {_is(lower)} worse"
         )
-        start = f"{name} over {topics_text(self.n)}"
-        return (
-            f"{start}: of {_count(len(self.means) - 1, 'system')}, {higher} {_is(higher)} better "
-            f"than the baseline and {lower} {_is(lower)} worse with p <= {significance(self.level):g} for all of them "
-            f"together ({least}). Of the others nothing is shown: neither a difference nor its absence."
-            f"{_end(self.note)}"
-        )
+        return self._said(said, "of them", "means")
 
 
 @dataclass(frozen=True)
@@ -255,11 +213,12 @@ class Anova(Result):
             return f"Two-way ANOVA: {self.note}."
         if not self.total_squares:
             return f"Two-way ANOVA over {topics_text(self.n)}: all scores are the same."
-        one, other, start = self.systems, self.topics, f"Two-way ANOVA over {topics_text(self.n)}"
+        systems = self.systems
         return (
-            f"{start}: systems explain {one.eta_squared:.1%} of the variance of scores, "
-            f"topics {other.eta_squared:.1%}; that all systems have the same mean: F({one.df}, {self.residual_df}) = "
-            f"{one.f:.4g}, p {p_text(one.p, None)}. It does not say which systems differ.{_end(self.note)}"
+            f"Two-way ANOVA over {topics_text(self.n)}: systems explain {systems.eta_squared:.1%} of the variance of"
+            f" scores, topics {self.topics.eta_squared:.1%}; that all systems have the same mean:"
+            f" F({systems.df}, {self.residual_df}) = {systems.f:.4g}, p {p_text(systems.p, None)}."
+            f" It does not say which systems differ.{_end(self.note)}"
         )
 
 
@@ -306,20 +265,6 @@ class Friedman(Result):
             f"F({self.f_df[0]}, {self.f_df[1]}) = {self.f:.4g}, p {p_text(self.f_p, None)}. "
             f"It does not say which systems differ.{_end(self.note)}"
         )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray) and value.ndim > 1:
-        return [plain(row) for row in value]
-    return plain(value)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _differ(number: int) -> str:
-    return "differs" if number == 1 else "differ"
 
 
 def _is(number: int) -> str:

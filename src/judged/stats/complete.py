@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,6 +50,11 @@ class Complete:
     def tolerance(self) -> float:
         """Scores, or means of scores, that differ by no more than this are equal but for rounding."""
         return ROUNDING * float(np.abs(self.scores).max(initial=0.0))
+
+    @property
+    def counted(self) -> dict[str, Any]:
+        """The means and numbers of topics that every result of these tells, by the names of its fields."""
+        return {"means": self.means, "n": self.n, "left_out": self.left_out}
 
     @property
     def note(self) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.pairing import ROUNDING, check_share, plain, topics_text
+from judged.stats.pairing import ROUNDING, check_share, topics_text
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -80,15 +80,6 @@ class Discoveries:
             f"No single topic can be said to have lost at a false discovery rate of {self.rate:.0%}: {self.losses} of"
             f" {self.n} lost and {self.gains} gained, and gains are too frequent at every size."
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values for JSON; the mask as positions."""
-        numbers = {name: value for name, value in vars(self).items() if name != "mask"}
-        return {
-            **{name: plain(value) for name, value in numbers.items()},
-            "found": np.flatnonzero(self.mask).tolist(),
-            "sentence": self.sentence,
-        }
 
 
 def losers(differences: ArrayLike, rate: float = 0.1, *, scale: float = 1.0) -> Discoveries:

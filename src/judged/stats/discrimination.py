@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judged.decimals import decimal
 from judged.errors import InputError
-from judged.stats.pairing import check_share, paired_differences, plain, score_matrix, spread
+from judged.stats.pairing import check_share, paired_differences, score_matrix, spread
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -47,10 +47,6 @@ class Discrimination:
             f"{self.share:.1%} of the pairs of systems ({self.significant} of {tested}) differ significantly "
             f"(alpha {self.alpha:g}, {self.method}){enough}."
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values for JSON: what is not defined becomes None."""
-        return {**plain(self), "sentence": self.sentence}
 
 
 def discriminative_power(

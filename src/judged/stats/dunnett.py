@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from judged.stats.anova import anova_of
 from judged.stats.blocked_results import AgainstBaseline
 from judged.stats.complete import NO_RESIDUAL, complete, in_errors, significance
 from judged.stats.extremes import baseline_critical, baseline_tail
-from judged.stats.pairing import check_resampling, check_share
-from judged.stats.permuting import null_distribution
+from judged.stats.pairing import check_share
+from judged.stats.permuting import permuted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -63,31 +63,23 @@ def dunnett(values: ArrayLike, baseline: int = 0, *, level: float = 0.95) -> Aga
     blocks = complete(values)
     check_baseline(baseline, len(blocks.scores))
     differences, others, n = blocks.differences[baseline], len(blocks.scores) - 1, blocks.n
-    critical, intervals, note = math.nan, None, blocks.note
-    statistic = p = np.full_like(differences, np.nan)
-    if n > 1:
-        error = math.sqrt(anova_of(blocks).residual_variance / n)
-        df, q = others * (n - 1), in_errors(differences, error)
-        p, statistic = baseline_tail(np.abs(q), others, df), q / math.sqrt(2.0)
-        critical = error * baseline_critical(others, df, significance(level))
-        margin = np.where(np.arange(others + 1) == baseline, 0.0, critical)
-        intervals = (differences - margin, differences + margin)
-        note = NO_RESIDUAL if error == 0.0 and differences.any() else blocks.uneven
-    low, high = intervals or (None, None)
+    told: dict[str, Any] = {"method": "dunnett", "baseline": baseline, "level": level, **blocks.counted}
+    told["differences"] = differences
+    if n < 2:
+        nothing = np.full_like(differences, np.nan)
+        return AgainstBaseline(p=nothing, statistic=nothing, critical=math.nan, note=blocks.note, **told)
+    error = math.sqrt(anova_of(blocks).residual_variance / n)
+    df, q = others * (n - 1), in_errors(differences, error)
+    critical = error * baseline_critical(others, df, significance(level))
+    margin = np.where(np.arange(others + 1) == baseline, 0.0, critical)
     return AgainstBaseline(
-        "dunnett",
-        baseline,
-        blocks.means,
-        differences,
-        p,
-        statistic,
-        low,
-        high,
-        critical,
-        level,
-        n,
-        blocks.left_out,
-        note=note,
+        p=baseline_tail(np.abs(q), others, df),
+        statistic=q / math.sqrt(2.0),
+        low=differences - margin,
+        high=differences + margin,
+        critical=critical,
+        note=NO_RESIDUAL if error == 0.0 and differences.any() else blocks.uneven,
+        **told,
     )
 
 
@@ -128,36 +120,11 @@ def randomised_dunnett(
     >>> found.p.round(3).tolist(), found.exact, found.resamples
     ([1.0, 0.63, 0.006], True, 1296)
     """
-    check_share("level", level)
-    check_resampling(resamples, seed)
     blocks = complete(values)
     check_baseline(baseline, len(blocks.scores))
-    differences = blocks.differences[baseline]
-    p, critical, drawn, exact = np.full_like(differences, np.nan), math.nan, None, False
-    if blocks.n > 1:
-        null = null_distribution(
-            blocks.scores, partial(_largest, baseline=baseline), resamples, seed, relabelling=False
-        )
-        p, critical = null.p(np.abs(differences), blocks.tolerance), null.critical(significance(level))
-        drawn, exact = len(null.sorted), null.exact
-    return AgainstBaseline(
-        "randomised dunnett",
-        baseline,
-        blocks.means,
-        differences,
-        p,
-        differences,
-        None,
-        None,
-        critical,
-        level,
-        blocks.n,
-        blocks.left_out,
-        resamples=drawn,
-        exact=exact,
-        seed=None if exact or drawn is None else seed,
-        note=blocks.note or blocks.uneven,
-    )
+    differences, largest = blocks.differences[baseline], partial(_largest, baseline=baseline)
+    found = permuted(blocks, differences, largest, level, resamples, seed, relabelling=False)
+    return AgainstBaseline(method="randomised-dunnett", baseline=baseline, statistic=differences, **found)
 
 
 def check_baseline(baseline: int, systems: int) -> None:

@@ -1,24 +1,20 @@
-"""How large a difference is: effect sizes, wins and losses; with `equivalence`, whether it is small enough."""
+"""How large a difference is: effect sizes, wins and losses."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.decimals import decimal, percent
 from judged.errors import InputError
-from judged.stats.equivalence import Equivalence, equivalence, non_inferiority
-from judged.stats.pairing import ROUNDING, paired_differences, plain, score_matrix, spread, topics_text
+from judged.stats.pairing import ROUNDING, paired_differences, score_matrix, spread
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from judged._types import Bools, Floats
-
-__all__ = ["Effects", "Equivalence", "Wins", "effect_sizes", "equivalence", "non_inferiority", "standardise", "wins"]
 
 
 @dataclass(frozen=True)
@@ -43,24 +39,6 @@ class Effects:
     # n, left_out: topics with a score for both, and without
     n: int
     left_out: int
-
-    @property
-    def sentence(self) -> str:
-        """The effect in plain words."""
-        if self.n == 0:
-            return "No topic has a score for both systems: there is no effect to speak of."
-        parts = [f"On average over {topics_text(self.n)} the second system scores {_apart(self.difference)}"]
-        if not math.isnan(self.dz):
-            parts.append(f"that is {abs(self.dz):.2f} standard deviations of the differences between topics (dz)")
-        if not math.isnan(self.standardised):
-            parts.append(f"{abs(self.standardised):.2f} standard deviations of systems, topic by topic")
-        win, lose = (1 + self.cliffs_delta) / 2, (1 - self.cliffs_delta) / 2
-        parts.append(f"counting ties half, it wins {percent(win)} of the topics and loses {percent(lose)}")
-        return "; ".join(parts) + "."
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values for JSON: what is not defined becomes None."""
-        return {**plain(self), "sentence": self.sentence}
 
 
 def effect_sizes(first: ArrayLike, second: ArrayLike, *, reference: ArrayLike | None = None) -> Effects:
@@ -176,19 +154,6 @@ class Wins:
     minimum: float = 0.0  # the least difference that is a win or a loss; a smaller one is a tie
     left_out: int = 0  # topics without a score for both
 
-    @property
-    def sentence(self) -> str:
-        """The counts in plain words."""
-        rule = f", a difference below {self.minimum:g} being a tie" if self.minimum else ""
-        return (
-            f"Of {topics_text(self.wins + self.ties + self.losses)} the second system wins {self.wins}, "
-            f"ties {self.ties} and loses {self.losses}{rule}."
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values for JSON."""
-        return {**plain(self), "sentence": self.sentence}
-
 
 def wins(first: ArrayLike, second: ArrayLike, minimum: float = 0.0) -> Wins:
     """Count the topics that the second system wins, ties and loses.
@@ -207,8 +172,9 @@ def wins(first: ArrayLike, second: ArrayLike, minimum: float = 0.0) -> Wins:
 
     Examples
     --------
-    >>> wins([0.2, 0.4, 0.5, 0.3], [0.3, 0.6, 0.5, 0.1], minimum=0.15).sentence
-    'Of 4 topics the second system wins 1, ties 2 and loses 1, a difference below 0.15 being a tie.'
+    >>> found = wins([0.2, 0.4, 0.5, 0.3], [0.3, 0.6, 0.5, 0.1], minimum=0.15)
+    >>> found.wins, found.ties, found.losses
+    (1, 2, 1)
     """
     if not minimum >= 0:
         raise InputError(f"the minimum difference {minimum} is below 0", fix="give 0 or more")
@@ -216,7 +182,3 @@ def wins(first: ArrayLike, second: ArrayLike, minimum: float = 0.0) -> Wins:
     counts = (differences != 0) & (np.abs(differences) >= minimum * (1 - ROUNDING) - ROUNDING)
     won, lost = int((counts & (differences > 0)).sum()), int((counts & (differences < 0)).sum())
     return Wins(won, len(differences) - won - lost, lost, float(minimum), left_out)
-
-
-def _apart(difference: float) -> str:
-    return "the same" if difference == 0 else f"{decimal(abs(difference))} {'higher' if difference > 0 else 'lower'}"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from judged.decimals import decimal, p_text
 from judged.errors import InputError
-from judged.stats.pairing import ROUNDING, check_share, paired_differences, plain, spread, topics_text
+from judged.stats.pairing import ROUNDING, check_share, paired_differences, spread, topics_text
 from judged.stats.rare import share_bound, unseen_loss
 
 if TYPE_CHECKING:
@@ -68,10 +68,6 @@ class Equivalence:
             f" It takes these {topics_text(self.n)} to be like all others: a difference of {size:.2g} or more on up to"
             f" {share:.1%} of all topics may show in none of them."
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values for JSON: what is not defined becomes None."""
-        return {**plain(self), "sentence": self.sentence}
 
 
 def equivalence(first: ArrayLike, second: ArrayLike, margin: float, *, level: float = 0.95) -> Equivalence:

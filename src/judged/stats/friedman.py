@@ -117,19 +117,15 @@ def nemenyi(values: ArrayLike, *, level: float = 0.95) -> AllPairs:
         p = studentised_range_tail(statistic.ravel(), systems, math.inf).reshape(statistic.shape)
         critical = error * studentised_range_critical(systems, math.inf, significance(level))
     return AllPairs(
-        "nemenyi",
-        blocks.means,
-        blocks.differences,
-        p,
-        statistic,
-        None,
-        None,
-        critical,
-        level,
-        blocks.n,
-        blocks.left_out,
+        method="nemenyi",
+        differences=blocks.differences,
+        p=p,
+        statistic=statistic,
+        critical=critical,
+        level=level,
         ranks=ranks,
         note=blocks.note,
+        **blocks.counted,
     )
 
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.decimals import p_text, percent
 from judged.errors import InputError
-from judged.stats.pairing import ROUNDING, check_resampling, plain
+from judged.stats.pairing import ROUNDING, check_resampling
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:
@@ -51,20 +50,6 @@ class Heterogeneity:
     seed: int  # of the permutations
     note: str = ""  # why there is no test
 
-    @property
-    def sentence(self) -> str:
-        """What may be concluded, and what not."""
-        if math.isnan(self.p):
-            return f"Whether the groups differ was not tested: {self.note}."
-        over = f"{len(self.groups)} groups, {sum(self.n)} topics, p {p_text(self.p, 0.05)}"
-        if self.p <= 0.05:
-            return f"The mean differs between the groups ({over}); they hold {percent(self.between)} of the variation."
-        return f"That the mean differs between the groups is not shown ({over}). That does not make them alike."
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values for JSON."""
-        return {**plain(self), "sentence": self.sentence}
-
 
 @dataclass(frozen=True)
 class AgainstRest:
@@ -80,11 +65,6 @@ class AgainstRest:
     n_rest: int
     resamples: int | None  # how many permutations were drawn; None: p is Welch's t, as both sides are large
     seed: int  # of the permutations
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values for JSON."""
-        made: dict[str, Any] = plain(self)
-        return made
 
 
 def heterogeneity(

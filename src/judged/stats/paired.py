@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -195,12 +195,12 @@ def _over(
     """Compare pairs that share their topics."""
     first, second = scores[rows[:, 0]][:, mask], scores[rows[:, 1]][:, mask]
     n = first.shape[1]
-    left_out = len(mask) - n
+    shared = {"n": n, "left_out": len(mask) - n}
     if n < 2:
         means = (second - first).sum(axis=1) if n else np.full(len(rows), np.nan)
         unknown = Found(math.nan, math.nan, note=f"{n} {'topic' if n == 1 else 'topics'}: no test is possible")
         return [
-            _difference(name, mean, math.nan, n, int(mean != 0) * n, left_out, unknown, options)
+            _difference(name, unknown, options, difference=mean, effect=math.nan, differing=n if mean else 0, **shared)
             for mean in means.tolist()
         ]
     largest = np.maximum(np.abs(first), np.abs(second))
@@ -222,7 +222,7 @@ def _over(
             for row, answer in zip(tested.tolist(), found, strict=True):
                 answers[row] = replace(answer, note=replaced[row] or answer.note)
     return [
-        _difference(method, mean, effect, n, moved, left_out, answer, options)
+        _difference(method, answer, options, difference=mean, effect=effect, differing=moved, **shared)
         for method, mean, effect, moved, answer in zip(
             methods, means.tolist(), effects.tolist(), differing.tolist(), answers, strict=True
         )
@@ -258,29 +258,12 @@ def _level(value: float, name: str, options: Options) -> Found:
     )
 
 
-def _difference(
-    name: str, mean: float, effect: float, n: int, differing: int, left_out: int, found: Found, options: Options
-) -> Difference:
-    ratio = name == "ratio" and found.resamples is not None
-    return Difference(
-        method=name,
-        difference=mean,
-        statistic=math.exp(mean) if ratio else found.statistic,
-        p=found.p,
-        interval=found.interval,
-        level=options.level,
-        alpha=options.alpha,
-        effect=effect,
-        n=n,
-        differing=differing,
-        left_out=left_out,
-        resamples=found.resamples,
-        exact=found.exact,
-        seed=found.seed,
-        alternative=options.alternative,
-        note=found.note,
-        posterior=found.posterior,
-    )
+def _difference(name: str, found: Found, options: Options, **seen: Any) -> Difference:
+    """Put together what was asked, what was seen before any test, and what the test answers."""
+    if name == "ratio" and found.resamples is not None:
+        found = replace(found, statistic=math.exp(seen["difference"]))
+    asked: dict[str, Any] = {"level": options.level, "alpha": options.alpha, "alternative": options.alternative}
+    return Difference(method=name, **asked, **seen, **vars(found))
 
 
 def _checked(values: ArrayLike, name: str) -> Floats:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -86,23 +85,6 @@ def check_resampling(resamples: int, seed: int) -> None:
         raise InputError(f"{resamples:,} resamples would never end", fix=f"at most {MOST_RESAMPLES:,}")
     if seed < 0:
         raise InputError(f"the seed {seed} is below 0", fix="give a whole number from 0")
-
-
-def plain(value: Any) -> Any:
-    """Give a result as plain Python values for JSON: what is no finite number becomes None.
-
-    >>> plain((1.5, math.nan, "t", np.arange(2)))
-    [1.5, None, 't', [0, 1]]
-    """
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, (tuple, list)):
-        return [plain(part) for part in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    return value
 
 
 def topics_text(n: int) -> str:

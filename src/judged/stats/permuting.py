@@ -14,16 +14,18 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from judged.stats.pairing import check_resampling
+from judged.stats.complete import significance
+from judged.stats.pairing import check_resampling, check_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from judged._types import Floats, Ints
+    from judged.stats.complete import Complete
 
     Statistic: TypeAlias = Callable[[Floats], Floats]
 
@@ -60,12 +62,39 @@ class NullDistribution:
         return float(self.sorted[count - most - 1])
 
 
+def permuted(
+    blocks: Complete,
+    differences: Floats,
+    largest: Statistic,
+    level: float,
+    resamples: int,
+    seed: int,
+    *,
+    relabelling: bool,
+) -> dict[str, Any]:
+    """Hold differences against the largest one that permuted scores give: fields of a result of many systems."""
+    check_share("level", level)
+    check_resampling(resamples, seed)
+    told: dict[str, Any] = {"differences": differences, "level": level, **blocks.counted}
+    if blocks.n < 2:
+        return {**told, "p": np.full_like(differences, np.nan), "critical": math.nan, "note": blocks.note}
+    null = null_distribution(blocks.scores, largest, resamples, seed, relabelling=relabelling)
+    return {
+        **told,
+        "p": null.p(np.abs(differences), blocks.tolerance),
+        "critical": null.critical(significance(level)),
+        "resamples": len(null.sorted),
+        "exact": null.exact,
+        "seed": None if null.exact else seed,
+        "note": blocks.uneven,
+    }
+
+
 def null_distribution(
     scores: Floats, statistic: Statistic, resamples: int, seed: int, *, relabelling: bool
 ) -> NullDistribution:
     """Permute scores within topics."""
     # `scores`: (S, n), complete. `statistic`: from sums over topics (B, S) to one value each (B,).
-    check_resampling(resamples, seed)
     moving = scores.max(axis=0) > scores.min(axis=0)
     fixed = scores[:, ~moving].sum(axis=1)
     table = np.ascontiguousarray(scores[:, moving].T)  # a row a topic

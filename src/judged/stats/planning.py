@@ -5,38 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.pairing import complete_topics, paired_differences, plain, score_matrix, spread, topics_text
-from judged.stats.sample_size import (
-    Design,
-    minimum_detectable,
-    power,
-    power_anova,
-    topics_needed_anova,
-    topics_needed_interval,
-    topics_needed_t,
-)
+from judged.stats.pairing import complete_topics, paired_differences, score_matrix, spread, topics_text
+from judged.stats.sample_size import minimum_detectable, topics_needed_t
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-__all__ = [
-    "Design",
-    "PairPlan",
-    "Plan",
-    "minimum_detectable",
-    "plan",
-    "plan_of_sd",
-    "power",
-    "power_anova",
-    "topics_needed_anova",
-    "topics_needed_interval",
-    "topics_needed_t",
-]
 
 
 @dataclass(frozen=True)
@@ -100,10 +78,6 @@ class Plan:
         """The least and the largest of the pairs' detectable differences; NaN where no pair has one."""
         known = [pair.detectable for pair in self.pairs if not math.isnan(pair.detectable)]
         return (min(known), max(known)) if known else (math.nan, math.nan)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values for JSON: what is not known becomes None."""
-        return {**plain(self), "range": plain(self.range), "sentence": self.sentence}
 
 
 def plan(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -51,10 +51,6 @@ class Correlation:
             f" {self.discordant} stand"
             f" the other way round{ties}."
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON."""
-        return asdict(self) | {"sentence": self.sentence}
 
 
 def kendall_tau(first: Floats, second: Floats, ties: Ties = "b") -> Correlation:

@@ -7,8 +7,8 @@ stands for a document that is not in it.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -53,10 +53,6 @@ class Overlap:
             f" {self.lengths[0]} and {self.lengths[1]}; whatever stands below, it is between {decimal(self.low, 3)} and"
             f" {decimal(self.high, 3)}."
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON."""
-        return asdict(self) | {"residual": self.residual, "sentence": self.sentence}
 
 
 def rbo(first: Ints, second: Ints, p: float = 0.9, ties: TieVariant = "a") -> Overlap:
@@ -143,16 +139,6 @@ def overlap_at(first: Ints, second: Ints, depth: int) -> float:
     # their own: this asks which documents are seen.
     shared, one, other = _first_documents(first, second, depth)
     return shared / max(one, other) if max(one, other) else math.nan
-
-
-def jaccard_at(first: Ints, second: Ints, depth: int) -> float:
-    """Give how many of the first documents are in both rankings, of those that are in either.
-
-    >>> round(jaccard_at(np.array([1, 2, 3, 0]), np.array([2, 0, 1, 3]), 2), 4)
-    0.3333
-    """
-    shared, one, other = _first_documents(first, second, depth)
-    return shared / (one + other - shared) if one + other else math.nan
 
 
 def union_tau(first: Ints, second: Ints, depth: int | None = None) -> float:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judged.decimals import decimal, percent
-from judged.stats.pairing import ROUNDING, check_share, complete_topics, plain, score_matrix, topics_text
+from judged.stats.pairing import ROUNDING, check_share, complete_topics, score_matrix, topics_text
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -84,10 +84,6 @@ class Reliability:
         return _coefficient(self.variance_systems, relative, topics), _coefficient(
             self.variance_systems, absolute, topics
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values for JSON: what is not defined, or infinite, becomes None."""
-        return {**plain(self), "shares": plain(self.shares), "sentence": self.sentence}
 
 
 def reliability(values: ArrayLike, *, target: float = 0.95, level: float = 0.95) -> Reliability:

@@ -1,36 +1,20 @@
-"""Whether a result rests on a few topics: each left out in turn; with `stability`, `discrimination`, `reliability`."""
+"""Whether a result rests on a few topics: each left out in turn."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.stats.discrimination import Discrimination, discriminative_power
-from judged.stats.pairing import ROUNDING, check_share, paired_differences, plain, topics_text
-from judged.stats.reliability import Coefficient, Reliability, reliability
-from judged.stats.stability import Stability, SwapBin, stability
+from judged.stats.pairing import ROUNDING, check_share, paired_differences, topics_text
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from judged._types import Bools, Floats, Ints
     from judged.stats.results import Difference
-
-__all__ = [
-    "Coefficient",
-    "Discrimination",
-    "LeaveOneTopicOut",
-    "Reliability",
-    "Stability",
-    "SwapBin",
-    "discriminative_power",
-    "leave_one_topic_out",
-    "reliability",
-    "stability",
-]
 
 
 @dataclass(frozen=True)
@@ -83,10 +67,6 @@ class LeaveOneTopicOut:
             else f" Removing the {self.to_reverse} most favourable of the {len(self.topics)} topics would undo it."
         )
         return f"{sign}; {significance}.{reverse}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values for JSON: what is not defined becomes None."""
-        return {**plain(self), "sentence": self.sentence}
 
 
 def leave_one_topic_out(

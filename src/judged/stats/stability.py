@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judged.decimals import decimal
 from judged.errors import InputError
-from judged.stats.pairing import ROUNDING, complete_topics, plain, score_matrix, topics_text
+from judged.stats.pairing import ROUNDING, complete_topics, score_matrix, topics_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,11 +78,6 @@ class Stability:
             f"{self.swap_rate:.1%} of the cases; {reliable}; tau between the orders is {decimal(self.tau, 3)} "
             f"({decimal(self.tau_interval[0], 3)} to {decimal(self.tau_interval[1], 3)})."
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give plain values for JSON: what is not defined becomes None."""
-        bins = [{**plain(one), "rate": plain(one.rate)} for one in self.bins]
-        return {**plain(self), "bins": bins, "sentence": self.sentence}
 
 
 def stability(

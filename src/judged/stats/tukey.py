@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from judged.stats.anova import anova_of
 from judged.stats.blocked_results import AllPairs
 from judged.stats.complete import NO_RESIDUAL, complete, in_errors, significance
 from judged.stats.extremes import studentised_range_critical, studentised_range_tail
-from judged.stats.pairing import check_resampling, check_share
-from judged.stats.permuting import null_distribution
+from judged.stats.pairing import check_share
+from judged.stats.permuting import permuted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -60,20 +60,23 @@ def tukey_hsd(values: ArrayLike, *, level: float = 0.95) -> AllPairs:
     check_share("level", level)
     blocks = complete(values)
     differences, systems, n = blocks.differences, len(blocks.scores), blocks.n
-    critical, intervals, note = math.nan, None, blocks.note
-    statistic = p = np.full_like(differences, np.nan)
-    if n > 1:
-        error = math.sqrt(anova_of(blocks).residual_variance / n)
-        df = (systems - 1) * (n - 1)
-        statistic = in_errors(np.abs(differences), error)
-        p = studentised_range_tail(statistic.ravel(), systems, df).reshape(statistic.shape)
-        critical = error * studentised_range_critical(systems, df, significance(level))
-        margin = critical * (1.0 - np.eye(systems))
-        intervals = (differences - margin, differences + margin)
-        note = NO_RESIDUAL if error == 0.0 and differences.any() else blocks.uneven
-    low, high = intervals or (None, None)
+    told: dict[str, Any] = {"method": "tukey", "differences": differences, "level": level, **blocks.counted}
+    if n < 2:
+        nothing = np.full_like(differences, np.nan)
+        return AllPairs(p=nothing, statistic=nothing, critical=math.nan, note=blocks.note, **told)
+    error = math.sqrt(anova_of(blocks).residual_variance / n)
+    df = (systems - 1) * (n - 1)
+    statistic = in_errors(np.abs(differences), error)
+    critical = error * studentised_range_critical(systems, df, significance(level))
+    margin = critical * (1.0 - np.eye(systems))
     return AllPairs(
-        "tukey", blocks.means, differences, p, statistic, low, high, critical, level, n, blocks.left_out, note=note
+        p=studentised_range_tail(statistic.ravel(), systems, df).reshape(statistic.shape),
+        statistic=statistic,
+        low=differences - margin,
+        high=differences + margin,
+        critical=critical,
+        note=NO_RESIDUAL if error == 0.0 and differences.any() else blocks.uneven,
+        **told,
     )
 
 
@@ -118,32 +121,9 @@ def randomised_tukey(values: ArrayLike, *, level: float = 0.95, resamples: int =
     >>> found.p.round(3).tolist(), found.exact, found.resamples
     ([[1.0, 0.694, 0.009], [0.694, 1.0, 0.241], [0.009, 0.241, 1.0]], True, 216)
     """
-    check_share("level", level)
-    check_resampling(resamples, seed)
     blocks = complete(values)
-    differences = blocks.differences
-    p, critical, drawn, exact = np.full_like(differences, np.nan), math.nan, None, False
-    if blocks.n > 1:
-        null = null_distribution(blocks.scores, _range, resamples, seed, relabelling=True)
-        p, critical = null.p(np.abs(differences), blocks.tolerance), null.critical(significance(level))
-        drawn, exact = len(null.sorted), null.exact
-    return AllPairs(
-        "randomised tukey",
-        blocks.means,
-        differences,
-        p,
-        np.abs(differences),
-        None,
-        None,
-        critical,
-        level,
-        blocks.n,
-        blocks.left_out,
-        resamples=drawn,
-        exact=exact,
-        seed=None if exact or drawn is None else seed,
-        note=blocks.note or blocks.uneven,
-    )
+    found = permuted(blocks, blocks.differences, _range, level, resamples, seed, relabelling=True)
+    return AllPairs(method="randomised-tukey", statistic=np.abs(blocks.differences), **found)
 
 
 def _range(sums: Floats) -> Floats:

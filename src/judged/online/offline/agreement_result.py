@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from judged.answer import plain
 from judged.online.offline.agreement_rows import AgreementTable
 from judged.online.offline.layout import cell
 from judged.online.offline.preferences import RULES
-from judged.stats.pairing import plain
 from judged.tables import Table
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.answer import plain
 from judged.online.findings import are_of_nobody
-from judged.stats.pairing import plain
 from judged.tables import Cell, Table
 
 if TYPE_CHECKING:
