@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from judged._types import Floats, Ints
     from judged.judging import Judged
 
-SIZE = Parameter("Number of documents in the collection.", None, whole(1), required=True, values="whole number from 1")
+SIZE = Parameter("Number of documents in the collection.", None, whole(1), required=True)
 
 
 def check_size(one: Measure, n: int, seen: Floats | Ints) -> None:

@@ -21,7 +21,6 @@ NORM = Parameter(
     " returned.",
     "relevant",
     one_of("relevant", "cutoff", "returned"),
-    values="relevant, cutoff, returned",
 )
 
 

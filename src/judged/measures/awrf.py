@@ -43,7 +43,6 @@ PATIENCE = Parameter(
     " 1 / max(1, log2(r)).",
     None,
     real(0, 1),
-    values="number from 0 to 1",
 )
 TARGET = Parameter(
     "The share of attention that each group should have: its share among the topic's relevant documents, among all"

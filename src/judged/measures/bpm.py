@@ -16,32 +16,17 @@ if TYPE_CHECKING:
     from judged._types import Floats
 
 _CITE = "Zhang, Liu, Li, Zhang, Xu and Ma 2017; cwl_eval"
-ENOUGH = Parameter(
-    "The gain at which the user has enough: so many documents of the highest grade.",
-    1.0,
-    real(0),
-    values="number from 0",
-)
+ENOUGH = Parameter("The gain at which the user has enough: so many documents of the highest grade.", 1.0, real(0))
 BUDGET = Parameter(
-    "The cost at which the user gives up: the number of documents, where each costs 1.",
-    None,
-    whole(1),
-    required=True,
-    values="whole number from 1",
+    "The cost at which the user gives up: the number of documents, where each costs 1.", None, whole(1), required=True
 )
 BENEFIT_STEP = Parameter(
-    "How much a good document raises, and a bad one lowers, the gain that the user wants.",
-    1.0,
-    real(0),
-    values="number from 0",
+    "How much a good document raises, and a bad one lowers, the gain that the user wants.", 1.0, real(0)
 )
 COST_STEP = Parameter(
-    "How much a good document raises, and a bad one lowers, the cost that the user bears.",
-    1.0,
-    real(0),
-    values="number from 0",
+    "How much a good document raises, and a bad one lowers, the cost that the user bears.", 1.0, real(0)
 )
-MEDIUM = Parameter("The gain of a document that is neither good nor bad.", 0.5, real(0, 1), values="number from 0 to 1")
+MEDIUM = Parameter("The gain of a document that is neither good nor bad.", 0.5, real(0, 1))
 
 
 @measure(

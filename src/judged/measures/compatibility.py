@@ -23,14 +23,9 @@ _BLOCK = 256  # topics at a time: each needs a row as long as the depth
 
 _SHOWN = 20  # depths of a working: below, the sum is given
 
-PERSISTENCE = Parameter(
-    "The weight of each depth as a share of that of the depth above.", 0.95, real(0, 1), values="number from 0 to 1"
-)
+PERSISTENCE = Parameter("The weight of each depth as a share of that of the depth above.", 0.95, real(0, 1))
 NORMALIZE = Parameter(
-    "Divide by what the ideal ranking itself reaches, which is less than 1 where it is short.",
-    True,
-    yes_no,
-    values="true or false",
+    "Divide by what the ideal ranking itself reaches, which is less than 1 where it is short.", True, yes_no
 )
 
 

@@ -33,27 +33,21 @@ OF = Parameter(
     " the same of costs; ED, how many documents are read.",
     "EU",
     one_of("EU", "ETU", "EC", "ETC", "ED"),
-    values="EU, ETU, EC, ETC, ED",
 )
 COSTS = Parameter(
     "What a document costs its reader: unit is 1 each, given is the column cost of the table of documents (and 1"
     " for each place below the end of the ranking).",
     "unit",
     one_of("unit", "given"),
-    values="unit or given",
 )
 DEPTH = Parameter(
-    "The ranking is cut, or filled up with documents that gain nothing, to this many.",
-    1000,
-    whole(1, 10**6),
-    values="whole number from 1 to 1000000",
+    "The ranking is cut, or filled up with documents that gain nothing, to this many.", 1000, whole(1, 10**6)
 )
 RESIDUAL = Parameter(
     "Give what unjudged documents could change: the number if each of them, and each place below the end of the"
     " ranking, gained the most, minus the number as it is.",
     False,
     yes_no,
-    values="true or false",
 )
 EXPECTED = Properties(graded=True, missing_matter=False)
 """What is true of EU without residual: the other expectations have no upper bound, and a residual may be negative."""

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
 
-BETA = Parameter(
-    "Recall counts beta times as much as precision (beta is squared).", 1.0, real(0), values="number from 0"
-)
+BETA = Parameter("Recall counts beta times as much as precision (beta is squared).", 1.0, real(0))
 
 
 def f_measure(precision: Floats, recall: Floats, beta: float) -> Floats:

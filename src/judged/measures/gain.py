@@ -50,7 +50,6 @@ DISCOUNT = Parameter(
     "What the gain at rank r is divided by: log2 is log2(r+1), ln is ln(r+1), original is max(1, log_base(r)).",
     "log2",
     one_of("log2", "ln", "original"),
-    values="log2, ln, original",
 )
 BASE = Parameter("The base b of the original discount.", 2.0, real(1.0000001), values="number above 1")
 

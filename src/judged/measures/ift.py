@@ -19,14 +19,12 @@ _CITE = "Azzopardi, Thomas and Craswell 2018; cwl_eval"
 _MISLEADS = "Its parameters are fitted to a user population: without such a fit they are a guess, and"
 _LARGEST_EXPONENT = 700.0  # a double ends at e^709
 
-GOAL = Parameter("The gain that the user is after.", None, real(0), required=True, values="number from 0")
-RATE = Parameter(
-    "The gain for each unit of cost that the user expects.", None, real(0), required=True, values="number from 0"
-)
-B1 = Parameter("Where the goal counts for nothing, C is b1/(1+b1).", 0.9, real(0), values="number from 0")
-B2 = Parameter("Where the rate counts for nothing, C is 1/(1+b2).", 0.9, real(0), values="number from 0")
-R1 = Parameter("How sharply the user stops once the goal is reached.", 10.0, real(0), values="number from 0")
-R2 = Parameter("How sharply the user stops below the expected rate.", 10.0, real(0), values="number from 0")
+GOAL = Parameter("The gain that the user is after.", None, real(0), required=True)
+RATE = Parameter("The gain for each unit of cost that the user expects.", None, real(0), required=True)
+B1 = Parameter("Where the goal counts for nothing, C is b1/(1+b1).", 0.9, real(0))
+B2 = Parameter("Where the rate counts for nothing, C is 1/(1+b2).", 0.9, real(0))
+R1 = Parameter("How sharply the user stops once the goal is reached.", 10.0, real(0))
+R2 = Parameter("How sharply the user stops below the expected rate.", 10.0, real(0))
 
 
 def after_goal(reading: Reading, goal: float, b: float, sharpness: float, name: str = "C") -> Floats:

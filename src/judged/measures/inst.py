@@ -13,12 +13,7 @@ from judged.measures.registry import measure
 if TYPE_CHECKING:
     from judged._types import Floats
 
-WANTED = Parameter(
-    "How much gain the user hopes for: about so many documents of the highest grade.",
-    1.0,
-    real(0),
-    values="number from 0",
-)
+WANTED = Parameter("How much gain the user hopes for: about so many documents of the highest grade.", 1.0, real(0))
 _LEAST_WANTED = 0.5  # below it x = i + 2T - gained can be less than 1, where more gain would make the user more patient
 
 
@@ -61,7 +56,7 @@ class INST(UserModel):
     """
 
     T: float = param(
-        Parameter(WANTED.meaning, 1.0, real(_LEAST_WANTED), values=f"number from {_LEAST_WANTED}"),
+        Parameter(WANTED.meaning, 1.0, real(_LEAST_WANTED)),
     )
 
     def continuation(self, reading: Reading) -> Floats:

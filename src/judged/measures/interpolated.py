@@ -17,20 +17,14 @@ if TYPE_CHECKING:
     from judged._types import Bools, Floats
     from judged.judging import Judged
 
-RECALL = Parameter("The recall that must be reached.", None, real(0, 1), required=True, values="number from 0 to 1")
+RECALL = Parameter("The recall that must be reached.", None, real(0, 1), required=True)
 ROUNDING = Parameter(
     "How a recall c becomes a number of documents: nearest rounds cR, halves up (trec_eval 10); up is the whole part"
     " of cR + 0.9 (trec_eval 9 and before).",
     "nearest",
     one_of("nearest", "up"),
-    values="nearest, up",
 )
-POINTS = Parameter(
-    "The recalls of which the mean is taken.",
-    tuple(tenth / 10 for tenth in range(11)),
-    several(0, 1),
-    values="different numbers from 0 to 1, such as {0.25,0.5,0.75}",
-)
+POINTS = Parameter("The recalls of which the mean is taken.", tuple(tenth / 10 for tenth in range(11)), several(0, 1))
 
 
 _HOW_MANY = {"nearest": "recall * R, rounded half up", "up": "the whole part of recall * R + 0.9"}

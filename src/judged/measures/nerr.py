@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 _CITE = "Azzopardi, Mackenzie and Moffat 2021; cwl_eval"
 _MISLEADS = "It is not ERR: the grade itself, not 2^grade, is the chance to be satisfied, and gain is taken for each"
-PERSISTENCE = Parameter(
-    "The probability that a user who is not satisfied reads on.", 0.9, real(0, 1), values="number from 0 to 1"
-)
+PERSISTENCE = Parameter("The probability that a user who is not satisfied reads on.", 0.9, real(0, 1))
 
 
 @measure(

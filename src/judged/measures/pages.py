@@ -214,7 +214,7 @@ def _imports(text: str) -> str:
 
 def _parameters(entry: Entry) -> str:
     return _list(
-        f"`{p.name}` ({p.values}; {default(p)}): {_markdown(p.meaning)}{_at(entry, p)}" for p in entry.all_parameters
+        f"`{p.name}` ({p.allowed}; {default(p)}): {_markdown(p.meaning)}{_at(entry, p)}" for p in entry.all_parameters
     )
 
 

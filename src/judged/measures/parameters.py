@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from judged.decimals import read_number
 from judged.errors import MeasureError
 
 K = TypeVar("K", float, str)
+T = TypeVar("T")
 _ROUNDED = 0.001  # how far off 1 shares may sum: thirds are written 0.333
 _LARGEST = 2**53  # the whole numbers that a float holds exactly
 SKIP = math.nan
@@ -32,7 +33,7 @@ class Parameter:
     required
         It has no default.
     values
-        What may be written, for the page.
+        What may be written, for the page, where `accept` does not say it so well.
     """
 
     meaning: str
@@ -41,6 +42,11 @@ class Parameter:
     required: bool = False
     values: str = ""
     name: str = ""
+
+    @property
+    def allowed(self) -> str:
+        """What may be written."""
+        return self.values or getattr(self.accept, "values", "")
 
     def check(self, given: Any, measure: str) -> Any:
         """Give the value that is kept.
@@ -82,61 +88,79 @@ def spell(value: Any) -> str:
     return str(value)
 
 
-def whole(least: int, most: int = _LARGEST) -> Callable[[Any], int]:
-    """Accept whole numbers from ``least`` to ``most``."""
+@dataclass(frozen=True)
+class Kind(Generic[T]):
+    """What a parameter may be: how it is read, and what is said of it."""
 
-    def accept(given: Any) -> int:
+    read: Callable[[Any], T]
+    values: str
+
+    def __call__(self, given: Any) -> T:
+        """Read what was given."""
+        return self.read(given)
+
+
+def whole(least: int, most: int = _LARGEST) -> Kind[int]:
+    """Accept whole numbers from ``least`` to ``most``."""
+    values = f"whole number from {least}" + ("" if most == _LARGEST else f" to {most}")
+
+    def read(given: Any) -> int:
         number = _number(given)
         if not number.is_integer() or not least <= number <= most:
-            raise ValueError(f"a whole number from {least}" + ("" if most == _LARGEST else f" to {most}"))
+            raise ValueError(f"a {values}")
         return int(number)
 
-    return accept
+    return Kind(read, values)
 
 
-def real(low: float, high: float = math.inf) -> Callable[[Any], float]:
+def real(low: float = -math.inf, high: float = math.inf) -> Kind[float]:
     """Accept finite numbers from ``low`` to ``high``."""
+    ends = (f" {word} {end:g}" for word, end in (("from", low), ("to", high)) if math.isfinite(end))
+    values = f"number{''.join(ends)}"
 
-    def accept(given: Any) -> float:
+    def read(given: Any) -> float:
         number = _number(given)
         if not low <= number <= high or math.isinf(number):
-            raise ValueError(f"a number from {low:g}" + ("" if math.isinf(high) else f" to {high:g}"))
+            raise ValueError(f"a {values}")
         return number
 
-    return accept
+    return Kind(read, values)
 
 
-def several(low: float, high: float) -> Callable[[Any], tuple[float, ...]]:
+def several(low: float, high: float) -> Kind[tuple[float, ...]]:
     """Accept a list of different numbers from ``low`` to ``high``, in any order; they are kept rising."""
-    accept_one = real(low, high)
+    values = f"different numbers from {low:g} to {high:g}, such as {{{low:g},{high:g}}}"
 
-    def accept(given: Any) -> tuple[float, ...]:
-        found = () if isinstance(given, (str, Mapping)) else tuple(sorted(map(accept_one, given)))
+    def read(given: Any) -> tuple[float, ...]:
+        found = () if isinstance(given, (str, Mapping)) else tuple(sorted(map(real(low, high), given)))
         if not found or len(set(found)) < len(found):
-            raise ValueError(f"different numbers from {low:g} to {high:g}, such as {{{low:g},{high:g}}}")
+            raise ValueError(values)
         return found
 
-    return accept
+    return Kind(read, values)
 
 
-def one_of(*names: str) -> Callable[[Any], str]:
+def one_of(*names: str) -> Kind[str]:
     """Accept one of some words."""
+    values = ", ".join(names)
 
-    def accept(given: Any) -> str:
+    def read(given: Any) -> str:
         if given not in names:
-            raise ValueError(f"one of {', '.join(names)}")
+            raise ValueError(f"one of {values}")
         return given
 
-    return accept
+    return Kind(read, values)
 
 
-def yes_no(given: Any) -> bool:
-    """Accept true and false."""
-    if isinstance(given, bool):
-        return given
-    if str(given).lower() not in {"true", "false"}:
+def _yes_no(given: Any) -> bool:
+    known = {"true": True, "false": False}.get(str(given).lower())
+    if known is None:
         raise ValueError("true or false")
-    return str(given).lower() == "true"
+    return known
+
+
+yes_no = Kind(_yes_no, "true or false")
+"""Accepts true and false."""
 
 
 def shares(given: Any, key: Callable[[Any], K], what: str, such_as: str) -> tuple[tuple[K, float], ...]:
@@ -160,7 +184,7 @@ def undefined_value(given: Any) -> float:
     if given == "skip" or (isinstance(given, float) and math.isnan(given)):
         return SKIP
     try:
-        return real(-math.inf)(given)
+        return real()(given)
     except ValueError:
         raise ValueError("a number, or skip") from None
 
@@ -172,19 +196,12 @@ def _number(given: Any) -> float:
         raise ValueError("a number") from None
 
 
-CUTOFF = Parameter("Only the first k documents count.", None, whole(1), values="whole number from 1")
-NEEDED_CUTOFF = Parameter(
-    "Only the first k documents count.", None, whole(1), required=True, values="whole number from 1"
-)
-BOUNDED_CUTOFF = Parameter(
-    "Only the first k documents count.", None, whole(1, 10**6), required=True, values="whole number from 1 to 1000000"
-)
-REL = Parameter("The lowest grade that counts as relevant.", 1.0, real(0), values="number from 0")
+CUTOFF = Parameter("Only the first k documents count.", None, whole(1))
+NEEDED_CUTOFF = Parameter("Only the first k documents count.", None, whole(1), required=True)
+BOUNDED_CUTOFF = Parameter("Only the first k documents count.", None, whole(1, 10**6), required=True)
+REL = Parameter("The lowest grade that counts as relevant.", 1.0, real(0))
 JUDGED_ONLY = Parameter(
-    "Leave documents without a judgment (or with a negative grade) out of the ranking first.",
-    False,
-    yes_no,
-    values="true or false",
+    "Leave documents without a judgment (or with a negative grade) out of the ranking first.", False, yes_no
 )
 UNDEFINED = Parameter(
     "What a topic without relevant documents scores, be it inside the range or not; skip leaves it out of the mean.",

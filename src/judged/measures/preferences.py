@@ -28,26 +28,20 @@ OVER = Parameter(
     " as behind it); or those of which both were.",
     "all",
     one_of(*_OVER_VALUES),
-    values=", ".join(_OVER_VALUES),
 )
 OF = Parameter(
-    "What is counted: the preferences that are kept, or all that could be.",
-    "kept",
-    one_of("kept", "possible"),
-    values="kept, possible",
+    "What is counted: the preferences that are kept, or all that could be.", "kept", one_of("kept", "possible")
 )
 MEAN = Parameter(
     "What counts alike: preferences; pairs of documents, each with the share of its users who agree with the ranking;"
     " or users, each with the share of the own preferences that are kept.",
     "preferences",
     one_of("preferences", "pairs", "users"),
-    values="preferences, pairs, users",
 )
 BALANCED_OVER = Parameter(
     "Which preferences are looked at: all, or those of which both documents were returned.",
     "all",
     one_of("all", "retrieved"),
-    values="all, retrieved",
 )
 _FEW = 20  # preferences that are shown one by one
 _LEAST_RETURNED = {"all": 0, "implied": 1, "retrieved": 2}

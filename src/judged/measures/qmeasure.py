@@ -22,7 +22,6 @@ BETA = Parameter(
     "How much gains count beside plain hits; with 0 it is AP, and a large one forgives documents far down.",
     1.0,
     real(0),
-    values="number from 0",
 )
 
 

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
 
-WHICH = Parameter(
-    "Which of the relevant documents that were returned counts.", "first", one_of("first", "last"), values="first, last"
-)
+WHICH = Parameter("Which of the relevant documents that were returned counts.", "first", one_of("first", "last"))
 
 
 @measure(

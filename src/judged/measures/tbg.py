@@ -17,21 +17,12 @@ if TYPE_CHECKING:
     from judged.judging import Judged
 
 HALFLIFE = Parameter("Seconds after which half of the users have stopped.", 224.0, real(1e-6), values="number above 0")
-CLICK = Parameter(
-    "The probability that the summary of a relevant document is clicked.", 0.64, real(0, 1), values="number from 0 to 1"
-)
-CLICK_OTHER = Parameter(
-    "The probability that the summary of any other document is clicked.", 0.39, real(0, 1), values="number from 0 to 1"
-)
-SAVE = Parameter(
-    "The probability that a relevant document, once read, is recognised as such.",
-    0.77,
-    real(0, 1),
-    values="number from 0 to 1",
-)
-SUMMARY = Parameter("Seconds to read a summary.", 4.4, real(0), values="number from 0")
-WORD = Parameter("Seconds to read one unit of length, a word.", 0.018, real(0), values="number from 0")
-DOCUMENT = Parameter("Seconds that any document takes beside its length.", 7.8, real(0), values="number from 0")
+CLICK = Parameter("The probability that the summary of a relevant document is clicked.", 0.64, real(0, 1))
+CLICK_OTHER = Parameter("The probability that the summary of any other document is clicked.", 0.39, real(0, 1))
+SAVE = Parameter("The probability that a relevant document, once read, is recognised as such.", 0.77, real(0, 1))
+SUMMARY = Parameter("Seconds to read a summary.", 4.4, real(0))
+WORD = Parameter("Seconds to read one unit of length, a word.", 0.018, real(0))
+DOCUMENT = Parameter("Seconds that any document takes beside its length.", 7.8, real(0))
 
 
 @measure(

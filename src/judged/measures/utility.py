@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from judged.measures.arithmetic import all_relevant, relevant_known, relevant_returned
@@ -16,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def _worth(of: str, default: float) -> Parameter:
-    return Parameter(f"What a document is worth that is {of}.", default, real(-math.inf), values="number")
+    return Parameter(f"What a document is worth that is {of}.", default, real())
 
 
 A = _worth("relevant and returned", 1.0)
 B = _worth("returned and not relevant, or not judged", -1.0)
 C = _worth("relevant and not returned", 0.0)
 D = _worth("neither", 0.0)
-N = Parameter("Number of documents in the collection; only d needs it.", 0, whole(0), values="whole number from 0")
+N = Parameter("Number of documents in the collection; only d needs it.", 0, whole(0))
 
 
 @measure(
