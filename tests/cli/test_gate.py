@@ -165,7 +165,7 @@ def test_init_slices_by_what_is_known_and_large_enough(folder: Path, run: Callab
         ((), "gate.toml: this file is there already. Fix: give another name, or --force."),
         (("--by", "kind", "-o", "n.toml"), "the attribute kind is in no table"),
         (("--attributes", "topics.csv", "-o", "n.toml"), "Fix: give --by with one of kind, order"),
-        (("--by", "first_relevant", "-o", "n.toml"), "first_relevant is an outcome of a run, by which no gate"),
+        (("--by", "first_relevant", "-o", "n.toml"), "no gate can be cut by first_relevant, an outcome of a run"),
         (("-m", "AP(rel=5)", "-o", "n.toml"), "AP(rel=5) of the baseline old is 0 on every topic, so that nothing"),
         (("-m", "NumRelRet", "-o", "n.toml"), "NumRelRet cannot be checked by a gate"),
         (("-o", "qrels.txt", "--force"), "this file is an input"),
@@ -257,7 +257,7 @@ MISTAKES = {
     f'attributes = "nope.csv"\n{CONFIG}': "gate.toml:1: attributes: there is no file nope.csv",
     f'[gate]\nqueries = "nope.tsv"\n{CONFIG[7:]}': "gate.toml:2: queries: there is no file nope.tsv",
     f'{CONFIG}slice = "foo"\n': "gate.toml:3: [[check]] 1: no slice 'foo'. Fix: add a [[slice]] of this name",
-    f'attributes = "topics.csv"\n{CONFIG}{OF_SLICE}"kind == 3"\n': "gate.toml:8: slice 's': the attribute kind",
+    f'attributes = "topics.csv"\n{CONFIG}{OF_SLICE}"kind == 3"\n': "gate.toml:8: [[slice]] 1: the attribute kind",
     f'attributes = "topics.csv"\n{CONFIG}{OF_SLICE}"kind == \'none\'"\n': (
         "gate.toml:4: [[check]] 1: no topic is in the slice 's': none satisfies kind == 'none'"
     ),

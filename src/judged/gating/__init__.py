@@ -2,8 +2,9 @@
 
 from judged.gating.check_result import CheckResult
 from judged.gating.config import Check, GateConfig, Guardrail
+from judged.gating.guarding import GuardrailResult
 from judged.gating.reading import config_of, parse_config, read_config
-from judged.gating.result import GateResult, GuardrailResult
+from judged.gating.result import GateResult
 from judged.gating.running import gate, gate_scores
 
 __all__ = [

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from judged.errors import InputError
+from judged.evaluation import DIALECTS
+from judged.gating.places import Places, SettingError
+from judged.judging import TopicPolicy
+from judged.judging.policies import TiePolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from judged.evaluation.facts import TieTreatment
-    from judged.judging import TopicPolicy
     from judged.slicing.slices import Slice
 
 ALL = "all"
@@ -24,8 +27,6 @@ MINIMUM = 10
 
 GateTest: TypeAlias = Literal["randomisation", "t"]
 GateCorrection: TypeAlias = Literal["holm", "bonferroni", "none"]
-_TOPICS = ("qrels", "run", "both")
-_TIES = ("docid", "docid-rising", "stable", "rank", "expected", "bounds")
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,6 @@ class Check:
     line: int | None = None
 
     def __post_init__(self) -> None:
-        _text("measure", self.measure, "a name such as nDCG@10")
-        _text("slice", self.slice, "the name of a [[slice]], or all")
         if (self.margin is None) == (self.margin_relative is None):
             problem = "both margin and margin_relative are given" if self.margin is not None else "it has no margin"
             raise InputError(
@@ -84,11 +83,7 @@ class Check:
                 fix="give one of margin = 0.01 (in the measure's unit) and margin_relative = 0.02 (a share of the"
                 " baseline's mean): the largest loss that nobody would care about",
             )
-        _number("margin", self.margin, 0.0, math.inf, "0 or more, such as 0.01")
-        _number("margin_relative", self.margin_relative, 0.0, 1.0, "a share from 0 up to 1, such as 0.02")
-        _whole("minimum", self.minimum, 2)
-        _flag("strict", self.strict)
-        _large_losses(self.large_loss, self.max_share_of_large_losses)
+        refuse_wrong(self, "measure", "slice")
 
     @property
     def name(self) -> str:
@@ -152,23 +147,11 @@ class Guardrail:
         for one in fields(self):
             if one.name not in {kind, "line", *limits, *needed} and getattr(self, one.name) is not None:
                 allowed = ", ".join((*needed, *limits)) or "nothing else"
-                raise InputError(f"{one.name} does not go with {kind}", fix=f"with {kind} goes {allowed}")
-        for name in needed:
-            _text(name, getattr(self, name), "the name of a column of numbers")
+                raise SettingError(one.name, f"{one.name} does not go with {kind}", f"with {kind} goes {allowed}")
         bounds = [name for name in limits if name != "quantile"]
         if bounds and all(getattr(self, name) is None for name in bounds):
             raise InputError("it has no limit", fix=f"give {' or '.join(bounds)}")
-        if kind != "missing_topics":
-            _text(kind, getattr(self, kind), "a text in quotes")
-        self._check_numbers()
-
-    def _check_numbers(self) -> None:
-        _number("at_least", self.at_least, 0.0, 1.0, "a share from 0 to 1, such as 0.9", closed=True)
-        _number("at_most_below_baseline", self.at_most_below_baseline, 0.0, 1.0, "a share from 0 to 1", closed=True)
-        _number("at_most", self.at_most, -math.inf, math.inf, "a number")
-        _number("at_most_ratio", self.at_most_ratio, 0.0, math.inf, "a number such as 1.1")
-        _number("quantile", self.quantile, 0.0, 1.0, "a share from 0 to 1, such as 0.95", closed=True)
-        _whole("missing_topics", self.missing_topics, 0)
+        refuse_wrong(self, *needed)
 
     @property
     def kind(self) -> Literal["judged", "table", "missing topics"]:
@@ -178,10 +161,10 @@ class Guardrail:
     @property
     def name(self) -> str:
         """How results call it."""
-        if self.kind == "missing topics":
-            return "missing topics"
-        if self.kind == "judged":
+        if self.measure is not None:
             return f"{self.measure} (judged share)"
+        if self.table is None:
+            return self.kind
         return f"{self.column}" if self.quantile is None else f"{self.column}, quantile {self.quantile:g}"
 
 
@@ -228,10 +211,8 @@ class GateConfig:
         number as it stands, as a guardrail does: it has no error rate.
     topics, ties, depth, dialect
         As for `evaluate`.
-    path
-        The file that it was read from, if any.
-    lines
-        Where it names ``attributes`` and ``queries``, and begins ``slice 1`` and so on.
+    places
+        Where its parts stand in the file that it was read from.
 
     Raises
     ------
@@ -262,49 +243,31 @@ class GateConfig:
     ties: TieTreatment | None = None
     depth: int | None = None
     dialect: str | None = None
-    path: str = ""
-    lines: Mapping[str, int] = field(default_factory=dict[str, int], compare=False, repr=False)
+    places: Places = field(default_factory=Places, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("checks", "guardrails", "slices"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if not self.checks and not self.guardrails:
             raise InputError("nothing is checked", fix='add [[check]] with measure = "nDCG@10" and margin = 0.01')
-        _number("alpha", self.alpha, 0.0, 0.5, "a chance above 0 and below 0.5, such as 0.05", above=True)
-        _number("power", self.power, self.alpha, 1.0, "a chance above alpha and below 1, such as 0.8", above=True)
-        _flag("strict", self.strict)
-        _large_losses(self.large_loss, self.max_share_of_large_losses)
-        _choice("test", self.test, get_args(GateTest))
-        _choice("correction", self.correction, get_args(GateCorrection))
-        _whole("resamples", self.resamples, 1000)
-        _whole("seed", self.seed, 0)
-        _whole("depth", self.depth, 1)
-        _choice("topics", self.topics, _TOPICS)
-        _choice("ties", self.ties, _TIES)
-        check_dialect(self.dialect)
-        _known_slices(self.checks, self.slices)
+        refuse_wrong(self)
+        if self.power <= self.alpha:
+            raise SettingError("power", f"power is {self.power}", "give a chance above alpha, such as 0.8")
+        checks = [(check.measure, check.slice) for check in self.checks]
+        names = [ALL, *(one.name for one in self.slices)]
+        for at, check in enumerate(self.checks):
+            with self.places.part("check", at):
+                if (check.measure, check.slice) in checks[:at]:
+                    raise InputError(f"it repeats {check.name}", fix="keep one of the two")
+        for at, one in enumerate(self.slices, 1):
+            with self.places.part("slice", at - 1):
+                if one.name in names[:at]:
+                    raise InputError(f"the name {one.name!r} is taken", fix="give it another one")
 
-
-def _known_slices(checks: Iterable[Check], slices: Iterable[Slice]) -> None:
-    """Refuse checks that say the same, and slices of one name."""
-    seen: set[tuple[str, str]] = set()
-    for at, check in enumerate(checks, 1):
-        if (check.measure, check.slice) in seen:
-            raise InputError(f"[[check]] {at} repeats {check.name}", fix="keep one of the two")
-        seen.add((check.measure, check.slice))
-    names = [one.name for one in slices]
-    for name in names:
-        if name == ALL or names.count(name) > 1:
-            problem = "a slice is named all, which is every topic" if name == ALL else f"two slices are named {name!r}"
-            raise InputError(problem, fix="give it another name")
-
-
-def check_dialect(name: Any) -> None:
-    """Refuse what is no name of a dialect."""
-    if name is not None:
-        from judged.evaluation import DIALECTS
-
-        _choice("dialect", name, DIALECTS)
+    @property
+    def path(self) -> str:
+        """The file that it was read from, if any."""
+        return self.places.path
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -313,56 +276,68 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("margn", ["margin", "slice"]), nearest("x", ["margin", "slice"])
     ('write margin', 'one of margin, slice')
     """
-    import difflib
-
     names = list(known)
-    close = difflib.get_close_matches(name, names, 1, 0.5)
+    close = get_close_matches(name, names, 1, 0.5)
     return f"write {close[0]}" if close else f"one of {', '.join(names)}"
 
 
-def _text(key: str, value: Any, what: str) -> None:
-    if not isinstance(value, str) or not value.strip():
-        raise InputError(f"{key} is {_shown(value)}", fix=f"give {what}")
+def refuse_wrong(part: Check | Guardrail | GateConfig, *needed: str) -> None:
+    """Refuse a value that makes no sense; None is one only where the value is needed."""
+    for one in fields(part):
+        key, value = one.name, getattr(part, one.name)
+        if key in _FIXES and (value is not None or key in needed) and (fix := _FIXES[key](value)):
+            raise SettingError(key, f"{key} is {'not given' if value is None else repr(value)}", fix)
 
 
-def _number(
-    key: str, value: Any, low: float, high: float, what: str, *, above: bool = False, closed: bool = False
-) -> None:
-    """Refuse what is no number in [low, high), in (low, high) or in [low, high]."""
-    if value is None:
-        return
-    fine = (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and abs(value) <= sys.float_info.max  # a whole number may be larger than any double
-        and (low < value if above else low <= value)
-        and (value <= high if closed else value < high)
-    )
-    if not fine:
-        raise InputError(f"{key} is {_shown(value)}", fix=f"give {what}")
+def _text(what: str) -> Callable[[Any], str]:
+    return lambda value: "" if isinstance(value, str) and value.strip() else f"give {what}"
 
 
-def _whole(key: str, value: Any, least: int) -> None:
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-        raise InputError(f"{key} is {_shown(value)}", fix=f"give a whole number from {least}")
+def _number(what: str, fine: Callable[[float], bool] = lambda _: True) -> Callable[[Any], str]:
+    def fix(value: Any) -> str:
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        finite = number and abs(value) <= sys.float_info.max  # a whole number may be larger than any double
+        return "" if finite and fine(value) else f"give {what}"
+
+    return fix
 
 
-def _large_losses(large: Any, most: Any) -> None:
-    _number("large_loss", large, 0.0, 1.0, "a share of the measure's range, such as 0.2", above=True, closed=True)
-    _number("max_share_of_large_losses", most, 0.0, 1.0, "a share of the topics from 0 up to 1, such as 0.05")
+def _whole(least: int) -> Callable[[Any], str]:
+    return _number(f"a whole number from {least}", lambda value: isinstance(value, int) and value >= least)
 
 
-def _flag(key: str, value: Any) -> None:
-    if value is not None and not isinstance(value, bool):
-        raise InputError(f"{key} is {_shown(value)}", fix="write true or false")
+def _choice(*known: str) -> Callable[[Any], str]:
+    return lambda value: "" if isinstance(value, str) and value in known else nearest(str(value), known)
 
 
-def _choice(key: str, value: Any, known: Iterable[str]) -> None:
-    names = list(known)
-    if value is not None and value not in names:
-        how = nearest(value, names) if isinstance(value, str) else f"one of {', '.join(names)}"
-        raise InputError(f"{key} is {_shown(value)}", fix=how)
-
-
-def _shown(value: Any) -> str:
-    return "not given" if value is None else f"{value!r}"
+_FIXES: dict[str, Callable[[Any], str]] = {
+    "measure": _text("a name such as nDCG@10"),
+    "slice": _text("the name of a [[slice]], or all"),
+    "margin": _number("0 or more, such as 0.01", lambda value: value >= 0),
+    "margin_relative": _number("a share from 0 up to 1, such as 0.02", lambda value: 0 <= value < 1),
+    "minimum": _whole(2),
+    "strict": lambda value: "" if isinstance(value, bool) else "write true or false",
+    "large_loss": _number("a share of the measure's range, such as 0.2", lambda value: 0 < value <= 1),
+    "max_share_of_large_losses": _number("a share of the topics, such as 0.05", lambda value: 0 <= value < 1),
+    "at_least": _number("a share from 0 to 1, such as 0.9", lambda value: 0 <= value <= 1),
+    "at_most_below_baseline": _number("a share from 0 to 1", lambda value: 0 <= value <= 1),
+    "table": _text("a text in quotes"),
+    "column": _text("the name of a column of numbers"),
+    "at_most": _number("a number"),
+    "at_most_ratio": _number("a number such as 1.1", lambda value: value >= 0),
+    "quantile": _number("a share from 0 to 1, such as 0.95", lambda value: 0 <= value <= 1),
+    "missing_topics": _whole(0),
+    "attributes": _text('a path: attributes = "topics.csv"'),
+    "queries": _text('a path: queries = "queries.tsv"'),
+    "alpha": _number("a chance above 0 and below 0.5, such as 0.05", lambda value: 0 < value < 0.5),
+    "test": _choice(*get_args(GateTest)),
+    "correction": _choice(*get_args(GateCorrection)),
+    "resamples": _whole(1000),
+    "seed": _whole(0),
+    "power": _number("a chance above alpha and below 1, such as 0.8", lambda value: 0 < value < 1),
+    "topics": _choice(*get_args(TopicPolicy)),
+    "ties": _choice(*get_args(TiePolicy), "expected", "bounds"),
+    "depth": _whole(1),
+    "dialect": _choice(*DIALECTS),
+}
+"""What to do about a value of each key; nothing where it is fine."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judged.data.attributes import Attributes
 from judged.errors import InputError
-from judged.gating.wrong import Wrong
-from judged.slicing.derived import OUTCOME
+from judged.gating.places import SettingError
+from judged.slicing.derived import OUTCOME, known_topics
+from judged.slicing.expression import Expression
+from judged.slicing.slices import slice_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,49 +19,38 @@ if TYPE_CHECKING:
     from judged.gating.config import GateConfig
     from judged.slicing.slices import Slice, Slicing
 
-NO_OUTCOME = (
-    "cut by what is known before any run, such as relevant or words: where a run did best it did so partly by luck, and"
-    " any other does worse there (regression to the mean)"
-)
-
 
 def sliced(config: GateConfig, attributes: Any = None, qrels: Qrels | None = None) -> Slicing | None:
     """Cut the topics into the slices of the configuration; None where it has none."""
     # `qrels`: the topics, and what can be derived from their judgments. None: all must be in the attributes.
-    from judged.data.attributes import Attributes
-    from judged.slicing.derived import known_topics
-    from judged.slicing.expression import Expression
-    from judged.slicing.slices import slice_topics
-
-    _refuse_lost_files(config, ("queries",) if attributes is not None else ("attributes", "queries"))
+    files = {name: _file(config, name) for name in ("queries", *(["attributes"] if attributes is None else []))}
     if not config.slices:
         return None
-    for place, one in enumerate(config.slices, 1):
-        refuse_outcome(one, Wrong(f"[[slice]] {place}", config.path, config.lines.get(f"slice {place}")))
-    given = _path(config, config.attributes) if attributes is None else attributes
-    if given is None and qrels is None:
-        raise InputError(
-            "slices are named, and nothing is known of the topics",
-            fix='give attributes = "topics.csv", a table with a column query_id',
-            path=config.path,
-        )
-    try:
-        if qrels is None:
+    config.places.each("slice", config.slices, refuse_outcome)
+    given = files["attributes"] if attributes is None else attributes
+    with config.places.part():
+        if qrels is not None:
+            needed = [name for one in config.slices for name in Expression(one.expression).names]
+            known = known_topics(qrels, attributes=given, queries=files["queries"], needed=needed)
+        elif given is not None:
             known = Attributes.of(given)
         else:
-            needed = [name for one in config.slices for name in Expression(one.expression).names]
-            known = known_topics(qrels, attributes=given, queries=_path(config, config.queries), needed=needed)
-        return slice_topics(known, slices=config.slices)
-    except InputError as error:
-        if error.path:
-            raise
-        raise InputError(error.problem, fix=error.fix, path=config.path, line=_line_of(error.problem, config)) from None
+            fix = 'give attributes = "topics.csv", a table with a column query_id'
+            raise InputError("slices are named, and nothing is known of the topics", fix=fix)
+    config.places.each("slice", config.slices, lambda one: Expression(one.expression).mask(known))
+    return slice_topics(known, slices=config.slices)
 
 
-def _line_of(problem: str, config: GateConfig) -> int | None:
-    """Give the line of the slice that an error is about."""
-    about = [at for at, one in enumerate(config.slices, 1) if problem.startswith(f"slice {one.name!r}:")]
-    return config.lines.get(f"slice {about[0]}") if about else None
+def _file(config: GateConfig, name: str) -> Path | None:
+    """Give a file that a configuration names, seen from the folder of the configuration."""
+    path = getattr(config, name)
+    if path is None:
+        return None
+    with config.places.part():
+        if not (folder(config) / path).is_file():
+            fix = "correct the path; it is seen from the folder of the configuration"
+            raise SettingError(name, f"{name}: there is no file {folder(config) / path}", fix)
+    return folder(config) / path
 
 
 def over_these(slicing: Slicing, query_ids: tuple[str, ...], config: GateConfig) -> Slicing:
@@ -73,32 +65,21 @@ def over_these(slicing: Slicing, query_ids: tuple[str, ...], config: GateConfig)
     return slicing.over(query_ids)
 
 
-def refuse_outcome(one: Slice, wrong: Wrong) -> None:
+def refuse_outcome(one: Slice) -> None:
     """Refuse a slice by the outcome of a run."""
-    from judged.slicing.expression import Expression
-
-    if is_outcome(Expression(one.expression).names):
-        raise wrong(f"the slice {one.name!r} is cut by {OUTCOME}, an outcome of a run", NO_OUTCOME)
+    refuse_outcomes(Expression(one.expression).names, f"the slice {one.name!r} is cut by")
 
 
-def is_outcome(names: Iterable[str]) -> bool:
-    """Tell whether one of these attributes is what a run achieved."""
-    return any(name.strip().casefold() == OUTCOME for name in names)
+def refuse_outcomes(names: Iterable[str], what: str) -> None:
+    """Refuse attributes that are what a run achieved."""
+    if any(name.strip().casefold() == OUTCOME for name in names):
+        raise InputError(
+            f"{what} {OUTCOME}, an outcome of a run",
+            fix="cut by what is known before any run, such as relevant or words: where a run did best it did so partly"
+            " by luck, and any other does worse there (regression to the mean)",
+        )
 
 
 def folder(config: GateConfig) -> Path:
     """Give the folder from which the paths of a configuration are seen."""
     return Path(config.path).parent if config.path else Path()
-
-
-def _path(config: GateConfig, name: str | None) -> Path | None:
-    return None if name is None else folder(config) / name
-
-
-def _refuse_lost_files(config: GateConfig, names: Iterable[str]) -> None:
-    for name in names:
-        path = _path(config, getattr(config, name))
-        if path is not None and not path.is_file():
-            raise Wrong(name, config.path, config.lines.get(name))(
-                f"there is no file {path}", "correct the path; it is seen from the folder of the configuration"
-            )

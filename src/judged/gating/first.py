@@ -19,7 +19,7 @@ from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate, runs_of
 from judged.gating.check_result import digits, often
 from judged.gating.config import ALL, MINIMUM
-from judged.gating.cutting import NO_OUTCOME, is_outcome
+from judged.gating.cutting import refuse_outcomes
 from judged.gating.reading import parse_config
 from judged.judging import judge
 from judged.measures import aggregate
@@ -155,14 +155,13 @@ def _slicing(
     by: str | Sequence[str] | None,
     query_ids: Sequence[str],
 ) -> Slicing | None:
-    from judged.slicing.derived import OUTCOME, known_topics
+    from judged.slicing.derived import known_topics
     from judged.slicing.slices import slice_topics
 
     names = [by] if isinstance(by, str) else list(by or ())
     if not names and attributes is None:
         return None
-    if is_outcome(names):
-        raise InputError(f"{OUTCOME} is an outcome of a run, by which no gate can be cut", fix=NO_OUTCOME)
+    refuse_outcomes(names, "no gate can be cut by")
     known = known_topics(qrels, attributes=attributes, queries=queries, needed=names)
     if not names and len(known.names) != 1:
         raise InputError("it is not said what to slice by", fix=f"give --by with one of {', '.join(known.names)}")

@@ -3,99 +3,137 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judged.errors import InputError
+from judged.evaluation import DIALECTS
 from judged.gating.check_result import number
-from judged.gating.result import GuardrailResult
+from judged.gating.reading import measure_of
 from judged.gating.run_table import numbers_by_run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from judged._types import Floats
     from judged.evaluation import Scores
+    from judged.gating.check_result import Status
     from judged.gating.config import Guardrail
 
 _ROUNDING = 1e-12
-_ROLES = ("baseline", "candidate")
 
 
-def judged_share(guardrail: Guardrail, values: Floats) -> GuardrailResult:
-    """Compare the mean share of judged documents: `values` holds the scores of baseline and candidate, (2, T)."""
-    known = ~np.isnan(values)
-    means = [float(row[kept].mean()) if kept.any() else math.nan for row, kept in zip(values, known, strict=True)]
-    limits: list[tuple[float, str]] = []
-    if guardrail.at_least is not None:
-        limits.append((guardrail.at_least, f"at least {number(guardrail.at_least)}"))
-    if guardrail.at_most_below_baseline is not None:
-        least = means[0] - guardrail.at_most_below_baseline
-        limits.append(
-            (least, f"at least {number(least)} ({number(guardrail.at_most_below_baseline)} below the baseline)")
+@dataclass(frozen=True)
+class GuardrailResult:
+    """What a guardrail found: numbers that are compared as they stand."""
+
+    guardrail: Guardrail  # what was asked
+    baseline: float  # NaN where a number plays no part
+    candidate: float
+    limits: tuple[str, ...]  # what was allowed, in words
+    status: Status  # `pass` or `fail`
+
+    @property
+    def name(self) -> str:
+        """What is limited."""
+        return self.guardrail.name
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the gate fails because of it."""
+        return self.status == "fail"
+
+    @property
+    def sentence(self) -> str:
+        """What was found."""
+        against = "" if math.isnan(self.baseline) else f" (baseline {number(self.baseline)})"
+        if self.guardrail.at_most_ratio is not None and self.baseline:
+            against = f", {self.candidate / self.baseline:.3g} times the baseline's {number(self.baseline)}"
+        found = (
+            f"{'passed' if self.status == 'pass' else 'failed'}: the candidate has {number(self.candidate)}{against}"
         )
-    fine = all(means[1] >= least - _ROUNDING for least, _ in limits)
-    return _result(guardrail, means[0], means[1], [text for _, text in limits], fine=fine)
+        return f"{self.name}: {found}; allowed: {', '.join(self.limits)}."
 
 
-def missing_topics(guardrail: Guardrail, scores: Scores, baseline: int, candidate: int) -> GuardrailResult:
-    """Count the topics that the candidate returned nothing for, of those that the baseline returned something for."""
-    lost = lost_topics(scores, baseline, candidate)
-    most = guardrail.missing_topics or 0
-    return _result(guardrail, math.nan, float(len(lost)), [f"at most {most}"], fine=len(lost) <= most)
+def guarded(guardrail: Guardrail, scores: Scores, at: Sequence[int], folder: Path) -> GuardrailResult:
+    """Compare what a guardrail limits: of two runs, by their places, with tables seen from a folder."""
+    if guardrail.missing_topics is not None:
+        baseline, candidate = math.nan, float(len(lost_topics(scores, at)))
+    elif guardrail.table is not None:
+        names = [scores.run_names[run] for run in at]
+        baseline, candidate = _table_numbers(guardrail, names, folder / guardrail.table)
+    else:
+        baseline, candidate = _judged_shares(guardrail, scores, at)
+    limits = list(_limits(guardrail, baseline))
+    fine = all(
+        candidate >= limit - _ROUNDING if least else candidate <= limit + _ROUNDING * abs(limit)
+        for least, limit, _ in limits
+    )
+    texts = tuple(f"at {'least' if least else 'most'} {number(limit)}{why}" for least, limit, why in limits)
+    return GuardrailResult(guardrail, baseline, candidate, texts, "pass" if fine else "fail")
 
 
-def lost_topics(scores: Scores, baseline: int, candidate: int) -> tuple[str, ...]:
+def _limits(guardrail: Guardrail, baseline: float) -> Iterator[tuple[bool, float, str]]:
+    """Give each limit: whether it is the least that is allowed, the number, and how the baseline makes it."""
+    if guardrail.at_least is not None:
+        yield True, guardrail.at_least, ""
+    if (below := guardrail.at_most_below_baseline) is not None:
+        yield True, baseline - below, f" ({number(below)} below the baseline)"
+    for most in (guardrail.missing_topics, guardrail.at_most):
+        if most is not None:
+            yield False, most, ""
+    if (ratio := guardrail.at_most_ratio) is not None:
+        yield False, ratio * baseline, f" ({number(ratio)} times the baseline)"
+
+
+def _judged_shares(guardrail: Guardrail, scores: Scores, at: Sequence[int]) -> list[float]:
+    """Give the mean share of judged documents of both runs."""
+    row = row_of(scores, str(guardrail.measure))
+    if scores.measures[row].entry.name != "Judged":
+        raise InputError(
+            f"{guardrail.measure} is an estimate over topics, and a guardrail compares numbers as they stand",
+            fix="write it as a [[check]] with a margin; guardrails take Judged@10",
+        )
+    known = [values[~np.isnan(values)] for values in scores.values[list(at), row]]
+    return [float(values.mean()) if len(values) else math.nan for values in known]
+
+
+def row_of(scores: Scores, name: str) -> int:
+    """Find a measure in scores; a dialect of the caller's own is not known by its name."""
+    measure = measure_of(name, DIALECTS.get(scores.policies.dialect, DIALECTS["judged"]), scores.qrels.grades)
+    if str(measure) not in scores.measure_names:
+        raise InputError(f"{name} was not evaluated", fix=f"one of {', '.join(scores.measure_names)}")
+    return scores.measure_names.index(str(measure))
+
+
+def lost_topics(scores: Scores, at: Sequence[int]) -> list[str]:
     """Name the topics of the qrels that only the baseline returned something for."""
-    theirs = set(scores.runs[baseline].missing_topics)
-    return tuple(topic for topic in scores.runs[candidate].missing_topics if topic not in theirs)
+    baseline, candidate = (scores.runs[run].missing_topics for run in at)
+    theirs = set(baseline)
+    return [topic for topic in candidate if topic not in theirs]
 
 
-def table_numbers(guardrail: Guardrail, names: Sequence[str], folder: Path) -> GuardrailResult:
-    """Compare numbers from a table by run."""
-    path = folder / (guardrail.table or "")
-    numbers = numbers_by_run(path, guardrail.column or "")
-    found = [
-        _of_run(guardrail, numbers, name, role, str(path))
-        for name, role in zip(names, _ROLES, strict=True)
-        if role == "candidate" or guardrail.at_most_ratio is not None or name in numbers or role in numbers
-    ]
-    baseline, candidate = found if len(found) == len(_ROLES) else (math.nan, *found)
-    limits: list[tuple[float, str]] = []
-    if guardrail.at_most is not None:
-        limits.append((guardrail.at_most, f"at most {number(guardrail.at_most)}"))
-    if guardrail.at_most_ratio is not None:
-        most = guardrail.at_most_ratio * baseline
-        limits.append((most, f"at most {number(most)} ({number(guardrail.at_most_ratio)} times the baseline)"))
-    fine = all(candidate <= most + _ROUNDING * abs(most) for most, _ in limits)
-    return _result(guardrail, baseline, candidate, [text for _, text in limits], fine=fine)
+def _table_numbers(guardrail: Guardrail, names: Sequence[str], path: Path) -> list[float]:
+    """Give the numbers of both runs from a table; that of the baseline may be missing where nothing rests on it."""
+    known = numbers_by_run(path, guardrail.column or "")
+    needed = guardrail.at_most_ratio is not None or known.keys() & {names[0], "baseline"}
+    baseline = _of_run(guardrail, known, names[0], "baseline", str(path)) if needed else math.nan
+    return [baseline, _of_run(guardrail, known, names[1], "candidate", str(path))]
 
 
 def _of_run(guardrail: Guardrail, known: dict[str, list[float]], name: str, role: str, path: str) -> float:
-    """Give the number of one run."""
+    """Give the number of one run, which the table calls by its name or its role."""
     key = name if name in known else role
-    found = sorted(known.get(key, []))
-    if not found:
+    numbers = sorted(known.get(key, []))
+    if not numbers:
         there = ", ".join(sorted(known)) or "no numbers"
-        raise InputError(
-            f"no number for the {role} {name!r}",
-            fix=f"name it so in the column run, or call it {role}; the table has {there}",
-            path=path,
-        )
+        fix = f"name it so in the column run, or call it {role}; the table has {there}"
+        raise InputError(f"no number for the {role} {name!r}", fix=fix, path=path)
     if guardrail.quantile is not None:
-        return found[max(math.ceil(guardrail.quantile * len(found) * (1 - _ROUNDING)), 1) - 1]
-    if len(found) > 1:
-        raise InputError(
-            f"column {guardrail.column} has {len(found)} rows for {key!r}",
-            fix="give quantile = 0.95 in the [[guardrail]], or one row a run",
-            path=path,
-        )
-    return found[0]
-
-
-def _result(
-    guardrail: Guardrail, baseline: float, candidate: float, limits: list[str], *, fine: bool
-) -> GuardrailResult:
-    return GuardrailResult(guardrail, baseline, candidate, tuple(limits), "pass" if fine else "fail")
+        return numbers[max(math.ceil(guardrail.quantile * len(numbers) * (1 - _ROUNDING)), 1) - 1]
+    if len(numbers) > 1:
+        problem = f"column {guardrail.column} has {len(numbers)} rows for {key!r}"
+        raise InputError(problem, fix="give quantile = 0.95 in the [[guardrail]], or one row a run", path=path)
+    return numbers[0]

@@ -9,7 +9,8 @@ from xml.etree import ElementTree as ET
 from judged.gating.check_result import CheckResult
 
 if TYPE_CHECKING:
-    from judged.gating.result import GateResult, GuardrailResult
+    from judged.gating.guarding import GuardrailResult
+    from judged.gating.result import GateResult
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError, MeasureError
-from judged.gating.config import Check, GateConfig, Guardrail, check_dialect, nearest
+from judged.evaluation import dialect_of
+from judged.gating.config import Check, GateConfig, Guardrail, nearest
+from judged.gating.places import Places, SettingError
+from judged.slicing.slices import Slice, slices_of
 
 if TYPE_CHECKING:
-    from judged.slicing.slices import Slice
+    from collections.abc import Iterable, Sequence
+
+    from judged.evaluation import Dialect
+    from judged.measures import Measure
 
 _HEADER = re.compile(r"^\s*\[(\[?)\s*([\w-]+)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"^\s*([\w-]+)\s*=")
-_REPEATED = re.compile(r"\[\[check\]\] (\d+)")
-_FILES = {"attributes": "topics.csv", "queries": "queries.tsv"}
-_PARTS = ("gate", "check", "guardrail", "slice", *_FILES)
-_OF_GATE = tuple(
-    one.name for one in fields(GateConfig) if one.name not in {"checks", "guardrails", "slices", "path", "lines"}
-)
-_SLICE = ("slice", "")
-_OF_SLICE = ("name", "expression", "minimum", "owner")
-_Place: TypeAlias = "tuple[str, int, str]"
-T = TypeVar("T")
+_FILES = ("attributes", "queries")
+_KEYS = {
+    table: [one.name for one in fields(kind) if one.name not in {"checks", "guardrails", "slices", "places", "line"}]
+    for table, kind in {"gate": GateConfig, "check": Check, "guardrail": Guardrail, "slice": Slice}.items()
+}
+_LISTS = ("check", "guardrail", "slice")
 
 
 def config_of(given: Any) -> GateConfig:
@@ -35,7 +37,7 @@ def config_of(given: Any) -> GateConfig:
     if isinstance(given, GateConfig):
         return given
     if isinstance(given, Mapping):
-        return _Reader("", {}).config(dict(given))
+        return _config(given, Places())
     if isinstance(given, (str, Path)):
         return read_config(given)
     raise InputError(
@@ -65,12 +67,12 @@ def parse_config(text: str, *, path: str = "") -> GateConfig:
     ...
     judged.errors.InputError: gate.toml:3: [[check]] 1: no key 'margn'. Fix: write margin.
     """
-    return _Reader(path, _lines(text)).config(parse_toml(text, path))
+    return _config(parse_toml(text, path), Places(path, _lines(text)))
 
 
-def _lines(text: str) -> dict[_Place, int]:
-    """Find the line of every table and key: (table, which of its name, key), where key is empty for its header."""
-    found: dict[_Place, int] = {}
+def _lines(text: str) -> dict[tuple[str, int, str], int]:
+    """Find the line of every table and key."""
+    found: dict[tuple[str, int, str], int] = {}
     table, which, inside = "", 0, ""
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -87,130 +89,65 @@ def _lines(text: str) -> dict[_Place, int]:
     return found
 
 
-class _Reader:
-    """Builds a configuration; knows where in the file each part stands."""
+def _config(raw: Mapping[str, Any], places: Places) -> GateConfig:
+    options = _options(raw, places)
+    checks, guardrails, slices = (
+        tuple(places.each(table, enumerate(raw.get(table, [])), partial(_part, table, places))) for table in _LISTS
+    )
+    with places.part():
+        config = GateConfig(checks, guardrails, slices, **options, places=places)
+    rules = dialect_of(config.dialect)
+    places.each("check", config.checks, lambda check: measure_of(check.measure, rules))
+    return config
 
-    def __init__(self, path: str, lines: dict[_Place, int]) -> None:
-        self._path, self._lines = path, lines
 
-    def config(self, raw: dict[str, Any]) -> GateConfig:
-        for name in raw:
-            if name not in _PARTS:
-                known = _OF_GATE if name in _OF_GATE else _PARTS
-                fix = "write it under [gate]" if name in _OF_GATE else nearest(name, known)
-                raise self._wrong(f"no table or key {name!r}", fix, ("", 0, name), (name, 0, ""))
-        options = self._options(raw)
-        checks = self._made("check", raw, Check)
-        guardrails = self._made("guardrail", raw, Guardrail)
-        slices = self._slices(raw)
-        for at, check in enumerate(checks):
-            self._check_measure(check, at, options.get("dialect"))
-        try:
-            return GateConfig(
-                tuple(checks), tuple(guardrails), tuple(slices), **options, path=self._path, lines=self._known()
-            )
-        except InputError as error:
-            again = _REPEATED.match(error.problem)
-            place = ("check", int(again[1]) - 1, "") if again else ("gate", 0, error.problem.split(" ", 1)[0])
-            raise self._wrong(error.problem, error.fix, place) from None
-
-    def _known(self) -> dict[str, int]:
-        """Give the lines that a gate may have to name later: of its files, and of its slices."""
-        found = {
-            name: line
-            for name in _FILES
-            for table in ("", "gate")
-            if (line := self._lines.get((table, 0, name))) is not None
-        }
-        slices = {f"slice {at + 1}": line for (table, at, key), line in self._lines.items() if (table, key) == _SLICE}
-        return found | slices
-
-    def _options(self, raw: dict[str, Any]) -> dict[str, Any]:
+def _options(raw: Mapping[str, Any], places: Places) -> dict[str, Any]:
+    """Give the keys of ``[gate]``, and the files that may stand above it; refuse what is no such layout."""
+    with places.part():
+        for key in raw:
+            if key in _KEYS["gate"] and key not in _FILES:
+                raise SettingError(key, f"no table or key {key!r}", "write it under [gate]")
+        _refuse_unknown(raw, ("gate", *_LISTS, *_FILES), "table or key")
         options = raw.get("gate", {})
         if not isinstance(options, dict):
-            raise self._wrong("gate is no table", "write [gate]", ("", 0, "gate"))
-        for key in options:
-            if key not in _OF_GATE:
-                raise self._wrong(f"[gate]: no key {key!r}", nearest(key, _OF_GATE), ("gate", 0, key))
-        for name, example in _FILES.items():
-            if name in raw:
-                if name in options:
-                    raise self._wrong(f"{name} are given twice", "keep one", ("gate", 0, name))
-                options = {**options, name: raw[name]}
-            if not isinstance(options.get(name, ""), str):
-                fix = f'write {name} = "{example}"'
-                raise self._wrong(f"{name} is no path", fix, ("gate", 0, name), ("", 0, name))
-        return dict(options)
-
-    def _made(self, table: str, raw: dict[str, Any], cls: Callable[..., T]) -> list[T]:
-        known = tuple(one.name for one in fields(cast("Any", cls)) if one.name != "line")
-        made: list[T] = []
-        for at, one in enumerate(self._tables(table, raw)):
-            make = partial(_with, cls, self._lines.get((table, at, "")))
-            made.append(self._guarded(table, at, known, one, make))
-        return made
-
-    def _slices(self, raw: dict[str, Any]) -> list[Slice]:
-        given = self._tables("slice", raw)
-        if not given:
-            return []
-        from judged.slicing.slices import slices_of
-
-        return [
-            self._guarded("slice", at, _OF_SLICE, one, lambda keys: slices_of([keys])[0])
-            for at, one in enumerate(given)
-        ]
-
-    def _tables(self, table: str, raw: dict[str, Any]) -> list[dict[str, Any]]:
-        given = raw.get(table, [])
-        if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
-            raise self._wrong(f"{table} is no list of tables", f"write [[{table}]]", (table, 0, ""), ("", 0, table))
-        return given
-
-    def _guarded(
-        self, table: str, at: int, known: tuple[str, ...], keys: dict[str, Any], make: Callable[[dict[str, Any]], T]
-    ) -> T:
-        """Make one part; say of what is wrong where it stands."""
-        for key in keys:
-            if key not in known:
-                raise self._wrong(f"[[{table}]] {at + 1}: no key {key!r}", nearest(key, known), (table, at, key))
-        try:
-            return make(keys)
-        except InputError as error:
-            key = error.problem.split(" ", 1)[0]
-            raise self._wrong(
-                f"[[{table}]] {at + 1}: {error.problem}", error.fix, (table, at, key), (table, at, "")
-            ) from None
-
-    def _check_measure(self, check: Check, at: int, dialect: str | None) -> None:
-        from judged.evaluation import dialect_of
-
-        try:
-            check_dialect(dialect)
-            rules = dialect_of(dialect)
-        except InputError as error:
-            raise self._wrong(error.problem, error.fix, ("gate", 0, "dialect")) from None
-        try:
-            count = len(rules.measures(check.measure))
-        except MeasureError as error:
-            problem, _, fix = str(error).partition(" Fix: ")
-            raise self._wrong(
-                f"[[check]] {at + 1}: {problem.rstrip('.')}",
-                fix.rstrip("."),
-                ("check", at, "measure"),
-                ("check", at, ""),
-            ) from None
-        if count != 1:
-            raise self._wrong(
-                f"[[check]] {at + 1}: {check.measure} names {count} measures",
-                "write one [[check]] for each",
-                ("check", at, "measure"),
-            )
-
-    def _wrong(self, problem: str, fix: str, *places: _Place) -> InputError:
-        line = next((self._lines[place] for place in places if place in self._lines), None)
-        return InputError(problem, fix=fix, path=self._path, line=line)
+            raise SettingError("gate", "gate is no table", "write [gate]")
+        for table in _LISTS:
+            given = raw.get(table, [])
+            if not isinstance(given, list) or not all(isinstance(part, dict) for part in given):
+                raise SettingError(table, f"{table} is no list of tables", f"write [[{table}]]")
+    with places.part("gate"):
+        _refuse_unknown(options, _KEYS["gate"])
+        for name in _FILES:
+            if name in raw and name in options:
+                raise SettingError(name, f"{name} are given twice", "keep one")
+    return options | {name: raw[name] for name in _FILES if name in raw}
 
 
-def _with(cls: Callable[..., T], line: int | None, keys: dict[str, Any]) -> T:
-    return cls(**({"measure": None} if cls is Check else {}) | keys, line=line)
+def _part(table: str, places: Places, numbered: tuple[int, dict[str, Any]]) -> Any:
+    """Make a check, a guardrail or a slice of its keys."""
+    at, keys = numbered
+    _refuse_unknown(keys, _KEYS[table])
+    if table == "slice":
+        return slices_of([keys])[0]
+    line = places.lines.get((table, at, ""))
+    if table == "guardrail":
+        return Guardrail(**keys, line=line)
+    given: dict[str, Any] = {"measure": None, **keys}
+    return Check(**given, line=line)
+
+
+def _refuse_unknown(keys: Iterable[str], known: Sequence[str], what: str = "key") -> None:
+    for key in keys:
+        if key not in known:
+            raise SettingError(key, f"no {what} {key!r}", nearest(key, known))
+
+
+def measure_of(name: str, rules: Dialect, grades: Sequence[float] = ()) -> Measure:
+    """Give the one measure that a check names."""
+    try:
+        measures = rules.measures(name, grades)
+    except MeasureError as error:
+        raise SettingError("measure", *error.parts) from None
+    if len(measures) != 1:
+        raise SettingError("measure", f"{name} names {len(measures)} measures", "write one [[check]] for each")
+    return measures[0]

@@ -30,44 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from judged.evaluation import Scores
-    from judged.gating.config import GateConfig, Guardrail
+    from judged.gating.config import GateConfig
+    from judged.gating.guarding import GuardrailResult
     from judged.notes import Note
 
 _COLOURS = {"fail": 31, "inconclusive": 33, "pass": 32}
 _STATUS = re.compile(r"^(fail|inconclusive|pass)\b", re.MULTILINE | re.IGNORECASE)
 _TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test"}
 _NUMBER = Show(number, "float64")
-
-
-@dataclass(frozen=True)
-class GuardrailResult:
-    """What a guardrail found: numbers that are compared as they stand."""
-
-    guardrail: Guardrail  # what was asked
-    baseline: float  # NaN where a number plays no part
-    candidate: float
-    limits: tuple[str, ...]  # what was allowed, in words
-    status: Status  # `pass` or `fail`
-
-    @property
-    def name(self) -> str:
-        """What is limited."""
-        return self.guardrail.name
-
-    @property
-    def blocks(self) -> bool:
-        """Whether the gate fails because of it."""
-        return self.status == "fail"
-
-    @property
-    def sentence(self) -> str:
-        """What was found."""
-        passed = "passed" if self.status == "pass" else "failed"
-        against = "" if self.baseline != self.baseline else f" (baseline {number(self.baseline)})"
-        if self.guardrail.at_most_ratio is not None and self.baseline:
-            against = f", {self.candidate / self.baseline:.3g} times the baseline's {number(self.baseline)}"
-        allowed = ", ".join(self.limits)
-        return f"{self.name}: {passed}: the candidate has {number(self.candidate)}{against}; allowed: {allowed}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,9 +152,9 @@ class GateResult(Answer):
         """Give the decision, who was compared, by which configuration and what the scores rest on."""
         names = ("status", "passed", "exit_code", "baseline", "candidate")
         head = self.scores.provenance.to_dict()
-        config = {
-            name: value for name, value in vars(self.config).items() if name not in {"checks", "guardrails", "lines"}
-        }
+        left_out = {"checks", "guardrails", "places"}
+        config = {name: value for name, value in vars(self.config).items() if name not in left_out}
+        config["path"] = self.config.path
         return head | {name: getattr(self, name) for name in names} | {"config": config, "caption": self.caption}
 
     def blocks(self) -> tuple[Block, ...]:

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judged.data import Qrels, Run
-from judged.errors import InputError, JudgedWarning, MeasureError
-from judged.evaluation import Scores, dialect_of, evaluate, runs_of
-from judged.gating import guarding
+from judged.errors import InputError
+from judged.evaluation import runs_of
+from judged.evaluation.given import scores_of
 from judged.gating.check_result import digits
 from judged.gating.config import ALL, MINIMUM, nearest
 from judged.gating.cutting import folder, over_these, refuse_outcome, sliced
 from judged.gating.deciding import Paired, decide
+from judged.gating.guarding import guarded, lost_topics, row_of
 from judged.gating.reading import config_of
 from judged.gating.result import GateResult
-from judged.gating.wrong import Wrong
 from judged.notes import Note
 from judged.stats.pairing import topics_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from judged.evaluation import Scores
     from judged.gating.check_result import CheckResult
-    from judged.gating.config import Check, GateConfig, Guardrail
-    from judged.gating.result import GuardrailResult
+    from judged.gating.config import Check, GateConfig
+    from judged.gating.places import Places
     from judged.measures import Measure
     from judged.slicing.slices import Slicing
 
@@ -81,21 +80,11 @@ def gate(
     asked = config_of(config)
     judgments = Qrels.of(qrels)
     runs = [_one_run(given, role) for given, role in ((baseline, "baseline"), (candidate, "candidate"))]
-    wanted = [one.measure for one in asked.checks] + [one.measure for one in asked.guardrails if one.measure]
+    wanted = [part.measure for part in (*asked.checks, *asked.guardrails) if part.measure]
     slicing = sliced(asked, attributes, judgments)
     _refuse_unknown(asked, slicing)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result
-        scores = evaluate(
-            judgments,
-            runs,
-            wanted or ["Judged@10"],
-            dialect=asked.dialect,
-            topics=asked.topics,
-            ties=asked.ties,
-            depth=asked.depth,
-            progress=progress,
-        )
+    policies = {name: getattr(asked, name) for name in ("dialect", "topics", "ties", "depth")}
+    scores = scores_of(judgments, runs, wanted or ["Judged@10"], {**policies, "progress": progress})
     return _decided(scores, [0, 1], asked, slicing)
 
 
@@ -136,41 +125,40 @@ def gate_scores(
     'PASS: new against old: all checks passed.'
     """
     asked = config_of(config)
-    table = Scores.load(scores) if isinstance(scores, (str, Path)) else scores
+    table = scores_of(scores, None, None, {})
     at = [_position(table, name, role) for name, role in ((baseline, "baseline"), (candidate, "candidate"))]
     cut = sliced(asked) if slicing is None else slicing
     _refuse_unknown(asked, cut)
     return _decided(table, at, asked, cut)
 
 
+def _refuse_unknown(config: GateConfig, slicing: Slicing | None) -> None:
+    """Refuse checks of slices that there are none of."""
+    names = () if slicing is None else slicing.names
+
+    def known(check: Check) -> None:
+        if check.slice not in (ALL, *names):
+            fix = nearest(check.slice, names) if names else "add a [[slice]] of this name"
+            raise InputError(f"no slice {check.slice!r}", fix=fix)
+
+    config.places.each("check", config.checks, known)
+
+
 def _decided(scores: Scores, at: list[int], config: GateConfig, slicing: Slicing | None) -> GateResult:
     """Decide between two runs of the table, by their places."""
     cut = None if slicing is None else over_these(slicing, scores.query_ids, config)
     _refuse_lost(scores, at, config)
-    places = [_wrong("check", place, check.line, config) for place, check in enumerate(config.checks, 1)]
-    pairs = [_paired(scores, at, check, cut, wrong) for check, wrong in zip(config.checks, places, strict=True)]
-    _refuse_unmeasured(pairs, places, scores, at)
+    places = config.places
+    pairs = places.each("check", config.checks, lambda check: _paired(scores, at, check, cut))
+    _refuse_unmeasured(pairs, scores, at, places)
     checks = decide(pairs, config)
-    guardrails = tuple(_guarded(scores, at, one, place, config) for place, one in enumerate(config.guardrails, 1))
+    guardrails = places.each("guardrail", config.guardrails, lambda one: guarded(one, scores, at, folder(config)))
     baseline, candidate = (scores.run_names[run] for run in at)
     notes = _notes(scores, at, config, checks)
-    return GateResult(config, baseline, candidate, checks, guardrails, scores, notes)
+    return GateResult(config, baseline, candidate, checks, tuple(guardrails), scores, notes)
 
 
-def _wrong(table: str, place: int, line: int | None, config: GateConfig) -> Wrong:
-    return Wrong(f"[[{table}]] {place}", config.path, line)
-
-
-def _refuse_unknown(config: GateConfig, slicing: Slicing | None) -> None:
-    """Refuse checks of slices that there are none of."""
-    names = () if slicing is None else slicing.names
-    for place, check in enumerate(config.checks, 1):
-        if check.slice != ALL and check.slice not in names:
-            fix = nearest(check.slice, names) if names else "add a [[slice]] of this name"
-            raise _wrong("check", place, check.line, config)(f"no slice {check.slice!r}", fix)
-
-
-def _refuse_unmeasured(pairs: Sequence[Paired], places: Sequence[Wrong], scores: Scores, at: Sequence[int]) -> None:
+def _refuse_unmeasured(pairs: Sequence[Paired], scores: Scores, at: Sequence[int], places: Places) -> None:
     """Refuse runs of which nothing was measured: ids that do not match would pass, as a baseline of 0 loses nothing."""
     # A slice may be so hard that no run finds anything: there it is refused only if nothing is measured elsewhere. A
     # candidate that is not measured fails, except by measures of which 0 is the best score.
@@ -178,20 +166,22 @@ def _refuse_unmeasured(pairs: Sequence[Paired], places: Sequence[Wrong], scores:
     if not baseline.returned_judged:
         problem = f"no document of the baseline {baseline.name} is judged, so that nothing can be lost"
         raise InputError(problem, fix=_SAME_IDS, path=baseline.path)
-    blank = all(paired.blank for paired in pairs)
-    for paired, wrong in zip(pairs, places, strict=True):
-        name = paired.check.name
-        if not candidate.returned_judged and paired.side < 0:
-            raise wrong(
-                f"no document of the candidate {candidate.name} is judged, so {name} measures nothing", _SAME_IDS
-            )
-        if paired.blank and (blank or paired.check.slice == ALL):
-            raise wrong(
+    blank = all(pair.blank for pair in pairs)
+
+    def measured(pair: Paired) -> None:
+        name, whole = pair.check.name, pair.check.slice == ALL
+        if not candidate.returned_judged and pair.side < 0:
+            problem = f"no document of the candidate {candidate.name} is judged, so {name} measures nothing"
+            raise InputError(problem, fix=_SAME_IDS)
+        if pair.blank and (blank or whole):
+            raise InputError(
                 f"{name} of the baseline {baseline.name} is 0 or undefined on every topic, so that nothing can be lost",
-                f"{_SAME_IDS}, and that some document has the grade that the measure asks for",
+                fix=f"{_SAME_IDS}, and that some document has the grade that the measure asks for",
             )
-        if not paired.kept.any() and paired.check.slice == ALL:
-            raise wrong(f"no topic has a score in {name} for both runs", f"{_SAME_IDS}, and of topics")
+        if whole and not pair.kept.any():
+            raise InputError(f"no topic has a score in {name} for both runs", fix=f"{_SAME_IDS}, and of topics")
+
+    places.each("check", pairs, measured)
 
 
 def _one_run(given: Any, role: str) -> Run:
@@ -212,7 +202,7 @@ def _refuse_lost(scores: Scores, at: list[int], config: GateConfig) -> None:
     """Refuse a candidate whose missing topics would go unseen: left out of the comparison, and not guarded."""
     if scores.policies.topics == "qrels" or any(one.missing_topics is not None for one in config.guardrails):
         return
-    if lost := guarding.lost_topics(scores, *at):
+    if lost := lost_topics(scores, at):
         raise InputError(
             f"the candidate has no result for {topics_text(len(lost))} that the baseline has results for"
             f" ({', '.join(lost[:_SHOWN])}), and topics = {scores.policies.topics!r} leaves them out",
@@ -221,86 +211,44 @@ def _refuse_lost(scores: Scores, at: list[int], config: GateConfig) -> None:
         )
 
 
-def _paired(scores: Scores, at: list[int], check: Check, slicing: Slicing | None, wrong: Wrong) -> Paired:
+def _paired(scores: Scores, at: list[int], check: Check, slicing: Slicing | None) -> Paired:
     """Take the scores that a check looks at, and refuse what cannot be tested."""
-    row = _row(scores, check.measure, wrong)
+    row = row_of(scores, check.measure)
     measure = scores.measures[row]
-    _refuse_untestable(measure, check, wrong)
+    _refuse_untestable(measure, check)
     owner, minimum = "", MINIMUM
     mask = np.ones(len(scores.query_ids), dtype=np.bool_)
     if check.slice != ALL and slicing is not None:
         which = slicing.slices[slicing.names.index(check.slice)]
         mask, owner, minimum = slicing.mask(check.slice), which.owner, which.minimum
-        refuse_outcome(which, wrong)
+        refuse_outcome(which)
         if not mask.any():
-            raise wrong(
+            raise InputError(
                 f"no topic is in the slice {which.name!r}: none satisfies {which.expression.strip()}",
-                "check the values that it asks for",
+                fix="check the values that it asks for",
             )
     first, second = (scores.values[run, row][mask] for run in at)
     query_ids = tuple(np.array(scores.query_ids, dtype=object)[mask].tolist())
     return Paired(check, measure, query_ids, first, second, minimum if check.minimum is None else check.minimum, owner)
 
 
-def _refuse_untestable(measure: Measure, check: Check, wrong: Wrong) -> None:
+def _refuse_untestable(measure: Measure, check: Check) -> None:
     kind = measure.entry.aggregate
     if kind in {"sum", "count"}:
-        raise wrong(
-            f"{measure} is a {kind} over the topics, and grows with their number",
-            "take a measure that is a mean, such as R@100",
-        )
+        problem = f"{measure} is a {kind} over the topics, and grows with their number"
+        raise InputError(problem, fix="take a measure that is a mean, such as R@100")
     if measure.properties.higher_is_better is None:
         how = "limit it by a [[guardrail]]" if measure.entry.name == "Judged" else "take a measure of quality"
-        raise wrong(f"{measure} is neither better nor worse when it is higher", how)
+        raise InputError(f"{measure} is neither better nor worse when it is higher", fix=how)
     if kind == "geometric mean" and check.margin is not None:
-        raise wrong(f"{measure} is a geometric mean, compared by ratios", "give margin_relative in place of margin")
-
-
-def _row(scores: Scores, name: str, wrong: Wrong) -> int:
-    try:
-        found = dialect_of(_known_dialect(scores)).measures(name, scores.qrels.grades)
-    except MeasureError as error:
-        raise wrong(str(error).rstrip("."), "") from None
-    if len(found) != 1:
-        raise wrong(f"{name} names {len(found)} measures", "write one [[check]] for each")
-    if str(found[0]) not in scores.measure_names:
-        raise wrong(f"{name} was not evaluated", f"one of {', '.join(scores.measure_names)}")
-    return scores.measure_names.index(str(found[0]))
-
-
-def _known_dialect(scores: Scores) -> str | None:
-    """Give the dialect by which names are read; one of the caller's own is not known by name."""
-    try:
-        dialect_of(scores.policies.dialect)
-    except InputError:
-        return None
-    return scores.policies.dialect
-
-
-def _guarded(scores: Scores, at: list[int], one: Guardrail, place: int, config: GateConfig) -> GuardrailResult:
-    wrong = _wrong("guardrail", place, one.line, config)
-    if one.kind == "table":
-        try:
-            return guarding.table_numbers(one, [scores.run_names[run] for run in at], folder(config))
-        except InputError as error:
-            if error.line is not None or not config.path:  # of a row of the table
-                raise
-            raise wrong(f"{error.path}: {error.problem}", error.fix) from None
-    if one.kind == "missing topics":
-        return guarding.missing_topics(one, scores, *at)
-    row = _row(scores, str(one.measure), wrong)
-    if scores.measures[row].entry.name != "Judged":
-        raise wrong(
-            f"{one.measure} is an estimate over topics, and a guardrail compares numbers as they stand",
-            "write it as a [[check]] with a margin; guardrails take Judged@10",
-        )
-    return guarding.judged_share(one, scores.values[at, row])
+        problem = f"{measure} is a geometric mean, compared by ratios"
+        raise InputError(problem, fix="give margin_relative in place of margin")
 
 
 def _notes(scores: Scores, at: list[int], config: GateConfig, checks: Sequence[CheckResult]) -> tuple[Note, ...]:
     """Say what should be known before the decision is used."""
     subjects = {"", *(scores.run_names[run] for run in at)}
-    lost = len(guarding.lost_topics(scores, *at))
+    lost = len(lost_topics(scores, at))
     missing = f"the candidate returned nothing for {topics_text(lost)} that the baseline has results for"
     notes = [Note("candidate-lost-topics", missing)] if lost else []
     notes += [note for note in scores.notes if note.subject in subjects]

@@ -12,7 +12,8 @@ from urllib.parse import quote
 from judged.gating.check_result import CheckResult
 
 if TYPE_CHECKING:
-    from judged.gating.result import GateResult, GuardrailResult
+    from judged.gating.guarding import GuardrailResult
+    from judged.gating.result import GateResult
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _RULES = {
