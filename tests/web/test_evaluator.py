@@ -485,7 +485,7 @@ def test_a_loss_is_that_of_a_list_with_a_nonrelevant_document_in_its_place(clien
 
 def test_a_measure_is_explained_line_by_line(client):
     told = get(client, f"measure={quote('nDCG(gain=exp2)@5')}", f"{API}/measure")
-    assert told["title"] == "Normalised DCG"
+    assert told["family"] == "nDCG"
     assert told["formula"].splitlines()[0] == "gain = 2^grade - 1"
     assert told["formula"].splitlines()[-1] == "nDCG(gain=exp2)@5 = DCG / IdealDCG"
     assert told["lists"][0]["lines"][-1] == "nDCG(gain=exp2)@5 = DCG / IdealDCG = 8.9307 / 9.3928 = 0.9508"

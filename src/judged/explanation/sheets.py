@@ -29,6 +29,7 @@ class Line:
     how: str  # the formula in names, or in words; empty for a number that is given
     numbers: str  # the formula with numbers put in; empty where there is none
     value: float
+    summed: str = ""  # the column whose values it adds up
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def _turns(current: Sequence[Step | Column | Rows], entry: Step | Column | Rows)
 def _line(step: Step, topic: int) -> Line:
     value = float(np.asarray(step.values, dtype=np.float64).flat[topic])
     numbers = put_in(step.how, step.parts, topic) if step.parts else ""
-    return Line(step.name, step.how, numbers, value)
+    return Line(step.name, step.how, numbers, value, step.summed)
 
 
 def _table(rows: Rows) -> Sheet:

@@ -89,6 +89,12 @@ class Judged(JudgedHits):
             self.working.entries.append(Step(str(name), np.asarray(values, dtype=np.float64), how, parts, self))
         return values
 
+    def summed(self, name: object, values: Values, column: str) -> Values:
+        """Show one number a topic that is the sum of a column, and give it back: (T,)."""
+        if self.working is not None:
+            self.working.summed(self, str(name), np.asarray(values, dtype=np.float64), column)
+        return values
+
     def column(self, name: str, values: Values, how: str = "", *, where: Bools | None = None, **parts: Part) -> Values:
         """Show one number a hit, and give it back: (H,)."""
         if self.working is not None:

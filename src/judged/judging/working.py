@@ -28,6 +28,7 @@ class Step:
     how: str  # the formula, in the names of its parts: `"dcg / ideal"`
     parts: Mapping[str, Part]  # what stands for each name: (T,) or a number
     on: JudgedHits  # the list that it was computed from
+    summed: str = ""  # the column whose values it adds up, if it does no more than that
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,4 +102,8 @@ class Working:
         self.column(on, summand, values, how, parts, where)
         so_far = on.sum_so_far(values if where is None else values * where)
         self.column(on, f"{name} so far" if self._has(on, "so far") else "so far", so_far, "", {}, where)
-        self.entries.append(Step(name, total, f"sum of {summand}", {}, on))
+        self.summed(on, name, total, summand)
+
+    def summed(self, on: JudgedHits, name: str, total: Floats, column: str) -> None:
+        """Write down that a number is the sum of a column."""
+        self.entries.append(Step(name, total, f"sum of {column}", {}, on, column))

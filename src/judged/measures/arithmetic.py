@@ -43,7 +43,7 @@ def relevant_returned(judged: Judged, rel: float, cutoff: int | None = None) -> 
 def relevant_among(judged: Judged, rel: float, counted: Bools) -> Floats:
     """Count the relevant documents among these hits: (H,) to (T,)."""
     relevant = judged.column("relevant", judged.relevant(rel), where=counted)
-    return judged.step("relevant found", judged.sum(relevant & counted), "sum of relevant")
+    return judged.summed("relevant found", judged.sum(relevant & counted), "relevant")
 
 
 def relevant_known(judged: Judged, rel: float) -> Floats:

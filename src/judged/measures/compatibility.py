@@ -113,7 +113,7 @@ class Compat(Measure):
         on.by_rank("shared", shared[:shown], "in both rankings down to this rank")
         how = "weight * shared / rank"
         on.by_rank(how, added[:shown], how, weight=weights[:shown], shared=shared[:shown])
-        on.step(f"sum to depth {shown}", added[:shown].sum(keepdims=True), f"sum of {how}")
+        on.summed(f"sum to depth {shown}", added[:shown].sum(keepdims=True), how)
 
 
 def _ideal(judged: Judged, best: Ints, place: Ints, rank: Ints, since: Ints) -> Judged:

@@ -137,7 +137,7 @@ class NumNonrelRet(Measure):
     def score(self, judged: Judged) -> Floats:
         """Returned documents with a grade from 0 that is below the level."""
         counted = judged.column("judged not relevant", (judged.grade >= 0) & ~judged.relevant(self.rel))
-        return judged.step(self, judged.sum(counted), "sum of judged not relevant")
+        return judged.summed(self, judged.sum(counted), "judged not relevant")
 
 
 @measure(

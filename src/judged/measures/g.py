@@ -89,7 +89,7 @@ class G(RelevanceMeasure):
         best, shown = gained(ideal, self.gain)
         ideal_cost = ideal.sum_so_far(np.maximum(best, 1.0))
         ideal.column("C", ideal_cost, "sum of max(gain, 1) so far", where=shown)
-        most = ideal.step("ideal_gain", ideal.sum(best), "sum of gain")
+        most = ideal.summed("ideal_gain", ideal.sum(best), "gain")
         cost = ideal.so_far_at(judged.topic, judged.rank, ideal_cost)
         cost = _plus_ones(cost, np.maximum(judged.rank - ideal.returned[judged.topic], 0))
         worth, shown = gained(judged, self.gain)

@@ -71,6 +71,8 @@ class Hole(Measure):
         """Show the holes of a page; of a long one, where it begins."""
         shown = hole[:_SHOWN]
         judged.by_rank("hole", shown, "judged for no topic")
-        if len(hole) > _SHOWN:
-            judged.step(f"holes to rank {_SHOWN}", shown.sum(keepdims=True), "sum of hole")
-        judged.step("holes", holes, "sum of hole" if len(hole) <= _SHOWN else f"the same to rank {self.cutoff}")
+        if len(hole) <= _SHOWN:
+            judged.summed("holes", holes, "hole")
+        else:
+            judged.summed(f"holes to rank {_SHOWN}", shown.sum(keepdims=True), "hole")
+            judged.step("holes", holes, f"the same to rank {self.cutoff}")

@@ -53,7 +53,7 @@ class JudgedShare(Measure):
         """Judged in the first k, divided by returned in the first k."""
         counted = judged.within(self.cutoff)
         judged.column("judged", counted, where=counted)
-        known = judged.step("judged found", judged.sum(counted), "sum of judged")
+        known = judged.summed("judged found", judged.sum(counted), "judged")
         returned = returned_within(judged, self.cutoff)
         how = "judged_found / returned"
         return judged.step(self, divide(known, returned), how, judged_found=known, returned=returned)
@@ -98,7 +98,7 @@ class UnjudgedShare(Measure):
         """Unjudged in the first k, divided by k."""
         counted = judged.within(self.cutoff)
         is_known = judged.column("judged", judged.grade >= 0, where=counted)
-        known = judged.step("judged found", judged.sum(is_known & counted), "sum of judged")
+        known = judged.summed("judged found", judged.sum(is_known & counted), "judged")
         returned = returned_within(judged, self.cutoff)
         unjudged = judged.step(
             "unjudged", returned - known, "returned - judged_found", returned=returned, judged_found=known

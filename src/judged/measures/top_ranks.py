@@ -42,10 +42,10 @@ class TopRanks:
         so_far = np.cumsum(values)
         shown = so_far[self.count - 1 : self.count]
         if shown[0] == so_far[-1]:
-            self.judged.step(name, total, f"sum of {summand}")
+            self.judged.summed(name, total, summand)
             return
         above, below = f"to rank {self.count}", f"below rank {self.count}"
-        self.judged.step(above, shown, f"sum of {summand}")
+        self.judged.summed(above, shown, summand)
         last = "" if self.count + 1 == len(values) else f" to {len(values)}"
         rest = self.judged.step(below, so_far[-1:] - shown, f"rank{'s' if last else ''} {self.count + 1}{last}")
         parts = {above.replace(" ", "_"): shown, below.replace(" ", "_"): rest}

@@ -11,7 +11,7 @@ import numpy as np
 from judged.errors import MeasureError
 from judged.explanation import explain
 from judged.explanation.explanation import sheet_lines
-from judged.explanation.formula import readable
+from judged.explanation.formula import names, readable
 from judged.judging.variants import copies
 from judged.measures import parse
 from judged.measures.pages import summary
@@ -21,10 +21,8 @@ from judged.web.evaluator.scores import BEFORE, LIST, TOO_LARGE, judged_of, worl
 from judged.web.evaluator.state import read_state
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from judged.explanation.explanation import Explanation
-    from judged.explanation.sheets import Line, Sheet
+    from judged.explanation.sheets import Line
     from judged.measures import Measure
     from judged.web.evaluator.asked import MeasureAsked
     from judged.web.evaluator.scores import World
@@ -38,8 +36,7 @@ LOSSES = (
     "Each bar is what the score would lose if a document of grade 0 stood at that rank instead and this one were not"
     " returned: the measure is no sum over ranks, so the bars need not add up to the score."
 )
-_TOTAL = re.compile(r"(?:\(1 - p\) \* )?([^\W\d]\w*)(?: / (.+))?")
-_SUM = "sum of "
+_SCALED = re.compile(r"(?:\(1 - p\) \* )?([^\W\d]\w*)(?: / (.+))?")  # a formula that only scales a number
 _CLOSE = 1e-9
 _STAND_IN = "\0"  # no document of a list has such a name
 
@@ -67,31 +64,29 @@ def explained(workspace: Workspace, asked: MeasureAsked) -> Working:
         raise
     except (ValueError, ArithmeticError):
         raise MeasureError(f"{measure} {TOO_LARGE}. Fix: take lower grades or gains") from None
-    entry = measure.entry
     about = {
         "name": str(measure),
-        "family": entry.name,
-        "title": summary(entry).split(":")[0].rstrip("."),
-        "definition": summary(entry),
+        "family": measure.entry.name,
+        "definition": summary(measure.entry),
         "formula": "\n".join(_formula(lists[0][1])),
-        "lists": [one for one, _ in lists],
+        "lists": [told for told, _ in lists],
     }
     return Working(about)
 
 
 def _explained(world: World, measure: Measure) -> tuple[dict[str, Any], Explanation]:
-    how = explain(judged_of(replace(world, name=LIST)), None, measure)  # the list's own name is not worth saying
+    judged = judged_of(replace(world, name=LIST))  # the list's own name is not worth saying
+    how = explain(judged, None, measure)
     # Where the explanation ends with a sum over the ranks, or one times something that is the same for all ranks, its
     # terms add up to the score; for other measures a document brings what the score would lose without it.
-    terms = _terms(how, len(world.docs))
+    terms = _terms(how, judged.title, len(world.docs))
     pairs = zip(world.docs, _losses(measure, world) if terms is None else terms, strict=True)
-    bars = [{"rank": rank, "doc": doc, "value": value} for rank, (doc, value) in enumerate(pairs, 1)]
     told = {
         "value": how.score,
         "explanation": how.to_dict(),
         "lines": list(dict.fromkeys(line for sheet in how.sheets for line in sheet_lines(sheet))),
         "text": how.text(),
-        "contributions": bars,
+        "contributions": [{"rank": rank, "doc": doc, "value": value} for rank, (doc, value) in enumerate(pairs, 1)],
         "contributions_are": LOSSES if terms is None else TERMS,
     }
     return told, how
@@ -104,56 +99,37 @@ def _formula(how: Explanation) -> list[str]:
     return [f"{readable(name)} = {readable(text)}" for name, text in dict.fromkeys(named) if name != text]
 
 
-def _terms(explained: Explanation, returned: int) -> list[float] | None:
-    """Find the sum over the ranking that the score follows from; None where there is none."""
-    lines = [(sheet, line) for sheet in explained.sheets for line in sheet.lines]
-    found = _sum_behind(lines[-1][1], lines)
-    if found is None:
-        return None
-    sheet, line = found
-    at = sheet.header.index(line.how.removeprefix(_SUM))
-    cells = [0.0] * returned
+def _terms(how: Explanation, ranking: str, returned: int) -> list[float] | None:
+    """Give what each rank adds to the score, where it is a sum over the ranking times what is the same for all."""
+    lines = {_in_formulas(line): line for sheet in how.sheets for line in sheet.lines}
+    sums = {
+        _in_formulas(line): (sheet, line)
+        for sheet in how.sheets
+        for line in sheet.lines
+        if sheet.title == ranking and line.summed in sheet.header
+    }
+    name = _in_formulas(how.sheets[-1].lines[-1])
+    while name not in sums:
+        scaled = _SCALED.fullmatch(lines.pop(name).how) if name in lines else None
+        if scaled is None or sums.keys() & set(names(scaled[2] or "")):
+            return None  # what it is divided by changes with each document
+        name = scaled[1]
+    sheet, line = sums[name]
+    terms, column = [0.0] * returned, sheet.header.index(line.summed)
     for row in sheet.rows:
-        value, rank = row[at], int(_number(row[0]))
-        if rank <= returned:
-            cells[rank - 1] = _number(value)
-    if not any(cells) and explained.score == 0:
-        return cells
-    if line.value == 0 or not np.isclose(sum(cells), line.value, rtol=_CLOSE, atol=0):
+        rank, term = row[0], row[column]
+        if isinstance(rank, float) and isinstance(term, float) and rank <= returned:
+            terms[int(rank) - 1] = term
+    if not any(terms) and how.score == 0:
+        return terms
+    if line.value == 0 or not np.isclose(sum(terms), line.value, rtol=_CLOSE, atol=0):
         return None  # ranks that are not shown add something, too
-    return [cell * (explained.score / line.value) for cell in cells]
+    return [term * (how.score / line.value) for term in terms]
 
 
-def _sum_behind(line: Line, lines: Sequence[tuple[Sheet, Line]]) -> tuple[Sheet, Line] | None:
-    """Follow the score back to a sum over ranks, as long as each step only multiplies or divides by a constant."""
-    for sheet, one in reversed(lines):
-        if one is line and _is_sum(sheet, one):
-            return sheet, one
-    total = _TOTAL.fullmatch(line.how)
-    if total is None:
-        return None
-    divided_by = {word.replace("_", " ") for word in re.findall(r"[^\W\d]\w*", total[2] or "")}
-    if any(_base(one.name) in divided_by for sheet, one in lines if _is_sum(sheet, one)):
-        return None  # what it is divided by changes with each document
-    named = [(sheet, one) for sheet, one in lines if one is not line and _base(one.name) == total[1].replace("_", " ")]
-    of_ranking = [found for found in named if _is_sum(*found)]
-    if of_ranking:
-        return of_ranking[-1]
-    return _sum_behind(named[-1][1], lines) if named and named[-1][1].how else None
-
-
-def _is_sum(sheet: Sheet, line: Line) -> bool:
-    """Whether a line adds up a column of the ranking itself."""
-    return sheet.title == "ranking" and line.how.startswith(_SUM) and line.how.removeprefix(_SUM) in sheet.header
-
-
-def _base(name: str) -> str:
-    """Leave out parameters and cutoff, as formulas do: ``DCG(gain=exp2)@5`` is ``DCG`` there."""
-    return re.split(r"[(@]", name, maxsplit=1)[0].replace("_", " ")
-
-
-def _number(cell: Any) -> float:
-    return 0.0 if cell is None or isinstance(cell, str) else float(cell)
+def _in_formulas(line: Line) -> str:
+    """Give the name of a number as formulas have it, without parameters and cutoff: ``DCG(gain=exp2)@5`` is ``DCG``."""
+    return re.split(r"[(@]", line.name, maxsplit=1)[0].replace(" ", "_")
 
 
 def _losses(measure: Measure, world: World) -> list[float]:

@@ -73,7 +73,7 @@ export const details = (answer) => {
     make("div", { class: two ? "workings two" : "workings" }, ...answer.lists.map((list, at) =>
       make("section", { class: "working", "aria-label": two ? names[at] : "Working" },
         two ? make("h4", { text: `${names[at]}: ${number(list.value)}` }) : null, ...working(list, ends)))),
-    make("p", { class: "learn" }, make("a", { href: `/learn/${encodeURIComponent(answer.family)}`, text: `More about ${answer.title || answer.family}` })),
+    make("p", { class: "learn" }, make("a", { href: `/learn/${encodeURIComponent(answer.family)}`, text: `More about ${answer.family}` })),
   ];
 };
 
