@@ -1,4 +1,4 @@
-"""Names for the array types that the layers exchange."""
+"""Names for the array types that the layers exchange, and what keeps arrays as they are."""
 
 from __future__ import annotations
 
@@ -16,3 +16,12 @@ Hashes: TypeAlias = NDArray[np.uint64]
 Table: TypeAlias = Any
 Batch: TypeAlias = Any
 Strings: TypeAlias = Any
+
+
+class ReadOnly:
+    """A data class with arrays that nobody can write to."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from judged._types import ReadOnly
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Column, Sentences, Show, Table, columns_of, number
 from judged.decimals import decimal, percent
 
@@ -68,7 +69,7 @@ class PairAgreement:
 
 
 @dataclass(frozen=True, eq=False)
-class SystemEffect:
+class SystemEffect(ReadOnly):
     """What becomes of the systems' scores by one measure, if the second judge stands in for the first."""
 
     first: str
@@ -81,10 +82,6 @@ class SystemEffect:
     tau: Correlation  # tau_b of the two rankings of systems
     tau_ap: Correlation  # tau_AP,b
     spearman: Correlation
-
-    def __post_init__(self) -> None:
-        for column in (self.scores, self.other_scores):
-            column.flags.writeable = False
 
     @property
     def largest_change(self) -> float:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
+from judged._types import ReadOnly
 from judged.data import Qrels, is_ids
 from judged.data.ids import id_text
 from judged.errors import InputError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Judges:
+class Judges(ReadOnly):
     """Several judges' grades of the same pairs of topic and document."""
 
     names: tuple[str, ...]  # J
@@ -30,9 +31,6 @@ class Judges:
     # (P, J): in the order of `everything.index`; NaN where a judge did not judge the pair
     grades: Floats = field(repr=False)
     levels: tuple[float | None, ...]  # the grade from which each judge's grades were made 1, if they were
-
-    def __post_init__(self) -> None:
-        self.grades.flags.writeable = False
 
     def fractional(self, *judges: int) -> bool:
         """Whether one of these judges gave grades that are no whole numbers: a measurement, not a category."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from judged._types import ReadOnly
 from judged.answer import NUMBER, TEXT, Answer, Column, Sentences, Table, columns_of
 from judged.data import Qrels, Run
 from judged.decimals import decimal, percent
@@ -41,7 +42,7 @@ class Closeness:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reproduction(Answer):
+class Reproduction(Answer, ReadOnly):
     """How close a run comes to the one that it reproduces (Breuer et al. 2020).
 
     Attributes
@@ -70,10 +71,6 @@ class Reproduction(Answer):
     depth: int
     p: float
     scores: tuple[Closeness, ...]
-
-    def __post_init__(self) -> None:
-        for column in (self.tau, self.overlap, self.rbo):
-            column.flags.writeable = False
 
     @property
     def sentences(self) -> tuple[str, ...]:

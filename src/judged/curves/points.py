@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 import numpy as np
 
+from judged._types import ReadOnly
 from judged.errors import InputError
 from judged.notes import lines
 
@@ -26,7 +27,7 @@ _SERIES = re.compile(r"([A-Za-z]\w*(?:\([^()]*\))?)@[0-9.]+(?:, \1@[0-9.]+)+(?:,
 
 
 @dataclass(frozen=True, eq=False)
-class CurvePoints:
+class CurvePoints(ReadOnly):
     """Curves as numbers, of R runs and K points each: the part of a result that its forms stand on."""
 
     # `cutoff`: a measure by cutoff; `interpolated`: interpolated precision by recall; `raw`: precision and recall at
@@ -45,10 +46,6 @@ class CurvePoints:
     # the scores of every topic that the points are made of. For `raw` the K precisions, then the K recalls.
     scores: Scores = field(repr=False)
     interval: IntervalMethod  # how the intervals are made
-
-    def __post_init__(self) -> None:
-        for column in (self.at, self.x, self.mean, self.low, self.high, self.topics):
-            column.flags.writeable = False
 
     @classmethod
     def of(cls, kind: Kind, name: str, at: Floats, scores: Scores, interval: IntervalMethod) -> Self:

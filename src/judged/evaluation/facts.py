@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from judged._types import ReadOnly
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -82,7 +84,7 @@ class Policies:
 
 
 @dataclass(frozen=True, eq=False)
-class TopicRanges:
+class TopicRanges(ReadOnly):
     """How far every score could move, for one reason."""
 
     reason: str  # `ties`, or `unjudged`: documents without a judgment
@@ -94,10 +96,6 @@ class TopicRanges:
     # (R, M): the mean share of judged documents among those that the measure looks at, down to its cutoff; NaN where
     # the reason is another one, and for a run without a ranking
     judged: Floats
-
-    def __post_init__(self) -> None:
-        for column in (self.low, self.high, self.kind, self.judged):
-            column.flags.writeable = False
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
+from judged._types import ReadOnly
 from judged.answer import Answer, Column
 from judged.answer import Table as AnswerTable
 from judged.errors import InputError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scores(Answer):
+class Scores(Answer, ReadOnly):
     """What `evaluate` returns: a score for every topic, run and measure, with what the numbers rest on.
 
     Its forms are those of `summary`, whose options they leave as they are; its main table, and that of data frames,
@@ -61,10 +62,6 @@ class Scores(Answer):
     notes: tuple[Note, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)  # what the numbers rest on
     ranges: tuple[TopicRanges, ...] = ()  # how far the scores could move, where that was asked for
-
-    def __post_init__(self) -> None:
-        for column in (self.values, self.counted):
-            column.flags.writeable = False
 
     @property
     def run_names(self) -> tuple[str, ...]:

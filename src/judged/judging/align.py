@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from judged._types import ReadOnly
 from judged.data import Run
 from judged.data.compute import int_array, pc
 from judged.errors import InputError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Aligned:
+class Aligned(ReadOnly):
     """Every document that either of two runs returned, with its rank in both.
 
     All columns are flat: with T topics and D documents (one that is returned for two topics is two),
@@ -60,10 +61,6 @@ class Aligned:
     second_tie: Ints = field(repr=False)
     runs: tuple[str, str]
     ranking: Ranking
-
-    def __post_init__(self) -> None:
-        for column in (self.topic, self.first, self.second, self.first_tie, self.second_tie):
-            column.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.query_ids)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from judged._types import ReadOnly
 from judged.errors import MeasureError
 from judged.judging.dense import Returned, all_returned
 from judged.judging.policies import Ranking
@@ -30,7 +31,7 @@ class Labels(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedHits:
+class JudgedHits(ReadOnly):
     """The judged documents that a run returned, with their ranks: what a measure counts, and its working stands on.
 
     All columns are NumPy arrays. With T topics, H hits and L judged pairs.
@@ -69,11 +70,6 @@ class JudgedHits:
     reordered: bool = field(default=False, repr=False)
     title: str = field(default="ranking", repr=False)  # what ranking this is, in words
     shown: Returned | None = field(default=None, repr=False)  # every returned document, where that is known already
-
-    def __post_init__(self) -> None:
-        for column in vars(self).values():
-            if isinstance(column, np.ndarray):
-                column.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.query_ids)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from judged._types import ReadOnly
 from judged.answer import COUNT, YES_NO, Column, Table, columns_of, counted
 from judged.data.attributes import Attributes
 from judged.data.toml_files import parse_toml, read_toml
@@ -81,7 +82,7 @@ class Slice:
 
 
 @dataclass(frozen=True, eq=False)
-class Slicing:
+class Slicing(ReadOnly):
     """Slices of T topics.
 
     Attributes
@@ -106,9 +107,6 @@ class Slicing:
     query_ids: tuple[str, ...]
     members: Bools = field(repr=False)
     attributes: Attributes = field(repr=False)
-
-    def __post_init__(self) -> None:
-        self.members.flags.writeable = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from judged._types import ReadOnly
 from judged.decimals import decimal, percent
 from judged.errors import InputError
 from judged.stats.grade_counts import Rule, beyond_chance, coded, counted, distances, left_out
@@ -63,15 +64,11 @@ class Agreement:
 
 
 @dataclass(frozen=True, eq=False)
-class Confusion:
+class Confusion(ReadOnly):
     """How often each grade of one judge met each grade of another."""
 
     grades: Floats  # (K,): all grades of either, rising
     counts: Ints = field(repr=False)  # (K, K): rows: the first judge's grade; columns: the second's
-
-    def __post_init__(self) -> None:
-        for column in (self.grades, self.counts):
-            column.flags.writeable = False
 
     @property
     def agreed(self) -> float:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged._types import ReadOnly
 from judged.decimals import counted, p_text
 from judged.stats.complete import significance
 from judged.stats.pairing import ROUNDING, topics_text
@@ -17,19 +18,8 @@ if TYPE_CHECKING:
     from judged._types import Bools, Floats
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
-    """What all results do; their arrays cannot be written to."""
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Simultaneous(Result):
+class Simultaneous(ReadOnly):
     """Many comparisons of which one error rate holds: what `AllPairs` and `AgainstBaseline` have in common."""
 
     method: str
@@ -179,7 +169,7 @@ class Factor:
 
 
 @dataclass(frozen=True, eq=False)
-class Anova(Result):
+class Anova(ReadOnly):
     """Two-way analysis of variance without replication: score = system + topic + residual.
 
     Parameters
@@ -223,7 +213,7 @@ class Anova(Result):
 
 
 @dataclass(frozen=True, eq=False)
-class Friedman(Result):
+class Friedman(ReadOnly):
     """Friedman's test that all systems tend to the same rank, with the F of Iman and Davenport.
 
     Attributes

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged._types import ReadOnly
 from judged.errors import InputError
 from judged.stats.pairing import ROUNDING, check_share, topics_text
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Discoveries:
+class Discoveries(ReadOnly):
     """The topics that lost.
 
     Parameters
@@ -47,9 +48,6 @@ class Discoveries:
     losses: int
     gains: int
     left_out: int = 0
-
-    def __post_init__(self) -> None:
-        self.mask.flags.writeable = False
 
     @property
     def count(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING
 
 from judged.errors import InputError
 from judged.stats.pairing import check_share
@@ -16,7 +16,6 @@ from judged.stats.pairing import check_share
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Design: TypeAlias = Literal["two-way", "one-way"]
 _LARGE = 1_000_000  # topics; from here on the distributions are those of infinitely many
 _HALVINGS = 200
 
@@ -56,28 +55,6 @@ def power(difference: float, sd: float, n: int, alpha: float = 0.05) -> float:
     if sd == 0:
         return 1.0
     return _power_of_t(math.sqrt(n) * abs(difference) / sd, n - 1, alpha)
-
-
-def power_anova(
-    difference: float, sd: float, systems: int, n: int, alpha: float = 0.05, *, design: Design = "two-way"
-) -> float:
-    """Give the least probability that an ANOVA sees that systems differ, when the best and the worst are so far apart.
-
-    >>> round(power_anova(0.5, 0.5, systems=3, n=21, design="one-way"), 4)
-    0.8148
-    """
-    # `difference`: between the true means of the best and the worst system. The others are taken to stand in the
-    # middle, which is the hardest case (Sakai 2016). `sd`: the standard deviation of the residuals: of scores within a
-    # system for `one-way`, of what is left after systems and topics for `two-way`. `design`: `two-way`: all systems on
-    # the same topics. `one-way`: the topics are not accounted for. Returns NaN for fewer than two topics, and if both
-    # difference and deviation are 0.
-    _check(sd=sd, alpha=alpha, systems=systems, design=design)
-    if n < 2 or (sd == 0 and difference == 0):
-        return math.nan
-    if sd == 0:
-        return 1.0
-    between, within = _degrees(systems, n, design)
-    return _power_of_f(n * difference**2 / (2 * sd**2), between, within, alpha)
 
 
 def minimum_detectable(sd: float, n: int, alpha: float = 0.05, power: float = 0.8) -> float:
@@ -124,49 +101,6 @@ def topics_needed_t(difference: float, sd: float, alpha: float = 0.05, power: fl
     return _fewest(lambda n: (_noncentrality_of_t(n, alpha, power) * sd / difference) ** 2)
 
 
-def topics_needed_anova(
-    difference: float,
-    sd: float,
-    systems: int,
-    alpha: float = 0.05,
-    power: float = 0.8,
-    *,
-    design: Design = "two-way",
-) -> int:
-    """Give how many topics an ANOVA needs to see that systems differ, when the best and the worst are so far apart.
-
-    >>> topics_needed_anova(0.5, 0.5, systems=3, design="one-way"), topics_needed_anova(0.5, 0.5, systems=3)
-    (21, 21)
-    """
-    # Parameters are those of `power_anova` and `topics_needed_t`. Sakai's design for one-way ANOVA, and for two-way
-    # ANOVA without replication; his recommendation is the one-way design also where the topics are the same.
-    _check(sd=sd, alpha=alpha, power=power, difference=difference, systems=systems, design=design)
-    per_unit = 2 * sd**2 / difference**2
-    return _fewest(lambda n: per_unit * _noncentrality_of_f(*_degrees(systems, n, design), alpha, power))
-
-
-def topics_needed_interval(width: float, sd: float, level: float = 0.95) -> int:
-    """Give how many topics make the interval of a difference as narrow as this, on average (Sakai 2014).
-
-    >>> topics_needed_interval(0.5, 0.5)
-    18
-    """
-    # `width`: from the lower to the upper limit of Student's interval for the mean difference, above 0.
-    from scipy.special import gammaln, stdtrit
-
-    check_share("level", level)
-    if not 0 < width < math.inf:
-        raise InputError(f"the width {width} is not above 0", fix="give a positive width")
-    _check(sd=sd)
-
-    def needed(n: int) -> float:
-        shrunk = math.sqrt(2 / (n - 1)) * math.exp(gammaln(n / 2) - gammaln((n - 1) / 2)) if n < _LARGE else 1.0
-        quantile = float(stdtrit(n - 1, (1 + level) / 2))
-        return (2 * quantile * sd * shrunk / width) ** 2  # the mean of a sample's deviation is below the true one
-
-    return _fewest(needed)
-
-
 def _fewest(needed: Callable[[int], float]) -> int:
     """Find the smallest n of at least 2 that is as much as is needed with the degrees of freedom of n."""
     if (most := needed(_LARGE)) > _LARGE:
@@ -182,60 +116,31 @@ def _fewest(needed: Callable[[int], float]) -> int:
 
 @lru_cache(maxsize=4096)
 def _noncentrality_of_t(n: int, alpha: float, power: float) -> float:
-    return _solved(lambda value: _power_of_t(value, n - 1, alpha), power)
-
-
-def _noncentrality_of_f(between: int, within: int, alpha: float, power: float) -> float:
-    return _solved(lambda value: _power_of_f(value, between, within, alpha), power)
-
-
-def _power_of_t(noncentrality: float, df: int, alpha: float) -> float:
-    """Give P(|T| > the critical value) for a noncentral T: T squared is a noncentral F with 1 and df degrees."""
-    # Both tails at once, and the noncentral F of scipy.special keeps its digits where its noncentral t gives NaN.
-    return _power_of_f(noncentrality**2, 1, df, alpha)
-
-
-def _power_of_f(noncentrality: float, between: int, within: int, alpha: float) -> float:
-    """Give P(F > the critical value) for a noncentral F."""
-    from scipy.special import fdtri, ncfdtr
-
-    found = float(1 - ncfdtr(between, within, noncentrality, fdtri(between, within, 1 - alpha)))
-    return 1.0 if math.isnan(found) else found  # NaN: too far out for its series
-
-
-def _solved(rising: Callable[[float], float], target: float) -> float:
-    """Find where a rising function reaches the target, by bisection."""
+    """Find by bisection where the power, which rises, is as large."""
     low, high = 0.0, 1.0
-    while rising(high) < target:
+    while _power_of_t(high, n - 1, alpha) < power:
         low, high = high, 2 * high
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if middle in {low, high}:
             break
-        low, high = (middle, high) if rising(middle) < target else (low, middle)
+        low, high = (middle, high) if _power_of_t(middle, n - 1, alpha) < power else (low, middle)
     return high
 
 
-def _degrees(systems: int, n: int, design: Design) -> tuple[int, int]:
-    return systems - 1, (systems - 1) * (n - 1) if design == "two-way" else systems * (n - 1)
+def _power_of_t(noncentrality: float, df: int, alpha: float) -> float:
+    """Give P(|T| > the critical value) for a noncentral T: T squared is a noncentral F with 1 and df degrees."""
+    # Both tails at once, and the noncentral F of scipy.special keeps its digits where its noncentral t gives NaN.
+    from scipy.special import fdtri, ncfdtr
+
+    found = float(1 - ncfdtr(1, df, noncentrality**2, fdtri(1, df, 1 - alpha)))
+    return 1.0 if math.isnan(found) else found  # NaN: too far out for its series
 
 
-def _check(
-    *,
-    sd: float,
-    alpha: float = 0.05,
-    power: float = 0.8,
-    difference: float = 1.0,
-    systems: int = 2,
-    design: Design = "two-way",
-) -> None:
+def _check(*, sd: float, alpha: float = 0.05, power: float = 0.8, difference: float = 1.0) -> None:
     if sd < 0 or math.isinf(sd):
         raise InputError(f"the standard deviation {sd} makes no sense", fix="give 0 or more")
     check_share("alpha", alpha)
     check_share("power", power, alpha)
     if difference == 0 or not math.isfinite(difference):
         raise InputError(f"the difference {difference} cannot be planned for", fix="give the least that matters")
-    if systems < 2:
-        raise InputError(f"{systems} systems are too few", fix="give at least 2")
-    if design not in get_args(Design):
-        raise InputError(f"no design {design!r}", fix=f"one of {', '.join(get_args(Design))}")

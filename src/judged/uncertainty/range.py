@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from judged._types import ReadOnly
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -14,7 +16,7 @@ Exactness: TypeAlias = Literal["exact", "outer", "sampled"]
 
 
 @dataclass(frozen=True, eq=False)
-class Range:
+class Range(ReadOnly):
     """The least and the greatest score that each topic could have."""
 
     # low, high: (T,): NaN for a topic that the measure leaves out
@@ -23,10 +25,6 @@ class Range:
     # (T,): `exact`: some arrangement reaches each end. `outer`: no arrangement lies outside, though the ends may not be
     # reached. `sampled`: found by trying; the true range may be wider.
     kind: np.ndarray[Any, Any]
-
-    def __post_init__(self) -> None:
-        for column in (self.low, self.high, self.kind):
-            column.flags.writeable = False
 
 
 def weakest(kinds: np.ndarray[Any, Any]) -> Exactness:

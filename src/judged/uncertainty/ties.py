@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged._types import ReadOnly
 from judged.errors import InputError
 from judged.judging.segments import segment_sum
 from judged.measures import parse
@@ -37,20 +38,16 @@ _MOST_KINDS = 4  # whose orders are all tried in a search: 120 with the unjudged
 
 
 @dataclass(frozen=True, eq=False)
-class Expected:
+class Expected(ReadOnly):
     """The mean score of each topic over all orders of its tied documents, each as likely as every other."""
 
     values: Floats  # (T,): NaN for a topic that the measure leaves out
     kind: np.ndarray[Any, Any]  # (T,): `exact`, but for rounding; or `sampled`: the mean over orders drawn at random
     standard_error: Floats  # (T,): that of a sampled mean, else 0
 
-    def __post_init__(self) -> None:
-        for column in (self.values, self.kind, self.standard_error):
-            column.flags.writeable = False
-
 
 @dataclass(frozen=True, eq=False)
-class TiedShare:
+class TiedShare(ReadOnly):
     """How much of what is judged in the first k ranks is tied."""
 
     # (T,): which share of the judged documents among the first k has the same score as another document; 0 where none
@@ -59,10 +56,6 @@ class TiedShare:
     # (T,): whether one of the groups of equal scores that begin among the first k has documents of different grades. A
     # document that is unjudged, or has a negative grade, counts as one of grade 0.
     matters: Bools
-
-    def __post_init__(self) -> None:
-        for column in (self.share, self.matters):
-            column.flags.writeable = False
 
 
 def tied_share(judged: Judged, cutoff: int | None) -> TiedShare:
