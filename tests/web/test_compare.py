@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import html
-import math
 import re
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,14 +12,16 @@ from fastapi.testclient import TestClient
 
 from judged import compare
 from judged import sample as shipped
-from judged.answer import plain
+from judged.answer import Table, plain
+from judged.answer.drawing import drawn as draw
+from judged.charting import specification
+from judged.comparison.pair import pair_columns
 from judged.slicing import compare_slices, slice_topics
 from judged.stats.robustness import leave_one_topic_out
 from judged.web.app import make_app
-from judged.web.comparing import charts
 from judged.web.comparing.asked import Asked
-from judged.web.comparing.figures import APART, BARS, figures
-from judged.web.comparing.two import two_runs
+from judged.web.comparing.charts import DRAWN, figures
+from judged.web.comparing.choosing import compared
 from judged.web.workspace import RESAMPLES, Workspace, open_workspace
 
 HOSTILE = "<script>alert(1)</script>"
@@ -53,7 +53,16 @@ def shown(workspace: Workspace, status: int = 200, **parameters: Any) -> str:
 
 
 def ids(found: Any) -> list[str]:
-    return [row["query_id"] for row in found["topics"]["rows"]]
+    return [row["query_id"] for row in found["listed"]]
+
+
+def verdict(found: Any) -> Any:
+    """Give the test by the measure that is looked at."""
+    return next(row for row in found["pairs"] if row["measure"] == found["measure"])
+
+
+def means(found: Any) -> list[float]:
+    return [row["value"] for row in found["results"] if row["measure"] == found["measure"]]
 
 
 def test_the_numbers_are_those_of_compare(sample: Workspace) -> None:
@@ -61,16 +70,9 @@ def test_the_numbers_are_those_of_compare(sample: Workspace) -> None:
     runs = {run.name: run for run in shipped.runs() if run.name in {"bm25", "rrf"}}
     expected = compare(shipped.qrels(), runs, names, baseline="bm25", family="all", ci="none", resamples=RESAMPLES)
     found = asked(sample, first="bm25", second="rrf", measure="AP")
-    assert [row["measure"] for row in found["measures"]] == list(names)
-    for row in found["measures"]:
-        pair = expected.pair("bm25", "rrf", row["measure"])
-        assert row["difference"] == pair.found.difference
-        assert row["interval"] == list(pair.found.interval)
-        assert (row["p"], row["p_alone"]) == (pair.found.adjusted, pair.found.p)
-        assert (row["wins"], row["ties"], row["losses"]) == (pair.wins.wins, pair.wins.ties, pair.wins.losses)
-        assert (row["dz"], row["detectable"], row["n"]) == (pair.effects.dz, pair.detectable, 48)
-        assert row["sentence"] == pair.sentence
-    assert found["verdict"] == found["measures"][1]
+    tests = [expected.pair("bm25", "rrf", name) for name in names]
+    assert found["pairs"] == Table("pairs", pair_columns(tests)).records()
+    assert found["sentences"][0] == tests[1].sentence
     assert found["caption"] == (
         "n = 48 topics; paired randomisation test, 10000 resamples, seed 0;"
         " p corrected by Holm for the 4 comparisons of all measures together; alpha = 0.05"
@@ -79,11 +81,10 @@ def test_the_numbers_are_those_of_compare(sample: Workspace) -> None:
 
 def test_a_measure_that_is_not_in_the_table_is_tested_with_it(sample: Workspace) -> None:
     found = asked(sample, measures="AP, P@5,10", measure="RR", second="rrf")
-    assert [row["measure"] for row in found["measures"]] == ["AP", "P@5", "P@10", "RR"]
+    assert [row["measure"] for row in found["pairs"]] == ["AP", "P@5", "P@10", "RR"]
     assert "the 4 comparisons" in found["caption"]
-    assert asked(sample, measures="AP", measure="AP", second="rrf")["verdict"]["p"] == pytest.approx(
-        asked(sample, measures="AP", measure="AP", second="rrf")["verdict"]["p_alone"]
-    )
+    alone = verdict(asked(sample, measures="AP", measure="AP", second="rrf"))
+    assert alone["adjusted"] == pytest.approx(alone["p"])
 
 
 def test_by_default_the_first_run_meets_the_best_of_the_others(sample: Workspace) -> None:
@@ -98,15 +99,15 @@ def test_by_default_the_first_run_meets_the_best_of_the_others(sample: Workspace
 
 def test_topics_by_hand() -> None:
     found = asked(small(queries=QUERIES), measure="RR", measures="RR")
-    assert (found["verdict"]["first"], found["verdict"]["second"]) == (0.65, 0.8)
-    assert found["verdict"]["difference"] == pytest.approx(0.15)
-    assert found["topics"]["counts"] == {"all": 5, "wins": 3, "losses": 1, "ties": 1, "left_out": 0}
+    assert means(found) == [0.65, 0.8]
+    assert verdict(found)["difference"] == pytest.approx(0.15)
+    assert found["counts"] == {"all": 5, "wins": 3, "losses": 1, "ties": 1}
     assert ids(found) == ["q4", "q2", "q3", "q1", "q5"]
-    assert found["topics"]["rows"][0] == {
+    assert found["listed"][0] == {
         "query_id": "q4", "query": "land reform", "first": 0.25, "second": 1.0, "difference": 0.75,
         "first_judged": 0.25, "second_judged": 1.0, "first_has": True, "second_has": True,
     }  # fmt: skip
-    last = found["topics"]["rows"][-1]
+    last = found["listed"][-1]
     assert (last["first"], last["second"], last["difference"], last["second_has"]) == (1.0, 0.0, -1.0, False)
 
 
@@ -138,10 +139,10 @@ def test_topics_without_a_score_come_last_either_way() -> None:
     workspace = open_workspace({**QRELS, "q0": {"n": 0}}, {"old": OLD, "new": NEW})
     for sort in ("difference", "-difference"):
         found = asked(workspace, measure="nDCG(undefined=skip)@10", sort=sort)
-        assert found["topics"]["counts"]["left_out"] == 1
+        assert found["without_a_score"] == 1
         assert ids(found)[-1] == "q0"
-        assert found["topics"]["rows"][-1]["difference"] is None
-    assert found["verdict"]["n"] == 5
+        assert found["listed"][-1]["difference"] is None
+    assert verdict(found)["n"] == 5
     assert "1 topic without a score for both runs" in shown(workspace, measure="nDCG(undefined=skip)@10")
 
 
@@ -150,7 +151,7 @@ def test_pages_of_topics() -> None:
     runs = {"old": {name: ["x", "d"] for name in qrels}, "new": {name: ["d"] for name in qrels}}
     found = asked(open_workspace(qrels, runs), measure="RR", sort="topic", page=3)
     assert ids(found) == [f"q{at:03}" for at in range(100, 120)]
-    assert found["topics"]["paging"] == {"page": 3, "total": 120, "size": 50}
+    assert found["paging"] == {"page": 3, "total": 120, "size": 50}
     assert "101–120 of 120 topics" in shown(open_workspace(qrels, runs), measure="RR", sort="topic", page=3)
 
 
@@ -160,44 +161,44 @@ def test_only_some_topics(sample: Workspace) -> None:
     pair = compare(scores, baseline="bm25", ci="none", resamples=RESAMPLES).pair("bm25", "rrf")
     found = asked(sample, first="bm25", second="rrf", measure="AP", measures="AP", where=where)
     assert 0 < pair.found.n < 48
-    assert found["verdict"]["n"] == pair.found.n == found["topics"]["counts"]["all"]
-    assert (found["verdict"]["difference"], found["verdict"]["p"]) == (pair.found.difference, pair.found.p)
+    assert verdict(found)["n"] == pair.found.n == found["counts"]["all"]
+    assert (verdict(found)["difference"], verdict(found)["p"]) == (pair.found.difference, pair.found.p)
     assert f"Only topics where {where}" in re.sub(r"\s+", " ", shown(sample, where=where))
 
 
 def test_what_rests_on_single_topics(sample: Workspace) -> None:
     scores = sample.scores(("nDCG@10",), ("bm25", "rrf"))
     expected = leave_one_topic_out(*scores.values[:, 0], method="t")
-    found = asked(sample, first="bm25", second="rrf")["deciding"]
-    assert found["sentence"] == expected.sentence
-    assert found["to_reverse"] == expected.to_reverse
-    rests = {*expected.sign_rests_on, *expected.significance_rests_on}
-    assert {one["query_id"] for one in found["topics"]} == {scores.query_ids[at] for at in rests}
-    at = scores.query_ids.index(found["topics"][0]["query_id"])
-    assert (found["topics"][0]["without"], found["topics"][0]["p"]) == (expected.differences[at], expected.p_values[at])
-    assert found["topics"][0]["changes"] == "sign"
-    moved = [abs(one["without"] - expected.difference) for one in found["topics"]]
+    answer = asked(sample, first="bm25", second="rrf")
+    assert answer["sentences"][1] == expected.sentence
+    assert answer["to_reverse"] == expected.to_reverse
+    rests, found = {*expected.sign_rests_on, *expected.significance_rests_on}, answer["deciding"]
+    assert {one["query_id"] for one in found} == {scores.query_ids[at] for at in rests}
+    at = scores.query_ids.index(found[0]["query_id"])
+    assert (found[0]["without"], found[0]["p"]) == (expected.differences[at], expected.p_values[at])
+    assert found[0]["changes"] == "sign"
+    moved = [abs(one["without"] - expected.difference) for one in found]
     assert moved == sorted(moved, reverse=True)
 
 
 def test_topics_that_move_the_mean_where_none_decides() -> None:
     found = asked(small(), measure="RR")["deciding"]  # all but q5: 0.4375; all but q4: 0
-    assert [(one["query_id"], one["without"], one["changes"]) for one in found["topics"]] == [("q4", 0.0, "sign")]
+    assert [(one["query_id"], one["without"], one["changes"]) for one in found] == [("q4", 0.0, "sign")]
     qrels = {f"q{at:02}": {"d": 1} for at in range(20)}
     old = {name: ["x", "d"] for name in qrels}
     new = {name: ["d"] for name in qrels} | {"q07": ["x", "x2", "d"], "q08": old["q08"]}
     found = asked(open_workspace(qrels, {"old": old, "new": new}), measure="RR")["deciding"]
-    assert found["topics"][0]["query_id"] == "q07"
-    assert [one["changes"] for one in found["topics"]] == [""] * 5
-    assert found["topics"][0]["without"] == pytest.approx(18 * 0.5 / 19)
+    assert found[0]["query_id"] == "q07"
+    assert [one["changes"] for one in found] == [""] * 5
+    assert found[0]["without"] == pytest.approx(18 * 0.5 / 19)
 
 
 def test_too_many_topics_are_not_left_out_one_by_one() -> None:
     qrels = {f"q{at:03}": {"d": 1} for at in range(301)}
     runs = {"old": {name: ["x", "d"] for name in qrels}, "new": {name: ["d"] for name in qrels}}
-    found = asked(open_workspace(qrels, runs), measure="RR")["deciding"]
-    assert found["topics"] == []
-    assert found["sentence"] == (
+    found = asked(open_workspace(qrels, runs), measure="RR")
+    assert found["deciding"] == []
+    assert found["sentences"][1] == (
         "301 topics are too many to leave each of them out: that is done for up to 300. Choose fewer with an"
         " expression. Topics most for new: q000 0.500, q001 0.500, q002 0.500."
     )
@@ -208,13 +209,8 @@ def test_by_slice(sample: Workspace) -> None:
     slicing = slice_topics(sample.known(("relevant_band",)), "relevant_band", query_ids=scores.query_ids)
     expected = compare_slices(scores, slicing, "bm25", measures=("AP",), resamples=RESAMPLES)
     found = asked(sample, first="bm25", second="rrf", measure="AP", by="relevant_band")["slices"]
-    assert [row["name"] for row in found["rows"]] == ["all topics", *(row.slice for row in expected.rows)]
+    assert found["results"] == expected.to_dict()["results"]
     assert found["sentences"] == list(expected.sentences)
-    for row, other in zip(found["rows"][1:], expected.rows, strict=True):
-        assert (row["n"], row["difference"], row["small"]) == (other.n, other.difference, other.pair is None)
-        if other.pair is not None:
-            assert row["p"] == other.pair.found.adjusted
-            assert (row["wins"], row["losses"]) == (other.pair.wins.wins, other.pair.wins.losses)
     text = client(sample).get("/compare", params={"by": "relevant_band"}).text
     assert "where=relevant_band+%3D%3D+%276-20%27" in text
     assert asked(sample)["slices"] is None
@@ -224,37 +220,38 @@ def test_by_slice(sample: Workspace) -> None:
 
 def test_lower_is_better() -> None:
     found = asked(small(), measure="Fallout(n=100)@10", measures="RR")
-    assert found["verdict"]["lower_is_better"]
-    assert found["topics"]["counts"] == {"all": 5, "wins": 4, "losses": 0, "ties": 1, "left_out": 0}
-    assert (found["verdict"]["wins"], found["verdict"]["losses"]) == (4, 0)
-    assert found["topics"]["sort"] == "difference"
+    assert found["lower_is_better"]
+    assert found["counts"] == {"all": 5, "wins": 4, "losses": 0, "ties": 1}
+    assert found["sort"] == "difference"
     assert ids(found)[0] == "q4", "three wrong documents fewer"
-    assert found["topics"]["rows"][0]["difference"] < 0
+    assert found["listed"][0]["difference"] < 0
     text = shown(small(), measure="Fallout(n=100)@10")
     assert "Lower Fallout(n=100)@10 is better." in text
     assert "new better 4" in text
+    assert "4-1-0" in text
     assert "Lower is better here: a bar downwards is good." in text
     assert "below the dashed line new is better" in text
 
 
 def test_what_is_no_mean() -> None:
     found = asked(small(), measure="NumRet", measures="RR")
-    assert found["verdict"]["n"] is None
-    assert found["verdict"]["sentence"].startswith("NumRet is a sum over the topics: it is shown, and not tested")
-    assert (found["ahead"], found["verdict"]["first"], found["verdict"]["second"]) == ("higher", 11.0, 4.0)
+    assert [row["measure"] for row in found["pairs"]] == ["RR"]
+    assert found["sentences"][0].startswith("NumRet is a sum over the topics: it is shown, and not tested")
+    assert means(found) == [11.0, 4.0]
     assert "not tested" in shown(small(), measure="NumRet")
-    ratio = asked(small(), measure="GMAP")["verdict"]
-    assert ratio["is_ratio"]
-    assert ratio["difference"] == pytest.approx(ratio["second"] / ratio["first"])
+    assert "new higher 0" in shown(small(), measure="NumRet")
+    ratio = asked(small(), measure="GMAP")
+    assert verdict(ratio)["is_ratio"]
+    assert verdict(ratio)["difference"] == pytest.approx(means(ratio)[1] / means(ratio)[0])
     assert "\N{MULTIPLICATION SIGN}" in shown(small(), measure="GMAP")
 
 
 def test_no_difference_at_all() -> None:
     workspace = open_workspace(QRELS, {"one": OLD, "again": OLD})
     found = asked(workspace, measure="RR")
-    assert found["verdict"]["sentence"] == "again and one have the same RR on all 5 topics."
-    assert found["deciding"]["sentence"] == "The two systems do not differ, whichever topic is left out."
-    assert found["deciding"]["topics"] == []
+    assert found["sentences"][0] == "again and one have the same RR on all 5 topics."
+    assert found["sentences"][1] == "The two systems do not differ, whichever topic is left out."
+    assert found["deciding"] == []
     page = client(workspace).get("/compare?measure=RR").text
     assert "data-spec" not in page
     assert "the same scores on every topic: one = again" in page
@@ -263,8 +260,8 @@ def test_no_difference_at_all() -> None:
 def test_one_topic() -> None:
     workspace = open_workspace({"q": {"d": 1}}, {"old": {"q": ["x", "d"]}, "new": {"q": ["d"]}})
     found = asked(workspace, measure="RR")
-    assert "nothing can be concluded" in found["verdict"]["sentence"]
-    assert found["verdict"]["p"] is None
+    assert "nothing can be concluded" in found["sentences"][0]
+    assert verdict(found)["p"] is None
     assert "new minus old on each topic, topic q (+0.500)." in shown(workspace, measure="RR")
 
 
@@ -342,26 +339,24 @@ def test_without_queries_there_is_no_column_of_them() -> None:
     assert "sort=query" in client(small(queries=QUERIES)).get("/compare").text
 
 
-def rows_of(spec: dict[str, Any], name: str = "rows") -> list[dict[str, Any]]:
-    return spec["datasets"][name]
+def drawn(workspace: Workspace) -> list[list[dict[str, Any]]]:
+    """Give the rows of both charts."""
+    charts = figures(compared(workspace, Asked(measure="RR")))
+    return [list(specification(draw(chart))["datasets"].values())[-1] for chart in charts]
 
 
 def test_what_is_drawn() -> None:
     workspace = small(queries=QUERIES)
-    found = figures(workspace, two_runs(workspace, Asked(measure="RR")))
-    assert found is not None
-    bars, points = found
-    assert bars.spec is not None
-    assert points.spec is not None
-    assert [(row["topic"], row["difference"], row["ahead"]) for row in rows_of(bars.spec)] == [
+    bars, points = drawn(workspace)
+    assert [(row["x"], row["y"], row["colour"]) for row in bars] == [
         ("q4", 0.75, "second"), ("q2", 0.5, "second"), ("q3", 0.5, "second"), ("q1", 0.0, "neither"),
         ("q5", -1.0, "first"),
     ]  # fmt: skip
-    assert [(row["first"], row["second"]) for row in rows_of(points.spec)][:2] == [(0.25, 1.0), (0.5, 1.0)]
-    assert bars.sentence == (
+    assert [(row["x"], row["y"]) for row in points][:2] == [(0.25, 1.0), (0.5, 1.0)]
+    assert bars[0]["link"] == "/topic?id=q4&first=old&second=new&measure=RR"
+    assert figures(compared(workspace, Asked(measure="RR")))[0].sentence == (
         "new minus old on each topic, from topic q4 (+0.750) to topic q5 (-1.000). Blue: new is better; orange: old is."
     )
-    assert rows_of(points.spec, "cells") == []
 
 
 def many(topics: int = 1500) -> Workspace:
@@ -375,48 +370,20 @@ def many(topics: int = 1500) -> Workspace:
     return open_workspace(qrels, {"old": run(), "new": run()})
 
 
-def test_many_topics_are_drawn_by_a_few_bars_and_by_cells() -> None:
-    workspace = many()
-    two = two_runs(workspace, Asked(measure="RR"))
-    found = figures(workspace, two)
-    assert found is not None
-    bars, points = found
-    assert bars.spec is not None
-    assert points.spec is not None
-    rows = rows_of(bars.spec)
-    falling = [row["difference"] for row in rows]
-    assert len(rows) == BARS
+def test_of_many_topics_some_are_drawn() -> None:
+    bars, points = drawn(many())
+    page = compared(many(), Asked(measure="RR"))
+    falling = [row["y"] for row in bars]
+    assert len(bars) == len(points) == DRAWN
     assert falling == sorted(falling, reverse=True)
-    assert (falling[0], falling[-1]) == (np.nanmax(two.differences).round(6), np.nanmin(two.differences).round(6))
-    assert (rows[0]["left"], rows[-1]["right"]) == (0.0, 1500.0)
-    assert all(after["left"] < row["right"] for row, after in pairwise(rows)), "no light between"
-    assert sum(cell["count"] for cell in rows_of(points.spec, "cells")) == 1500
-    apart = sorted(np.abs(two.differences), reverse=True)[:APART]
-    assert sorted((abs(row["difference"]) for row in rows_of(points.spec)), reverse=True) == pytest.approx(apart)
-    assert "Of 1,500 topics, sorted, every 4th is drawn" in bars.sentence
-
-
-def test_charts_hold_to_their_language() -> None:
-    altair = pytest.importorskip("altair")
-    for workspace in (small(), many(1200)):
-        found = figures(workspace, two_runs(workspace, Asked(measure="RR")))
-        assert found is not None
-        for one in found:
-            assert one.spec is not None
-            altair.Chart.from_dict(one.spec, validate=True)
-
-
-def test_cells_count_every_point() -> None:
-    both = np.random.default_rng(0).random((2, 500))
-    found = charts.cells_of(both[0], both[1])
-    assert sum(cell["count"] for cell in found) == 500
-    assert all(math.isclose(cell["right"] - cell["left"], 1 / charts.CELLS, abs_tol=2e-4) for cell in found)
+    assert (falling[0], falling[-1]) == (np.nanmax(page.differences), np.nanmin(page.differences))
+    assert all("Of 1,500 topics, sorted by difference, 400 are drawn." in chart.sentence for chart in figures(page))
 
 
 def test_page_and_api_show_the_same(sample: Workspace) -> None:
     found = asked(sample, second="rrf", measure="AP")
     text = shown(sample, second="rrf", measure="AP")
-    assert found["verdict"]["sentence"] in text
-    for row in found["topics"]["rows"][:3]:
+    assert found["sentences"][0] in text
+    for row in found["listed"][:3]:
         assert f"{row['query_id']} {row['query']} {row['first']:.4f} {row['second']:.4f}" in text
     assert plain(found) == found

@@ -56,7 +56,8 @@ class Chart:
     sentence
         What someone who cannot see the chart should learn from it.
     kind
-        ``dots``, with intervals, one below the other; ``bars`` likewise; ``points`` of two numbers each; ``lines``.
+        ``dots``, with intervals, one below the other; ``bars`` likewise; ``columns``, which stand side by side without
+        names; ``points`` of two numbers each; ``lines``.
     x, y
         Columns across and up; of dots and bars `y` holds names. Axes are called by the titles of their columns, or by
         `x_title` and `y_title`. Bars may go from `x` to `x2`.
@@ -74,6 +75,8 @@ class Chart:
         The column of the panels, which stand side by side on the same axes.
     corners
         Of points: what the corners mean: right above and below, left above and below.
+    diagonal
+        Of points: whether the line on which both numbers are the same is drawn.
     path
         A column of true and false: which points are joined by `steps`, as Vega-Lite calls them.
     lines
@@ -96,7 +99,7 @@ class Chart:
     title: str
     table: Table
     sentence: str
-    kind: Literal["dots", "bars", "points", "lines"] = "dots"
+    kind: Literal["dots", "bars", "columns", "points", "lines"] = "dots"
     x: str = "value"
     y: str = ""
     x2: str = ""
@@ -110,6 +113,7 @@ class Chart:
     faint: str = ""
     facet: str = ""
     corners: tuple[str, ...] = ()
+    diagonal: bool = False
     path: str = ""
     steps: str = "step-after"
     lines: tuple[Line, ...] = ()

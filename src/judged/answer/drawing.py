@@ -25,6 +25,7 @@ _ENDS = 10  # lines: as many names find room at their ends
 _FEW = 15  # points of a line: each is marked
 _AREAS = 6  # lines: the intervals of more would hide each other
 _LONG = 50  # cutoffs: beyond, their axis is logarithmic
+_APART = 100  # columns: more of them have no room between
 _WIDE = 30.0  # times the least value: from here on an axis that may be logarithmic is
 
 Row = dict[str, Any]
@@ -60,7 +61,7 @@ def drawn(chart: Chart) -> Any:
 
 def _panel(alt: Any, chart: Chart, rows: list[Row]) -> Any:
     kinds: dict[str, Callable[[Any, Chart, list[Row]], list[Any]]] = {
-        "dots": _dots, "points": _points, "lines": _lines, "bars": _bars,
+        "dots": _dots, "points": _points, "lines": _lines, "bars": _bars, "columns": _columns,
     }  # fmt: skip
     layers = [*_references(alt, chart), *kinds[chart.kind](alt, chart, rows)]
     return alt.layer(*layers).properties(width=chart.width, height=_height(chart, rows))
@@ -72,6 +73,7 @@ def _rows(chart: Chart) -> list[Row]:
     fields = {"x": chart.x, "y": chart.y, "x2": chart.x2, "colour": chart.colour, "hollow": chart.hollow,
               "label": chart.label, "path": chart.path, "faint": chart.faint, "facet": chart.facet}  # fmt: skip
     used = {field: table.column(name) for field, name in fields.items() if name}
+    links = next((column.links for column in table.columns if column.links), ())
     cells = [column.cells() for column in table.shown]
     rows: list[Row] = []
     for at in range(len(table)):
@@ -84,6 +86,7 @@ def _rows(chart: Chart) -> list[Row]:
             if limits is not None and all(map(math.isfinite, limits)):
                 row |= {f"{field}_low": float(limits[0]), f"{field}_high": float(limits[1])}
         row |= {f"t{place}": column[at] for place, column in enumerate(cells)}
+        row |= {"link": links[at]} if links else {}
         rows.append({name: value.item() if isinstance(value, np.generic) else value for name, value in row.items()})
     return rows
 
@@ -95,7 +98,7 @@ def _undrawn(value: Any) -> bool:
 def _height(chart: Chart, rows: list[Row]) -> int:
     if chart.height is not None:
         return chart.height
-    if chart.kind in {"points", "lines"}:
+    if chart.kind in {"points", "lines", "columns"}:
         return 320
     names = len({row["y"] for row in rows})
     series = max(len(_series(chart, rows)), 1) if chart.kind == "dots" else 1
@@ -212,6 +215,16 @@ def _bars(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     ]
 
 
+def _columns(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
+    """Draw a standing bar for each row, in their order: their names are in tooltips alone."""
+    axis = alt.Axis(labels=False, ticks=False, grid=False)
+    apart = alt.Scale(paddingInner=0.12 if len(rows) <= _APART else 0)  # narrow ones must not let light through
+    x = alt.X("x:N", sort=None, title=_title(chart, "x"), axis=axis, scale=apart)
+    y = _quantity(alt, chart, "y", [*rows, {"y": 0.0}])
+    bars = _base(alt, rows).mark_bar()
+    return [bars.encode(x=x, y=y, color=_colour(alt, chart, rows), tooltip=_tooltip(alt, chart))]
+
+
 def _points(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     """Draw a point for each row, with its intervals and its name, and the path through some of them."""
     across, up = (_scale(chart, axis, rows) for axis in ("x", "y"))
@@ -224,6 +237,9 @@ def _points(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
                  "baseline": "top" if above else "bottom", "dy": 4 if above else -4}  # fmt: skip
         mark = _base(alt, [corner]).mark_text(fontSize=11, fontStyle="italic", color="#666", **where)
         layers.append(mark.encode(x=x, y=y, text="label:N"))
+    if chart.diagonal:
+        ends = [{"x": end, "y": end} for end in (max(across.low, up.low), min(across.high, up.high))]
+        layers.append(_base(alt, ends).mark_line(color=_GREY, strokeDash=[4, 3]).encode(x=x, y=y))
     if faint := [row for row in rows if row.get("faint")]:
         mark = _base(alt, faint).mark_circle(size=22, color=_GREY, opacity=0.4)
         layers.append(mark.encode(x=x, y=y, tooltip=_tooltip(alt, chart)))

@@ -101,10 +101,13 @@ def prose(text: str) -> str:
     return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
-def html(blocks: Iterable[Block], drawn: Collection[str] = ()) -> str:
-    """Write blocks; a chart that is drawn has a place for its drawing, another one its numbers alone."""
+def html(blocks: Iterable[Block], drawn: Collection[str] = (), tabled: Iterable[str] = ()) -> str:
+    """Write blocks; a chart that is drawn has a place for its drawing, another one its numbers alone.
+
+    ``tabled`` names tables that stand elsewhere, as those among the blocks do: no chart says their numbers again.
+    """
     shown = [block for block in blocks if not (isinstance(block, Table) and block.only == "data")]
-    tables = {block.name for block in shown if isinstance(block, Table)}
+    tables = {*tabled, *(block.name for block in shown if isinstance(block, Table))}
     return "\n".join(_block(block, drawn, tables) for block in shown)
 
 

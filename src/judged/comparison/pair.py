@@ -201,6 +201,12 @@ class Pair:
         """The system that is favoured, where the mean points to it too; else None."""
         return self.favoured if self.side * self.found.difference > 0 else None
 
+    @property
+    def won_tied_lost(self) -> tuple[int, int, int]:
+        """On how many topics the second system is better, equal and worse; higher, where neither end is better."""
+        lost, tied, won = self.wins.losses, self.wins.ties, self.wins.wins
+        return (lost, tied, won) if self.lower_is_better else (won, tied, lost)
+
     def other(self, system: str) -> str:
         """Give the system that is not this one."""
         return self.first if system == self.second else self.second
@@ -317,16 +323,16 @@ def pair_columns(pairs: Sequence[Pair]) -> tuple[Column, ...]:
 
 
 def verdict_columns(
-    pairs: Sequence[Pair | None], differences: Sequence[float], title: str, p_name: str
+    pairs: Sequence[Pair | None], differences: Sequence[float], title: str, p_name: str, untested: str = "too few"
 ) -> tuple[Column, ...]:
     """Give what people see of pairs, and of differences that are not tested: difference, p, topics won, detectable."""
     marks = [SIGNIFICANT if pair and pair.significant else "" for pair in pairs]
     ends = [pair and pair.shown_interval for pair in pairs]
-    wins = [pair and f"{pair.wins.wins}-{pair.wins.ties}-{pair.wins.losses}" for pair in pairs]
+    wins = [pair and "-".join(map(str, pair.won_tied_lost)) for pair in pairs]
     show = RATIO if any(pair and pair.is_ratio for pair in pairs) else DIFFERENCE
     return (
         Column("difference", differences, show, title, ci=ends, mark=marks),
-        Column("p", [pair.p_shown() if pair else "too few" for pair in pairs], TEXT, p_name),
+        Column("p", [pair.p_shown() if pair else untested for pair in pairs], TEXT, p_name),
         Column("won-tied-lost", wins, TEXT),
         Column("detectable", [pair and pair.detectable for pair in pairs], number(3)),
     )

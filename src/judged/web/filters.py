@@ -155,8 +155,11 @@ def prose(text: str) -> Markup:
     return Markup(html.prose(text))  # noqa: S704  it escapes all texts
 
 
-def blocks(given: Iterable[Block]) -> Markup:
-    """Write blocks of an answer: charts with what draws them, for a page that has `ui.chart_scripts`."""
+def blocks(given: Iterable[Block], elsewhere: Iterable[str] = ()) -> Markup:
+    """Write blocks of an answer: charts with what draws them, for a page that has `ui.chart_scripts`.
+
+    ``elsewhere`` names the tables of charts whose numbers stand elsewhere on the page.
+    """
     given = tuple(given)
     try:
         specs, note = html.specifications(given), ""
@@ -166,7 +169,7 @@ def blocks(given: Iterable[Block]) -> Markup:
         f'<script type="application/json" data-spec="{escape(name)}">{data(spec)}</script>'
         for name, spec in specs.items()
     )
-    return Markup("\n".join([note + html.html(given, specs), *scripts]))  # noqa: S704  it escapes all texts
+    return Markup("\n".join([note + html.html(given, specs, elsewhere), *scripts]))  # noqa: S704  it escapes all texts
 
 
 FILTERS: dict[str, Callable[..., Any]] = {

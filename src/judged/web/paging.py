@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,3 +52,15 @@ class Paging:
     def of(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Give the rows of this page."""
         return rows[(self.page - 1) * self.size : self.page * self.size]
+
+
+def order_by(values: Sequence[Any], *, falling: bool) -> list[int]:
+    """Order rows by texts or numbers, equal ones as they come, those without one last.
+
+    >>> order_by([0.5, None, 1.0], falling=True), order_by(["b", "a"], falling=False)
+    ([2, 0, 1], [1, 0])
+    """
+    if any(isinstance(value, str) for value in values):
+        values = np.unique(np.array(values, dtype=object), return_inverse=True)[1].tolist()
+    keys = np.array(values, dtype=np.float64)
+    return np.argsort(-keys if falling else keys, kind="stable").tolist()

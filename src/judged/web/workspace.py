@@ -19,6 +19,7 @@ from judged.errors import InputError, JudgedWarning
 from judged.evaluation import Scores, measures_of, runs_of, score_lists
 from judged.evaluation.provenance import refuse_foreign
 from judged.judging import Judged, judge
+from judged.notes import Note
 from judged.slicing import Expression, known_topics
 from judged.slicing.derived import OUTCOME
 from judged.web.kept import Kept
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 LEVEL, RESAMPLES = 0.95, 10_000
 """Of intervals and tests. A page must be there at once, so tests draw less often than `compare` does by itself."""
 OF_ALL_TOPICS = "what is said below of judgments and runs is said of all topics, not of those that are left"
-"""Stands before what is known of whole runs, where an expression leaves some topics out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,19 +70,33 @@ class Workspace:
         """Give what was made under a key before, or make it: for results that cost more than a few milliseconds."""
         return self._kept.get(key, make)
 
-    def scores(self, measures: Any, runs: Sequence[str] | None = None) -> Scores:
-        """Score the runs, all or some, by measures or their names."""
-        wanted = measures_of(measures)
-        names = self.run_names if runs is None else tuple(runs)
-        lists = [self.judged(name) for name in names]
-        return self.remember(("scores", names, wanted), lambda: _quietly(lambda: score_lists(lists, wanted)))
+    def scores(
+        self, measures: Any, runs: Sequence[str] | None = None, where: str = "", of: str | None = None
+    ) -> Scores:
+        """Score the runs, all or some, over topics that satisfy an expression; of `of` are their outcomes."""
+        wanted, names = measures_of(measures), self.run_names if runs is None else tuple(runs)
+        lists, where = [self.judged(name) for name in names], where.strip()
 
-    def comparison(self, measures: Any, baseline: str, runs: Sequence[str] | None = None, **how: Any) -> Comparison:
+        def make() -> Scores:
+            if where:
+                return self.scores(wanted, names).over_topics(self.mask(where, of))
+            return _quietly(lambda: score_lists(lists, wanted))
+
+        return self.remember(("scores", names, wanted, where, of if where else None), make)
+
+    def comparison(
+        self, measures: Any, baseline: str, runs: Sequence[str] | None = None, where: str = "", **how: Any
+    ) -> Comparison:
         """Test the runs against one of them, by `compare`; keywords are its own."""
-        scores = self.scores(measures, runs)
+        scores = self.scores(measures, runs, where, baseline)
         options: dict[str, Any] = {"resamples": RESAMPLES, **how}
-        key = ("comparison", scores.run_names, scores.measures, baseline, tuple(sorted(options.items())))
+        key = ("comparison", scores.run_names, scores.measures, baseline, where.strip(), *sorted(options.items()))
         return self.remember(key, lambda: _quietly(lambda: compare(scores, baseline=baseline, **options)))
+
+    def notes_over(self, topics: int, notes: tuple[Note, ...]) -> tuple[Note, ...]:
+        """Say before notes of whole runs that they are of all topics, where some are left out."""
+        some = notes and topics < len(self.query_ids)
+        return (Note("of-all-topics", OF_ALL_TOPICS), *notes) if some else notes
 
     def rows(self, run: str) -> TopicRows:
         """Give the rows of a run by topic; they are read into memory when they are asked for first."""

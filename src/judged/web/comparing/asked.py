@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
-from judged.errors import InputError, MeasureError
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
+from judged.web.typed import LONGEST
 
 MEASURE = "nDCG@10"
 MEASURES = "nDCG@10, AP, RR, R@100"
 MOST = 8
 """Measures of one table: every one that is tested is another chance to find something by luck."""
-LONGEST = 8192
-"""Characters of the name of a run."""
-
-# a comma before a name: P@5,10 is one series, f(a=1,b=2) one name
-_BETWEEN = re.compile(r",(?![^(]*\))\s*(?=[^\d\s.])")
 
 Show: TypeAlias = Literal["all", "wins", "losses", "ties"]
 Sort: TypeAlias = Literal[
@@ -47,34 +37,3 @@ class Asked(BaseModel):
     sort: Sort = Field("", description="The column by which topics are sorted; falling with - before it.")
     page: int = Field(1, ge=1, le=1_000_000, description="Which page of the topics.")
     by: str = Field("", max_length=300, description="An attribute of the topics: compare the two on each slice of it.")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The measures of the table, as they were typed.
-
-        >>> Asked(measures="nDCG@10, P@5,10, ,AP(rel=2)").names
-        ('nDCG@10', 'P@5,10', 'AP(rel=2)')
-        """
-        found = (part.strip(" ,") for part in _BETWEEN.split(self.measures or MEASURES))
-        return tuple(part for part in found if part)
-
-
-class RefusedError(InputError):
-    """Something that was asked for makes no sense."""
-
-    def __init__(self, name: str, problem: str, fix: str) -> None:
-        super().__init__(problem, fix=fix)
-        self.name = name
-
-
-@contextmanager
-def concerning(name: str) -> Generator[None]:
-    """Say of what is refused inside which parameter is to blame."""
-    try:
-        yield
-    except RefusedError:
-        raise
-    except InputError as error:
-        raise RefusedError(name, error.problem, error.fix) from None
-    except MeasureError as error:
-        raise RefusedError(name, *error.parts) from None

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from judged.web.answers import page
-from judged.web.comparing.asked import MEASURE, MEASURES, Asked, RefusedError
-from judged.web.comparing.figures import figures
-from judged.web.comparing.result import Compared, compared
-from judged.web.comparing.two import two_runs
+from judged.web.comparing.asked import MEASURE, MEASURES, Asked
+from judged.web.comparing.charts import figures
+from judged.web.comparing.choosing import compared
 from judged.web.desk import Opened
+from judged.web.filters import blocks
 from judged.web.problems import PROBLEMS
+from judged.web.typed import RefusedError
+
+if TYPE_CHECKING:
+    from judged.web.comparing.answer import ComparePage
 
 router = APIRouter()
 
@@ -22,34 +26,26 @@ router = APIRouter()
 @router.get("/compare", include_in_schema=False)
 def comparison_page(request: Request, workspace: Opened, asked: Annotated[Asked, Query()]) -> Response:
     """Show two runs side by side."""
-    found, wrong, drawn, state, status = None, None, None, _state(asked), HTTPStatus.OK
+    values: dict[str, Any] = {"answer": None, "wrong": None, "asked": asked}
     if len(workspace.run_names) > 1:
         try:
-            found = compared(workspace, asked)
-            drawn = figures(workspace, two_runs(workspace, asked))
-            state |= {"first": found.first, "second": found.second}
+            answer = compared(workspace, asked)
         except RefusedError as error:
-            wrong, status = error, HTTPStatus.BAD_REQUEST
-    return page(
-        request,
-        "compare.html",
-        status=status,
-        title="Compare",
-        asked=asked,
-        state=state,
-        usual={"measure": MEASURE, "measures": MEASURES},
-        data=found,
-        wrong=wrong,
-        figures=drawn,
-    )
+            values["wrong"] = error
+        else:
+            shown = {"answer": answer, "facts": answer.facts(), "asked": answer.asked}
+            values |= shown | {"figures": blocks(figures(answer), ["drawn"]), "keys": _keys(answer)}
+    status = HTTPStatus.BAD_REQUEST if values["wrong"] else HTTPStatus.OK
+    values["usual"] = {"measure": MEASURE, "measures": MEASURES}
+    return page(request, "compare.html", status=status, title="Compare", **values)
+
+
+def _keys(answer: ComparePage) -> dict[str, str]:
+    """Name the orders of the topics, by column."""
+    return {column.name: column.name for column in answer.listed[0].shown} | {"query_id": "topic"}
 
 
 @router.get("/api/v1/compare", tags=["runs"], summary="Two runs compared", responses=PROBLEMS)
-def comparison(workspace: Opened, asked: Annotated[Asked, Query()]) -> Compared:
+def comparison(workspace: Opened, asked: Annotated[Asked, Query()]) -> dict[str, Any]:
     """Compare two runs: the verdict, every measure, what rests on single topics, and the topics, a page at a time."""
-    return compared(workspace, asked)
-
-
-def _state(asked: Asked) -> dict[str, object]:
-    """Give what is not as it is without being asked, for an address."""
-    return asked.model_dump(exclude_defaults=True)
+    return compared(workspace, asked).to_dict()

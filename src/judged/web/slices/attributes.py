@@ -11,7 +11,7 @@ from judged.notes import Note
 from judged.slicing import Expression, Slicing, slice_topics
 from judged.slicing.derived import OUTCOME
 from judged.slicing.queries import can_guess
-from judged.web.workspace import OF_ALL_TOPICS, RESAMPLES
+from judged.web.workspace import RESAMPLES
 
 if TYPE_CHECKING:
     from judged.web.slices.asked import Sliced
@@ -143,9 +143,7 @@ def notes_of(workspace: Workspace, asked: Sliced, kept: int, known: tuple[Note, 
         first = workspace.run_names[0] if workspace.lists else "the first run"
         text = f"{OUTCOME} is that of {first}: on topics where it did badly, any other run does better by luck alone"
         made.append(Note("sliced-by-outcome", f"{text} (regression to the mean)"))
-    if known and kept < len(workspace.query_ids):
-        made.append(Note("of-all-topics", OF_ALL_TOPICS))
-    return (*made, *known)
+    return (*made, *workspace.notes_over(kept, known))
 
 
 def wrong_of(workspace: Workspace, error: JudgedError, where: str) -> dict[str, Any]:

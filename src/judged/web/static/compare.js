@@ -1,15 +1,8 @@
 /* A click on a bar or a point opens its topic; with the keyboard, the table of topics does. */
-
-/** The address of a topic beside the two runs that are compared. */
-const addressOf = (pictures, topic) => `${pictures.dataset.topic}&id=${encodeURIComponent(topic)}`;
-
-document.addEventListener("drawn", ({ target, detail }) => {
-  const pictures = target.closest(".pictures");
-  if (!pictures) return;
+document.addEventListener("drawn", ({ detail }) => {
   detail.view.addEventListener("click", (event, item) => {
-    const topic = item?.datum?.topic;
-    if (topic === undefined) return;
-    const address = addressOf(pictures, topic);
+    const address = item?.datum?.link;
+    if (address === undefined) return;
     if (event.ctrlKey || event.metaKey || event.shiftKey) open(address, "_blank", "noopener");
     else location.assign(address);
   });

@@ -1,0 +1,296 @@
+"""Two runs over the same topics, as the answer of a page: the verdict, what it rests on, and every topic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from judged.answer import CHANGE, NUMBER, TEXT, Answer, Column, Section, Sentences, Show, Table, beginning
+from judged.answer import number as digits
+from judged.comparison.comparison import data_tables, intervals
+from judged.comparison.pair import verdict_columns
+from judged.decimals import p_text
+from judged.slicing.comparison import direction
+from judged.stats.pairing import paired_differences
+from judged.stats.robustness import leave_one_topic_out
+from judged.web.comparing.charts import figures
+from judged.web.filters import probability, query
+from judged.web.paging import Paging, order_by
+from judged.web.slices.attributes import attributes, both
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged._types import Bools, Floats
+    from judged.answer import Block
+    from judged.comparison import Comparison, MeasureComparison, Pair
+    from judged.measures import Measure
+    from judged.notes import Note
+    from judged.slicing import SliceComparison
+    from judged.stats.robustness import LeaveOneTopicOut
+    from judged.web.comparing.asked import Asked
+    from judged.web.workspace import Workspace
+
+MOST_LEFT_OUT = 300
+"""Topics: the test is done again without each of them, which takes too long for more."""
+_DECIDING, _MOVING = 10, 5  # topics that are listed: those that change the answer, else those that move the mean most
+_CUTOFF = 10  # of the share of judged documents, where the measure has none
+_P = Show(probability, "float64")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparePage(Answer):
+    """Two runs over the same topics, topic by topic where that is asked for."""
+
+    kind: ClassVar[str] = "compare"
+
+    workspace: Workspace
+    asked: Asked  # with the runs that were chosen
+    measure: Measure  # the one whose topics are looked at
+    comparison: Comparison  # by this measure and those of the table
+    by_slice: SliceComparison | None = None
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def provenance(self) -> Any:
+        """What the scores rest on."""
+        return self.comparison.provenance
+
+    @property
+    def by_measure(self) -> MeasureComparison:
+        """What was found by the measure that is looked at."""
+        return self.comparison.measure(str(self.measure))
+
+    @property
+    def pair(self) -> Pair | None:
+        """The test by this measure; None where it is not tested."""
+        return next(iter(self.by_measure.pairs), None)
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the lower score is the better one."""
+        return self.by_measure.lower_is_better
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What the second run is where it is ahead, and where it is behind."""
+        return ("higher", "lower") if self.by_measure.higher_is_better is None else ("better", "worse")
+
+    @property
+    def values(self) -> Floats:
+        """The scores of the first and of the second: (2, T), NaN where a topic has none."""
+        scores = self.comparison.scores
+        return scores.values[:, scores.measure_names.index(str(self.measure))]
+
+    @cached_property
+    def differences(self) -> Floats:
+        """Second minus first: (T,), exactly 0 where they are equal but for rounding, NaN where one has no score."""
+        made = self.values[1] - self.values[0]
+        made[~np.isnan(made)] = paired_differences(*self.values)[0]
+        return made
+
+    @property
+    def gains(self) -> Floats:
+        """How much better the second run is: (T,)."""
+        return -self.differences if self.lower_is_better else self.differences
+
+    @cached_property
+    def kinds(self) -> dict[str, Bools]:
+        """The topics of each kind that can be listed: (T,) each."""
+        gains = self.gains
+        every = np.ones(len(gains), dtype=np.bool_)
+        return {"all": every, "wins": gains > 0, "losses": gains < 0, "ties": gains == 0}
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict, and what it rests on."""
+        verdict = self.pair.sentence if self.pair else f"{self.by_measure.untested}."
+        return (verdict, self._rests_on())
+
+    def facts(self) -> dict[str, Any]:
+        """Give what was chosen, how it was tested, how many topics there are of each kind, and the slices."""
+        paging, comparison, left_out = self.listed[1], self.comparison, self.left_out
+        return {
+            **comparison.facts(),
+            "first": self.asked.first,
+            "second": self.asked.second,
+            "measure": str(self.measure),
+            "where": self.asked.where.strip(),
+            "caption": comparison.pair_caption if comparison.pairs else comparison.caption,
+            "lower_is_better": self.lower_is_better,
+            "words": self.words,
+            "counts": {name: int(mask.sum()) for name, mask in self.kinds.items()},
+            "without_a_score": int(np.isnan(self.gains).sum()),
+            "sort": self.sort,
+            "paging": {"page": paging.page, "total": paging.total, "size": paging.size},
+            "to_reverse": left_out and left_out.to_reverse,
+            "slices": self.by_slice and self.by_slice.to_dict(),
+            "attributes": [row["name"] for row in attributes(self.workspace).records() if row["slices"]],
+        }
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give both runs by measure, the topics that decide, those that are listed, charts, and all tests as data."""
+        tests = data_tables(self.comparison.measures)
+        return (
+            Sentences(self.sentences[:1]),
+            self.measures(),
+            self.deciding(),
+            *figures(self),
+            self.listed[0],
+            *tests,
+        )
+
+    def measures(self) -> Section:
+        """Give both runs by every measure that is tested; each leads to its topics."""
+        rows = [(found, next(iter(found.pairs), None)) for found in self.comparison.measures]
+        ratios = [row for row in rows if row[1] and row[1].is_ratio]
+        parts = [part for part in ([row for row in rows if row not in ratios], ratios) if part]
+        family = intervals(self.comparison.pairs, self.comparison.choices, self.by_measure.family)
+        note = f"p is corrected for all of them; a measure's name leads to its topics{f'; {family}' if family else ''}"
+        tables = [self._by_measure(part) for part in parts]
+        return Section("measures", "By measure", (*tables[:-1], replace(tables[-1], note=note)))
+
+    def _by_measure(self, rows: Sequence[tuple[MeasureComparison, Pair | None]]) -> Table:
+        (first, second), pairs = self.comparison.scores.run_names, [pair for _, pair in rows]
+        ratio = any(pair and pair.is_ratio for pair in pairs)
+        differences = [pair.shown_difference if pair else math.nan for pair in pairs]
+        head = direction(second, first, ratio=ratio)
+        columns = (
+            Column("measure", [found.name for found, _ in rows], TEXT, "Measure",
+                   beside=["lower is better" if found.lower_is_better else "" for found, _ in rows],
+                   links=[f"/compare{query(self.asked, measure=found.name, page=None)}" for found, _ in rows]),
+            *(Column(f"run{at}", [found.estimates[at].value for found, _ in rows], NUMBER, run)
+              for at, run in enumerate((first, second))),
+            *verdict_columns(pairs, differences, head, "p", "not tested"),
+            Column("better", [(pair.better or "neither") if pair else "" for pair in pairs], TEXT),
+        )  # fmt: skip
+        kinds = ["chosen" if found.measure == self.measure else "" for found, _ in rows]
+        return Table(f"by_{'ratio' if ratio else 'difference'}", columns, only="people", kinds=kinds)
+
+    @cached_property
+    def left_out(self) -> LeaveOneTopicOut | None:
+        """What leaving out single topics changes; None where it makes no sense, or there are too many."""
+        if self.pair is None or self.pair.is_ratio or self.pair.found.n > MOST_LEFT_OUT:
+            return None
+        alpha = self.pair.alpha
+
+        def make() -> LeaveOneTopicOut:  # by t, as the same numbers give the same answer, whoever is left out
+            return leave_one_topic_out(*self.values, method="t", alpha=alpha)
+
+        return self.workspace.remember(("left out", *self._key), make)
+
+    def deciding(self) -> Section:
+        """Give the topics without which the answer changes; else those that move the mean most."""
+        found = self.left_out
+        chosen = _deciding(found) if found else []
+        topics = [found.topics[at] for at in chosen] if found else []
+        rests = (("sign", found.sign_rests_on), ("significance", found.significance_rests_on)) if found else ()
+        columns = (
+            *self.topics.take(topics).columns[:2],
+            Column("difference", self.differences[topics].tolist(), CHANGE, "Difference"),
+            Column("without", [found.differences[at] for at in chosen] if found else [], CHANGE, "Mean without"),
+            Column("p", [found.p_values[at] for at in chosen] if found else [], _P, "p without"),
+            Column("changes", [" and ".join(name for name, those in rests if at in those) for at in topics],
+                   Show(lambda text: text or "nothing", "string"), "Changes"),
+        )  # fmt: skip
+        note = (
+            f"By a paired t-test of {self.measure} alone: p {p_text(found.p, found.alpha)} over all topics"
+            if found
+            else ""
+        )
+        table = Table("deciding", columns, "Without single topics", note, only="" if topics else "data")
+        return Section("deciding", "Topics that decide", (Sentences((self._rests_on(),)), table))
+
+    def _rests_on(self) -> str:
+        """Say what rests on single topics, or why that is not known."""
+        if self.left_out:
+            return self.left_out.sentence
+        if self.pair is None or self.pair.is_ratio:
+            return f"{self.measure} is no arithmetic mean: how much of it a topic carries is not asked here."
+        many = f"{self.pair.found.n:,} topics are too many to leave each of them out"
+        fix = f"that is done for up to {MOST_LEFT_OUT}. Choose fewer with an expression."
+        return f"{many}: {fix} {self.pair.topics_sentence}"
+
+    @property
+    def topics(self) -> Table:
+        """Both runs on every topic, in byte order of ids."""
+        return self.workspace.remember(("topics of two", *self._key), self._topics)
+
+    def _topics(self) -> Table:
+        ids, runs = self.comparison.scores.query_ids, self.comparison.scores.run_names
+        cutoff = getattr(self.measure, "cutoff", None)
+        share = f"Judged@{cutoff if isinstance(cutoff, int) else _CUTOFF}"
+        judged = self.workspace.scores(share, runs, self.asked.where, runs[0]).values[:, 0].tolist()
+        lists = [self.workspace.judged(run) for run in runs]
+        present = [dict(zip(each.query_ids, each.present.tolist(), strict=True)) for each in lists]
+        has = [[known.get(topic, False) for topic in ids] for known in present]
+        kept = {
+            "first": runs[0],
+            "second": runs[1],
+            "measure": str(self.measure),
+            "where": self.asked.where.strip() or None,
+        }
+        sides = list(zip(("first", "second"), runs, self.values.tolist(), judged, has, strict=True))
+        columns = (
+            Column("query_id", ids, TEXT, "Topic", links=[f"/topic{query({'id': topic}, **kept)}" for topic in ids]),
+            Column("query", [self.workspace.query(topic) for topic in ids], beginning(160), "Query",
+                   only="data" if self.workspace.topics is None else ""),
+            *(Column(side, values, NUMBER, run, beside=["" if there else "nothing returned" for there in known])
+              for side, run, values, _, known in sides),
+            Column("difference", self.differences.tolist(), CHANGE, "Difference"),
+            *(Column(f"{side}_judged", shares, digits(2), f"{share} {run}") for side, run, _, shares, _ in sides),
+            *(Column(f"{side}_has", known, only="data") for side, _, _, _, known in sides),
+        )  # fmt: skip
+        return Table("listed", columns, "Topics")
+
+    @property
+    def sort(self) -> str:
+        """By what the topics are sorted, falling with ``-`` before it."""
+        return self.asked.sort or ("difference" if self.lower_is_better else "-difference")
+
+    @cached_property
+    def listed(self) -> tuple[Table, Paging]:
+        """The topics that are listed: filtered, searched, sorted, a page at a time."""
+        table, name = self.topics, self.sort.removeprefix("-")
+        texts = [text.casefold() for text in table.column("query").values]
+        wanted = " ".join(self.asked.q.casefold().split())
+        ids = table.column("query_id").values
+        found = [wanted in topic.casefold() or wanted in text for topic, text in zip(ids, texts, strict=True)]
+        values = {"topic": ids, "query": texts}.get(name) or table.column(name).values
+        order = order_by(values, falling=self.sort.startswith("-"))
+        kept = self.kinds[self.asked.show] & found
+        rows = [at for at in order if kept[at]]
+        paging = Paging.at(self.asked.page, len(rows))
+        return table.take(paging.of(rows)), paging
+
+    def slices(self) -> tuple[Block, ...]:
+        """Give the differences by slice, each slice as a link to its topics; nothing where that was not asked for."""
+        found = self.by_slice
+        if found is None:
+            return ()
+        where = {part.name: both(self.asked.where, part.expression) for part in found.slicing.slices}
+        rows = found.with_all()
+        links = [
+            "" if row.slice not in where else f"/compare{query(self.asked, where=where[row.slice], by=None, page=None)}"
+            for row in rows
+        ]
+        table = replace(found.overview(), note=found.caption).changed("slice", links=links)
+        notes = tuple(text for text in found.warnings if text not in self.warnings)
+        return (Sentences(found.sentences), table, *([Sentences(notes, "notes", "What to know")] if notes else []))
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        """What tells this comparison from others, for what is remembered of it."""
+        return (self.comparison.scores.run_names, self.measure, self.asked.where.strip())
+
+
+def _deciding(found: LeaveOneTopicOut) -> list[int]:
+    """Choose topics, by their place among those that were left out; those that move the mean most come first."""
+    moved = np.abs(np.array(found.differences) - found.difference)
+    moving = [at for at in np.argsort(-moved, kind="stable").tolist() if moved[at] > 0]
+    rests = {*found.sign_rests_on, *found.significance_rests_on}
+    return [at for at in moving if found.topics[at] in rests][:_DECIDING] or moving[:_MOVING]
