@@ -20,7 +20,7 @@ MOST = 200
 MOST_MISSING = 5000
 _LARGEST_GRADE = 1e9
 _LONGEST_NAME = 500
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _UNJUDGED = "-"
 _REPEATED = 4  # the same grade so often in a row is written with its number
@@ -102,7 +102,7 @@ def read_grade(written: str, where: str) -> float | None:
     text = written.strip()
     if text == _UNJUDGED:
         return None
-    if not _NUMBER.fullmatch(text) or abs(value := float(text)) > _LARGEST_GRADE:
+    if not NUMBER.fullmatch(text) or abs(value := float(text)) > _LARGEST_GRADE:
         raise InputError(
             f"{where}: {text[:40]!r} is no grade", fix=f"write {_A_GRADE}, or - where there is no judgment"
         )

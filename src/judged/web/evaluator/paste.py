@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,18 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from judged.answer import counted
-from judged.data.json_rows import unique_keys
+from judged.data.json_rows import parse_json
 from judged.errors import InputError
 from judged.judging import judge
-from judged.web.evaluator.lists import MOST, Item, distinct, read_grade, read_name
+from judged.web.evaluator.lists import MOST, NUMBER, Item, distinct, read_grade, read_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 _UNJUDGED = frozenset({"-", "?", "x", "X", "null", "None", "unjudged"})
-_GRADE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_RANK, _ANYTHING = re.compile(r"[0-9]{1,9}"), re.compile(r".*", re.DOTALL)
-_SEPARATOR = re.compile(r"[\s,;]+")
 _DOC_KEYS = ("doc", "doc_id", "docid", "docno", "id", "document", "name")
 _GRADE_KEYS = ("grade", "relevance", "rating", "label", "rel", "judgment")
 _HEADS = frozenset({*_DOC_KEYS, *_GRADE_KEYS, "grades", "documents", "rank"})
@@ -30,6 +26,14 @@ _LIST_KEYS = ("list", "results", "documents", "items")
 _MOST_LINES = 20_000
 _LOOKED_AT = 50  # lines from which the form is told
 _FORMS = "grades such as 3 0 2, lines such as 'doc grade', TREC lines, or a JSON list"
+_PASTED = "the pasted text"
+_LAYOUTS = {
+    "topic Q0 document rank score name": "a TREC run, by falling score",
+    "topic 0 document grade": "TREC qrels, in the order of their lines",
+    "rank document grade": "lines of rank, document and grade",
+    "document grade": "lines of document and grade, in rank order",
+}
+"""The fields of a line, and what such lines are called; the first that fits is taken."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +61,26 @@ def read_pasted(text: str) -> Read:
     >>> read_pasted("a 2\nb -").items
     (Item(doc='a', grade=2.0), Item(doc='b', grade=None))
     """
-    bare = text.lstrip("\ufeff").strip()
+    text = text.lstrip("\ufeff")
+    bare = text.strip()
     if not bare:
         raise InputError("nothing was pasted", fix=f"paste {_FORMS}")
     if bare[0] in "[{":
         return _read_json(bare)
-    lines = _lines(text.lstrip("\ufeff"))
+    lines = _lines(text)
     if not lines:
         raise InputError("there are only comments and separators", fix=f"paste {_FORMS}")
-    for is_form, read in _LAYOUTS:
-        if is_form(lines[:_LOOKED_AT]):
-            return read(lines)
-    first = lines[1] if len(lines) > 1 and _is_head(lines[0]) else lines[0]
-    raise InputError(f"{first.where}: cannot read {' '.join(first.fields)[:60]!a}", fix=f"paste {_FORMS}")
+    if len(lines) > 1 and all(field.lower() in _HEADS for field in lines[0].fields):
+        lines = lines[1:]
+    for form, what in _LAYOUTS.items():
+        if _fits(form.split(), lines[:_LOOKED_AT]):
+            return _read_lines(form, what, lines)
+    if any(_is_grade(field) for line in lines[:_LOOKED_AT] for field in line.fields):
+        fields = [(field, line.where) for line in lines for field in line.fields]
+        items = [Item(f"d{rank}", _grade(*field)) for rank, field in enumerate(fields[:MOST], 1)]
+        return _made(items, "grades in rank order", len(fields))
+    problem = f"{lines[0].where}: cannot read {' '.join(lines[0].fields)[:60]!a}"
+    raise InputError(problem, fix=f"paste {_FORMS}")
 
 
 def _lines(text: str) -> list[_Line]:
@@ -84,7 +95,7 @@ def _lines(text: str) -> list[_Line]:
 
 
 def _fields(line: str) -> list[str]:
-    loose = [field for field in _SEPARATOR.split(line) if field]
+    loose = [field for field in re.split(r"[\s,;]+", line) if field]
     if all(map(_is_grade, loose)):
         return loose
     if '"' in line and "," in line:
@@ -92,198 +103,105 @@ def _fields(line: str) -> list[str]:
             return [field.strip() for field in next(csv.reader([line]))]
         except (csv.Error, StopIteration):
             return loose
-    separator = next((one for one in "\t;," if one in line), None)
-    return loose if separator is None else [field.strip() for field in line.split(separator)]
+    separator = next((mark for mark in "\t;," if mark in line), None)
+    return [field.strip() for field in line.split(separator)] if separator else loose
 
 
 def _is_grade(field: str) -> bool:
-    return field in _UNJUDGED or _GRADE.fullmatch(field) is not None
-
-
-def _is_head(line: _Line) -> bool:
-    return len(line.fields) > 1 and all(field.lower() in _HEADS for field in line.fields)
-
-
-def _below_head(lines: Sequence[_Line]) -> Sequence[_Line]:
-    return lines[1:] if _is_head(lines[0]) and len(lines) > 1 else lines
-
-
-def _counts_up(lines: Sequence[_Line]) -> bool:
-    """Whether the first fields are ranks: 1, 2, 3 and so on, on more than one line."""
-    return len(lines) > 1 and all(line.fields[0] == str(rank) for rank, line in enumerate(lines, 1))
-
-
-# ---- the forms: which one it is, and how it is read
-
-
-def _fits(line: _Line, width: int, grade: int) -> bool:
-    return len(line.fields) == width and _is_grade(line.fields[grade])
-
-
-def _names(lines: Sequence[_Line], width: int, doc: int) -> bool:
-    """Whether a field has names of documents in it, and not grades only."""
-    return any(len(line.fields) == width and not _is_grade(line.fields[doc]) for line in lines)
-
-
-def _is_run(lines: Sequence[_Line]) -> bool:
-    return _fits(lines[0], 6, 4) and (_names(lines, 6, 1) or _names(lines, 6, 2))
-
-
-def _read_run(lines: Sequence[_Line]) -> Read:
-    topic = lines[0].fields[0]
-    scores: dict[str, float] = {}
-    for line in lines:
-        if len(line.fields) != 6 or not _GRADE.fullmatch(line.fields[4]):
-            raise InputError(f"{line.where} is no line of a run", fix="write: topic Q0 document rank score name")
-        if line.fields[0] == topic:
-            doc = read_name(line.fields[2], line.where)
-            if doc in scores:
-                raise InputError(f"{line.where}: the document {doc!r} stands twice", fix="leave one out")
-            scores[doc] = float(line.fields[4])
-    every = judge({"": {"": 0.0}}, {topic: scores}).over("run").everything
-    docs: list[str] = every.doc.take(np.argsort(every.rank, kind="stable")).to_pylist()
-    return _made([Item(doc, None) for doc in docs], f"a TREC run, by falling score{_of_topic(lines, topic)}")
-
-
-def _is_qrels(lines: Sequence[_Line]) -> bool:
-    alike = len(lines) > 1 and len({tuple(line.fields[:2]) for line in lines}) == 1
-    return _fits(lines[0], 4, 3) and (alike or _names(lines, 4, 2))
-
-
-def _read_qrels(lines: Sequence[_Line]) -> Read:
-    topic = lines[0].fields[0]
-    kept = [line for line in lines if line.fields[0] == topic or len(line.fields) != 4]
-    items = _graded(kept, 4, "no line of qrels", "topic 0 document grade")
-    return _made(items, f"TREC qrels, in the order of their lines{_of_topic(lines, topic)}")
-
-
-def _is_ranked(lines: Sequence[_Line]) -> bool:
-    lines = _below_head(lines)
-    begins = _fits(lines[0], 3, 2) and lines[0].fields[0].isdecimal()
-    return begins and (_counts_up(lines) or _names(lines, 3, 1))
-
-
-def _read_ranked(lines: Sequence[_Line]) -> Read:
-    below = _below_head(lines)
-    items = _graded(below, 3, "not rank, document and grade", "1 document 3", _RANK)
-    ranked = sorted(zip(below, items, strict=True), key=lambda pair: int(pair[0].fields[0]))
-    return _made([item for _, item in ranked], "lines of rank, document and grade")
-
-
-def _is_pairs(lines: Sequence[_Line]) -> bool:
-    lines = _below_head(lines)
-    return _fits(lines[0], 2, 1) and (_counts_up(lines) or _names(lines, 2, 0))
-
-
-def _read_pairs(lines: Sequence[_Line]) -> Read:
-    items = _graded(_below_head(lines), 2, "not a document and its grade", "document 3")
-    return _made(items, "lines of document and grade, in rank order")
-
-
-def _is_grades(lines: Sequence[_Line]) -> bool:
-    return any(_is_grade(field) for line in lines for field in line.fields)
-
-
-def _read_grades(lines: Sequence[_Line]) -> Read:
-    lines = lines[1:] if len(lines) > 1 and all(field.lower() in _HEADS for field in lines[0].fields) else lines
-    items: list[Item] = []
-    total = 0
-    for line in lines:
-        for field in line.fields:
-            if total < MOST:
-                items.append(Item(f"d{total + 1}", _grade(field, line.where)))
-            total += 1
-    return _made(items, "grades in rank order", total)
-
-
-_LAYOUTS: tuple[tuple[Callable[[Sequence[_Line]], bool], Callable[[Sequence[_Line]], Read]], ...] = (
-    (_is_run, _read_run),
-    (_is_qrels, _read_qrels),
-    (_is_ranked, _read_ranked),
-    (_is_pairs, _read_pairs),
-    (_is_grades, _read_grades),
-)
-"""The first that fits is taken."""
-
-
-def _graded(lines: Sequence[_Line], width: int, wrong: str, fix: str, first: re.Pattern[str] = _ANYTHING) -> list[Item]:
-    """Read lines that end with a document and its grade."""
-    items: list[Item] = []
-    for line in lines:
-        if len(line.fields) != width or not first.fullmatch(line.fields[0]):
-            raise InputError(f"{line.where} is {wrong}", fix=f"write: {fix}")
-        name = read_name(line.fields[-2], line.where)
-        if not name:
-            raise InputError(f"{line.where} has no document", fix="name it")
-        items.append(Item(name, _grade(line.fields[-1], line.where)))
-    return items
+    return field in _UNJUDGED or NUMBER.fullmatch(field) is not None
 
 
 def _grade(field: str, where: str) -> float | None:
     return None if field in _UNJUDGED else read_grade(field, where)
 
 
-def _of_topic(lines: Sequence[_Line], topic: str) -> str:
-    others = len({line.fields[0] for line in lines}) - 1
-    rest = f"; {counted(others, 'other topic')} left out" if others else ""
-    return f": topic {topic[:60]}{rest}"
+def _fits(form: list[str], lines: Sequence[_Line]) -> bool:
+    """Whether lines have the fields of a layout: a number where one belongs, and names, or what stands for them."""
+    first = lines[0].fields
+    number = form.index("score" if "score" in form else "grade")
+    if len(first) != len(form) or not _is_grade(first[number]) or (form[0] == "rank" and not first[0].isdecimal()):
+        return False
+    names = [at for at, name in enumerate(form) if name in {"Q0", "document"}]
+    same = [line.fields for line in lines if len(line.fields) == len(form)]
+    if any(not _is_grade(fields[at]) for fields in same for at in names):
+        return True
+    if len(lines) == 1 or "score" in form:
+        return False
+    if form[0] == "topic":  # all of one topic and iteration
+        return len({tuple(line.fields[:2]) for line in lines}) == 1
+    return all(line.fields[0] == str(rank) for rank, line in enumerate(lines, 1))
+
+
+def _read_lines(form: str, what: str, lines: Sequence[_Line]) -> Read:
+    """Read lines of a layout; of several topics, the first."""
+    names = form.split()
+    doc, is_run, topic = names.index("document"), "score" in names, lines[0].fields[0]
+    rows: list[tuple[str, str, str, str]] = []
+    for where, fields in lines:
+        fits = len(fields) == len(names) and (names[0] != "rank" or re.fullmatch(r"[0-9]{1,9}", fields[0]))
+        if not fits or (is_run and not NUMBER.fullmatch(fields[4])):
+            raise InputError(f"{where} is none of {what.partition(',')[0]}", fix=f"write: {form}")
+        if names[0] != "topic" or fields[0] == topic:
+            name = read_name(fields[doc], where)
+            if not name:
+                raise InputError(f"{where} has no document", fix="name it")
+            rows.append((fields[0], name, fields[4 if is_run else -1], where))
+    if names[0] == "topic":
+        others = len({line.fields[0] for line in lines}) - 1
+        what += f": topic {topic[:60]}" + (f"; {counted(others, 'other topic')} left out" if others else "")
+    if names[0] == "rank":
+        rows.sort(key=lambda row: int(row[0]))
+    if is_run:
+        return _made([Item(name, None) for name in _by_score(rows)], what)
+    return _made([Item(name, _grade(grade, where)) for _, name, grade, where in rows], what)
+
+
+def _by_score(rows: Sequence[tuple[str, str, str, str]]) -> list[str]:
+    """Rank the documents of one topic as a run is ranked."""
+    scores: dict[str, float] = {}
+    for _, doc, score, where in rows:
+        if doc in scores:
+            raise InputError(f"{where}: the document {doc!r} stands twice", fix="leave one out")
+        scores[doc] = float(score)
+    every = judge({"": {"": 0.0}}, {"list": scores}).over("run").everything
+    return every.doc.take(np.argsort(every.rank, kind="stable")).to_pylist()
 
 
 def _made(items: Sequence[Item], what: str, given: int | None = None) -> Read:
     total = len(items) if given is None else given
-    return Read(distinct(items[:MOST], "the pasted list"), f"Read as {what}.", total - min(total, MOST))
-
-
-# ---- JSON
+    return Read(distinct(items[:MOST], "the pasted list"), f"Read as {what}.", max(total - MOST, 0))
 
 
 def _read_json(text: str) -> Read:
-    try:
-        value = _loaded(text)
-    except (ValueError, RecursionError) as error:
-        what = f"line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else "it is too deep"
-        if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError):
-            what = str(error)[:80]
-        raise InputError(f"this is no JSON: {what}", fix="check brackets, commas and quotes") from None
+    value = _loaded(text)
     if isinstance(value, dict):
         inside = next((value[key] for key in _LIST_KEYS if isinstance(value.get(key), list)), None)
         value = [{"doc": doc, "grade": grade} for doc, grade in value.items()] if inside is None else inside
-    items = [_json_item(one, at) for at, one in enumerate(value[:MOST], 1)]
+    items = [_json_item(item, at) for at, item in enumerate(value[:MOST], 1)]
     return _made(items, "JSON, in the order of its items", len(value))
 
 
 def _loaded(text: str) -> Any:
     """Read JSON, or one object a line."""
     try:
-        return json.loads(text, object_pairs_hook=unique_keys, parse_constant=_refused)
-    except json.JSONDecodeError:
-        lines = [line for line in text.splitlines() if line.strip()]
-        if text[0] != "{" or len(lines) < 2 or not lines[0].rstrip().endswith("}"):
+        return parse_json(text.encode(errors="surrogatepass"), _PASTED)
+    except InputError:
+        lines = text.splitlines()
+        if text[0] != "{" or len(lines) == 1 or not lines[0].rstrip().endswith("}"):
             raise
-        return [json.loads(line, object_pairs_hook=unique_keys, parse_constant=_refused) for line in lines]
+        return [parse_json(line.encode(), _PASTED, at) for at, line in enumerate(lines, 1) if line.strip()]
 
 
-def _refused(constant: str) -> Any:
-    raise ValueError(f"{constant} is no grade")
-
-
-def _json_item(one: Any, at: int) -> Item:
+def _json_item(item: Any, at: int) -> Item:
+    """Read an object with a document and its grade, or a grade alone."""
     where = f"item {at}"
-    if not isinstance(one, dict):
-        return Item(f"d{at}", _json_grade(one, where))
-    doc = next((one[key] for key in _DOC_KEYS if key in one), None)
+    known = item if isinstance(item, dict) else {"grade": item}
+    doc = next((known[key] for key in _DOC_KEYS if key in known), None)
     if doc is not None and (isinstance(doc, bool) or not isinstance(doc, (str, int))):
-        raise InputError(
-            f"{where}: a document's name is a text or a whole number", fix='write {"doc": "a", "grade": 1}'
-        )
-    grade = next((one[key] for key in _GRADE_KEYS if key in one), None)
-    named = "" if doc is None else read_name(str(doc), where)
-    return Item(named or f"d{at}", _json_grade(grade, where))
-
-
-def _json_grade(value: Any, where: str) -> float | None:
-    if isinstance(value, str):
-        return _grade(value.strip(), where)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-        raise InputError(f"{where}: {str(value)[:40]!a} is no grade", fix="write a number, or null")
-    return None if value is None else read_grade(repr(value), where)
+        fix = 'write {"doc": "a", "grade": 1}'
+        raise InputError(f"{where}: a document's name is a text or a whole number", fix=fix)
+    grade = next((known[key] for key in _GRADE_KEYS if key in known), None)
+    if isinstance(grade, (bool, list, dict)):
+        raise InputError(f"{where}: {str(grade)[:40]!a} is no grade", fix="write a number, or null")
+    name = "" if doc is None else read_name(str(doc), where)
+    return Item(name or f"d{at}", _grade(str(grade).strip(), where))

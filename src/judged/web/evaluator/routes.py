@@ -60,9 +60,7 @@ def evaluator_measure(opened: Opened, asked: Annotated[MeasureAsked, Query()]) -
 )
 def evaluator_export(opened: Opened, asked: Annotated[ExportAsked, Query()]) -> Response:
     """Give the list as TREC qrels or run, or with its scores as JSON or Markdown."""
-    made = exported(opened, asked)
-    headers = {"Content-Disposition": f'attachment; filename="{made.name}"'}
-    return Response(made.content, media_type=made.media, headers=headers)
+    return exported(opened, asked)
 
 
 @router.post(f"{_API}/paste", tags=["evaluator"], summary="Read a list from a text", responses=PROBLEMS)
