@@ -26,9 +26,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import choosing
+
 import judged
 from judged import sample
-from judged.advice import page as choosing
 from judged.errors import JudgedWarning
 from judged.measures import REGISTRY
 from judged.measures.pages import page

@@ -7,28 +7,26 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import judged
-from judged.advice.facts import fact
 from judged.advice.profile import profile_of
 from judged.advice.rule import written
-from judged.advice.rules import RULES
-from judged.advice.sources import SOURCES
+from judged.advice.rules import RULES, SOURCES, fact
 from judged.advice.tasks import alternatives, checked, inferred
-from judged.answer import TEXT, Answer, Block, Code, Column, Sentences, Table
+from judged.answer import Answer, Block, Code, Column, Sentences, Table, columns_of
 from judged.data import Qrels
+from judged.data.files import exists
 from judged.data.sources import source_name
 from judged.evaluation import runs_of
 from judged.measures import Measure, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from judged.advice.profile import Profile
     from judged.advice.rule import Kind, Rule
     from judged.advice.tasks import Task
 
 _FURTHEST = 100  # cutoffs up to here are taken back to the end of the lists; R@1000 of shorter ones is recall of all
+_RECOMMENDS: tuple[Kind, ...] = ("recommend", "pair")
 _PARTS: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
-    ("report", "Report", ("recommend", "pair")),
+    ("report", "Report", _RECOMMENDS),
     ("avoid_here", "Avoid here", ("avoid",)),
     ("know", "Know when reading", ("note",)),
 )
@@ -45,7 +43,7 @@ class Recommendation:
     measures: tuple[Measure, ...]
     reason: str  # why, with the numbers of the data
     facts: tuple[str, ...]  # the facts that it rests on, as sentences; none for one that rests on the task alone
-    sources: tuple[str, ...]  # the papers it goes back to, as keys of `judged.advice.sources.SOURCES`
+    sources: tuple[str, ...]  # the papers it goes back to, as keys of `judged.advice.rules.SOURCES`
     disputed: str = ""  # who sees it otherwise
 
     @property
@@ -73,8 +71,6 @@ class Advice(Answer):
         What the system is for.
     given : bool
         Whether the caller said so; else it was taken from the data.
-    others : tuple of Task
-        The other tasks that the data do not speak against.
     entries : tuple of Recommendation
         Every rule that holds, in the order of the advice.
     inputs : tuple of str
@@ -88,7 +84,6 @@ class Advice(Answer):
     profile: Profile
     task: Task
     given: bool
-    others: tuple[Task, ...]
     entries: tuple[Recommendation, ...]
     inputs: tuple[str, ...]
     options: tuple[str, ...] = ()
@@ -107,13 +102,12 @@ class Advice(Answer):
         'set'
         """
         chosen = checked(task)
-        return replace(
-            self,
-            task=chosen,
-            given=True,
-            others=alternatives(self.profile, chosen),
-            entries=_entries(self.profile, chosen),
-        )
+        return replace(self, task=chosen, given=True, entries=_entries(self.profile, chosen))
+
+    @property
+    def others(self) -> tuple[Task, ...]:
+        """The other tasks that the data do not speak against."""
+        return alternatives(self.profile, self.task)
 
     def of(self, *kinds: Kind) -> tuple[Recommendation, ...]:
         """Give the entries of some kinds."""
@@ -122,7 +116,7 @@ class Advice(Answer):
     @property
     def measures(self) -> tuple[Measure, ...]:
         """The measures to report, each once; first those that matter most."""
-        return tuple(dict.fromkeys(one for entry in self.of("recommend", "pair") for one in entry.measures))
+        return tuple(dict.fromkeys(one for entry in self.of(*_RECOMMENDS) for one in entry.measures))
 
     @property
     def avoid(self) -> tuple[Measure, ...]:
@@ -138,15 +132,15 @@ class Advice(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What the advice is for, why that, and what else it could be for."""
-        task, others = self.task, "; ".join(f"{task.name} ({task.what})" for task in self.others)
+        head = f"For the task {self.task.name}: {self.task.what}."
         if self.given:
-            return (f"For the task {task.name}: {task.what}.",)
-        names = [condition.name for condition in task.allowed or ()]
+            return (head,)
+        _, why = inferred(self.profile)
+        others = "; ".join(f"{task.name} ({task.what})" for task in self.others)
         return (
             (
-                f"For the task {task.name}: {task.what}. No task was given; this one is taken from the data, as"
-                f" {' and '.join(names) or 'nothing in them speaks for another'}. The data cannot say what the system"
-                f" is for. It could be, with --task: {others}."
+                f"{head} No task was given; this one is taken from the data, as {why}. The data cannot say what the"
+                f" system is for. It could be, with --task: {others}."
             ),
         )
 
@@ -191,16 +185,8 @@ class Advice(Answer):
     def _entries(self) -> Table:
         entries = self.entries
         sources = [{source: SOURCES[source] for source in entry.sources} for entry in entries]
-        columns = (
-            Column("rule", [entry.rule for entry in entries], TEXT),
-            Column("kind", [entry.kind for entry in entries], TEXT),
-            Column("measures", [entry.measures for entry in entries]),
-            Column("reason", [entry.reason for entry in entries], TEXT),
-            Column("facts", [entry.facts for entry in entries]),
-            Column("disputed", [entry.disputed for entry in entries], TEXT),
-            Column("sources", sources, only="json"),
-        )
-        return Table("entries", columns, only="data")
+        columns = columns_of(entries, "rule", "kind", "measures", "reason", "facts", "disputed")
+        return Table("entries", (*columns, Column("sources", sources, only="json")), only="data")
 
 
 def advise(qrels: Any, runs: Any = (), task: str | None = None, *, rel: float | None = None) -> Advice:
@@ -239,14 +225,16 @@ def advise(qrels: Any, runs: Any = (), task: str | None = None, *, rel: float | 
     judgments = Qrels.of(qrels)
     listed = () if runs is None or (isinstance(runs, (tuple, list)) and not runs) else tuple(runs_of(runs))
     profile = profile_of(judgments, listed, rel=rel)
-    chosen = named or inferred(profile)
+    chosen = named or inferred(profile)[0]
+    paths = [(run.name, run.where) for run in listed if exists(run.where)]
+    written_runs = [path if name == source_name(path) else f"{name}={path}" for name, path in paths]
+    placeholders = ["RUN"] * max(len(listed) - len(paths), not listed)
     return Advice(
         profile=profile,
         task=chosen,
         given=named is not None,
-        others=alternatives(profile, chosen),
         entries=_entries(profile, chosen),
-        inputs=(_given(judgments.where, "QRELS"), *([_run(run.name, run.where) for run in listed] or ["RUN"])),
+        inputs=(judgments.where if exists(judgments.where) else "QRELS", *written_runs, *placeholders),
     )
 
 
@@ -268,39 +256,26 @@ def _entries(profile: Profile, task: Task) -> tuple[Recommendation, ...]:
     """Apply the rules. What one of them speaks against, none recommends."""
     holding = [rule for rule in RULES if rule.holds(profile, task.name)]
     against = {one for rule in holding if rule.kind == "avoid" for one in _measures(rule, profile)}
-    found = (_entry(rule, profile, against) for rule in holding)
-    return tuple(entry for entry in found if entry is not None)
-
-
-def _entry(rule: Rule, profile: Profile, against: Iterable[Measure]) -> Recommendation | None:
-    measures = _measures(rule, profile)
-    if rule.kind in {"recommend", "pair"}:
-        measures = tuple(one for one in measures if one not in against and _computable(one, profile))
-        if not measures:
-            return None
-    kind: Kind = "recommend" if rule.kind == "pair" and len(measures) < 2 else rule.kind
-    reason = " ".join(filter(None, [written(rule.here, profile), rule.why]))
-    facts = tuple(fact(name, profile) for name in rule.facts)
-    return Recommendation(rule.id, kind, measures, reason, facts, rule.sources, rule.disputed)
+    entries: list[Recommendation] = []
+    for rule in holding:
+        measures, kind = _measures(rule, profile), rule.kind
+        if kind in _RECOMMENDS:
+            measures = tuple(one for one in measures if one not in against and _computable(one, profile))
+            kind = kind if len(measures) > 1 else "recommend"
+        if measures or kind not in _RECOMMENDS:
+            reason = f"{written(rule.here, profile)} {rule.why}".strip()
+            facts = tuple(fact(name, profile) for name in rule.facts)
+            entries.append(Recommendation(rule.id, kind, measures, reason, facts, rule.sources, rule.disputed))
+    return tuple(entries)
 
 
 def _measures(rule: Rule, profile: Profile) -> tuple[Measure, ...]:
     """Give a rule's measures as they suit the data; those that become one are one."""
     # What is to be avoided is named as it is commonly reported, also where the lists end before its cutoff.
-    cut = rule.kind in {"recommend", "pair"}
+    cut = rule.kind in _RECOMMENDS
     return tuple(dict.fromkeys(fitted(parse(name), profile, cut=cut) for name in rule.measures))
 
 
 def _computable(measure: Measure, profile: Profile) -> bool:
     """Whether every run has what the measure needs: ranks, unless it is one of sets."""
     return not profile.sets or not (measure.properties.needs_ranking or getattr(measure, "cutoff", None) is not None)
-
-
-def _given(where: str, placeholder: str) -> str:
-    """Give the path of an input, or a word in its place where it came from memory."""
-    return placeholder if where.startswith("<") else where
-
-
-def _run(name: str, where: str) -> str:
-    path = _given(where, "RUN")
-    return path if path == "RUN" or name == source_name(where) else f"{name}={path}"

@@ -96,30 +96,32 @@ ONE_SIDED = Condition(
 )
 HOLES = Condition(
     "the first 10 are not fully judged",
-    lambda p: bool(p.runs) and not p.sets and p.least_judged.judged_10 < WELL_JUDGED,
+    lambda p: bool(p.runs) and not p.sets and p.least["judged_10"].judged_10 < WELL_JUDGED,
     ("judged_10", "judged_depth"),
     "the first 10 are judged",
 )
 UNEVEN_HOLES = Condition(
     "the runs are judged to different degrees",
-    lambda p: len(p.runs) > 1 and not p.sets and p.most_judged.judged_10 - p.least_judged.judged_10 >= GAP,
+    lambda p: len(p.runs) > 1 and not p.sets and p.most["judged_10"].judged_10 - p.least["judged_10"].judged_10 >= GAP,
     ("judged_10",),
 )
 SHALLOW = Condition(
     "the judgments do not go deep",
-    lambda p: p.least_judged_100.judged_100 < HALF if p.runs and not p.sets else p.judged.median < FEW_JUDGED,
+    lambda p: p.least["judged_100"].judged_100 < HALF if p.runs and not p.sets else p.judged.median < FEW_JUDGED,
     ("judged", "judged_100"),
     "the judgments go deep",
 )
 
 TIES = Condition(
     "scores are tied among the first 10",
-    lambda p: bool(p.runs) and p.most_tied.tied_10 >= TIED,
+    lambda p: bool(p.runs) and p.most["tied_10"].tied_10 >= TIED,
     ("ties",),
 )
 UNEVEN_LISTS = Condition(
     "the runs return lists of different length",
-    lambda p: len(p.runs) > 1 and p.longest_run.returned.median > 1.1 * p.shortest_run.returned.median,
+    lambda p: (
+        len(p.runs) > 1 and p.most["returned.median"].returned.median > 1.1 * p.least["returned.median"].returned.median
+    ),
     ("lengths",),
     "the runs return as much",
 )
@@ -129,7 +131,7 @@ SHORT_LISTS = Condition(
 PAST_100 = Condition(
     "lists go on behind rank 100", lambda p: p.longest is None or p.longest > 100, ("lengths",), "lists end at rank 100"
 )
-MISSING = Condition("topics have no results", lambda p: bool(p.runs) and p.most_missing.missing > 0, ("missing",))
+MISSING = Condition("topics have no results", lambda p: bool(p.runs) and p.most["missing"].missing > 0, ("missing",))
 
 SUBTOPICS = Condition(
     "pairs are judged for several subtopics", lambda p: p.labels == "subtopics", ("labels",), "no subtopics are named"

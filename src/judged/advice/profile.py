@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judged.data import Qrels
 from judged.errors import InputError
+from judged.evaluation.provenance import refuse_foreign
 from judged.judging import judge
 from judged.measures import parse
 from judged.measures.gain import gains
@@ -16,12 +19,13 @@ from judged.measures.gain import gains
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from judged._types import Floats, Ints
+    from judged._types import Bools, Floats, Ints
     from judged.data import Run
     from judged.judging import Judged
     from judged.measures.gain import Gain
 
-_DEPTHS = (5, 10, 20, 50, 100, 200, 500, 1000)
+_COMPARED = ("judged_10", "judged_100", "tied_10", "missing", "returned.median")
+_DEPTHS: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 500, 1000)
 _WELL_JUDGED = 0.8  # of the first k: as deep as that the judgments go
 _FOUR_LEVELS = (1.0, 2.0, 3.0)
 _MOST_BARREN = 0.1  # of the topics may lose all their relevant documents to the higher level
@@ -113,20 +117,12 @@ class Profile:
         """The grades above 0, rising."""
         return tuple(grade for grade in self.grades if grade > 0)
 
-    def worth(self, gain: Gain) -> float:
-        """How many documents of the lowest grade above 0 one of the highest is worth."""
-        least, most = gains(np.array([self.positive[0], self.positive[-1]]), gain).tolist()
-        return most / least
-
     @property
-    def worth_linear(self) -> float:
-        """That worth with linear gain."""
-        return self.worth("linear")
-
-    @property
-    def worth_exp2(self) -> float:
-        """That worth with gain=exp2."""
-        return self.worth("exp2")
+    def worth(self) -> dict[Gain, float]:
+        """How many documents of the lowest grade above 0 one of the highest is worth, by how grades become gains."""
+        ends = np.array([self.positive[0], self.positive[-1]])
+        worths: dict[Gain, Floats] = {"linear": gains(ends, "linear"), "exp2": gains(ends, "exp2")}
+        return {gain: float(most / least) for gain, (least, most) in worths.items()}
 
     @property
     def with_relevant(self) -> int:
@@ -134,9 +130,19 @@ class Profile:
         return self.topics - self.barren
 
     @property
-    def sets(self) -> tuple[str, ...]:
-        """The runs that have no scores, by name."""
-        return tuple(run.name for run in self.runs if not run.ranked)
+    def ranked(self) -> tuple[RunProfile, ...]:
+        """The runs that have scores."""
+        return tuple(run for run in self.runs if run.ranked)
+
+    @property
+    def sets(self) -> tuple[RunProfile, ...]:
+        """The runs that have none."""
+        return tuple(run for run in self.runs if not run.ranked)
+
+    @property
+    def lacking(self) -> tuple[RunProfile, ...]:
+        """The runs that lack topics."""
+        return tuple(run for run in self.runs if run.missing)
 
     @property
     def longest(self) -> int | None:
@@ -144,44 +150,19 @@ class Profile:
         return max((run.returned.most for run in self.runs), default=None)
 
     @property
-    def least_judged(self) -> RunProfile:
-        """The run whose first 10 are judged least."""
-        return min(self.runs, key=lambda run: run.judged_10)
-
-    @property
-    def most_judged(self) -> RunProfile:
-        """The run whose first 10 are judged most."""
-        return max(self.runs, key=lambda run: run.judged_10)
-
-    @property
-    def least_judged_100(self) -> RunProfile:
-        """The run whose first 100 are judged least."""
-        return min(self.runs, key=lambda run: run.judged_100)
-
-    @property
     def judged_depth(self) -> int:
         """Down to which rank the lists of every run are judged to 80% at least."""
         return min((run.judged_depth for run in self.runs), default=0)
 
     @property
-    def most_tied(self) -> RunProfile:
-        """The run with the most ties in the first 10."""
-        return max(self.runs, key=lambda run: run.tied_10)
+    def least(self) -> dict[str, RunProfile]:
+        """The run that has least of each of these fields."""
+        return {name: min(self.runs, key=attrgetter(name)) for name in _COMPARED}
 
     @property
-    def longest_run(self) -> RunProfile:
-        """The run whose lists are longest, by their median."""
-        return max(self.runs, key=lambda run: run.returned.median)
-
-    @property
-    def shortest_run(self) -> RunProfile:
-        """The run whose lists are shortest, by their median."""
-        return min(self.runs, key=lambda run: run.returned.median)
-
-    @property
-    def most_missing(self) -> RunProfile:
-        """The run that lacks most topics."""
-        return max(self.runs, key=lambda run: run.missing)
+    def most(self) -> dict[str, RunProfile]:
+        """The run that has most of each of these fields."""
+        return {name: max(self.runs, key=attrgetter(name)) for name in _COMPARED}
 
 
 def profile_of(qrels: Any, runs: Iterable[Run] = (), *, rel: float | None = None) -> Profile:
@@ -205,7 +186,7 @@ def profile_of(qrels: Any, runs: Iterable[Run] = (), *, rel: float | None = None
     best = np.zeros(len(known))
     np.maximum.at(best, known.label_topic, known.label_grade)
     positive = known.label_grade[above]
-    ideal = known.ideal
+    names, repeated = qrels.aspects.names, _count(np.diff(qrels.aspects.starts) > 1)
     return Profile(
         topics=len(known),
         judgments=len(qrels),
@@ -214,23 +195,23 @@ def profile_of(qrels: Any, runs: Iterable[Run] = (), *, rel: float | None = None
         level_given=rel is not None,
         relevant=Spread.of(relevant),
         judged=Spread.of(judged),
-        barren=int(np.count_nonzero(relevant == 0)),
-        single=int(np.count_nonzero(relevant == 1)),
-        under_10=int(np.count_nonzero((relevant > 0) & (relevant < 10))),
-        over_10=int(np.count_nonzero(relevant > 10)),
-        over_100=int(np.count_nonzero(relevant > 100)),
-        best_p10=_mean("P@10", ideal, level),
-        best_r10=_mean("R@10", ideal, level),
-        best_r100=_mean("R@100", ideal, level),
-        lost=int(np.count_nonzero((best > 0) & (relevant == 0))),
-        one_sided=int(np.count_nonzero((relevant > 0) & (known.sum_labels(not_relevant) == 0))),
-        not_relevant=int(np.count_nonzero(not_relevant)),
-        negative=int(np.count_nonzero(known.label_grade < 0)),
+        barren=_count(relevant == 0),
+        single=_count(relevant == 1),
+        under_10=_count((relevant > 0) & (relevant < 10)),
+        over_10=_count(relevant > 10),
+        over_100=_count(relevant > 100),
+        best_p10=_mean("P@10", known.ideal, level),
+        best_r10=_mean("R@10", known.ideal, level),
+        best_r100=_mean("R@100", known.ideal, level),
+        lost=_count((best > 0) & (relevant == 0)),
+        one_sided=_count((relevant > 0) & (known.sum_labels(not_relevant) == 0)),
+        not_relevant=_count(not_relevant),
+        negative=_count(known.label_grade < 0),
         weakest=float(np.mean(positive == positive.min())) if len(positive) else 0.0,
-        below_best=int(np.count_nonzero((best > 0) & (best < best.max()))),
-        labels=_labels(qrels),
-        iterations=len(qrels.aspects.names),
-        repeated=_repeated(qrels),
+        below_best=_count((best > 0) & (best < best.max())),
+        labels=_labels(names, repeated),
+        iterations=len(names),
+        repeated=repeated,
         runs=tuple(_run_profile(qrels, run) for run in runs),
     )
 
@@ -250,16 +231,15 @@ def _mean(measure: str, judged: Judged, level: float) -> float:
     return float(np.mean(parse(measure).replace(rel=level)(judged)))
 
 
-def _repeated(qrels: Qrels) -> int:
-    return int(np.count_nonzero(np.diff(qrels.aspects.starts) > 1))
+def _count(which: Bools) -> int:
+    return int(np.count_nonzero(which))
 
 
-def _labels(qrels: Qrels) -> str:
+def _labels(names: Sequence[str], repeated: int) -> str:
     """Guess what the iterations are: the file does not say."""
-    names = qrels.aspects.names
     if len(names) < 2:
         return ""
-    if not _repeated(qrels):
+    if not repeated:
         return "rounds"
     if all(" " in name for name in names):  # user and subgroup, as the reader of preferences writes them
         return "preferences"
@@ -268,15 +248,12 @@ def _labels(qrels: Qrels) -> str:
 
 def _run_profile(qrels: Qrels, run: Run) -> RunProfile:
     judged = judge(qrels, run)
-    if not judged.present.any():
-        theirs = f"its first topic is {judged.extra[0]!r}" if judged.extra else "it has no topics"
-        raise InputError(
-            f"the run has no topic in common with the qrels: {theirs}, that of the qrels {judged.query_ids[0]!r}",
-            fix="check that both files use the same query ids",
-            path=run.where,
-        )
+    refuse_foreign(judged)
     returned = judged.returned[judged.returned > 0]
-    shares = {depth: _judged_share(judged, depth) if judged.ranked else 0.0 for depth in _DEPTHS}
+    shares = dict.fromkeys(_DEPTHS, 0.0)
+    if judged.ranked:  # over all topics, as evaluate has it
+        shares = {depth: float(np.mean(parse(f"Judged@{depth}")(judged))) for depth in _DEPTHS}
+    reached = list(takewhile(lambda depth: shares[depth] >= _WELL_JUDGED, _DEPTHS))
     first = judged.within(10)
     tied = (judged.tie_last > judged.tie_first)[first]
     return RunProfile(
@@ -287,20 +264,6 @@ def _run_profile(qrels: Qrels, run: Run) -> RunProfile:
         returned=Spread.of(returned),
         judged_10=shares[10],
         judged_100=shares[100],
-        judged_depth=min(_depth(shares), int(returned.max())),
+        judged_depth=min(max(reached, default=0), int(returned.max())),
         tied_10=float(np.mean(tied)) if judged.ranked and len(tied) else 0.0,
     )
-
-
-def _judged_share(judged: Judged, depth: int) -> float:
-    return float(np.mean(parse(f"Judged@{depth}")(judged)))  # over all topics, as evaluate has it
-
-
-def _depth(shares: dict[int, float]) -> int:
-    """Give the last depth down to which all shares are high."""
-    reached = 0
-    for depth, share in shares.items():
-        if share < _WELL_JUDGED:
-            break
-        reached = depth
-    return reached

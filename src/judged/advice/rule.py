@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 import string
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged.decimals import counted, decimal, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.advice.profile import Profile
+    from judged.advice.profile import Profile, RunProfile
 
 Kind: TypeAlias = Literal["recommend", "pair", "avoid", "note"]
+
+
+_SHOWN = 4  # runs
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class Condition:
 
     name: str  # as a clause: "topics have one relevant document"
     test: Callable[[Profile], bool]  # the question
-    facts: tuple[str, ...]  # which facts it looks at, by their names in `judged.advice.facts`
+    facts: tuple[str, ...]  # which facts it looks at, by their names in `judged.advice.rules.FACTS`
     otherwise: str = ""  # the clause for the opposite
 
     def __call__(self, profile: Profile) -> bool:
@@ -32,10 +36,8 @@ class Condition:
 
     def __invert__(self) -> Condition:
         """Give the opposite question."""
-        test = self.test
-        return Condition(
-            self.otherwise or f"not: {self.name}", lambda profile: not test(profile), self.facts, self.name
-        )
+        name = self.otherwise or f"not: {self.name}"
+        return Condition(name, lambda profile: not self.test(profile), self.facts, self.name)
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Rule:
     # know when reading any of them.
     kind: Kind
     why: str  # the reason, in plain words and without the data
-    sources: tuple[str, ...]  # keys of `judged.advice.sources.SOURCES`
+    sources: tuple[str, ...]  # keys of `judged.advice.rules.SOURCES`
     # what must be true of the facts. A rule that recommends is silent, too, where the runs have no scores and its
     # measures need ranks.
     when: tuple[Condition, ...] = ()
@@ -71,6 +73,31 @@ class Rule:
         return tuple(dict.fromkeys((*asked, *self.about)))
 
 
+class _Writer(string.Formatter):
+    """Writes counts with their nouns, values one after the other, and of runs the field that is named."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, tuple):
+            return _of_runs(value, format_spec) if format_spec else listed(value)
+        if isinstance(value, int) and len(format_spec) > 1 and format_spec.replace(" ", "").isalpha():
+            return counted(value, format_spec)
+        if isinstance(value, float) and (read := re.fullmatch(r"\.(\d)([f%])", format_spec)):
+            return (decimal if read[2] == "f" else percent)(value, int(read[1]))
+        return super().format_field(value, format_spec or ("," if isinstance(value, int) else ""))
+
+
+def _of_runs(runs: tuple[RunProfile, ...], field: str) -> str:
+    """Write what each run has of a field; with ``+`` or ``-`` before its name from the least or the most on."""
+    name = field.lstrip("+-")
+    if field != name:
+        runs = tuple(sorted(runs, key=attrgetter(name), reverse=field[0] == "-"))
+    values = [getattr(run, name) for run in runs]
+    shown = [percent(value) if isinstance(value, float) else str(value) for value in values]
+    texts = [text if name == "name" else f"{run.name} {text}" for run, text in zip(runs, shown, strict=True)]
+    more = [f"... ({len(texts)} in all)"] if len(texts) > _SHOWN else []
+    return ("; " if name == "returned" else ", ").join([*texts[:_SHOWN], *more]) or "no run"
+
+
 def listed(values: tuple[Any, ...], most: int = 8) -> str:
     """Write numbers or names one after the other; of many, the first, the last and how many there are.
 
@@ -79,19 +106,6 @@ def listed(values: tuple[Any, ...], most: int = 8) -> str:
     """
     texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
     return ", ".join(texts) if len(texts) <= most else f"{texts[0]} to {texts[-1]} ({len(texts)} in all)"
-
-
-class _Writer(string.Formatter):
-    """Writes counts with their nouns, and values one after the other."""
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        if isinstance(value, tuple):
-            return listed(cast("tuple[Any, ...]", value))
-        if isinstance(value, int) and len(format_spec) > 1 and format_spec.replace(" ", "").isalpha():
-            return counted(value, format_spec)
-        if isinstance(value, float) and (read := re.fullmatch(r"\.(\d)([f%])", format_spec)):
-            return (decimal if read[2] == "f" else percent)(value, int(read[1]))
-        return super().format_field(value, format_spec or ("," if isinstance(value, int) else ""))
 
 
 def written(text: str, profile: Profile) -> str:

@@ -1,9 +1,46 @@
-"""All rules, in the order in which their advice is given."""
+"""What `rules.toml` holds: the rules, in the order in which their advice is given, the facts, tasks and papers."""
 
 from __future__ import annotations
 
-from judged.advice.rules_avoid import AVOID
-from judged.advice.rules_measures import MEASURES
-from judged.advice.rules_notes import NOTES
+import tomllib
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
-RULES = (*MEASURES, *AVOID, *NOTES)
+from judged.advice import conditions
+from judged.advice.rule import Rule, written
+
+if TYPE_CHECKING:
+    from judged.advice.profile import Profile
+
+
+def _one_line(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _one_line(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return tuple(map(_one_line, value))
+    return " ".join(value.split())
+
+
+DATA: dict[str, Any] = _one_line(tomllib.loads(files("judged.advice").joinpath("rules.toml").read_text("utf-8")))
+FACTS: dict[str, str] = DATA["facts"]
+"""What a piece of advice may rest on, in words."""
+SOURCES: dict[str, str] = DATA["sources"]
+"""What the rules cite."""
+
+
+def _rule(when: tuple[str, ...] = (), unless: tuple[str, ...] = (), **keys: Any) -> Rule:
+    holding = [getattr(conditions, name) for name in when]
+    return Rule(**keys, when=(*holding, *(~getattr(conditions, name) for name in unless)))
+
+
+RULES = tuple(_rule(**keys) for keys in DATA["rule"])
+
+
+def fact(name: str, profile: Profile) -> str:
+    """Say one fact.
+
+    >>> from judged.advice.profile import profile_of
+    >>> fact("grades", profile_of({"q1": {"a": 2, "b": 0}}))
+    'grades 0, 2'
+    """
+    return written(FACTS[name], profile)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pydantic import BaseModel, Field
 
 from judged.advice import RULES, Advice, advise
-from judged.advice.facts import fact
+from judged.advice.rules import fact
 from judged.advice.tasks import TASKS
 from judged.data import Qrels, Run
 
@@ -28,7 +28,7 @@ FACTS = frozenset(
         "runs", "scores", "lengths", "judged_10", "judged_100", "judged_depth",
     }
 )  # fmt: skip
-"""The facts that the answers settle, by their names in `judged.advice.facts`."""
+"""The facts that the answers settle, by their names in `judged.advice.rules.FACTS`."""
 
 GRADES = {"binary": (1.0,), "three": (1.0, 2.0), "four": (2.0, 3.0), "fine": (0.2, 0.4, 0.6, 0.8)}
 RELEVANT = {"one": 1, "few": 4, "many": 30, "hundreds": 150}

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from judged.advice.sources import SOURCES
+from judged.advice.rules import SOURCES
 from judged.errors import InputError, MeasureError
 from judged.measures.grammar import entry_of
 from judged.web.answers import Json, page

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judged.advice.rules import RULES
-from judged.advice.sources import SOURCES
+from judged.advice.rules import RULES, SOURCES
 from judged.advice.tasks import TASKS
 from judged.tables import Markdown, Table
 
