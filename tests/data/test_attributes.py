@@ -254,7 +254,7 @@ def test_objects_that_tell_nothing_are_refused() -> None:
             Attributes.of(data)
     with pytest.raises(InputError, match="topic q stands in it twice"):
         Attributes.of([{"qid": "q"}, {"qid": "q"}])
-    with pytest.raises(InputError, match="two columns are called a_b"):
+    with pytest.raises(InputError, match="two columns are called 'a_b'"):
         Attributes.of([{"qid": "q", "a b": 1, "a-b": 2}])
     with pytest.raises(InputError, match=r"no attribute 'nope'\. Fix: one of kind"):
         Attributes.of({"q": {"kind": "x"}}).column("nope")

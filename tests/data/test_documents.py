@@ -30,7 +30,7 @@ def written(folder: Path, name: str) -> Path:
 @pytest.mark.parametrize("name", ["docs.csv", "docs.tsv", "docs.jsonl", "docs.parquet"])
 def test_every_format_keeps_ids_as_they_are(tmp_path: Path, name: str) -> None:
     documents = Documents.read(written(tmp_path, name))
-    assert documents.facts == ("length", "group")
+    assert documents.names == ("length", "group")
     assert documents.column("length", pa.array(["7", "007", "7"])).to_pylist() == [80, 120, 80]
     assert documents.column("group", pa.array(["007"])).to_pylist() == ["a"]
 

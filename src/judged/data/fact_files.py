@@ -34,7 +34,7 @@ _IDS = {
     "doc_id": ("doc_id", "docid", "docno", "_id", "id", "did", "pid", "corpus_id", "document_id", "passage_id",
                "item_id", "doc_number", "document", "doc"),
 }  # fmt: skip
-_OF = {"query_id": "topic", "doc_id": "document"}
+OF = {"query_id": "topic", "doc_id": "document"}
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def read_facts(path: str | Path, id_name: str = "query_id") -> Table:
 
 def typed_facts(table: Table, id_name: str, where: str) -> Table:
     """Name the column of ids, put it first, and give every other column one of three types."""
-    names = [name.strip() for name in table.column_names]
+    names = [plain_name(name) for name in table.column_names]
     if len(set(names)) < len(names):
         twice = next(name for at, name in enumerate(names) if name in names[:at])
         raise InputError(f"two columns are called {twice!r}", fix="name each once", path=where)
@@ -89,7 +89,7 @@ def typed_facts(table: Table, id_name: str, where: str) -> Table:
 def under_id(id_name: str, name: str, known: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Give what stands under an id as a record with it."""
     if str(known.get(id_name, name)) != name:
-        problem = f"{_OF[id_name]} {name} has the {id_name} {known[id_name]!r:.40} in it"
+        problem = f"{OF[id_name]} {name} has the {id_name} {known[id_name]!r:.40} in it"
         raise InputError(problem, fix="leave one of the two out", path=where)
     return {id_name: name, **{key: value for key, value in known.items() if key != id_name}}
 
@@ -196,7 +196,7 @@ def _decoded(data: bytes, where: str) -> str:
 
 def _json(data: Any, where: str, id_name: str) -> Iterator[tuple[int | None, dict[str, Any]]]:
     """Give the records of ``{id: {...}}`` or of a list."""
-    of, shape = _OF[id_name], f'write {{"id": {{"name": ...}}}}, or [{{"{id_name}": ...}}]'
+    of, shape = OF[id_name], f'write {{"id": {{"name": ...}}}}, or [{{"{id_name}": ...}}]'
     if isinstance(data, dict):
         for name, known in cast("dict[str, Any]", data).items():
             if not isinstance(known, dict):
@@ -313,7 +313,7 @@ def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 def _refuse_bad_ids(ids: Any, found: _Facts, id_name: str) -> None:
     """Refuse an id that is empty or stands twice, and say where."""
-    fix = f"keep one row a {_OF[id_name]}"
+    fix = f"keep one row a {OF[id_name]}"
     empty = pc.index(pc.equal(ids, ""), value=True).as_py()
     if empty >= 0:
         where = found.where, found.line(empty)
@@ -323,14 +323,14 @@ def _refuse_bad_ids(ids: Any, found: _Facts, id_name: str) -> None:
     before: set[str] = set()
     for row, name in enumerate(ids.to_pylist()):
         if name in before:
-            problem = f"{_OF[id_name]} {name} stands in it twice"
+            problem = f"{OF[id_name]} {name} stands in it twice"
             raise InputError(problem, fix=fix, path=found.where, line=found.line(row))
         before.add(name)
 
 
 def _unreadable(where: str, id_name: str, why: str) -> InputError:
     return InputError(
-        f"facts about {_OF[id_name]}s cannot be read from it ({why.splitlines()[0]})",
+        f"facts about {OF[id_name]}s cannot be read from it ({why.splitlines()[0]})",
         fix=f"give CSV, TSV, JSON, JSONL, Parquet or Arrow with a column {id_name}",
         path=where,
     )

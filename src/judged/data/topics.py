@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import pyarrow as pa
 
 from judged.data import files
-from judged.data.compute import pc
+from judged.data.facts import refuse_twice
 from judged.data.records import unique_columns
 from judged.data.rows import table_of
 from judged.data.sources import source_name
@@ -54,10 +54,7 @@ class Topics:
     def __post_init__(self) -> None:
         if not self.table.num_rows:
             raise InputError("no topics in it", fix="give a file with at least one", path=self.where)
-        if len(self._rows) < self.table.num_rows:
-            counts = pc.value_counts(self.table["query_id"]).to_pylist()
-            twice = next(entry["values"] for entry in counts if entry["counts"] > 1)
-            raise InputError(f"topic {twice} stands in it twice", fix="keep one", path=self.where)
+        refuse_twice(self.table, "query_id", self.where)
 
     @classmethod
     def read(

@@ -12,7 +12,6 @@ import pyarrow as pa
 from judged.data import Qrels
 from judged.data.compute import pc
 from judged.data.documents import Documents
-from judged.data.fact_files import typed_facts
 from judged.errors import InputError
 from judged.slicing.bands import AGE
 
@@ -103,8 +102,8 @@ def group_judgments(
     qrels: Qrels, documents: Documents, by: str, *, rel: float, today: Any = None, date: str = "date"
 ) -> Grouped:
     """Give each judgment the group of its document."""
-    if by not in documents.facts:
-        known = ", ".join(documents.facts) or "nothing"
+    if by not in documents.names:
+        known = ", ".join(documents.names) or "nothing"
         raise InputError(f"no column {by!r} (there is {known})", fix="name one of these", path=documents.where)
     if today is not None and by != date:
         raise InputError(f"today says nothing of {by}", fix="leave it out, or name the column of dates: date=")
@@ -126,12 +125,11 @@ def group_judgments(
 
 def _groups(documents: Documents, by: str, today: Any, date: str) -> dict[str, str | None]:
     """Name the group of each document; None where it is not known."""
-    table = typed_facts(documents.table, "doc_id", documents.where)
-    docs, values = table["doc_id"].to_pylist(), table[by].to_pylist()
+    docs, values = documents.ids, documents.table[by].to_pylist()
     if by == date:
         return {doc: AGE.of(days) for doc, days in _ages(docs, values, by, today, documents.where).items()}
     distinct = {*values} - {None}
-    number = str(table[by].type) == "double"
+    number = str(documents.table[by].type) == "double"
     if len(distinct) > (_MOST_NUMBERS if number else _MOST_GROUPS):
         raise InputError(
             f"the column {by} has {len(distinct)} different values: too many for groups",
@@ -150,14 +148,14 @@ def document_columns(
     # `freshness` and `freshness_band`: the age in days of the newest one, where the documents have dates. For each
     # column of text with at most 50 values, `relevant_` and its name: the value that most of them have, or `mixed`
     # where no value is alone the most frequent.
-    table, index = typed_facts(documents.table, "doc_id", documents.where), qrels.index
+    table, index = documents.table, qrels.index
     relevant: dict[str, list[str]] = {query: [] for query in (*query_ids, *index.topics)}
     for topic, doc, grade in zip(index.topic.tolist(), index.row_names, index.grade.tolist(), strict=True):
         if grade >= rel and grade >= 0:
             relevant[index.topics[topic]].append(doc)
-    docs = table["doc_id"].to_pylist()
+    docs = documents.ids
     made: Columns = {}
-    for name in documents.facts:
+    for name in documents.names:
         values = table[name].to_pylist()
         if name == date:
             days = _ages(docs, values, name, today, documents.where)
@@ -169,7 +167,7 @@ def document_columns(
             made[f"relevant_{name}"] = [_most_frequent(relevant[query], group) for query in query_ids]
     if (today is not None or date != "date") and "freshness" not in made:
         raise InputError(
-            f"there is no column {date!r} to count ages from (there is {', '.join(documents.facts) or 'nothing'})",
+            f"there is no column {date!r} to count ages from (there is {', '.join(documents.names) or 'nothing'})",
             fix="name the column of dates: date=",
             path=documents.where,
         )
@@ -207,13 +205,13 @@ def day_of(value: Any, what: str, where: str = "") -> date:
         raise InputError(f"{what} is {text[:40]!r}, no date", fix="write 2024-05-31", path=where) from None
 
 
-def days_by_doc(docs: list[str], values: list[Any], column: str, where: str) -> dict[str, date]:
+def days_by_doc(docs: Sequence[str], values: list[Any], column: str, where: str) -> dict[str, date]:
     """Give the day of each document that has one."""
     known = zip(docs, values, strict=True)
     return {doc: day_of(value, f"the {column} of document {doc}", where) for doc, value in known if value is not None}
 
 
-def _ages(docs: list[str], values: list[Any], column: str, today: Any, where: str) -> dict[str, int]:
+def _ages(docs: Sequence[str], values: list[Any], column: str, today: Any, where: str) -> dict[str, int]:
     """Give ages in days, of documents that have one: against a day that is named or their newest, never the clock's."""
     days = days_by_doc(docs, values, column, where)
     if today is None and not days:

@@ -137,8 +137,8 @@ def _made(objects: Any, serp: ir.Table) -> ir.Table:
 def _dated(documents: Documents) -> Any:
     """Give the days of documents as the beginning of each, in UTC."""
     table = documents.table
-    if "date" not in documents.facts:
-        known = ", ".join(documents.facts) or "nothing"
+    if "date" not in documents.names:
+        known = ", ".join(documents.names) or "nothing"
         raise InputError(f"no column date (there is {known})", fix="add a column date", path=documents.where)
     days = days_by_doc(table["doc_id"].to_pylist(), table["date"].to_pylist(), "date", documents.where)
     since = date(1970, 1, 1)
