@@ -28,7 +28,7 @@ SMALL = "few"
 _NAMED = 8  # topics in a sentence
 _TESTED = (
     "method", "level", "alpha", "p", "correction", "statistic", "effect", "differing", "left_out", "resamples", "exact",
-    "seed", "alternative", "note", "sentence",
+    "seed", "alternative", "note",
 )  # fmt: skip
 
 
@@ -207,7 +207,8 @@ def lost_table(lost: Iterable[tuple[str, str, Discoveries]], query_ids: Sequence
         {
             "run": run,
             "part": part,
-            **topics.to_dict(),
+            **{name: value for name, value in vars(topics).items() if name != "mask"},
+            "sentence": topics.sentence,
             "found": [query_ids[at] for at in np.flatnonzero(topics.mask).tolist()],
         }
         for run, part, topics in lost
