@@ -13,7 +13,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from judged.answer import Answer, Table, plain
+from judged.answer import Answer, plain
 from judged.tables import isolated
 from judged.web.desk import opened
 from judged.web.filters import FILTERS
@@ -21,6 +21,7 @@ from judged.web.filters import FILTERS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from judged.answer import Block
     from judged.notes import Note
 
 NAVIGATION = (
@@ -52,15 +53,15 @@ class PageAnswer(Answer):
     """What a page shows that no command gives; each page has its own kind."""
 
     about: Mapping[str, Any]  # facts
-    parts: tuple[Table, ...] = ()
+    parts: tuple[Block, ...] = ()
     notes: tuple[Note, ...] = ()
 
     def facts(self) -> Mapping[str, Any]:
         """Give what is known beside the tables."""
         return self.about
 
-    def blocks(self) -> tuple[Table, ...]:
-        """Give all tables of the page."""
+    def blocks(self) -> tuple[Block, ...]:
+        """Give all that the page shows."""
         return self.parts
 
 

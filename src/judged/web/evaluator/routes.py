@@ -11,7 +11,6 @@ from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.evaluator.asked import Asked, ExportAsked, MeasureAsked, Pasted
 from judged.web.evaluator.files import exported
-from judged.web.evaluator.measures import GROUPS
 from judged.web.evaluator.paste import read_pasted
 from judged.web.evaluator.scores import evaluation
 from judged.web.evaluator.working import explained
@@ -26,17 +25,7 @@ _FILE = {200: {"description": "The file.", "content": {"text/plain": {}, "applic
 def evaluator_page(request: Request, opened: Opened, asked: Annotated[Asked, Query()]) -> HTMLResponse:
     """Show the evaluator."""
     answer = evaluation(opened, asked)
-    rows = answer.measures.records()
-    groups = [(group, [row for row in rows if row["group"] == group.key]) for group in GROUPS]
-    lists = [table.records() for table in answer.lists]
-    values: dict[str, Any] = {
-        "data": answer.to_dict(),
-        "lists": lists,
-        "counts": answer.counts,
-        "groups": groups,
-        "asked": asked,
-    }
-    return page(request, "evaluator.html", title="Evaluator", answer=answer, **values)
+    return page(request, "evaluator.html", title="Evaluator", answer=answer, data=answer.to_dict(), asked=asked)
 
 
 @router.get(_API, tags=["evaluator"], summary="Score a typed list by every measure", responses=PROBLEMS)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 import judged
-from judged.answer import COUNT, NUMBER, TEXT, Answer, Block, Column, Sentences, Show, Table, columns_of, counted
+from judged.answer import COUNT, NUMBER, TEXT, Column, Sentences, Show, Table, columns_of, counted
 from judged.answer import listed as listed_words
 from judged.errors import MeasureError
 from judged.judging import judge
@@ -19,11 +19,12 @@ from judged.judging.dense import Returned
 from judged.measures.gain import discounts, gains, ideal_by_gain
 from judged.measures.parameters import spell
 from judged.notes import Note
+from judged.web.answers import PageAnswer
 from judged.web.evaluator.measures import GROUPS, listed, unavailable
 from judged.web.evaluator.state import SHOWN, read_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from judged.judging import Judged
     from judged.measures import Measure
@@ -50,99 +51,73 @@ class World:
         return {doc: -float(rank) for rank, doc in enumerate(self.docs, 1)}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Answer):
+class Evaluation(PageAnswer):
     """What every measure says of a list, and of a second one beside it."""
 
     kind: ClassVar[str] = "evaluation"
     main: ClassVar[str] = "measures"
-
-    state: State
-    lists: tuple[Table, ...]
-    ideal: Table
-    measures: Table
-    lacking: Mapping[str, str]  # measures that need more than a list, and what
-    notes: tuple[Note, ...]
 
     @property
     def title(self) -> str:
         """What it answers."""
         return "A ranked list and its measures"
 
-    @property
-    def counts(self) -> list[dict[str, Any]]:
-        """How much each list has of what."""
-        return [
-            {
-                "list": table.name,
-                "returned": len(table),
-                "judged": sum(grade is not None for grade in table.column("grade").values),
-                "relevant_found": sum(relevant is True for relevant in table.column("relevant").values),
-            }
-            for table in self.lists
-        ]
-
-    def facts(self) -> dict[str, Any]:
-        """Give the state, spelled out and as the query of an address."""
-        return {"judged": judged.__version__, "query": self.state.query(), "state": self.state.facts()}
-
-    def blocks(self) -> tuple[Block, ...]:
-        """Give the lists, what is missing from them, all measures, and the address."""
-        state, source = self.state, self.state.source
-        runs = "" if source is None else listed_words([source.run, *filter(None, [source.other_run])])
-        said = (f"Topic {source.topic}, {runs}. {source.query}".strip(),) if source else ()
-        gone = ", ".join(map(spell, state.missing)) or "none"
-        missing = (
-            f"Judged and not returned, by grade: {gone}. Relevant documents (grade {spell(state.options.rel)} or more):"
-            f" {state.relevant}."
-        )
-        groups = Table("groups", columns_of(GROUPS, "key", "title", "what"), only="data")
-        lacking = [{"name": name, "why": why} for name, why in self.lacking.items()]
-        return (
-            *([Sentences(said, "source")] if said else []),
-            *self.lists,
-            Sentences((missing,), "missing"),
-            self.measures,
-            groups,
-            self.ideal,
-            Table("counts", columns_of(self.counts, "list", "returned", "judged", "relevant_found"), only="data"),
-            Table("unavailable", columns_of(lacking, "name", "why"), only="data"),
-            Sentences((f"`/evaluator?{state.query()}`",), "address", "Address"),
-        )
-
 
 def evaluation(workspace: Workspace, asked: Asked) -> Evaluation:
     """Score a list, and a second one beside it, by every measure that a list is enough for."""
     state = read_state(workspace, asked)
-    worlds = worlds_of(state)
+    worlds, source = worlds_of(state), state.source
     shown = [world for world in worlds if world.name != BEFORE]
     together = judged_of(*worlds)
     with np.errstate(all="ignore"):  # what is too large is None, and said
         measures = _scores_of(state, worlds, together, asked.only)
     ranked = {world.name: {doc: rank for rank, doc in enumerate(world.docs, 1)} for world in worlds}
-    return Evaluation(
-        state=state,
-        lists=tuple(_rows_of(state, world, ranked) for world in shown),
-        ideal=_ideal_of(state, shown, together),
-        measures=measures,
-        lacking={} if asked.only else unavailable(),
-        notes=tuple(_notes(asked, state, measures)),
+    lists = [_rows_of(state, world, ranked) for world in shown]
+    lacking = [] if asked.only else [{"name": name, "why": why} for name, why in unavailable().items()]
+    runs = listed_words([source.run, *filter(None, [source.other_run])]) if source else ""
+    missing = (
+        f"Judged and not returned, by grade: {', '.join(map(spell, state.missing)) or 'none'}."
+        f" Relevant documents (grade {spell(state.options.rel)} or more): {state.relevant}."
     )
+    parts = (
+        *([Sentences((f"Topic {source.topic}, {runs}. {source.query}".strip(),), "source")] if source else []),
+        *lists,
+        Sentences((missing,), "missing"),
+        measures,
+        Table("groups", columns_of(GROUPS, "key", "title", "what"), only="data"),
+        _ideal_of(state, shown, together),
+        _counts_of(lists),
+        Table("unavailable", columns_of(lacking, "name", "why"), only="data"),
+        Sentences((f"`/evaluator?{state.query()}`",), "address", "Address"),
+    )
+    about = {"judged": judged.__version__, "query": state.query(), "state": state.facts()}
+    return Evaluation(about, parts, tuple(_notes(asked, state, measures)))
+
+
+def _counts_of(lists: Sequence[Table]) -> Table:
+    """Count how much each list has of what."""
+    columns = (
+        Column("list", [table.name for table in lists]),
+        Column("returned", [len(table) for table in lists]),
+        Column("judged", [sum(grade is not None for grade in table.column("grade").values) for table in lists]),
+        Column("relevant_found", [sum(map(bool, table.column("relevant").values)) for table in lists]),
+    )
+    return Table("counts", columns, only="data")
 
 
 def worlds_of(state: State) -> tuple[World, ...]:
     """Give the list, the other one, and the list before, as many as there are, each with what is judged in it."""
-    labels = state.labels
-    gone = _named_missing(state, state.missing, labels)
-    docs = tuple(item.doc for item in state.items)
-    worlds = [World(LIST, docs, labels | gone)]
-    if state.other is not None:
-        worlds.append(World(OTHER, tuple(item.doc for item in state.other), labels | gone))
+    grades = state.labels | _named_missing(state, state.missing, state.labels)
+    worlds = [
+        World(name, tuple(item.doc for item in items), grades)
+        for name, items in ((LIST, state.items), (OTHER, state.other))
+        if items is not None
+    ]
     if state.before is not None:
-        was = {item.doc: item.grade for item in state.before}
-        beside = {item.doc: item.grade for item in state.other or () if item.doc not in was}
-        known = {doc: grade for doc, grade in {**beside, **was}.items() if grade is not None}
-        worlds.append(World(BEFORE, tuple(was), known | _named_missing(state, state.before_missing, known)))
+        every = {item.doc: item.grade for item in (*(state.other or ()), *state.before)}
+        known = {doc: grade for doc, grade in every.items() if grade is not None}
+        gone = _named_missing(state, state.before_missing, known)
+        worlds.append(World(BEFORE, tuple(item.doc for item in state.before), known | gone))
     return tuple(worlds)
 
 
@@ -151,12 +126,12 @@ def judged_of(*worlds: World) -> Judged:
     qrels = {world.name: world.grades for world in worlds if world.grades}
     runs = {world.name: world.run for world in worlds}
     judged = judge(qrels or {"": {"": 0.0}}, runs).over("run")
-    by_name = {world.name: world for world in worlds}
-    docs = [by_name[name].docs for name in judged.query_ids]
+    docs = {world.name: world.docs for world in worlds}
+    ordered = [docs[name] for name in judged.query_ids]
     shown = Returned(
-        np.repeat(np.arange(len(docs)), [len(one) for one in docs]),
-        np.array([rank for one in docs for rank in range(1, len(one) + 1)], dtype=np.int64),
-        pa.array([doc for one in docs for doc in one], pa.string()),
+        np.repeat(np.arange(len(ordered)), list(map(len, ordered))),
+        np.array([rank for names in ordered for rank in range(1, len(names) + 1)], dtype=np.int64),
+        pa.array([doc for names in ordered for doc in names], pa.string()),
     )
     return replace(judged, shown=shown)  # so that no measure need read the run again
 
@@ -210,7 +185,7 @@ def _minus(one: float | None, other: float | None) -> float | None:
 def _named_missing(state: State, grades: tuple[float, ...], known: dict[str, float]) -> dict[str, float]:
     """Name the documents that were not returned, and fill them up to the number that is relevant."""
     found = sum(map(state.is_relevant, (*known.values(), *grades)))
-    filled = max(0, (state.asked_relevant or 0) - found)
+    filled = max(0, (state.asked.relevant or 0) - found)
     taken = {item.doc for items in (state.items, state.other or (), state.before or ()) for item in items}
     start = "m"
     while any(doc.startswith(start) for doc in taken):

@@ -13,6 +13,7 @@ from judged.judging import judge
 from judged.measures import parse
 from judged.measures.dcg import CG, DCG
 from judged.measures.parameters import spell
+from judged.web.evaluator.asked import Asked
 from judged.web.evaluator.lists import (
     MOST_MISSING,
     Item,
@@ -25,12 +26,11 @@ from judged.web.evaluator.lists import (
 
 if TYPE_CHECKING:
     from judged.measures.gain import Gain
-    from judged.web.evaluator.asked import Asked
     from judged.web.workspace import Workspace
 
 SHOWN = 20
 """Documents that are taken from a run."""
-_EXAMPLE, _EXAMPLE_K, _EXAMPLE_GAIN = "3,0,2,1,0", 5, "exp2"
+_EXAMPLE = {"typed": "3,0,2,1,0", "k": 5, "gain": "exp2"}
 
 
 class Options(NamedTuple):
@@ -64,10 +64,9 @@ class State:
     # missing, before_missing: grades of judged documents that were not returned: now, and before the last change
     missing: tuple[float, ...]
     before_missing: tuple[float, ...]
-    asked_relevant: int | None  # the number of relevant documents, where it was given
-    asked_max: float | None
     options: Options
     source: Source | None
+    asked: Asked
 
     def is_relevant(self, grade: float) -> bool:
         """Whether a grade counts as relevant."""
@@ -86,59 +85,62 @@ class State:
     @property
     def relevant(self) -> int:
         """How many relevant documents there are."""
-        return self.known if self.asked_relevant is None else self.asked_relevant
+        return self.known if self.asked.relevant is None else self.asked.relevant
 
     def facts(self) -> dict[str, Any]:
         """Spell it out, without the lists."""
         return {
             "missing": self.missing,
             "relevant": self.relevant,
-            "relevant_given": self.asked_relevant,
+            "relevant_given": self.asked.relevant,
             "known_relevant": self.known,
             **self.options._asdict(),
             "gain": spell(self.options.gain),
-            "max_given": self.asked_max,
+            "max_given": self.asked.max,
             "source": self.source,
         }
 
     def query(self) -> str:
         """Write the query of the address, in one form for equal states; without what was before."""
-        options, source = self.options, self.source
-        pairs: list[tuple[str, str | None]] = [
-            ("list", write_list(self.items)),
-            ("other", None if self.other is None else write_list(self.other, named=True)),
-            ("missing", write_missing(self.missing) or None),
-            ("relevant", None if self.asked_relevant is None else str(self.asked_relevant)),
-            ("k", str(options.k)),
-            ("gain", spell(options.gain)),
-            ("discount", None if options.discount == "log2" else options.discount),
-            ("base", spell(options.base) if options.discount == "original" and options.base != 2 else None),
-            ("rel", None if options.rel == 1 else spell(options.rel)),
-            ("max", None if self.asked_max is None else spell(self.asked_max)),
-            ("run", source.run if source else None),
-            ("topic", source.topic if source else None),
-            ("other_run", source.other_run if source else None),
-        ]
-        return urlencode([(name, value) for name, value in pairs if value is not None], safe=",:*{}")
+        asked, options, source = self.asked, self.options, self.source
+        usual = {name: Asked.model_fields[name].default for name in ("discount", "base", "rel")}
+        texts = {
+            "list": write_list(self.items),
+            "other": None if self.other is None else write_list(self.other, named=True),
+            "missing": write_missing(self.missing) or None,
+            "relevant": asked.relevant,
+            **{name: getattr(options, name) for name in ("k", "gain")},
+            **{name: getattr(options, name) for name in usual if getattr(options, name) != usual[name]},
+            "max": asked.max,
+            **({} if source is None else {"run": source.run, "topic": source.topic, "other_run": source.other_run}),
+        }
+        known = {name: spell(text) for name, text in texts.items() if text is not None}
+        return urlencode(known, safe=",:*{}")
 
 
 def read_state(workspace: Workspace, asked: Asked) -> State:
     """Read what was asked."""
-    items, other, missing, source = _lists(workspace, asked)
-    example = asked.typed is None and source is None
+    missing, source = read_missing(asked.missing or ""), None
+    if asked.run is not None and asked.topic is not None:
+        source = Source(asked.run, asked.topic, workspace.query(asked.topic), asked.other_run)
+    elif not asked.run is asked.topic is asked.other_run is None:
+        raise InputError("a run and a topic go together", fix="give run= and topic=")
+    if asked.typed is None and source is not None:
+        items, other, missing = _opened(workspace, source)
+    else:
+        if asked.typed is None:
+            asked = asked.model_copy(update=_EXAMPLE | asked.model_dump(exclude_none=True, exclude_unset=True))
+        items = read_list(asked.typed or "", "list")
+        other = None if asked.other is None else read_other(asked.other, items, "other")
     before = None if asked.before is None else read_list(asked.before, "before")
     gone = missing if asked.before_missing is None else read_missing(asked.before_missing)
     grades = [item.grade for item in (*items, *(other or ())) if item.grade is not None]
     highest = max(1.0, asked.rel, *grades, *missing) if asked.max is None else asked.max
     if highest < max((*grades, *missing), default=0.0):
         raise InputError(f"a grade is above max={spell(highest)}, the highest of the scale", fix="give a higher max")
-    if example:
-        k = asked.k if "k" in asked.model_fields_set else _EXAMPLE_K
-        gain = asked.gain if "gain" in asked.model_fields_set else _EXAMPLE_GAIN
-        asked = asked.model_copy(update={"k": k, "gain": gain})
     discounted = DCG(discount=asked.discount, base=asked.base if asked.discount == "original" else 2.0)  # checks both
     options = Options(asked.k, _read_gain(asked.gain), discounted.discount, discounted.base, asked.rel, highest)
-    state = State(items, other, before, missing, gone, asked.relevant, asked.max, options, source)
+    state = State(items, other, before, missing, gone, options, source, asked)
     if state.relevant < state.known:
         raise InputError(
             f"{state.known} relevant documents are known, and relevant={state.relevant}",
@@ -158,38 +160,18 @@ def _read_gain(text: str) -> Gain:
     return made.gain
 
 
-def _lists(
-    workspace: Workspace, asked: Asked
-) -> tuple[tuple[Item, ...], tuple[Item, ...] | None, tuple[float, ...], Source | None]:
-    """Give both lists, with one grade a document, the grades of missing documents, and where they come from."""
-    missing = read_missing(asked.missing or "")
-    source = None
-    if asked.run is not None and asked.topic is not None:
-        source = Source(asked.run, asked.topic, workspace.query(asked.topic), asked.other_run)
-    elif not asked.run is asked.topic is asked.other_run is None:
-        raise InputError("a run and a topic go together", fix="give run= and topic=")
-    if asked.typed is None and source is not None:
-        return *_opened(workspace, source), source
-    items = read_list(_EXAMPLE if asked.typed is None else asked.typed, "list")
-    other = None if asked.other is None else read_other(asked.other, items, "other")
-    return items, other, missing, source
-
-
 def _opened(
     workspace: Workspace, source: Source
 ) -> tuple[tuple[Item, ...], tuple[Item, ...] | None, tuple[float, ...]]:
     """Take the first documents of a topic, and of a second run the same."""
-    names = [source.run] if source.other_run is None else [source.run, source.other_run]
-    lists: list[tuple[Item, ...]] = []
+    names = [source.run, *([] if source.other_run is None else [source.other_run])]
     for name in names:
         workspace.judged(name)  # refuses an unknown run
     qrels, runs = workspace.one_topic(source.topic, names)
     judged = [judge(qrels, run) for run in runs]
     grades = dict(zip(qrels.index.row_names, judged[0].label_grade.tolist(), strict=True))
-    for one in judged:
-        every = one.everything
-        first = every.doc.take(np.argsort(every.rank, kind="stable")[:SHOWN]).to_pylist()
-        lists.append(tuple(Item(doc, grades.get(doc)) for doc in first))
+    first = [one.everything.doc.take(np.argsort(one.everything.rank, kind="stable")[:SHOWN]) for one in judged]
+    lists = [tuple(Item(doc, grades.get(doc)) for doc in docs.to_pylist()) for docs in first]
     shown = {item.doc for items in lists for item in items}
     missing = sorted((grade for doc, grade in grades.items() if doc not in shown), reverse=True)[:MOST_MISSING]
     return lists[0], lists[1] if len(lists) > 1 else None, tuple(missing)
