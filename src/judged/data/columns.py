@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from judged.errors import InputError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 Kind = Literal["qrels", "run"]
 
@@ -79,3 +81,10 @@ def clash(names: Iterable[str], given: Iterable[str], kind: Kind) -> str:
 def missing(found: Iterable[str], kind: Kind) -> set[str]:
     """Which columns a table of this kind still lacks."""
     return _NEEDED[kind] - set(found)
+
+
+def refuse_same_names(names: Sequence[str], where: str, line: int | None = None) -> None:
+    """Refuse columns of which two have one name: records would keep the last."""
+    if len(set(names)) < len(names):
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise InputError(f"two columns are called {twice!r}", fix="name each once", path=where, line=line)

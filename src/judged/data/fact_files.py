@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.arrow_files import arrow_table, parquet_table
+from judged.data.columns import refuse_same_names
 from judged.data.compute import pc
 from judged.data.ids import decoded, id_column, id_text
-from judged.data.json_rows import json_lines, load
+from judged.data.json_rows import json_kind, json_lines, load
 from judged.data.topic_records import plain_name, refuse_wide
 from judged.decimals import is_number, meant_as_number, read_number
 from judged.errors import InputError, JudgedWarning
@@ -69,9 +70,7 @@ def read_facts(path: str | Path, id_name: str = "query_id") -> Table:
 def typed_facts(table: Table, id_name: str, where: str) -> Table:
     """Name the column of ids, put it first, and give every other column one of three types."""
     names = [plain_name(name) for name in table.column_names]
-    if len(set(names)) < len(names):
-        twice = next(name for at, name in enumerate(names) if name in names[:at])
-        raise InputError(f"two columns are called {twice!r}", fix="name each once", path=where)
+    refuse_same_names(names, where)
     at = id_place(names, id_name)
     if at is None:
         found = ", ".join(names)[:80]
@@ -167,31 +166,15 @@ def _read(file: Path, where: str, id_name: str) -> _Facts:
         return _Facts(parquet_table(file, where), where)
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")) or ending.endswith((".arrow", ".feather")):
         return _Facts(arrow_table(file, where), where)
-    with files.opened(file) as stream:
-        text = _decoded(stream.read(), where)
+    text = files.text(file, where)
     start = text.lstrip()
     if not start:
         raise InputError("nothing in it", fix=f"give a file with a column {id_name}", path=where)
-    if ending.endswith((".jsonl", ".ndjson")) or _is_jsonl(start):
+    if ending.endswith((".jsonl", ".ndjson")) or json_kind(start, where) == "jsonl":
         return _records(json_lines(file, where), where, id_name)
     if ending.endswith(".json") or start.startswith(("{", "[")):
         return _records(_json(load(file, where), where, id_name), where, id_name)
     return _delimited(text, where, id_name)
-
-
-def _is_jsonl(start: str) -> bool:
-    first = start.split("\n", 1)[0].rstrip()
-    return first.startswith("{") and first.endswith("}") and start.count("\n{") > 0
-
-
-def _decoded(data: bytes, where: str) -> str:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError("this is UTF-16 (Windows PowerShell writes it)", fix="save it as UTF-8", path=where)
-    try:
-        return data.removeprefix(files.BOM).decode().replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise InputError("bytes that are not UTF-8", fix="save the file as UTF-8", path=where, line=line) from None
 
 
 def _json(data: Any, where: str, id_name: str) -> Iterator[tuple[int | None, dict[str, Any]]]:

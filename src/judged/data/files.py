@@ -151,6 +151,19 @@ def head(path: str | Path, size: int = 1 << 16) -> bytes:
         return file.read(size).removeprefix(BOM)
 
 
+def text(path: str | Path, where: str) -> str:
+    """Give a whole file as text, each line ended by a newline."""
+    with opened(path) as file:
+        data = file.read().removeprefix(BOM)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError("this is UTF-16 (Windows PowerShell writes it)", fix="save it as UTF-8", path=where)
+    try:
+        return data.decode().replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError("bytes that are not UTF-8", fix="save the file as UTF-8", path=where, line=line) from None
+
+
 def exists(path: str | Path) -> bool:
     r"""Whether there is such a file; for a name that no file can have, pathlib would raise.
 

@@ -6,7 +6,8 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
 
@@ -19,7 +20,6 @@ from judged.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from judged._types import Table
     from judged.data.columns import Kind
@@ -62,6 +62,18 @@ def read_jsonl(path: Path, kind: Kind, where: str) -> Table:
     """Read one record a line."""
     records = ((_Place(where, line, line), record) for line, record in json_lines(path, where))
     return _records_table(records, kind, where)
+
+
+def json_kind(text: str, where: str) -> Literal["json", "jsonl"]:
+    """Tell JSON from one record a line, by the first line, what follows it, and the name."""
+    first, _, rest = text.lstrip().partition("\n")
+    if {".jsonl", ".ndjson"} & set(Path(where).suffixes):
+        return "jsonl"
+    try:
+        alone = isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        alone = False
+    return "jsonl" if alone and rest.strip() else "json"
 
 
 def load(path: Path, where: str) -> Any:

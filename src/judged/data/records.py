@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.arrow_files import arrow_table, parquet_table
-from judged.data.json_rows import json_lines, load
+from judged.data.columns import refuse_same_names
+from judged.data.json_rows import json_kind, json_lines, load
 from judged.data.rows import table_of
 from judged.errors import InputError
 
@@ -32,18 +33,16 @@ def read_records(path: str | Path, *, key: str = "") -> Iterator[Record]:
     where = files.STDIN if str(path) == "-" else str(path)
     file = files.local(path)
     head = files.head(file).lstrip()
-    first = head.split(b"\n", 1)[0].rstrip()
     try:
-        if head.startswith(b"PAR1"):
-            yield from ((None, row) for row in unique_columns(parquet_table(file, where), where).to_pylist())
-        elif head.startswith(b"ARROW1"):
-            yield from ((None, row) for row in unique_columns(arrow_table(file, where), where).to_pylist())
-        elif head.startswith(b"{") and first.endswith(b"}") and (b"\n{" in head or _names_jsonl(where)):
+        if head.startswith((b"PAR1", b"ARROW1")):
+            table = (parquet_table if head.startswith(b"PAR1") else arrow_table)(file, where)
+            yield from ((None, row) for row in _rows(table, where))
+        elif not head.startswith((b"{", b"[")):
+            yield from _delimited(files.text(file, where), where)
+        elif json_kind(head.decode(errors="replace"), where) == "jsonl":
             yield from ((line, dict(record)) for line, record in json_lines(file, where))
-        elif head.startswith((b"{", b"[")):
-            yield from _json(load(file, where), where, key)
         else:
-            yield from _delimited(file, where)
+            yield from _json(load(file, where), where, key)
     except (pa.ArrowException, OSError, csv.Error) as error:
         problem = f"no table can be read from it ({error})"
         raise InputError(problem, fix="give CSV, TSV, JSON, JSONL, Parquet or Arrow", path=where) from None
@@ -54,7 +53,7 @@ def records_of(data: Any, where: str, what: str, fix: str, *, key: str = "") -> 
     if isinstance(data, (str, Path)):
         yield from read_records(data, key=key)
     elif hasattr(data, "__arrow_c_stream__") or isinstance(data, pa.Table):
-        yield from enumerate(unique_columns(table_of(data), where).to_pylist(), 1)
+        yield from enumerate(_rows(table_of(data), where), 1)
     elif isinstance(data, Iterable) and not isinstance(data, (bytes, Mapping)):
         for at, row in enumerate(cast("Iterable[Any]", data), 1):
             if not isinstance(row, Mapping):
@@ -64,17 +63,9 @@ def records_of(data: Any, where: str, what: str, fix: str, *, key: str = "") -> 
         raise InputError(f"a {type(data).__name__} holds no {what}", fix=fix, path=where)
 
 
-def unique_columns(table: Table, where: str) -> Table:
-    """Give a table as it is, unless two of its columns have one name, of which records would keep the last."""
-    names = table.column_names
-    if len(set(names)) < len(names):
-        twice = next(name for at, name in enumerate(names) if name in names[:at])
-        raise InputError(f"two columns are called {twice!r}", fix="name each once", path=where)
-    return table
-
-
-def _names_jsonl(where: str) -> bool:
-    return any(ending in where.lower() for ending in (".jsonl", ".ndjson"))
+def _rows(table: Table, where: str) -> list[dict[str, Any]]:
+    refuse_same_names(table.column_names, where)
+    return table.to_pylist()
 
 
 def _json(data: Any, where: str, key: str) -> Iterator[Record]:
@@ -97,19 +88,11 @@ def _json(data: Any, where: str, key: str) -> Iterator[Record]:
         yield None, {**name, **cast("dict[str, Any]", record)}
 
 
-def _delimited(file: Path, where: str) -> Iterator[Record]:
-    with files.opened(file) as stream:
-        data = stream.read().removeprefix(files.BOM)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise InputError("bytes that are not UTF-8", fix="save it as UTF-8", path=where, line=line) from None
+def _delimited(text: str, where: str) -> Iterator[Record]:
     first = text.split("\n", 1)[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max("\t,;", key=first.count))
     header = [name.strip() for name in next(reader, [])]
-    if twice := next((name for at, name in enumerate(header) if name and name in header[:at]), ""):
-        raise InputError(f"two columns are called {twice!r}", fix="name each once", path=where, line=1)
+    refuse_same_names([name for name in header if name], where, 1)
     for row in reader:
         if not any(cell.strip() for cell in row):
             continue

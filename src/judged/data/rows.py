@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from judged.data.columns import refuse_same_names
 from judged.data.compute import pc
 from judged.data.ids import column_of, decoded, id_array, id_column, id_text, shown
 from judged.data.layout import WHOLE_TO
@@ -172,9 +173,7 @@ def _by_column(data: Any, used: Callable[[list[str]], Iterable[Any]] | None) -> 
         problem = f"a {type(data).__name__} is no table"
         raise InputError(problem, fix="give a data frame with named columns: query_id, doc_id...")
     names = [str(name) for name in data.columns]
-    if len(set(names)) < len(names):
-        twice = next(name for at, name in enumerate(names) if name in names[:at])
-        raise InputError(f"two columns are called {twice!r}", fix="name each once", path="<table>")
+    refuse_same_names(names, "<table>")
     wanted = names if used is None else used(names)
     columns = {name: data[key] for name, key, kept in zip(names, data.columns, wanted, strict=True) if kept}
     return pa.table({name: column_of(list(column), name) for name, column in columns.items()})

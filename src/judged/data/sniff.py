@@ -7,7 +7,6 @@ of the first lines is taken; where the lines look like the other kind of file, t
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.data import files
 from judged.data.columns import ONCE, canonical, clash, missing
+from judged.data.json_rows import json_kind
 from judged.data.layout import Layout, is_data, split_fields, value
 from judged.data.looks import (
     looks_like_qrels,
@@ -102,8 +102,8 @@ def sniff(path: Path, where: str, kind: Kind, format: str | None = None) -> Layo
         return format  # type: ignore[return-value]
     head = files.head(path, _HEADS[0])
     found = _format_of_bytes(head, where)
-    if found is None and format is None:
-        found = _json_kind(head, where)
+    if found is None and format is None and head.lstrip()[:1] in (b"{", b"["):
+        found = json_kind(head.decode(errors="replace"), where)
     if found is not None and format is not None:
         raise InputError(f"this is {found}, not {format}", fix=f"leave out the format, or name {found}", path=where)
     if found is not None:
@@ -132,19 +132,6 @@ def _format_of_bytes(head: bytes, where: str) -> Format | None:
             code="not-text",
         )
     return None
-
-
-def _json_kind(head: bytes, where: str) -> Format | None:
-    text = head.lstrip()
-    if text[:1] not in (b"{", b"["):
-        return None
-    first, _, rest = text.partition(b"\n")
-    named_lines = bool({".jsonl", ".ndjson"} & set(Path(where).suffixes))
-    try:
-        alone = isinstance(json.loads(first), dict)
-    except (ValueError, RecursionError):
-        alone = False
-    return "jsonl" if named_lines or (alone and rest.strip()) else "json"
 
 
 def _first_lines(path: Path, head: bytes) -> tuple[tuple[int, bytes], ...]:

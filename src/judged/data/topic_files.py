@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from xml.etree import ElementTree as ET
 
 from judged.data import files
-from judged.data.json_rows import json_lines, load
+from judged.data.json_rows import json_kind, json_lines, load
 from judged.data.topic_records import TopicRecords, named, plain_name, record_of
 from judged.errors import InputError
 
@@ -38,7 +38,7 @@ def read_topic_records(path: Path, where: str, format: str | None = None) -> Top
         readers: dict[str, Callable[..., None]] = {"json": _json, "jsonl": _jsonl}
         readers[format](path, where, records)
         return records
-    text = _text(path, where)
+    text = files.text(path, where)
     found = format or _format_of(text, where)
     if found in {"json", "jsonl"}:
         (_jsonl if found == "jsonl" else _json)(path, where, records)
@@ -56,24 +56,11 @@ def _refuse_long(text: str, where: str) -> None:
         raise InputError(problem, fix="check that this is the right file", path=where, line=long)
 
 
-def _text(path: Path, where: str) -> str:
-    with files.opened(path) as file:
-        data = file.read().removeprefix(files.BOM)
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError("this is UTF-16 (Windows PowerShell writes it)", fix="save it as UTF-8", path=where)
-    try:
-        return data.decode().replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise InputError("bytes that are not UTF-8", fix="save the file as UTF-8", path=where, line=line) from None
-
-
 def _format_of(text: str, where: str) -> str:
     start = text.lstrip()
     first = start.split("\n", 1)[0]
     if start.startswith(("{", "[")):
-        by_name = bool({".jsonl", ".ndjson"} & set(Path(where).suffixes))
-        return "jsonl" if first.rstrip().endswith("}") and (by_name or start.count("\n{")) else "json"
+        return json_kind(start, where)
     if re.match(r"<top>", start, re.IGNORECASE):
         return "trec"
     if start.startswith("<"):

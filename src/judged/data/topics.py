@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import pyarrow as pa
 
 from judged.data import files
+from judged.data.columns import refuse_same_names
 from judged.data.facts import refuse_twice
-from judged.data.records import unique_columns
 from judged.data.rows import table_of
 from judged.data.sources import source_name
 from judged.data.topic_files import read_topic_records
@@ -125,7 +125,9 @@ class Topics:
 
 def _rows_of(data: Any) -> list[Any]:
     if hasattr(data, "__arrow_c_stream__"):
-        return unique_columns(table_of(data), "<topics>").to_pylist()
+        table = table_of(data)
+        refuse_same_names(table.column_names, "<topics>")
+        return table.to_pylist()
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         return list(cast("Iterable[Any]", data))
     raise InputError(f"a {type(data).__name__} cannot be read as topics", fix='give {"1": "the text"} or a data frame')
