@@ -140,6 +140,18 @@ def by_document() -> Answer:
     return judged.by_document(QRELS, RUNS, ("nDCG@5", "R@5"), sources, "source", minimum=11)
 
 
+def curves() -> Answer:
+    return judged.curve(QRELS, RUNS, "nDCG", cutoffs=[1, 2, 5, 10])
+
+
+def precision_recall() -> Answer:
+    return judged.precision_recall(QRELS, RUNS)
+
+
+def raw_precision_recall() -> Answer:
+    return judged.precision_recall(QRELS, RUNS, "raw")
+
+
 EXAMPLES: dict[str, Callable[[], Answer]] = {
     name: made
     for name, made in list(globals().items())

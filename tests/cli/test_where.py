@@ -47,7 +47,7 @@ def test_compare_and_curve_know_it_too(run: Callable[..., Ended]) -> None:
     assert made["pairs"][0]["n"] == 2
     assert made["pairs"][0]["difference"] == 0.0  # q3 1 against 0, q4 0 against 1
     drawn = json.loads(run("curve", "qrels.txt", "a.run", "-m", "R@2", "--format", "json", *chosen).out)
-    assert drawn["curves"][0]["mean"] == [0.5, 0.5]
+    assert [row["value"] for row in drawn["points"]] == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,7 @@ from hypothesis import strategies as st
 
 import judged
 from judged import InputError, JudgedWarning, MeasureError, curve, evaluate, precision_recall
-from judged.charting.scale import by_cutoff, even, round_of
-from judged.curves.chart import apart
+from judged.charting import apart, by_cutoff, even, round_of
 
 CAT = {"cat in a box": {f"d{rank}": int(rank in {2, 4, 5, 7}) for rank in range(1, 9)}}
 PLAIN = {"cat in a box": {f"d{rank}": 9.0 - rank for rank in range(1, 9)}}
@@ -148,7 +148,7 @@ def test_policies_are_those_of_evaluate() -> None:
         common = curve(QRELS, partial, "P", cutoffs=2, topics="both")
     assert all_topics.topics.tolist() == [[12, 12]]
     assert common.topics.tolist() == [[11, 11]]
-    assert common.policies.topics == "both"
+    assert common.scores.policies.topics == "both"
     assert any("nothing returned for 1 of 12 topics" in text for text in all_topics.warnings)
     old = precision_recall(QRELS, RUNS, dialect="trec_eval-9", ci="none")
     assert old.name == "IPrec(rounding=up)@c"
@@ -239,17 +239,22 @@ a  plain  0.0000  0.7500  1.0000
 b  best   0.2500  1.0000  1.0000"""
 
 
+def drawing(made: judged.Curves, **options: Any) -> str:
+    """Leave out what the numbers rest on."""
+    return made.plot(**options).rpartition("\n\n")[0]
+
+
 def test_the_drawing() -> None:
     made = curve(CAT, TWO, "R")
-    assert made.text(width=46, height=9) == BRAILLE
-    assert made.text(width=46, height=9, ascii_only=True) == LETTERS
-    coloured = made.text(width=46, height=9, colour=True)
+    assert drawing(made, width=46, height=9) == BRAILLE
+    assert drawing(made, width=46, height=9, ascii_only=True) == LETTERS
+    coloured = drawing(made, width=46, height=9, colour=True)
     assert coloured != BRAILLE
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == BRAILLE
 
 
 def test_marks_stand_at_the_points_where_there_is_room() -> None:
-    rows = curve(CAT, TWO, "R").text(width=100, height=20).splitlines()
+    rows = drawing(curve(CAT, TWO, "R"), width=100, height=20).splitlines()
     inside = [row[6:] for row in rows[1:] if row[4:5] in {"│", "┤"}]
     marked = {(mark, at) for row in inside for at, mark in enumerate(row) if mark.isalpha() or mark == "*"}
     assert len(marked) == 8 + 8 - 2  # both are 1 at k = 7 and 8
@@ -261,14 +266,14 @@ def test_marks_stand_at_the_points_where_there_is_room() -> None:
 def test_the_drawing_keeps_its_width(width: int) -> None:
     for made in (curve(QRELS, RUNS, "nDCG"), precision_recall(QRELS, RUNS), precision_recall(QRELS, RUNS, "raw")):
         for ascii_only in (False, True):
-            drawn = made.text(width=width, height=15, ascii_only=ascii_only)
+            drawn = drawing(made, width=width, height=15, ascii_only=ascii_only)
             assert max(map(len, drawn.splitlines())) <= width
             assert drawn.isascii() == ascii_only
 
 
 def test_many_cutoffs_have_a_logarithmic_axis() -> None:
     deep = {"q": {f"d{d}": -float(d) for d in range(1000)}}
-    drawn = curve({"q": {"d0": 1, "d500": 1}}, deep, "R", cutoffs=1000).text(width=80)
+    drawn = curve({"q": {"d0": 1, "d500": 1}}, deep, "R", cutoffs=1000).plot(width=80)
     labels = next(line for line in drawn.splitlines() if line.split()[:2] == ["1", "2"])
     assert labels.split() == ["1", "2", "5", "10", "20", "50", "100", "200", "500", "1000"]
 
@@ -279,45 +284,45 @@ def test_many_cutoffs_have_a_logarithmic_axis() -> None:
 def test_tables() -> None:
     made = curve(CAT, TWO, "R")
     assert made.to_arrow().to_pylist()[:2] == [
-        {"run": "plain", "cutoff": 1, "mean": 0.0, "low": None, "high": None, "topics": 1},
-        {"run": "plain", "cutoff": 2, "mean": 0.25, "low": None, "high": None, "topics": 1},
+        {"run": "plain", "cutoff": 1, "value": 0.0, "ci_low": None, "ci_high": None, "topics": 1},
+        {"run": "plain", "cutoff": 2, "value": 0.25, "ci_low": None, "ci_high": None, "topics": 1},
     ]
-    assert made.to_arrow(per_topic=True).to_pylist()[1] == {
+    assert made.to_arrow("topics").to_pylist()[1] == {
         "run": "plain", "cutoff": 2, "query_id": "cat in a box", "value": 0.25,
     }  # fmt: skip
-    assert made.table().rows[3] == ("4", "0.5000", "1.0000")
-    wide = curve(QRELS, RUNS, "nDCG", cutoffs=40, resamples=200)
-    assert [row[0] for row in wide.table().rows] == ["1", "2", "5", "10", "20", "40"]
-    assert re.fullmatch(r"0\.\d{4} \[0\.\d{3}, 0\.\d{3}\]", wide.table().rows[0][1])
+    assert made.by_run().grid().rows[3] == ("4", "0.5000", "1.0000")
+    wide = curve(QRELS, RUNS, "nDCG", cutoffs=40, resamples=200).by_run().grid()
+    assert [row[0] for row in wide.rows] == ["1", "2", "5", "10", "20", "40"]
+    assert re.fullmatch(r"0\.\d{4} \[0\.\d{3}, 0\.\d{3}\]", wide.rows[0][1])
 
 
 def test_tables_of_precision_and_recall() -> None:
     raw = precision_recall(CAT, TWO, "raw")
     assert raw.to_arrow().to_pylist()[1] == {
-        "run": "plain", "cutoff": 4, "recall": 0.5, "mean": 0.5, "low": None, "high": None, "topics": 1,
+        "run": "plain", "cutoff": 4, "recall": 0.5, "value": 0.5, "ci_low": None, "ci_high": None, "topics": 1,
     }  # fmt: skip
-    assert raw.table().header == ("k", "plain recall", "plain precision", "best recall", "best precision")
-    assert raw.table().rows[1] == ("2", "0.2500", "0.5000", "0.5000", "1.0000")
-    assert raw.to_arrow(per_topic=True).to_pylist()[1] == {
+    assert raw.by_run().grid().header == ("k", "plain recall", "plain precision", "best recall", "best precision")
+    assert raw.by_run().grid().rows[1] == ("2", "0.2500", "0.5000", "0.5000", "1.0000")
+    assert raw.to_arrow("topics").to_pylist()[1] == {
         "run": "plain", "cutoff": 2, "query_id": "cat in a box", "recall": 0.25, "value": 0.5,
     }  # fmt: skip
     levels = precision_recall(CAT, PLAIN)
-    assert levels.to_arrow().column_names == ["run", "recall", "mean", "low", "high", "topics"]
+    assert levels.to_arrow().column_names == ["run", "recall", "value", "ci_low", "ci_high", "topics"]
     assert levels.to_arrow()["recall"].to_pylist() == levels.at.tolist()
 
 
 def test_the_document() -> None:
-    made = curve(QRELS, RUNS, "nDCG", cutoffs=3, ci="t", level=0.9).to_dict(per_topic=True)
+    made = curve(QRELS, RUNS, "nDCG", cutoffs=3, ci="t", level=0.9)
+    document = made.to_dict()
     scores = evaluate(QRELS, RUNS, "nDCG@1..3")
-    assert made["cutoffs"] == [1, 2, 3]
-    assert made["measure"] == "nDCG@k"
-    assert made["policies"]["ci"] == {"method": "t", "level": 0.9, "resamples": 2000, "seed": 0}
-    assert made["runs"].keys() == {"one", "two"}
-    line = made["curves"][1]
-    assert line["run"] == "two"
-    assert line["mean"] == list(scores.aggregate()["two"].values())
-    assert line["per_topic"]["q4"] == [scores.per_topic()["two"][f"nDCG@{k}"]["q4"] for k in (1, 2, 3)]
-    raw = precision_recall(CAT, PLAIN, "raw").to_dict(per_topic=True)["curves"][0]
-    assert raw["per_topic"]["cat in a box"]["recall"][:3] == [0, 0.25, 0.25]
-    assert raw["recall"][:3] == [None, 0.25, None]
-    assert raw["mean"][:3] == [None, 0.5, None]
+    assert document["cutoffs"] == [1, 2, 3]
+    assert document["measure"] == "nDCG@k"
+    assert document["policies"]["ci"] == {"method": "t", "level": 0.9, "resamples": 2000, "seed": 0}
+    assert document["runs"].keys() == {"one", "two"}
+    assert [row["value"] for row in document["points"][3:]] == list(scores.aggregate()["two"].values())
+    by_topic = scores.per_topic()["two"]
+    rows = [row for row in made.table("topics").records() if (row["run"], row["query_id"]) == ("two", "q4")]
+    assert [row["value"] for row in rows] == [by_topic[f"nDCG@{k}"]["q4"] for k in (1, 2, 3)]
+    raw = precision_recall(CAT, PLAIN, "raw").to_dict()["points"]
+    assert [row["recall"] for row in raw[:2]] == [0.25, 0.5]
+    assert [row["value"] for row in raw[:2]] == [0.5, 0.5]

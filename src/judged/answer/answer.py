@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from judged.notes import Note
 
 PICTURES = ("png", "svg", "pdf")
-FORMS = ("table", "markdown", "latex", "csv", "json", "html", *PICTURES)
+FORMS = ("table", "markdown", "latex", "csv", "json", "html", *PICTURES, "parquet")
 """What every answer can be written as: the text of a terminal, and the others."""
 SUFFIXES = {
     "": "table", ".txt": "table", ".md": "markdown", ".tex": "latex", ".csv": "csv", ".json": "json", ".html": "html",
@@ -221,8 +221,10 @@ class Answer:
             import pyarrow as pa
             from pyarrow import parquet
 
+            head = {name: value for name, value in self.to_dict().items() if name not in self.tables()}
+            stored = self.to_arrow(table).replace_schema_metadata({"judged": json.dumps(head)})
             target = pa.BufferOutputStream()
-            parquet.write_table(self.to_arrow(table), target)
+            parquet.write_table(stored, target)
             return target.getvalue().to_pybytes()
         if form not in forms:
             raise InputError(f"no form {form!r} is known", fix=f"one of {', '.join(FORMS)}")

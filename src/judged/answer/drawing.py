@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from judged.answer.blocks import Chart
 
+AREAS = 6  # lines: the intervals of more would hide each other
 _GREY = "#999"
 _ROW = 16  # pixels for each dot, and for each bar
 _NAME = 13.0  # pixels from one name to the next
@@ -23,8 +24,6 @@ _FAR = 0.7  # of the axis: names of points beyond stand on the left of them
 _NAMED = 20  # points: of more, those on the path alone have names, the others tooltips
 _ENDS = 10  # lines: as many names find room at their ends
 _FEW = 15  # points of a line: each is marked
-_AREAS = 6  # lines: the intervals of more would hide each other
-_LONG = 50  # cutoffs: beyond, their axis is logarithmic
 _APART = 100  # columns: more of them have no room between
 _WIDE = 30.0  # times the least value: from here on an axis that may be logarithmic is
 
@@ -120,8 +119,7 @@ def _scale(chart: Chart, axis: str, rows: list[Row]) -> Scale:
     values += [line.value for line in chart.lines if line.axis == axis] + list(chart.reach.get(axis, ()))
     low, high = min(values, default=0.0), max(values, default=1.0)
     if axis == "x" and chart.spread == "cutoff":
-        points = sorted({row["x"] for row in rows}) or [1.0]
-        return by_cutoff(points, logarithmic=points[-1] > _LONG)
+        return by_cutoff(sorted({row["x"] for row in rows}) or [1.0])
     if axis == "x" and chart.spread == "amount" and low >= 1 and high > _WIDE * low:
         return by_cutoff([low * 0.85, high * 1.15], logarithmic=True)
     values += [0.0] if axis == "x" and chart.from_zero and low >= 0 else []
@@ -286,7 +284,7 @@ def _lines(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     rows = [{**row, "order": at} for at, row in enumerate(rows)]
     base = _base(alt, rows)
     layers: list[Any] = []
-    if len(names) <= _AREAS and any("y_low" in row for row in rows):
+    if len(names) <= AREAS and any("y_low" in row for row in rows):
         area = base.mark_area(opacity=0.13, clip=True).transform_filter("isValid(datum.y_low)")
         layers.append(area.encode(x=x, y=alt.Y("y_low:Q"), y2="y_high:Q", color=colour))
     how = {"x": x, "y": y, "color": colour, "tooltip": _tooltip(alt, chart)}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from judged._types import Floats
 
+_LONG = 50  # cutoffs: beyond, the first ones would be squeezed on an even scale
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0, 20.0)
 
 
@@ -66,20 +67,20 @@ def even(values: Floats, most: int) -> Scale:
     return Scale(ticks[0], ticks[-1], ticks)
 
 
-def by_cutoff(at: Sequence[float] | Floats, *, logarithmic: bool, most: int = 8) -> Scale:
-    """Make the axis of cutoffs: it begins and ends at the first and last.
+def by_cutoff(at: Sequence[float] | Floats, *, logarithmic: bool | None = None, most: int = 8) -> Scale:
+    """Make the axis of cutoffs: it begins and ends at the first and last, and is logarithmic beyond 50.
 
-    >>> by_cutoff([1, 2, 3, 4], logarithmic=False).ticks
+    >>> by_cutoff([1, 2, 3, 4]).ticks
     (1.0, 2.0, 3.0, 4.0)
-    >>> by_cutoff(range(1, 21), logarithmic=False).ticks
+    >>> by_cutoff(range(1, 21)).ticks
     (1.0, 5.0, 10.0, 15.0, 20.0)
-    >>> by_cutoff(range(1, 1001), logarithmic=True).ticks
+    >>> by_cutoff(range(1, 1001)).ticks
     (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
     """
     low, high = float(at[0]), float(at[-1])
     if low == high:
         return Scale(low - 1, high + 1, (low,))
-    if logarithmic:
+    if high > _LONG if logarithmic is None else logarithmic:
         return Scale(low, high, tuple(k for k in _round_numbers(high) if low <= k), logarithmic=True)
     step = next(step for step in _round_numbers(10 * high) if (high - low) / step <= most)
     first = math.ceil(low / step) * step

@@ -58,13 +58,15 @@ class Give:
         where: str | None = None,
         remarks: Iterable[str] = (),
         ascii_only: bool = False,
+        own: Mapping[str, Any] | None = None,
     ) -> None:
         """Write an answer, and its notes to standard error where the form has no place for them."""
-        # `where` is the expression by which topics were chosen, where the answer does not say so itself.
+        # `where` is the expression by which topics were chosen, where the answer does not say so itself. `own` are the
+        # options of forms of this command alone.
         if self.form in _NOT_PRINTED and (self.out is None or str(self.out) == "-"):
             raise InputError("this form is not printed", fix=f"name a file for it: -o {answer.kind}.{self.form}")
         if self.form in self.more:
-            made: str | bytes = getattr(answer, self.form)()
+            made: str | bytes = getattr(answer, self.form)(**(own or {}))
         elif self.form == "table":
             to_terminal = self.out is None
             colour = to_terminal and output.coloured(sys.stdout.isatty())
@@ -84,7 +86,7 @@ def _with_where(text: str, form: str, where: str | None) -> str:
     """Say below a result which topics were chosen, where it has a place for it."""
     from judged.tables import markdown_prose, visible
 
-    if where is None or form not in {"table", "markdown", "latex"}:
+    if where is None or form not in {"table", "plot", "markdown", "latex"}:
         return text
     said = f"Over the topics where {where}."
     if form == "latex":
@@ -92,18 +94,18 @@ def _with_where(text: str, form: str, where: str | None) -> str:
     return f"{text}\n\n{markdown_prose(said) if form == 'markdown' else said}"
 
 
-def answer_options(*unless: str, **more: str) -> Callable[[Command], Command]:
+def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[[Command], Command]:
     """Give a command ``--format`` and ``-o``, which reach it as ``give``.
 
-    ``more`` are methods of its answer that write further forms, each with the end of the name of such a file. With an
-    option of ``unless`` there is no answer, and its file is not told by its name.
+    ``usual`` is the form where none is asked for. ``more`` are methods of its answer that write further forms, each
+    with the end of the name of such a file. With an option of ``unless`` there is no answer, and its file is not told
+    by its name.
     """
-    forms = (*FORMS, *more)
 
     def decorate(command: Command) -> Command:
         @wraps(command)
         def call(*args: Any, form: str | None, out: Path | None, **options: Any) -> Any:
-            suffixes = SUFFIXES | {suffix: name for name, suffix in more.items()}
+            suffixes = {**SUFFIXES, "": usual, **{suffix: name for name, suffix in more.items()}}
             other = any(options[name] is not None for name in unless)
             give = Give(form or ("" if other else inputs.form_of(out, suffixes)), out, more)
             return command(*args, give=give, **options)
@@ -114,8 +116,8 @@ def answer_options(*unless: str, **more: str) -> Callable[[Command], Command]:
         return click.option(
             "--format",
             "form",
-            type=click.Choice(forms),
-            help="Form of the result: a table, or what -o ends in.",
+            type=click.Choice((*FORMS, *more)),
+            help=f"Form of the result: a {usual}, or what -o ends in.",
         )(made)  # pyright: ignore[reportReturnType]
 
     return decorate

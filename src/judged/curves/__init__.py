@@ -1,7 +1,6 @@
-"""Curves: a measure by its cutoff, and precision by recall, as numbers, text and charts."""
+"""Curves: a measure by its cutoff, and precision by recall."""
 
 from judged.curves.curves import Curves
-from judged.curves.making import at_cutoffs, curve, curve_of_scores, precision_recall
-from judged.curves.points import Kind
+from judged.curves.series import at_cutoffs, curve, curve_of_scores, precision_recall
 
-__all__ = ["Curves", "Kind", "at_cutoffs", "curve", "curve_of_scores", "precision_recall"]
+__all__ = ["Curves", "at_cutoffs", "curve", "curve_of_scores", "precision_recall"]

@@ -6,9 +6,9 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import Block, Chart, Section, Sentences, Table
+from judged.answer import Block, Section, Sentences, Table
 from judged.curves import curve
-from judged.decimals import counted, decimal
+from judged.decimals import counted
 from judged.errors import JudgedError, JudgedWarning
 from judged.evaluation.summary import best_first
 from judged.measures import parse
@@ -60,7 +60,7 @@ def cutoffs(material: Material) -> tuple[Section | None, dict[str, Any]]:
     rest = len(material.ranked) - len(names)
     more = f"; {counted(rest, 'other')} {'is' if rest == 1 else 'are'} not" if rest else ""
     which = f"{listed(names, _LINES)} {'is' if len(names) == 1 else 'are'} drawn{more}." if more else ""
-    parts = tuple(_chart(one, f"cutoffs{at}") for at, one in enumerate(made, 1))
+    parts = tuple(replace(one.charts()["curves"], name=f"cutoffs{at}") for at, one in enumerate(made, 1))
     sentences = tuple(
         one for one in (which, "Where lines cross, the answer to which run is better depends on the cutoff.") if one
     )
@@ -93,11 +93,3 @@ def _curve(material: Material, names: list[str], measure: str) -> Curves | None:
             return curve(material.qrels, material.some_runs(names), series, seed=material.seed, **options, **policies)
     except JudgedError:  # no curve of this measure over these runs: the report does without
         return None
-
-
-def _chart(made: Curves, name: str) -> Chart:
-    last = made.mean[:, -1]
-    best = int(last.argmax()) if (last == last).any() else 0  # noqa: PLR0124
-    ends = f"At k = {made.at[-1]:.0f}, {made.run_names[best]} is highest with {decimal(float(last[best]))}."
-    said = f"{made.name} by cutoff k from {made.at[0]:.0f} to {made.at[-1]:.0f}, {made.basis()}. {ends}"
-    return Chart(name, made.title, Table.of_grid(name, made.table()), said, draw=made.chart)

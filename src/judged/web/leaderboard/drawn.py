@@ -11,7 +11,7 @@ from judged.curves import Curves, curve_of_scores
 from judged.errors import MissingExtraError
 from judged.evaluation.facts import order_of
 from judged.evaluation.summary import best_first
-from judged.web.filters import count, score
+from judged.web.filters import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +77,7 @@ def curve_of(board: Board) -> Curve | None:
     made = curves_of(board)
     if made is None:
         return None
-    table = made.table()
+    table = made.by_run().grid()
     lines = tuple(
         Line(run, _row(made.mean, at), _row(made.low, at), _row(made.high, at)) for at, run in enumerate(made.run_names)
     )
@@ -134,13 +134,7 @@ def _curve_sentence(board: Board, made: Curves) -> str:
         if len(made.run_names) < total
         else ""
     )
-    last = made.mean[:, -1]
-    known = last == last  # noqa: PLR0124  not NaN
-    best = int(last.argmax()) if known.all() else 0
-    return (
-        f"{made.name} at {count(len(made.at), 'cutoff')} from 1 to {made.at[-1]:.0f}, {made.basis()}. At k ="
-        f" {made.at[-1]:.0f}, {made.run_names[best]} is highest with {score(float(last[best]))}.{which}"
-    )
+    return made.charts()["curves"].sentence + which
 
 
 def _row(table: Floats, at: int) -> tuple[float, ...]:

@@ -29,7 +29,7 @@ _USUAL, _DEEP = 100, 1000  # how far a curve goes if nothing is said: by cutoff,
 _MOST = 100_000
 _TENTHS = tuple(tenth / 10 for tenth in range(11))
 _NO_BOUNDS = "a curve shows no bounds"
-_WITHOUT_BOUNDS = "evaluate at one cutoff, or draw the mean: ties='expected'"
+_WITHOUT_BOUNDS = "evaluate at one cutoff, or draw the mean: ties expected"
 
 
 def curve(

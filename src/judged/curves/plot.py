@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.charting.scale import Scale, by_cutoff, even, round_of
-from judged.decimals import decimal
-from judged.tables import Table
+from judged.answer import TEXT, Column, Table
+from judged.charting import Scale, by_cutoff, even, round_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from judged._types import Floats
-    from judged.curves.points import CurvePoints
+    from judged.curves.curves import Curves
 
-COLUMNS, LINES = 80, 20  # where nothing is said
 _LETTERS = ascii_lowercase + ascii_uppercase
 _SEVERAL = "*"
 _DOTS = ((0x40, 0x80), (0x04, 0x20), (0x02, 0x10), (0x01, 0x08))
@@ -84,38 +82,31 @@ class _Canvas:
         return _coloured(text, owner, bold=bool(letter)) if colour and owner >= 0 else text
 
 
-def text_plot(
-    curves: CurvePoints, *, width: int = COLUMNS, height: int = LINES, ascii_only: bool = False, colour: bool = False
-) -> str:
+def plot(curves: Curves, width: int, height: int, *, ascii_only: bool, colour: bool) -> str:
     """Draw curves with axes, and below them which letter is which run, with some of the numbers."""
     frame, left = _frame(curves, max(width, _LEAST_WIDTH), max(height, _LEAST_HEIGHT))
     canvas = _Canvas(frame.columns, frame.rows)
-    runs = range(len(curves.run_names))
-    places = [frame.place(curves.x[run], curves.mean[run]) for run in runs]
-    for run in runs:
-        sparse = len(places[run][0]) <= frame.columns // 6
-        if not ascii_only:
-            canvas.draw(*places[run], run)
-        elif sparse:
-            canvas.trace(*places[run], ".", run)
+    places = [frame.place(x, mean) for x, mean in zip(curves.x, curves.mean, strict=True)]
+    for run, place in enumerate(places):
+        sparse = len(place[0]) <= frame.columns // 6
+        if ascii_only:
+            canvas.trace(*place, "." if sparse else _letter(run), run)
         else:
-            canvas.trace(*places[run], _letter(run), run)
-    for run in runs:
-        canvas.mark(*_marked(places[run], run, len(runs), frame.columns), _letter(run), run)
+            canvas.draw(*place, run)
+    for run, place in enumerate(places):
+        canvas.mark(*_marked(place, run, len(places), frame.columns), _letter(run), run)
     drawn = _with_axes(frame, canvas.lines(colour=colour), left, curves.labels, ascii_only=ascii_only)
-    several = (canvas.letters == _SEVERAL).any()
-    return "\n".join([*drawn, "", *_legend(curves, width, several=bool(several), colour=colour)])
+    several = [f"{_SEVERAL}  several runs"] if (canvas.letters == _SEVERAL).any() else []
+    return "\n".join([*drawn, "", *_legend(curves, width, colour=colour), *several])
 
 
-def _frame(curves: CurvePoints, width: int, height: int) -> tuple[_Frame, int]:
+def _frame(curves: Curves, width: int, height: int) -> tuple[_Frame, int]:
     """Choose the axes so that each number on the left one has a row of its own; and the width of these numbers."""
     up = even(curves.mean, max(1, (height - 3) // 3))
-    if curves.kind == "cutoff":
-        across = by_cutoff(curves.at, logarithmic=curves.long)
-    elif curves.kind == "interpolated":
-        across = even(np.array([0.0, 1.0]), 5)
+    if curves.how == "cutoff":
+        across = by_cutoff(curves.at)
     else:
-        across = even(np.append(curves.x.ravel(), 0.0), 5)
+        across = even(np.array([0.0, 1.0]) if curves.how == "interpolated" else np.append(curves.x, 0.0), 5)
     steps = len(up.ticks) - 1
     left = max(map(len, _numbers(up)))
     columns = width - left - 3 - len(curves.labels[0]) - 1
@@ -151,33 +142,27 @@ def _with_axes(frame: _Frame, lines: list[str], left: int, labels: tuple[str, st
     return [*drawn, f"{'':>{left}} {corner}{level}{''.join(axis)} {labels[0]}", "".join(below).rstrip()]
 
 
-def _legend(curves: CurvePoints, width: int, *, several: bool, colour: bool) -> list[str]:
+def _legend(curves: Curves, width: int, *, colour: bool) -> list[str]:
     """Say which letter is which run, and give as many numbers as fit."""
     known = np.flatnonzero(~np.isnan(curves.mean).any(axis=0))
     some = known[round_of(curves.at[known], 3)].tolist() if len(known) else []
-    head = {"cutoff": "k", "interpolated": "recall", "raw": "precision, k"}[curves.kind]
     wishes = (some[:1] + some[len(some) // 2 :][:1] + some[-1:], some[:1] + some[-1:], some[-1:])
-    tables = (_legend_of(curves, list(dict.fromkeys(wish)), head) for wish in wishes if wish)
+    tables = (_legend_of(curves, list(dict.fromkeys(wish))) for wish in wishes if wish)
     fitting = (lines for lines in tables if max(map(len, lines)) <= width)
-    lines = next(fitting, None) or _legend_of(curves, [], head)[1:]
+    lines = next(fitting, None) or _legend_of(curves, [])[1:]
     if colour:
         at = len(lines) - len(curves.run_names)
         lines[at:] = [_coloured(line[0], run, bold=True) + line[1:] for run, line in enumerate(lines[at:])]
-    return lines + [f"{_SEVERAL}  several runs"] * several
+    return lines
 
 
-def _legend_of(curves: CurvePoints, shown: list[int], head: str) -> list[str]:
+def _legend_of(curves: Curves, shown: list[int]) -> list[str]:
     """Write a table of runs with the numbers at some points."""
-    header = ("", "run", *(f"{head}={curves.at[at]:.12g}" for at in shown))
-    rows = tuple(
-        (_letter(run), name, *(_number(curves, run, at) for at in shown)) for run, name in enumerate(curves.run_names)
-    )
-    return Table(header, rows, labels=2).text().splitlines()
-
-
-def _number(curves: CurvePoints, run: int, at: int) -> str:
-    mean, low, high = (float(column[run, at]) for column in (curves.mean, curves.low, curves.high))
-    return decimal(mean) if np.isnan(low) else f"{decimal(mean)} [{decimal(low, 3)}, {decimal(high, 3)}]"
+    head = {"cutoff": "k", "interpolated": "recall", "raw": "precision, k"}[curves.how]
+    runs = range(len(curves.run_names))
+    columns = [Column("letter", [_letter(run) for run in runs], TEXT, ""), Column("run", curves.run_names, TEXT)]
+    columns += [curves.values("value", (slice(None), at), f"{head}={curves.at[at]:.12g}") for at in shown]
+    return Table("legend", tuple(columns), labels=2).text().splitlines()
 
 
 def _numbers(scale: Scale) -> list[str]:
