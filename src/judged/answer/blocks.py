@@ -89,6 +89,8 @@ class Chart:
         What lies on the axis ``x`` or ``y`` in any case.
     width, height
         Pixels; None for a height that fits.
+    numbers
+        What people read of the numbers, where the table is too long for that; None for the table.
     draw
         Draws it with altair in place of the above, where no kind does. Only forms that have pictures call it.
     folded
@@ -123,6 +125,7 @@ class Chart:
     subtitle: str = ""
     width: int = 460
     height: int | None = None
+    numbers: Table | None = None
     draw: Callable[[], Any] | None = field(default=None, repr=False)
     folded: bool = False
 

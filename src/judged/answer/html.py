@@ -119,7 +119,7 @@ def _block(block: Block, drawn: Collection[str], tables: Collection[str]) -> str
             f'<h2 id="{name}-title">{escape(block.title)}</h2>\n{html(block.blocks, drawn)}\n</section>'
         )
     if isinstance(block, Chart):
-        return _chart(block, drawn=block.name in drawn, tabled=block.table.name in tables)
+        return _chart(block, drawn=block.name in drawn, tabled=(block.numbers or block.table).name in tables)
     inner = _inner(block)
     if block.folded:
         return f"<details>\n<summary>{escape(block.title or block.name)}</summary>\n{inner}\n</details>"
@@ -156,7 +156,7 @@ def _chart(chart: Chart, *, drawn: bool, tabled: bool) -> str:
     they are not said again.
     """
     name, sentence = escape(chart.name), escape(chart.sentence)
-    shown = "" if tabled else table(chart.table, chart.title)
+    shown = "" if tabled else table(chart.numbers or chart.table, chart.title)
     if drawn:
         shown = shown and f"<details>\n<summary>The numbers of this chart</summary>\n{shown}\n</details>"
         shown = f'<div class="chart" data-chart="{name}" role="img" aria-label="{sentence}"></div>\n{shown}'

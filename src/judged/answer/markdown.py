@@ -41,7 +41,7 @@ def _block(block: Block, unfold: tuple[str, ...], level: int, *, charts: bool) -
         case Code():
             return [title, *map(_fenced, block.texts)]
         case Chart():
-            return [title, markdown_prose(block.sentence), block.table.markdown()]
+            return [title, markdown_prose(block.sentence), (block.numbers or block.table).markdown()]
         case Lists():
             lists = [part for ranking in block.rankings for part in _ranking(ranking)]
             return [title, *map(markdown_prose, block.sentences), *lists]

@@ -261,6 +261,7 @@ class Curves(Answer):
             title=self.title,
             subtitle=self.basis(intervals=len(self.run_names) <= AREAS),
             table=self._points(),
+            numbers=self.by_run(),
             sentence=sentence,
             kind="lines", x="cutoff" if by_cutoff else "recall", y="value", colour="run",
             spread="cutoff" if by_cutoff else "", from_zero=True,
