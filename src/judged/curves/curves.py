@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
+from judged._types import ReadOnly
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Chart, Column, Table, significant
 from judged.answer.drawing import AREAS
 from judged.charting import picture, round_of
@@ -31,7 +32,7 @@ _ROWS = 12  # points of a table for people
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Curves(Answer):
+class Curves(ReadOnly, Answer):
     """One line a run, of R runs and K points.
 
     Its main table has one row a run and point; ``table("topics")`` every topic's.
@@ -77,10 +78,6 @@ class Curves(Answer):
     scores: Scores = field(repr=False)
     interval: IntervalMethod
     notes: tuple[Note, ...] = ()
-
-    def __post_init__(self) -> None:
-        for column in (self.at, self.x, self.mean, self.low, self.high, self.topics):
-            column.flags.writeable = False
 
     @classmethod
     def of(cls, how: How, name: str, at: Floats, scores: Scores, interval: IntervalMethod) -> Self:
