@@ -259,15 +259,15 @@ def test_one_topic_by_hand(tiny: TestClient) -> None:
     ]
     reachable = (2 + gain_b) / ideal
     loss = found["losses"][0]
-    assert [loss[name] for name in ("score", "attainable", "best", "by_candidates", "by_ranking")] == pytest.approx(
-        [first, reachable, 1.0, 1 - reachable, reachable - first]
-    )
+    names = ("score", "attainable_candidates", "best", "lost_candidates", "lost_ranking")
+    lost = [first, reachable, 1.0, 1 - reachable, reachable - first]
+    assert [loss[name] for name in names] == pytest.approx(lost)
     assert (loss["found"], loss["relevant"]) == (2, 3)
     ties, unjudged = found["reaches"][:2]
     assert (ties["low"], ties["high"], ties["sentence"]) == (
         ties["score"],
         ties["score"],
-        "No order of documents with equal scores moves it.",
+        "Whatever the order of documents with equal scores, it stays.",
     )
     best = (2 + 2 * gain_b + 1 / 2) / (2 + 2 * gain_b + 1 / 2 + 1 / math.log2(5))  # x has grade 2
     assert (unjudged["low"], unjudged["high"]) == pytest.approx((first, best))
@@ -334,8 +334,8 @@ def test_the_loss_is_that_of_stages(of_sample: TestClient) -> None:
         run = next(run for run in shipped.runs() if run.name == name)
         whole = stages(shipped.qrels(), run, measure="AP", depth=100)
         at = whole.query_ids.index("t12")
-        assert [loss["by_candidates"], loss["by_ranking"]] == whole.trace.parts[:, at].tolist()
-        assert loss["attainable"] == whole.trace.attainable[at]
+        assert [loss["lost_candidates"], loss["lost_ranking"]] == whole.trace.parts[:, at].tolist()
+        assert loss["attainable_candidates"] == whole.trace.attainable[at]
         assert (loss["found"], loss["relevant"]) == (whole.trace.found[at], whole.trace.relevant[at])
         assert loss["verdict"] == whole.verdicts[at]
     refused_by_stages = get(of_sample, "/api/v1/topic", id="t12", measure="SetP")["losses"][0]

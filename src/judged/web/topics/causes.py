@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from judged.answer import NUMBER, TEXT, Column, Table, columns_of, counted
@@ -28,50 +29,40 @@ _HOW = {
     "outer": "no score lies outside, though the ends may not be reached",
     "sampled": "found by trying: the true range may be wider",
 }
-_UNKNOWN = {**dict.fromkeys(("score", "attainable", "best", "by_candidates", "by_ranking")), "found": 0, "relevant": 0}
 
 
 def losses(workspace: Workspace, lists: Sequence[Judged], measure: Measure) -> tuple[Table, tuple[Note, ...]]:
     """Split what each run lost on a topic into what is not among its candidates, and what is ranked badly."""
     rows: list[dict[str, Any]] = []
     notes: list[Note] = []
+    names = ("score", "attainable_candidates", "best", "lost_candidates", "lost_ranking", "found", "relevant")
     for judged in lists:
         run, query_id = judged.run.name, judged.query_ids[0]
-        row: dict[str, Any] = {"run": run, **_UNKNOWN, "verdict": ""}
+        said = f"{run} has nothing for this topic: everything is lost."
+        row: dict[str, Any] = {"run": run, **dict.fromkeys(names), "verdict": "", "sentence": said}
+        rows.append(row)
         if not judged.present[0]:
-            rows.append({**row, "sentence": f"{run} has nothing for this topic: everything is lost."})
             continue
         try:
             qrels, (alone,) = workspace.one_topic(query_id, [run])
             split = stages(qrels, alone, measure=measure, depth=CANDIDATES)
         except JudgedError as error:
-            rows.append({**row, "sentence": str(error)})
+            row["sentence"] = str(error)
             continue
-        trace, (by_candidates, by_ranking) = split.trace, split.trace.parts[:, 0].tolist()
-        rows.append({
-            **row,
-            "score": float(trace.score[0]),
-            "attainable": float(trace.attainable[0]),  # by the best order of the candidates
-            "best": float(trace.best[0]),  # of the ideal ranking
-            "by_candidates": by_candidates,
-            "by_ranking": by_ranking,
-            "found": int(trace.found[0]),  # relevant documents among the candidates
-            "relevant": int(trace.relevant[0]),  # all that are known
-            "verdict": split.verdicts[0],
-            "sentence": split.topic(query_id).sentences[0],
-        })  # fmt: skip
+        row |= {**split.topics_table().records()[0], "sentence": split.topic(query_id).sentences[0]}
         notes += [note for note in split.notes if note not in split.provenance.notes]
+    found = [f"{row['found'] or 0} of {row['relevant'] or 0}" for row in rows]
     columns = columns_of(
         rows,
         ("run", TEXT, "Run"),
         ("score", NUMBER, "Score"),
-        ("attainable", NUMBER, "Could reach"),
+        ("attainable_candidates", NUMBER, "Could reach"),
         ("best", NUMBER, "Best"),
-        ("by_candidates", NUMBER, "Lost by candidates"),
-        ("by_ranking", NUMBER, "Lost by ranking"),
+        ("lost_candidates", NUMBER, "Lost by candidates"),
+        ("lost_ranking", NUMBER, "Lost by ranking"),
         *("found", "relevant", "verdict", "sentence"),
     )
-    of = Column("of", [f"{row['found']} of {row['relevant']}" for row in rows], title="Relevant found", only="people")
+    of = Column("of", found, title="Relevant found", only="people")
     return Table("losses", (*columns, of), "Where it was lost"), tuple(notes)
 
 
@@ -81,21 +72,17 @@ def reaches(lists: Sequence[Judged], scores: Sequence[float], measure: Measure) 
     for judged, score in zip(lists, scores, strict=True):
         if not judged.present[0]:
             continue
-        run, unjudged = judged.run.name, int(judged.returned[0]) - len(judged.rank)
-        kept = {"score": score, "low": score, "high": score}  # where it cannot move
-        by_ties: dict[str, Any] = {**kept, "kind": "", "sentence": "The run is a set: it has no order."}
+        kept = {"low": score, "high": score}  # where it cannot move
+        ties = {**kept, "kind": "", "sentence": "The run is a set: it has no order."}
         if judged.ranked:
-            ties = "the order of documents with equal scores"
-            still = "No order of documents with equal scores moves it."
-            by_ties = _reach(tie_range, judged, measure, score, ties, still)
-        by_grades = {**kept, "kind": "exact", "sentence": "Every document that it returned is judged."}
-        if unjudged:
-            grades = f"grades of its {unjudged:,} {counted(unjudged, 'unjudged document').partition(' ')[2]}"
-            still = f"No {grades} move it."
-            by_grades = _reach(unjudged_range, judged, measure, score, f"the {grades}", still)
-        rows.append({"run": run, "reason": "ties", "by": "order of ties", **by_ties})
-        rows.append({"run": run, "reason": "unjudged", "by": "unjudged documents", **by_grades})
-    run, by, *columns = columns_of(
+            ties = _reach(tie_range, judged, measure, score, "order of documents with equal scores")
+        grades = {**kept, "kind": "exact", "sentence": "Every document that it returned is judged."}
+        if unjudged := int(judged.returned[0]) - len(judged.rank):
+            of = f"grades of its {counted(unjudged, 'unjudged document')}"
+            grades = _reach(unjudged_range, judged, measure, score, of)
+        for reason, by, reach in (("ties", "order of ties", ties), ("unjudged", "unjudged documents", grades)):
+            rows.append({"run": judged.run.name, "reason": reason, "by": by, "score": score, **reach})
+    columns = columns_of(
         rows,
         ("run", TEXT, "Run"),
         ("by", TEXT, "By"),
@@ -104,22 +91,22 @@ def reaches(lists: Sequence[Judged], scores: Sequence[float], measure: Measure) 
         ("high", NUMBER, "Greatest"),
         *("reason", "kind", "sentence"),  # the kind is empty where it is not known
     )
-    return Table("reaches", (run, by, *columns), "How far the score could move", labels=2)
+    return Table("reaches", columns, "How far the score could move", labels=2)
 
 
 def _reach(
-    find: Callable[[Judged, Measure], Range], judged: Judged, measure: Measure, score: float, by: str, still: str
+    find: Callable[[Judged, Measure], Range], judged: Judged, measure: Measure, score: float, by: str
 ) -> dict[str, Any]:
     try:
         check_apart(measure)
-        found = find(judged, measure)
+        reach = find(judged, measure)
     except JudgedError as error:
-        return {"score": score, "low": None, "high": None, "kind": "", "sentence": str(error)}
-    low, high, kind = float(found.low[0]), float(found.high[0]), str(found.kind[0])
-    if low != low or high != high:  # noqa: PLR0124  NaN
+        return {"low": None, "high": None, "kind": "", "sentence": str(error)}
+    low, high, kind = float(reach.low[0]), float(reach.high[0]), str(reach.kind[0])
+    if math.isnan(low) or math.isnan(high):
         said = "The measure leaves this topic out."
     elif low == high == score:
-        said = still
+        said = f"Whatever the {by}, it stays."
     else:
-        said = f"Between {decimal(low)} and {decimal(high)}, by {by}; {_HOW[kind]}."
-    return {"score": score, "low": low, "high": high, "kind": kind, "sentence": said}
+        said = f"Between {decimal(low)} and {decimal(high)}, by the {by}; {_HOW[kind]}."
+    return {"low": low, "high": high, "kind": kind, "sentence": said}

@@ -5,15 +5,15 @@ from __future__ import annotations
 import bisect
 import difflib
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import COUNT, NUMBER, TEXT, Answer, Column, Table
+from judged.answer import COUNT, NUMBER, TEXT, Column, Table
 from judged.errors import InputError, MeasureError
 from judged.measures import Measure, parse
 from judged.notes import Note
+from judged.web.answers import PageAnswer
 from judged.web.paging import Paging
 
 if TYPE_CHECKING:
@@ -29,37 +29,10 @@ _DIGITS = re.compile(r"(\d+)")
 _NEAR, _SHORT = 5, 60
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TopicList(Answer):
+class TopicList(PageAnswer):
     """A page of the list of topics."""
 
     kind: ClassVar[str] = "topics"
-
-    measure: Measure
-    runs: tuple[str, ...]  # those whose scores are shown
-    other_runs: tuple[str, ...]
-    sort: str
-    topics: Table  # of this page
-    paging: Paging
-    of: int  # how many topics there are without search and expression
-    notes: tuple[Note, ...] = ()
-
-    def blocks(self) -> tuple[Table, ...]:
-        """Give the topics of the page."""
-        return (self.topics,)
-
-    def facts(self) -> dict[str, Any]:
-        """Give measure, runs, and which part of the list this is."""
-        return {
-            **facts_of(self.measure),
-            "runs": self.runs,
-            "other_runs": self.other_runs,
-            "sort": self.sort,
-            "total": self.paging.total,
-            "of": self.of,
-            "page": self.paging.page,
-            "pages": self.paging.last,
-        }
 
 
 def facts_of(measure: Measure) -> dict[str, Any]:
@@ -84,16 +57,17 @@ def topics(workspace: Workspace, asked: AskedList) -> TopicList:
     table, notes = _all_topics(workspace, measure, runs)
     order = ordered(workspace, asked)
     paging = Paging.at(asked.page, len(order))
-    return TopicList(
-        measure=measure,
-        runs=runs,
-        other_runs=tuple(name for name in workspace.run_names if name not in runs),
-        sort=asked.sort,
-        topics=table.take(paging.of(order.tolist())),
-        paging=paging,
-        of=len(table),
-        notes=notes,
-    )
+    about = {
+        **facts_of(measure),
+        "runs": runs,
+        "other_runs": [name for name in workspace.run_names if name not in runs],
+        "sort": asked.sort,
+        "total": paging.total,
+        "of": len(table),  # without search and expression
+        "page": paging.page,
+        "pages": paging.last,
+    }
+    return TopicList(about, (table.take(paging.of(order.tolist())),), notes)
 
 
 def run_scores(workspace: Workspace, measure: Measure, run: str) -> tuple[Floats, str]:
@@ -117,12 +91,8 @@ def _all_topics(workspace: Workspace, measure: Measure, runs: tuple[str, ...]) -
 def _table(workspace: Workspace, measure: Measure, runs: tuple[str, ...]) -> tuple[Table, tuple[Note, ...]]:
     made = {run: run_scores(workspace, measure, run) for run in runs}
     ids, index, level = workspace.query_ids, workspace.qrels.index, level_of(measure)
-    scores = np.stack([values for values, _ in made.values()]) if made else np.empty((0, len(ids)))
-    known = (~np.isnan(scores)).sum(axis=0)
-    mean = np.divide(np.nansum(scores, axis=0), known, out=np.full(len(ids), np.nan), where=known > 0)
-    high = np.max(scores, axis=0, initial=-np.inf, where=~np.isnan(scores))
-    low = np.min(scores, axis=0, initial=np.inf, where=~np.isnan(scores))
-    spread = np.where(known > 0, high - low, np.nan)
+    scores = np.ma.masked_invalid([values for values, _ in made.values()] or [np.full(len(ids), np.nan)])
+    mean, spread = scores.mean(axis=0).filled(np.nan), np.ptp(scores, axis=0).filled(np.nan)
     relevant = index.topic[(index.grade >= level) & (index.grade >= 0)]
     counts = [np.bincount(which, minlength=len(ids)).tolist() for which in (relevant, index.topic)]
     one_run = "data" if len(runs) < 2 else ""  # its mean is its score

@@ -17,6 +17,7 @@ from judged.measures import parse
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import query
+from judged.web.paging import Paging
 from judged.web.problems import PROBLEMS
 from judged.web.topics.asked import AskedDocument, AskedExplanation, AskedList, AskedTopic
 from judged.web.topics.listing import topics
@@ -31,13 +32,14 @@ _TAGS: list[str | Enum] = ["topics"]
 def topics_page(request: Request, workspace: Opened, asked: Annotated[AskedList, Query()]) -> Response:
     """Show the list of topics."""
     answer = topics(workspace, asked)
-    links = [f"/topic{query(asked, page=None, id=topic)}" for topic in answer.topics.column("query_id").values]
-    table = answer.topics.changed("query_id", links=links, show=beginning(80)).changed("query", show=beginning(200))
+    about, table = answer.about, answer.table()
+    links = [f"/topic{query(asked, page=None, id=topic)}" for topic in table.column("query_id").values]
+    table = table.changed("query_id", links=links, show=beginning(80)).changed("query", show=beginning(200))
     keys = {column.name: column.name for column in table.shown} | {"query_id": "id"}
-    lower = answer.facts()["lower_is_better"]
-    rising = [key for key in keys.values() if key in {"id", "query"} or (lower and key.startswith(("mean", "run:")))]
-    values = {"answer": answer, "table": table, "keys": keys, "rising": rising, "asked": asked}
-    return page(request, "topics.html", title="Topics", **values, **answer.facts())
+    scores = {"mean", *(f"run:{run}" for run in about["runs"])} if about["lower_is_better"] else ()
+    values = {"answer": answer, "table": table, "keys": keys, "rising": {"id", "query", *scores}, "asked": asked}
+    paging = Paging.at(about["page"], about["total"])
+    return page(request, "topics.html", title="Topics", paging=paging, **values, **about)
 
 
 @router.get("/api/v1/topics", tags=_TAGS, summary="A page of the list of topics", responses=PROBLEMS)
