@@ -8,6 +8,7 @@ import click
 
 from judged.cli import inputs
 from judged.cli.giving import answer_options
+from judged.cli.options import FORMATS, shared
 from judged.decimals import read_number
 from judged.errors import InputError
 
@@ -39,18 +40,10 @@ if TYPE_CHECKING:
 )
 @click.option("--own", is_flag=True, help="Score runs by all that each judge judged, not only by what both judged.")
 @click.option("--per-topic", is_flag=True, help="Show every topic.")
-@click.option("--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents of each topic.")
-@click.option(
-    "--ties",
-    type=click.Choice(["docid", "docid-rising", "stable", "rank"]),
-    default="docid",
-    show_default=True,
-    help="Order of equal scores.",
-)
+@shared("depth", "order")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @answer_options()
-@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
-@click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
+@shared(*FORMATS)
 def command(
     qrels: tuple[str, ...],
     runs: tuple[str, ...],
@@ -79,11 +72,8 @@ def command(
 
 def _judge(text: str, qrels_format: str | None) -> Qrels:
     from judged.data import Qrels
-    from judged.data.files import exists
 
-    name, equals, path = text.partition("=")
-    if not equals or exists(text):
-        name, path = "", text
+    name, path = inputs.named(text)
     return Qrels.read(path, format=qrels_format, name=name or None)
 
 

@@ -14,11 +14,10 @@ from judged.cli.options import CHOICE, FORMATS, POLICIES, shared
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from judged.cli.giving import Give
-    from judged.comparison import Collections, Comparison
-    from judged.data import Qrels, Run
+    from judged.comparison import Collections
 
 _TESTS = (
     "randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "studentised", "ratio", "bayes",
@@ -46,9 +45,7 @@ _SPELT = ("randomization", "studentized", "randomized-tukey", "randomized-dunnet
     help="One of several collections. Systems are matched by the names of their runs.",
 )
 @click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
-@click.option(
-    "-m", "--measure", multiple=True, metavar="NAME", help="A measure. Repeat for more.  [default: nDCG@10, AP]"
-)
+@shared("measures")
 @click.option(
     "--test",
     type=click.Choice((*_TESTS, *_SPELT)),
@@ -91,6 +88,8 @@ def command(
     QRELS and RUN are files as for 'judged evaluate'. With --collection or several --scores, systems are compared on
     each collection, with collections as columns.
     """
+    from judged.comparison import compare
+
     if sum(map(bool, (qrels, scores, collections))) != 1:
         raise InputError(
             "QRELS and RUNs, --scores and --collection are three ways to say what is compared", fix="give one of them"
@@ -99,48 +98,29 @@ def command(
     if not qrels and (given := [f"--{name}" for name, value in chooses.items() if value]):
         raise InputError(f"{given[0]} goes with QRELS and RUNs", fix="leave it out")
     formats = {name: options.pop(name) for name in FORMATS}
-    measures = measure or None
-    if len(scores) > 1 or collections:
-        give(_collections(scores, collections, measures, give, formats, options))
+    options["measures"] = measure or None
+    if scores:
+        options = _without_policies(options)
+        give.keep(*(inputs.named(text)[1] for text in scores))
+    unfold = ["pairs"] if pairs else ()
+    if len(scores) > 1:
+        give(_collections((_stem(text) for text in scores), options))
+    elif collections:
+        give(_collections((_read(text, give, formats, options["documents"]) for text in collections), options))
     elif scores:
-        from judged.comparison import compare
-
-        give.keep(*scores)
-        give(compare(scores[0], measures=measures, **_without_policies(options)), unfold=["pairs"] if pairs else ())
+        give(compare(scores[0], **options), unfold=unfold)
     else:
-        found = _comparison(qrels or "", runs, measures, give, formats, chooses, options)
-        give(found, unfold=["pairs"] if pairs else (), where=chooses["where"])
+        paths = options["documents"], chooses["queries"], chooses["attributes"]
+        judgments, found = give.inputs(qrels or "", runs, formats, *paths)
+        if not found:
+            raise InputError("no run is given", fix="name two runs or more behind QRELS")
+        judgments = narrowed(judgments, found, **chooses, topics=options["topics"], baseline=options["baseline"])
+        with inputs.progress_bar(found) as progress:
+            answer = compare(judgments, found, progress=progress, **options)
+        give(answer, unfold=unfold, where=chooses["where"])
 
 
-def _comparison(
-    qrels: str,
-    runs: tuple[str, ...],
-    measures: tuple[str, ...] | None,
-    give: Give,
-    formats: dict[str, str | None],
-    chooses: dict[str, str | None],
-    options: dict[str, Any],
-) -> Comparison:
-    """Compare the runs of one collection."""
-    from judged.comparison import compare
-
-    judgments, given = _files(qrels, runs, give, options["documents"], **formats)
-    if not given:
-        raise InputError("no run is given", fix="name two runs or more behind QRELS")
-    give.keep(chooses["queries"], chooses["attributes"])
-    judgments = narrowed(judgments, given, **chooses, topics=options["topics"], baseline=options["baseline"])
-    with inputs.progress_bar(given) as progress:
-        return compare(judgments, given, measures, progress=progress, **options)
-
-
-def _collections(
-    scores: tuple[str, ...],
-    collections: tuple[str, ...],
-    measures: tuple[str, ...] | None,
-    give: Give,
-    formats: dict[str, str | None],
-    options: dict[str, Any],
-) -> Collections:
+def _collections(named: Iterable[tuple[str, Any]], options: dict[str, Any]) -> Collections:
     """Compare systems on several collections."""
     from judged.comparison import compare_collections
 
@@ -151,42 +131,22 @@ def _collections(
                 f"--{unused} is not for several collections", fix="leave it out, or compare them one by one"
             )
         options.pop(unused, None)
-    if scores:
-        named = [_named(text) for text in scores]
-        give.keep(*(path for _, path in named))
-        return compare_collections(_distinct(named), measures, **_without_policies(options))
-    files: list[tuple[str, Any]] = []
-    for text in collections:
-        name, equals, paths = text.partition("=")
-        qrels, *runs = paths.split(",")
-        if not equals or not runs:
-            raise InputError(f"{text!r} is no collection", fix="write NAME=QRELS,RUN1,RUN2")
-        files.append((name, _files(qrels, runs, give, options["documents"], **formats)))
-    return compare_collections(_distinct(files), measures, **options)
+    return compare_collections(_distinct(list(named)), **options)
 
 
-def _files(
-    qrels: str,
-    runs: Sequence[str],
-    give: Give,
-    documents: str | None,
-    qrels_format: str | None,
-    run_format: str | None,
-) -> tuple[Qrels, list[Run]]:
-    from judged.data import Qrels
-
-    judgments = Qrels.read(qrels, format=qrels_format)
-    given = inputs.runs_at(runs, run_format)
-    give.keep(qrels, documents, *(run.where for run in given))
-    return judgments, given
-
-
-def _named(text: str) -> tuple[str, str]:
+def _stem(text: str) -> tuple[str, str]:
     """Read NAME=FILE, or FILE, whose stem is the name."""
-    from judged.data.files import exists
+    name, path = inputs.named(text)
+    return name or Path(path).stem, path
 
-    name, equals, path = text.partition("=")
-    return (name, path) if equals and not exists(text) else (Path(text).stem, text)
+
+def _read(text: str, give: Give, formats: dict[str, str | None], documents: str | None) -> tuple[str, Any]:
+    """Read NAME=QRELS,RUN,..."""
+    name, equals, paths = text.partition("=")
+    qrels, *runs = paths.split(",")
+    if not equals or not runs:
+        raise InputError(f"{text!r} is no collection", fix="write NAME=QRELS,RUN1,RUN2")
+    return name, give.inputs(qrels, runs, {**formats}, documents)
 
 
 def _distinct(named: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -12,7 +11,7 @@ from judged.cli import inputs, output
 from judged.cli.giving import answer_options
 from judged.cli.narrowing import narrowed
 from judged.cli.options import CHOICE, FORMATS, shared
-from judged.errors import InputError, JudgedWarning, MeasureError
+from judged.errors import InputError, MeasureError
 
 if TYPE_CHECKING:
     from judged.cli.giving import Give
@@ -79,8 +78,7 @@ def command(
     judgments, given = give.inputs(qrels, runs, options, options["documents"], *chooses.values())
     options |= {"qrels": narrowed(judgments, given, **chooses, topics=options["topics"]), "runs": given}
     options["cutoffs"] = _cutoffs(to, cutoffs)
-    with warnings.catch_warnings(), inputs.progress_bar(given) as options["progress"]:
-        warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
+    with inputs.scoring(given) as options["progress"]:
         if precision_recall is None:
             curves = curve(measure=measure or "nDCG", **options)
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,8 +9,7 @@ import click
 from judged.cli import inputs
 from judged.cli.giving import answer_options
 from judged.cli.narrowing import narrowed
-from judged.cli.options import FORMATS, shared
-from judged.errors import JudgedWarning
+from judged.cli.options import CHOICE, FORMATS, shared
 
 if TYPE_CHECKING:
     from judged.cli.giving import Give
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     help="Decimals of the numbers in a table; more where a number would seem to be a 0 or 1 that it is not. CSV, JSON"
     " and Parquet have all of them.",
 )
-@shared("queries", "attributes", "where")
+@shared(*CHOICE)
 @answer_options()
 @shared(*FORMATS)
 def command(
@@ -51,33 +49,25 @@ def command(
     resamples: int,
     seed: int,
     digits: int,
-    queries: str | None,
-    attributes: str | None,
-    where: str | None,
     give: Give,
-    qrels_format: str | None,
-    run_format: str | None,
-    **policies: Any,
+    **options: Any,
 ) -> None:
     """Score RUNs against QRELS, with intervals over topics.
 
     QRELS and RUN are files in any of the formats that 'judged' knows, found by their content: TREC, CSV, TSV,
     JSON, JSONL, Parquet, BEIR, MS MARCO; also compressed, or - for standard input. NAME=FILE names a run.
     """
-    from judged.data import Qrels
     from judged.data.topics import Topics
     from judged.evaluation import DEFAULT_MEASURES, evaluate
 
-    judgments = Qrels.read(qrels, format=qrels_format)
-    texts = Topics.read(queries) if queries else None
-    given = inputs.runs_at(runs, run_format)
-    give.keep(qrels, queries, attributes, policies["documents"], *(run.where for run in given))
-    judgments = narrowed(
-        judgments, given, attributes=attributes, queries=queries, where=where, topics=policies["topics"]
+    chooses = {name: options.pop(name) for name in CHOICE}
+    judgments, given = give.inputs(
+        qrels, runs, options, options["documents"], chooses["queries"], chooses["attributes"]
     )
-    with warnings.catch_warnings(), inputs.progress_bar(given) as progress:
-        warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
-        scores = evaluate(judgments, given, measure or DEFAULT_MEASURES, seed=seed, progress=progress, **policies)
+    texts = Topics.read(chooses["queries"]) if chooses["queries"] else None
+    judgments = narrowed(judgments, given, **chooses, topics=options["topics"])
+    with inputs.scoring(given) as progress:
+        scores = evaluate(judgments, given, measure or DEFAULT_MEASURES, seed=seed, progress=progress, **options)
     if give.form == "parquet":
         give(scores)
         return
@@ -85,4 +75,4 @@ def command(
     summary = scores.summary(
         ci=ci, level=level, resamples=resamples, seed=seed, per_topic=per_topic, digits=digits, queries=named
     )
-    give(summary, table="topics" if per_topic else None, where=where)
+    give(summary, table="topics" if per_topic else None, where=chooses["where"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judged.cli.progress import bar
-from judged.errors import InputError
+from judged.errors import InputError, JudgedWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -24,14 +25,19 @@ def runs_at(texts: Sequence[str], run_format: str | None) -> list[Run]:
 
 def _runs(text: str, run_format: str | None) -> list[Run]:
     from judged.data import Run, split_runs
-    from judged.data.files import exists
 
-    name, equals, path = text.partition("=")
-    if not equals or exists(text):
-        name, path = "", text
+    name, path = named(text)
     name = name.encode(errors="backslashreplace").decode()
     run = Run.scan(path, format=run_format, name=name or None)
     return split_runs(run.rows, run.name)
+
+
+def named(text: str) -> tuple[str, str]:
+    """Read NAME=FILE, or FILE without a name."""
+    from judged.data.files import exists
+
+    name, equals, path = text.partition("=")
+    return (name, path) if equals and not exists(text) else ("", text)
 
 
 def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
@@ -50,6 +56,14 @@ def form_of(out: Path | None, known: Mapping[str, str]) -> str:
     from judged.answer.by_name import form_by_name
 
     return form_by_name(out or "", known, "a result", ask="--format")
+
+
+@contextmanager
+def scoring(runs: Sequence[Run]) -> Generator[Callable[[str, int], None] | None]:
+    """Show a progress bar, and keep back the warnings that are part of the result, and shown from there."""
+    with warnings.catch_warnings(), progress_bar(runs) as tell:
+        warnings.simplefilter("ignore", JudgedWarning)
+        yield tell
 
 
 @contextmanager

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--column", metavar="NAME", help="The column that names the need.  [default: need, topic_id, or the only one]"
 )
-@click.option(
-    "-m", "--measure", multiple=True, metavar="NAME", help="A measure. Repeat for more.  [default: nDCG@10, AP]"
-)
+@shared("measures")
 @click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
 @click.option(
     "--worst", "shown", type=click.IntRange(0), default=10, show_default=True, help="Show so many needs that vary most."

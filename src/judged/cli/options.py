@@ -23,6 +23,9 @@ _TIES = (
     " expected: the mean over all orders{}.  [default: docid, or the dialect's]"
 )
 _SHARED = {
+    "measures": click.option(
+        "-m", "--measure", multiple=True, metavar="NAME", help="A measure. Repeat for more.  [default: nDCG@10, AP]"
+    ),
     "dialect": click.option(
         "--dialect",
         type=click.Choice(DIALECTS),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from judged.cli import inputs, output
+from judged.cli.options import FORMATS, shared
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ _FORMS = ("table", "markdown", "json", "csv", "latex")
 @click.command("pool")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "-m", "--measure", multiple=True, metavar="NAME", help="A measure. Repeat for more.  [default: nDCG@10, AP]"
-)
+@shared("measures")
 @click.option(
     "--pool-depth",
     type=click.IntRange(1),
@@ -36,11 +35,10 @@ _FORMS = ("table", "markdown", "json", "csv", "latex")
     metavar="RUN=GROUP",
     help="Runs of one group are left out together, as they find the same documents. Repeat for more.",
 )
-@click.option("--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents of each topic.")
+@shared("depth")
 @click.option("--format", "form", type=click.Choice(_FORMS), default="table", show_default=True, help="Form.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
-@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
-@click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
+@shared(*FORMATS)
 def command(
     qrels: str,
     runs: tuple[str, ...],

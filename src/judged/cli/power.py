@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from judged.cli import inputs
 from judged.cli.giving import answer_options
-from judged.errors import InputError, JudgedWarning
+from judged.cli.options import FORMATS, shared
+from judged.errors import InputError
 
 if TYPE_CHECKING:
     from judged.cli.giving import Give
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 @click.command("power", short_help="Say which differences could be found with these topics.")
 @click.argument("qrels", required=False)
 @click.argument("runs", nargs=-1, metavar="[RUN...]")
-@click.option(
-    "-m", "--measure", multiple=True, metavar="NAME", help="A measure. Repeat for more.  [default: nDCG@10, AP]"
-)
+@shared("measures")
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the two-sided paired t-test.")
 @click.option(
     "--power",
@@ -43,8 +41,7 @@ if TYPE_CHECKING:
 )
 @click.option("--pairs", is_flag=True, help="Show every two runs.")
 @answer_options()
-@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
-@click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
+@shared(*FORMATS)
 def command(
     qrels: str | None,
     runs: tuple[str, ...],
@@ -53,8 +50,6 @@ def command(
     sd: float | None,
     pairs: bool,
     give: Give,
-    qrels_format: str | None,
-    run_format: str | None,
     **asked: Any,
 ) -> None:
     """Say which differences between runs could be found with these topics.
@@ -63,10 +58,10 @@ def command(
     The observed differences play no part. Without files, give --sd and --topics.
     """
     from judged.comparison.power import Plans, plans
-    from judged.data import Qrels
     from judged.evaluation import evaluate
     from judged.stats.planning import plan_of_sd
 
+    formats = {name: asked.pop(name) for name in FORMATS}
     if sd is not None:
         if qrels is not None or topics is None:
             raise InputError("--sd stands in place of QRELS and RUNs", fix="give --sd S --topics N, and no files")
@@ -74,13 +69,10 @@ def command(
         return
     if qrels is None or not runs:
         raise InputError("QRELS and RUNs are needed", fix="name the files, or give --sd and --topics")
-    given = inputs.runs_at(runs, run_format)
+    judgments, given = give.inputs(qrels, runs, formats)
     if len(given) < 2:
         raise InputError("one run has no differences to plan from", fix="give at least two, or --sd and --topics")
-    give.keep(qrels, *(run.where for run in given))
-    judgments = Qrels.read(qrels, format=qrels_format)
-    with warnings.catch_warnings(), inputs.progress_bar(given) as progress:
-        warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
+    with inputs.scoring(given) as progress:
         scores = evaluate(judgments, given, measure or ("nDCG@10", "AP"), progress=progress)
     found = plans(scores, topics=topics, **asked)
     give(found, unfold=["pairs"] if pairs else (), table="pairs" if pairs else None)

@@ -20,9 +20,7 @@ _NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart")
 @click.command("serve")
 @click.argument("qrels", required=False)
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option("--queries", metavar="FILE", help="Topics: their text, and attributes that stand beside it.")
-@click.option("--docs", metavar="FILE", help="Titles or texts of documents.")
-@click.option("--attributes", metavar="FILE", help="What is known of topics: CSV, TSV, JSON, JSONL or Parquet.")
+@shared("queries", "docs", "attributes")
 @click.option("--host", metavar="NAME", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option(
     "--port",
@@ -83,9 +81,9 @@ def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]
     from judged.data import Qrels
     from judged.web.workspace import open_sample, open_workspace
 
+    opened = {name: options[name] for name in ("queries", "docs", "attributes")}
     if qrels is None:
-        given = [f"--{name}" for name in ("queries", "docs", "attributes") if options[name] is not None]
-        if given:
+        if given := [f"--{name}" for name, path in opened.items() if path is not None]:
             raise click.UsageError(f"{given[0]} is given without QRELS")
         return open_sample()
     found = inputs.runs_at(runs, options["run_format"])
@@ -93,10 +91,8 @@ def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]
         return open_workspace(
             Qrels.read(qrels, format=options["qrels_format"]),
             found,
-            queries=options["queries"],
-            attributes=options["attributes"],
-            docs=options["docs"],
             progress=progress,
+            **opened,
         )
 
 

@@ -11,7 +11,7 @@ from judged.cli import inputs
 from judged.cli.giving import answer_options
 from judged.cli.options import FORMATS, POLICIES, shared
 from judged.cli.slicing import SliceOptions, slice_options
-from judged.errors import InputError, JudgedWarning
+from judged.errors import InputError
 
 if TYPE_CHECKING:
     from judged.cli.giving import Give
@@ -35,9 +35,7 @@ _SPELT = ("randomization", "studentized")
 )
 @click.option("--baseline", metavar="RUN", help="Compare every other run with this one on each slice.")
 @click.option("--compare", "pair", is_flag=True, help="Compare the two runs that are given, the second with the first.")
-@click.option(
-    "-m", "--measure", multiple=True, metavar="NAME", help="A measure. Repeat for more.  [default: nDCG@10, AP]"
-)
+@shared("measures")
 @click.option(
     "--test",
     type=click.Choice((*_TESTS, *_SPELT)),
@@ -126,11 +124,8 @@ def _refuse_unused(weights: tuple[str, ...], *, tested: bool) -> None:
 
 
 def _scored(qrels: Qrels, runs: list[Run], measures: tuple[str, ...], policies: dict[str, Any]) -> Scores:
-    import warnings
-
     from judged.evaluation import evaluate as evaluate_runs
     from judged.evaluation.given import TESTED_MEASURES
 
-    with warnings.catch_warnings(), inputs.progress_bar(runs) as progress:
-        warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
+    with inputs.scoring(runs) as progress:
         return evaluate_runs(qrels, runs, measures or TESTED_MEASURES, progress=progress, **policies)

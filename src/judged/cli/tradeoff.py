@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from judged.cli import inputs
 from judged.cli.giving import answer_options
-from judged.errors import InputError, JudgedWarning
+from judged.cli.options import FORMATS, shared
+from judged.errors import InputError
 
 if TYPE_CHECKING:
     from judged.cli.giving import Give
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 @click.option("--resamples", type=int, default=10_000, show_default=True, help="Resamples of the paired test.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
 @answer_options()
-@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
-@click.option("--run-format", metavar="FORMAT", help="Format of the RUNs, if it is not found by itself.")
+@shared(*FORMATS)
 def command(
     qrels: str | None,
     runs: tuple[str, ...],
@@ -77,7 +76,6 @@ def _scores(
     if not given:
         raise InputError("no run is given", fix="name two runs or more behind QRELS")
     give.keep(*(run.where for run in given))
-    with warnings.catch_warnings(), inputs.progress_bar(given) as progress:
-        warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result, and shown from there
+    with inputs.scoring(given) as progress:
         judgments = Qrels.read(qrels or "", format=qrels_format)
         return evaluate(judgments, given, measure or "nDCG@10", progress=progress)
