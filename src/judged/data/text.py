@@ -17,7 +17,7 @@ import pyarrow as pa
 from judged.data import files
 from judged.data.bulk import arrow_parse, columns_of, is_utf8, single_spaced
 from judged.data.compute import pc
-from judged.data.layout import NUMBERS, Layout, is_data, split_line, value, without_header
+from judged.data.layout import NUMBERS, Layout, LineError, is_data, split_line, value, without_header
 from judged.errors import InputError
 
 if TYPE_CHECKING:
@@ -135,7 +135,8 @@ class TextRows:
             except UnicodeDecodeError:
                 raise self.error("bytes that are not UTF-8", "save the file as UTF-8", number, "not-utf8") from None
             except ValueError as error:
-                raise self.error(str(error), f"complete or remove the line: {self.layout}", number) from None
+                code = error.code if isinstance(error, LineError) else ""
+                raise self.error(str(error), f"complete or remove the line: {self.layout}", number, code) from None
             if fields:
                 yield Record(number, fields)
 

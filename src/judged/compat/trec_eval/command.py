@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import judged
-from judged.compat.trec_eval.options import read_options
+from judged.compat.trec_eval.options import Options, read_options
 from judged.compat.trec_eval.output import ALL, by_topic, number, start
 from judged.errors import InputError, JudgedError
 from judged.peers.errors import CALCULATION, INPUT, TrecEvalError
@@ -15,7 +15,6 @@ from judged.peers.trec_eval import expand
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.compat.trec_eval.options import Options
     from judged.compat.trec_eval.scoring import Scorer
     from judged.data import Qrels, Run
     from judged.peers.trec_eval import Printed
@@ -39,6 +38,7 @@ def trec_eval(arguments: Sequence[str]) -> Outcome:
     >>> trec_eval(["-m", "nDCG@10", "qrels.txt", "my.run"]).code
     1
     """
+    options = Options()
     try:
         options = read_options(arguments)
         if options.version:
@@ -51,7 +51,7 @@ def trec_eval(arguments: Sequence[str]) -> Outcome:
     except InputError as error:
         from judged.compat.trec_eval.reading import in_words
 
-        return Outcome("", INPUT, f"error: {in_words(error)}")
+        return Outcome("", INPUT, f"error: {in_words(error, options.run)}")
     except JudgedError as error:
         return Outcome("", error.code if isinstance(error, TrecEvalError) else INPUT, f"error: {error}")
 

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 _QRELS = ("query_id", "iteration", "doc_id", "relevance")
 _PREFS = ("query_id", "user", "subgroup", "doc_id", "relevance")
-_SHORT_LINE = re.compile(
-    r"(?P<count>[0-9]+) fields where 6 are needed(?:: '(?:.*(?: |\\t))?(?P<last>.*?)')?", re.DOTALL
-)
 _SCORE = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 _BLANK = rb"[ \t\v\f\r]"
 _WORDS = {"iteration": "user (or 0)", "user": "user", "doc_id": "document", "relevance": "grade"}
@@ -61,16 +58,18 @@ def run_tag(run: Run) -> str:
     return last.split()[5].decode(errors="replace")
 
 
-def in_words(error: InputError) -> InputError:
+def in_words(error: InputError, path: str) -> InputError:
     """Say what a line of a run lacks in trec_eval's words, in place of the names of our columns."""
-    found = _SHORT_LINE.fullmatch(error.problem)
-    if not found:
+    if error.code != "too-few-fields" or path == "-":  # what came through a pipe is not there to be read again
         return error
+    rows = _text_rows(path, "run")
+    raw = next((raw for number, raw in rows.numbered() if error.path == rows.where and number == error.line), b"")
+    fields = raw.decode(errors="replace").split()
     problem, fix = error.problem, "write topic, Q0, document, rank, score, tag"
-    if found["count"] == "5" and _SCORE.fullmatch(found["last"] or ""):
+    if len(fields) == 5 and _SCORE.fullmatch(fields[-1]):
         problem = f"the run tag is missing: {problem}"
         fix = "add a sixth column, any word; 'judged evaluate' reads runs without it"
-    return InputError(problem, fix=fix, path=error.path, line=error.line)
+    return InputError(problem, fix=fix if fields else error.fix, path=error.path, line=error.line)
 
 
 def _backwards(block: bytes) -> Iterator[bytes]:
