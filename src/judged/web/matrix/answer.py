@@ -12,7 +12,7 @@ from judged.diagnosis.matrix import performance_matrix
 from judged.errors import InputError
 from judged.measures import parse
 from judged.web.paging import Paging
-from judged.web.slices.attributes import both, cut, draws, notes_of, query_ids_where
+from judged.web.slices.attributes import cut, draws, notes_of, where_column
 from judged.web.workspace import LEVEL
 
 if TYPE_CHECKING:
@@ -79,12 +79,11 @@ class MatrixPage(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give those of the matrix, the topics that are selected, and what selects the topics of each slice."""
-        slicing = self.matrix.slicing
+        slicing, blocks = self.matrix.slicing, (*self.matrix.blocks(), self.selected)
         if slicing is None:
-            return (*self.matrix.blocks(), self.selected)
-        where = Column("where", [both(self.asked.where, part.expression) for part in slicing.slices])
+            return blocks
         slices = slicing.table()
-        return (*self.matrix.blocks(), self.selected, replace(slices, columns=(*slices.columns, where)))
+        return (*blocks, replace(slices, columns=(*slices.columns, where_column(self.asked, slicing))))
 
 
 def matrix_page(workspace: Workspace, asked: AskedMatrix) -> MatrixPage:
@@ -116,12 +115,11 @@ def _matrix(workspace: Workspace, asked: AskedMatrix, names: tuple[str, ...]) ->
     axes = parse(asked.x), parse(asked.y)
 
     def _make() -> Matrix:
-        kept = set(query_ids_where(workspace, asked.where))
-        scores = workspace.scores(tuple(dict.fromkeys((*axes, parse("Judged@10")))), names)
-        mask = np.array([query in kept for query in scores.query_ids])
+        mask = workspace.mask(asked.where)
+        scores = workspace.scores(tuple(dict.fromkeys((*axes, parse("Judged@10")))), names, asked.where)
         made = performance_matrix(
-            scores.over_topics(mask), x=axes[0], y=axes[1], slicing=cut(workspace, asked), baseline=names[0],
-            level=LEVEL, resamples=draws(len(kept)), seed=SEED,
+            scores, x=axes[0], y=axes[1], slicing=cut(workspace, asked) if asked.names else None, baseline=names[0],
+            level=LEVEL, resamples=draws(int(mask.sum())), seed=SEED,
         )  # fmt: skip
         level = max(float(getattr(axis, "rel", 1)) for axis in axes)
         return replace(made, barren=workspace.judged(names[-1]).num_relevant(level)[mask] == 0)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from judged.answer import COUNT, TEXT, Answer, Column, Table, columns_of
 from judged.errors import InputError
 from judged.evaluation import measures_of
 from judged.slicing import by_slice, compare_slices
 from judged.slicing.scores import ALL, TOPIC_MEAN
-from judged.web.slices.attributes import attributes, both, cut, draws, notes_of, query_ids_where, usual
+from judged.web.slices.attributes import attributes, cut, draws, notes_of, usual, where_column
+from judged.web.typed import names_in
 from judged.web.workspace import LEVEL
 
 if TYPE_CHECKING:
@@ -84,29 +83,33 @@ class SlicePage(Answer):
     def blocks(self) -> tuple[Block, ...]:
         """Give the scores by slice, the slices with what selects their topics, and the attributes."""
         scored = self.scores.blocks() if self.scores else ()
-        slices = self.slicing.table()
-        where = Column("where", [both(self.asked.where, part.expression) for part in self.slicing.slices])
+        slices = self._slices()
         return (
             *(block for block in scored if block.name != slices.name),
-            replace(slices, columns=(*slices.columns, where)),
+            slices,
             replace(self.attributes, only="data"),
         )
 
+    def _slices(self) -> Table:
+        table = self.slicing.table()
+        return replace(table, columns=(*table.columns, where_column(self.asked, self.slicing)))
+
     def shown(self) -> Iterator[Table]:
         """Give the tables of the page: of one run a column a measure, else a table a measure with a column a run."""
-        scores, slicing, where = self.scores, self.slicing, self.asked.where
-        sizes = zip(slicing.slices, slicing.n.tolist(), slicing.members.mean(axis=1).tolist(), strict=True)
+        scores, topics = self.scores, len(self.slicing.query_ids)
+        every: dict[str, Any] = {
+            "name": ALL,
+            "where": self.asked.where.strip(),
+            "topics": topics,
+            "minimum": 1,
+            "small": False,
+        }
+        slices = sorted(self._slices().records(), key=lambda row: row["small"])
         rows: list[dict[str, Any]] = [
-            {"slice": part.name, "where": both(where, part.expression), "topics": n, "share": share,
-             "minimum": part.minimum, "small": n < part.minimum}
-            for part, n, share in sizes
-        ]  # fmt: skip
-        every = {"slice": ALL, "where": where.strip(), "topics": len(slicing.query_ids), "share": 1.0, "minimum": 1}
-        rows = [{**every, "small": False}, *sorted(rows, key=lambda row: row["small"])]
-        names = [row["slice"] for row in rows]
+            {**row, "slice": row["name"], "share": row["topics"] / topics} for row in (every, *slices)
+        ]
         averages = [row for row in scores.averages if row.name != TOPIC_MEAN] if scores else []
-        ways = list(dict.fromkeys(row.name for row in averages))
-        rows += [{**dict.fromkeys(rows[0]), "slice": way} for way in ways]
+        rows += [{**dict.fromkeys(rows[0]), "slice": way} for way in dict.fromkeys(row.name for row in averages)]
         lines = columns_of(rows, ("slice", TEXT, "Slice"), ("topics", COUNT, "Topics"), *_MORE)
         kinds = ["small" if row["small"] else "average" if row["where"] is None else "" for row in rows]
         if scores is None:
@@ -118,10 +121,10 @@ class SlicePage(Answer):
         cells = {(row.slice, row.run, row.measure): _cell(row) for row in scores.estimates}
         cells |= {(row.name, row.run, row.measure): {"value": row.value, "ci": None} for row in averages}
         for title, group in groups.items():
-            columns = [
-                Column(heading, [cells.get((name, run, measure)) for name in (*names, *ways)])
+            columns = (
+                Column(heading, [cells.get((row["slice"], run, measure)) for row in rows])
                 for run, measure, heading in group
-            ]
+            )
             yield Table(title, (*lines, *columns), title, kinds=kinds)
 
     @property
@@ -144,30 +147,27 @@ def slices(workspace: Workspace, asked: AskedSlices) -> SlicePage:
     """Cut the topics into slices, and say of each how the runs do."""
     if not asked.names:
         asked = asked.model_copy(update={"by": usual(workspace)})
-    kept, slicing = query_ids_where(workspace, asked.where), cut(workspace, asked)
-    if slicing is None:
-        raise InputError("there is nothing to slice by", fix="name an attribute")
-    measures = measures_of([name for part in asked.measures.split(",") if (name := part.strip())] or ["nDCG@10"])
+    slicing, runs = cut(workspace, asked), shown_runs(workspace, asked)
+    measures = tuple(dict.fromkeys(map(str, measures_of(names_in([asked.measures]) or ["nDCG@10"]))))
     if len(measures) > MOST:
         raise InputError(f"{len(measures)} measures are too many for one page", fix=f"name {MOST} at most")
-    names, runs = tuple(dict.fromkeys(map(str, measures))), shown_runs(workspace, asked)
-    key = (names, asked.names, asked.where.strip(), asked.least)
-
-    def _scored() -> SlicedScores:
-        return by_slice(_over(workspace, names, runs, kept), slicing, level=LEVEL, seed=SEED)
-
-    scores = workspace.remember(("by slice", runs, *key), _scored) if runs else None
+    scores = _scored(workspace, workspace.scores(measures, runs, asked.where), slicing) if runs else None
     return SlicePage(
         asked=asked,
         runs=runs,
-        measures=names,
+        measures=measures,
         every=runs == workspace.run_names,
         slicing=slicing,
         scores=scores,
-        compared=_compared(workspace, asked, names, runs, slicing, key) if asked.against else None,
+        compared=_compared(workspace, asked, measures, runs, slicing) if asked.against else None,
         attributes=attributes(workspace),
-        notes=notes_of(workspace, asked, len(kept), scores.notes if scores else ()),
+        notes=notes_of(workspace, asked, len(slicing.query_ids), scores.notes if scores else ()),
     )
+
+
+def _scored(workspace: Workspace, scores: Scores, slicing: Slicing) -> SlicedScores:
+    key = ("by slice", scores, slicing)
+    return workspace.remember(key, lambda: by_slice(scores, slicing, level=LEVEL, seed=SEED))
 
 
 def shown_runs(workspace: Workspace, asked: AskedSlices) -> tuple[str, ...]:
@@ -182,12 +182,7 @@ def shown_runs(workspace: Workspace, asked: AskedSlices) -> tuple[str, ...]:
 
 
 def _compared(
-    workspace: Workspace,
-    asked: AskedSlices,
-    names: tuple[str, ...],
-    runs: tuple[str, ...],
-    slicing: Slicing,
-    key: tuple[Any, ...],
+    workspace: Workspace, asked: AskedSlices, measures: tuple[str, ...], runs: tuple[str, ...], slicing: Slicing
 ) -> SliceComparison:
     """Compare the runs that are shown with another one on each slice."""
     workspace.judged(asked.against)
@@ -196,22 +191,10 @@ def _compared(
         others = tuple(name for name in workspace.run_names if name != asked.against)[:1]
     if not others:
         raise InputError(f"{asked.against!r} is compared with itself", fix="choose two different runs")
-    systems, kept = (asked.against, *others), slicing.query_ids
-
-    def _make() -> SliceComparison:
-        how: dict[str, Any] = {"alpha": 1 - LEVEL, "resamples": draws(len(kept)), "seed": SEED}
-        return compare_slices(_over(workspace, names, systems, kept), slicing, asked.against, **how)
-
-    return workspace.remember(("slices compared", systems, *key), _make)
-
-
-def _over(workspace: Workspace, names: tuple[str, ...], runs: tuple[str, ...], kept: tuple[str, ...]) -> Scores:
-    """Give the scores of some runs over the topics that count."""
-    scores = workspace.scores(names, runs)
-    if len(kept) == len(scores.query_ids):
-        return scores
-    wanted = set(kept)
-    return scores.over_topics(np.array([query in wanted for query in scores.query_ids]))
+    scores = workspace.scores(measures, (asked.against, *others), asked.where)
+    how: dict[str, Any] = {"alpha": 1 - LEVEL, "resamples": draws(len(slicing.query_ids)), "seed": SEED}
+    key = ("slices compared", scores, slicing)
+    return workspace.remember(key, lambda: compare_slices(scores, slicing, asked.against, **how))
 
 
 def _cell(row: SliceEstimate) -> dict[str, Any]:

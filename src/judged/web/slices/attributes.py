@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
-from judged.answer import TEXT, Table, beginning, columns_of
+from judged.answer import TEXT, Column, Table, beginning, columns_of
 from judged.data.compute import pc
 from judged.errors import InputError, JudgedError
 from judged.notes import Note
@@ -49,10 +50,12 @@ def _attributes(workspace: Workspace) -> Table:
     for name in known.names:
         column = known.column(name)
         kind, values = _KINDS[str(column.type)], sorted(pc.unique(column.drop_null()).to_pylist())
-        some = ", ".join(map(_written, values[:_SHOWN])) + ", ..." * (len(values) > _SHOWN)
-        meaning = f"{_written(values[0])} to {_written(values[-1])}" if kind == "number" and values else some
+        meaning = ", ".join(map(_written, values[:_SHOWN])) + ", ..." * (len(values) > _SHOWN)
+        if kind == "number" and values:
+            meaning = f"{_written(values[0])} to {_written(values[-1])}"
         slices = bool(values) and (kind != "text" or len(values) <= _MANY)
-        rows.append(_row(name, "given", kind, meaning, len(values), slices=slices))
+        row = {"name": name, "source": "given", "kind": kind, "meaning": meaning}
+        rows.append({**row, "values": len(values), "slices": slices})
     there = {
         _JUDGMENTS: True,
         _TEXTS: workspace.topics is not None,
@@ -61,7 +64,8 @@ def _attributes(workspace: Workspace) -> Table:
     }
     for name, (source, kind, meaning) in _MEANINGS.items():
         if there[source] and name not in known.names and (name != "language" or can_guess()):
-            rows.append(_row(name, source, kind, meaning))
+            row = {"name": name, "source": source, "kind": kind, "meaning": meaning}
+            rows.append({**row, "values": None, "slices": True})
     columns = columns_of(
         rows,
         ("name", TEXT, "Attribute"),
@@ -72,12 +76,6 @@ def _attributes(workspace: Workspace) -> Table:
         "slices",  # whether it makes slices as it stands: a text of too many values does not
     )
     return Table("attributes", columns, "Attributes")
-
-
-def _row(
-    name: str, source: str, kind: str, meaning: str, values: int | None = None, *, slices: bool = True
-) -> dict[str, Any]:
-    return {"name": name, "source": source, "kind": kind, "meaning": meaning, "values": values, "slices": slices}
 
 
 def _written(value: object) -> str:
@@ -91,39 +89,26 @@ def usual(workspace: Workspace) -> str:
     return next((row["name"] for row in rows if row["slices"] and row["kind"] == "text"), "relevant_band")
 
 
-def query_ids_where(workspace: Workspace, where: str) -> tuple[str, ...]:
-    """Name the topics that satisfy an expression, in byte order."""
-    text = where.strip()
-    if not text:
-        return workspace.query_ids
-
-    def make() -> tuple[str, ...]:
-        expression, every = Expression(text), workspace.query_ids
-        kept = expression.mask(workspace.known(expression.names).over(every)).tolist()
-        return tuple(query for query, keeps in zip(every, kept, strict=True) if keeps)
-
-    found: tuple[str, ...] = workspace.remember(("topics where", text), make)
-    if not found:
-        raise InputError(f"no topic satisfies {text!r}", fix="check the values of its attributes")
-    return found
-
-
 def draws(topics: int) -> int:
     """Give how many resamples tests draw: a page must be there at once, and of many topics each costs more."""
     return RESAMPLES if topics <= MANY_TOPICS else RESAMPLES // 5
 
 
-def cut(workspace: Workspace, asked: Sliced) -> Slicing | None:
-    """Cut the topics that count into the slices that are asked for; None, if none are."""
-    if not asked.names:
-        return None
+def cut(workspace: Workspace, asked: Sliced) -> Slicing:
+    """Cut the topics that count into the slices that are asked for."""
 
     def make() -> Slicing:
         known = workspace.known((*asked.names, *Expression(asked.where).names))
         by = list(dict.fromkeys(known.spelled(name) for name in asked.names))
-        return slice_topics(known, by, minimum=asked.least, query_ids=query_ids_where(workspace, asked.where))
+        kept = list(compress(workspace.query_ids, workspace.mask(asked.where)))
+        return slice_topics(known, by, minimum=asked.least, query_ids=kept)
 
     return workspace.remember(("slicing", asked.names, asked.where.strip(), asked.least), make)
+
+
+def where_column(asked: Sliced, slicing: Slicing) -> Column:
+    """Give what selects the topics of each slice."""
+    return Column("where", [both(asked.where, part.expression) for part in slicing.slices])
 
 
 def both(where: str, expression: str) -> str:
@@ -149,8 +134,9 @@ def notes_of(workspace: Workspace, asked: Sliced, kept: int, known: tuple[Note, 
 def wrong_of(workspace: Workspace, error: JudgedError, where: str) -> dict[str, Any]:
     """Say what is wrong with what was asked, what to do about it, and whether it is the expression over attributes."""
     problem, fix = (error.problem, error.fix) if isinstance(error, InputError) else error.parts
+    wrong = {"problem": problem, "fix": fix, "where": False}
     try:
-        query_ids_where(workspace, where)
+        workspace.mask(where)
     except InputError:
-        return {"problem": problem, "fix": fix, "where": True}
-    return {"problem": problem, "fix": fix, "where": False}
+        wrong["where"] = True
+    return wrong
