@@ -19,8 +19,8 @@ from judged.answer.latex import latex
 from judged.answer.markdown import markdown
 from judged.slicing import slice_topics
 from judged.web.app import make_app
-from judged.web.leaderboard.asked import names_in
-from judged.web.leaderboard.board import CUTOFFS, MEASURES
+from judged.web.leaderboard.reading import CUTOFFS, MEASURES
+from judged.web.typed import names_in
 from judged.web.workspace import Workspace, open_workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
@@ -72,8 +72,25 @@ def text_of(client: TestClient, status: int = 200, **query: Any) -> str:
     return re.sub(r"\s+", " ", unescape(bare))
 
 
-def rows_of(found: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
-    return {row["run"]: {cell["measure"]: cell for cell in row["cells"]} for row in found["rows"]}
+def names_of(found: dict[str, Any]) -> list[str]:
+    return [row["run"] for row in found["runs"]]
+
+
+def column(found: dict[str, Any], name: str) -> dict[str, Any]:
+    return {row["run"]: row[name] for row in found["runs"]}
+
+
+def against(found: dict[str, Any], run: str, measure: str) -> dict[str, Any]:
+    """Give the test of a run against the baseline."""
+    return next(row for row in found["pairs"] if (row["second"], row["measure"]) == (run, measure))
+
+
+def verdict(found: dict[str, Any], run: str, measure: str) -> str:
+    return column(found, f"{measure} against {found['baseline']}")[run]
+
+
+def noted(found: dict[str, Any], rule: str) -> list[str]:
+    return [note["text"] for note in found["notes"] if note["rule"] == rule]
 
 
 # --- numbers ----------------------------------------------------------------------------------------
@@ -81,31 +98,30 @@ def rows_of(found: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
 
 def test_by_hand(small: TestClient) -> None:
     found = asked(small, measures="RR")
-    assert [row["run"] for row in found["rows"]] == ["good", "part", "bad", "twin"]
-    assert [row["cells"][0]["value"] for row in found["rows"]] == [1.0, 0.75, 0.5, 0.5]
-    assert [row["cells"][0]["best"] for row in found["rows"]] == [True, False, False, False]
+    assert column(found, "RR") == {"good": 1.0, "part": 0.75, "bad": 0.5, "twin": 0.5}
+    assert names_of(found) == ["good", "part", "bad", "twin"]
     assert (found["baseline"], found["sort"], found["p_name"]) == ("bad", "-RR", "adjusted p")
-    cells = rows_of(found)
-    good = cells["good"]["RR"]["against"]
+    good = against(found, "good", "RR")
     # 2 of 2^8 ways to flip signs are as extreme; Holm multiplies the least of three p-values by 3
-    assert (good["difference"], good["p"]) == (0.5, 3 * 2 / 256)
-    assert (good["significant"], good["verdict"], good["topics"]) == (True, "better", 8)
-    assert cells["bad"]["RR"]["against"] is None
-    assert (cells["twin"]["RR"]["against"]["p"], cells["twin"]["RR"]["against"]["verdict"]) == (1.0, "")
+    assert (good["difference"], good["adjusted"]) == (0.5, 3 * 2 / 256)
+    assert (good["significant"], good["n"], verdict(found, "good", "RR")) == (True, 8, "better")
+    assert (against(found, "twin", "RR")["adjusted"], verdict(found, "twin", "RR")) == (1.0, "")
     # 8 topics with +0.5 six times and -0.5 twice: sums of at least 4 signs, 2 * (1 + 8 + 28) of 256, times 2 by Holm
-    assert cells["part"]["RR"]["against"]["p"] == pytest.approx(2 * 2 * 37 / 256)
+    assert against(found, "part", "RR")["adjusted"] == pytest.approx(2 * 2 * 37 / 256)
+    page = small.get("/leaderboard", params={"measures": "RR"}).text
+    assert '<td class="good"><b>1.0000</b><sup>†</sup> <span class="rest">' in page
+    assert "better p 0.0234</span>" in page
 
 
 def test_judged_share_and_missing_topics_by_hand(small: TestClient) -> None:
-    rows = {row["run"]: row for row in asked(small, measures="RR")["rows"]}
+    found = asked(small, measures="RR")
     expected = judged.evaluate(QRELS, RUNS, "Judged@10").aggregate()
-    assert {run: row["judged"] for run, row in rows.items()} == {
-        run: value["Judged@10"] for run, value in expected.items()
-    }
-    assert rows["good"]["judged"] == 1.0
-    assert (rows["good"]["low"], rows["bad"]["low"]) == (False, True)
-    assert {run: row["missing"] for run, row in rows.items()} == {"bad": 0, "good": 0, "twin": 0, "part": 2}
-    assert "nothing for 2 topics" in text_of(small, measures="RR")
+    assert column(found, "judged") == {run: value["Judged@10"] for run, value in expected.items()}
+    assert column(found, "judged")["good"] == 1.0
+    assert column(found, "missing") == {"bad": 0, "good": 0, "twin": 0, "part": 2}
+    page = text_of(small, measures="RR")
+    assert "nothing for 2 topics" in page
+    assert "50.0% ! low" in page
 
 
 OPTIONS = [
@@ -130,72 +146,66 @@ def test_it_is_what_compare_says(client: TestClient, sample: Workspace, options:
     how = {name: options[name] for name in ("test", "correction") if name in options}
     comparison = judged.compare(scores, baseline=baseline, resamples=10_000, **how)  # type: ignore[arg-type]
     found = asked(client, **options)
-    cells = rows_of(found)
+    pairs = {(row["measure"], row["second"]): row for row in found["pairs"]}
+    assert len(pairs) == len(comparison.pairs)
     for one in comparison.measures:
-        for run, estimate in zip(scores.run_names, one.estimates, strict=True):
-            cell = cells[run][one.name]
-            assert cell["value"] == estimate.value
-            assert cell["interval"] == (None if estimate.ci is None else list(estimate.ci))
-            pair = one.by_runs.get((baseline, run))
-            if pair is None:
-                assert cell["against"] is None
-                continue
-            against = cell["against"]
-            assert against["difference"] == pair.shown_difference
-            assert against["p"] == pair.found.decisive_p
-            assert against["interval"] == (None if pair.shown_interval is None else list(pair.shown_interval))
-            assert against["significant"] == pair.significant
+        assert column(found, one.name) == {row.run: row.value for row in one.estimates}
+        ends = {row.run: row.ci and list(row.ci) for row in one.estimates}
+        if any(ends.values()):
+            assert column(found, f"{one.name}_ci") == ends
+        for pair in one.pairs:
+            row = pairs[one.name, pair.second]
+            assert (row["difference"], row["adjusted"]) == (pair.shown_difference, pair.adjusted)
+            assert (row["significant"], row["sentence"]) == (pair.significant, pair.sentence)
             words = ("ahead", "behind") if options.get("test") == "wilcoxon" else ("better", "worse")
-            better = {run: words[0], baseline: words[1], None: ""}[pair.better]
-            assert against["verdict"] == better or (against["verdict"] == "unlike" and pair.significant)
-            assert against["sentence"] == pair.sentence
-    assert comparison.caption in found["sentence"]
-    assert set(comparison.warnings) <= set(found["warnings"])
-    assert [row["run"] for row in found["rows"]] == [scores.run_names[at] for at in comparison.order]
+            better = {pair.second: words[0], baseline: words[1], None: "unlike" if pair.significant else ""}[
+                pair.better
+            ]
+            assert verdict(found, pair.second, one.name) == better
+    assert comparison.caption in found["sentences"][1]
+    assert {note.text for note in comparison.notes} <= {note["text"] for note in found["notes"]}
+    assert names_of(found) == [scores.run_names[at] for at in comparison.order]
 
 
 def test_counts_are_shown_and_not_tested(small: TestClient) -> None:
     found = asked(small, measures="NumRelRet,NumRet,NumQ")
-    assert [row["cells"][0]["value"] for row in found["rows"]] == [8, 8, 8, 6]
-    assert all(cell["against"] is None and cell["interval"] is None for row in found["rows"] for cell in row["cells"])
+    assert list(column(found, "NumRelRet").values()) == [8, 8, 8, 6]
+    assert found["pairs"] == []
     assert [one["untested"] for one in found["measures"]] == [
         "NumRelRet is a sum over the topics: it is shown, and not tested",
         "NumRet is a sum over the topics: it is shown, and not tested",
         "NumQ is a count over the topics: it is shown, and not tested",
     ]
-    assert found["sentence"].startswith("Nothing is tested; [95% interval")
+    assert found["sentences"][1].startswith("Nothing is tested; [95% interval")
     assert " twin compare twin with bad · take twin as baseline · topics of twin 8 " in text_of(
         small, measures="NumRelRet,NumRet"
     )
 
 
 def test_a_geometric_mean_is_compared_by_a_ratio(client: TestClient) -> None:
-    cells = rows_of(asked(client, measures="GMAP"))
-    against = cells["tfidf"]["GMAP"]["against"]
-    assert against["is_ratio"]
-    assert against["difference"] == pytest.approx(cells["tfidf"]["GMAP"]["value"] / cells["bm25"]["GMAP"]["value"])
-    assert f"\N{MULTIPLICATION SIGN} {against['difference']:.3f} [{against['interval'][0]:.3f}, " in text_of(
+    found = asked(client, measures="GMAP")
+    ratio = against(found, "tfidf", "GMAP")
+    assert ratio["is_ratio"]
+    assert ratio["difference"] == pytest.approx(column(found, "GMAP")["tfidf"] / column(found, "GMAP")["bm25"])
+    assert f"\N{MULTIPLICATION SIGN}{ratio['difference']:.3f} [{ratio['difference_ci'][0]:.3f}, " in text_of(
         client, measures="GMAP", show="difference"
     )
 
 
 def test_where_neither_end_is_better_nothing_is_better(small: TestClient) -> None:
-    cells = rows_of(asked(small, measures="Judged@1"))  # all of good's first documents are judged, none of bad's
-    assert cells["good"]["Judged@1"]["value"] == 1
-    assert cells["bad"]["Judged@1"]["value"] == 0
-    assert cells["good"]["Judged@1"]["against"]["verdict"] == "higher"
-    assert (
-        rows_of(asked(small, measures="Judged@1", baseline="good"))["bad"]["Judged@1"]["against"]["verdict"] == "lower"
-    )
-    assert not cells["good"]["Judged@1"]["best"]
+    found = asked(small, measures="Judged@1")  # all of good's first documents are judged, none of bad's
+    assert (column(found, "Judged@1")["good"], column(found, "Judged@1")["bad"]) == (1, 0)
+    assert verdict(found, "good", "Judged@1") == "higher"
+    assert verdict(asked(small, measures="Judged@1", baseline="good"), "bad", "Judged@1") == "lower"
+    assert "<b>1.0000</b>" not in small.get("/leaderboard", params={"measures": "Judged@1"}).text
 
 
 def test_lower_is_better(small: TestClient) -> None:
     name = "Fallout(n=100)@1"  # bad has one that is not relevant at the first rank, good has none
     found = asked(small, measures=name)
     assert found["sort"] == name
-    assert [row["run"] for row in found["rows"]] == ["good", "part", "bad", "twin"]
-    assert rows_of(found)["good"][name]["against"]["verdict"] == "better"
+    assert names_of(found) == ["good", "part", "bad", "twin"]
+    assert verdict(found, "good", name) == "better"
     assert f"Lower is better: {name}." in text_of(small, measures=name)
     assert f'<a href="?measures=Fallout%28n%3D100%29%401&amp;sort=-{"Fallout%28n%3D100%29%401"}"' in small.get(
         "/leaderboard", params={"measures": name}
@@ -208,7 +218,7 @@ def test_belief_in_place_of_p(client: TestClient) -> None:
     assert found["p_name"] == "P(higher)"
     pair = expected.pair("bm25", "tfidf")
     assert pair.found.posterior is not None
-    assert rows_of(found)["tfidf"]["AP"]["against"]["p"] == pair.found.posterior.higher
+    assert against(found, "tfidf", "AP")["posterior_higher"] == pair.found.posterior.higher
 
 
 # --- what is chosen ---------------------------------------------------------------------------------
@@ -233,8 +243,8 @@ def test_names_are_parted_by_commas(texts: list[str], names: list[str]) -> None:
 
 def test_measures_in_any_spelling_count_once(small: TestClient) -> None:
     found = asked(small, measures=["ndcg_cut_10, AP", "map", "nDCG@10", "P@1,2"])
-    assert [one["name"] for one in found["measures"]] == ["nDCG@10", "AP", "P@1", "P@2"]
-    assert [one["family"] for one in found["measures"]] == ["nDCG", "AP", "P", "P"]
+    assert [one["measure"] for one in found["columns"]] == ["nDCG@10", "AP", "P@1", "P@2"]
+    assert [one["family"] for one in found["columns"]] == ["nDCG", "AP", "P", "P"]
 
 
 def test_too_many_measures(small: TestClient) -> None:
@@ -245,7 +255,7 @@ def test_too_many_measures(small: TestClient) -> None:
 
 def test_sorting(small: TestClient) -> None:
     def order(sort: str) -> list[str]:
-        return [row["run"] for row in asked(small, measures="RR,R@1", sort=sort)["rows"]]
+        return names_of(asked(small, measures="RR,R@1", sort=sort))
 
     assert order("run") == ["bad", "good", "part", "twin"]
     assert order("-run") == ["twin", "part", "good", "bad"]
@@ -264,32 +274,30 @@ def test_a_run_without_a_number_is_last_either_way() -> None:
     client = client_of(open_workspace({"q1": {"d": 1}, "q2": {"d": 1}}, runs))
     for sort in ("RR", "-RR"):
         found = asked(client, measures="RR", sort=sort)
-        values = [row["cells"][0]["value"] for row in found["rows"]]
+        values = list(column(found, "RR").values())
         assert values == sorted(values, reverse=sort.startswith("-"))
 
 
 def test_over_a_slice_by_hand(small: TestClient) -> None:
     found = asked(small, measures="RR", where="kind == 'news'")
-    assert (found["topics"], found["all_topics"]) == (5, 8)
-    assert found["topics_sentence"] == "5 of 8 topics are left: kind == 'news'."
-    cells = rows_of(found)
-    assert cells["part"]["RR"]["value"] == 3 / 5
-    assert cells["part"]["RR"]["topics"] == 5
-    assert {row["run"]: row["missing"] for row in found["rows"]}["part"] == 2
-    assert cells["good"]["RR"]["against"]["p"] == 3 * 2 / 32
+    assert (found["num_topics"], found["all_topics"]) == (5, 8)
+    assert found["sentences"][0] == "5 of 8 topics are left: kind == 'news'."
+    assert column(found, "RR")["part"] == 3 / 5
+    assert {row["topics"] for row in found["results"]} == {5}
+    assert column(found, "missing")["part"] == 2
+    assert against(found, "good", "RR")["adjusted"] == 3 * 2 / 32
     law = asked(small, measures="RR", where="kind == 'law'")
-    assert rows_of(law)["part"]["RR"]["value"] == 1.0
-    assert {row["run"]: row["missing"] for row in law["rows"]}["part"] == 0
+    assert (column(law, "RR")["part"], column(law, "missing")["part"]) == (1.0, 0)
     one = asked(small, measures="RR", where="words == 0")
-    assert one["topics_sentence"] == "1 of 8 topics is left: words == 0."
-    assert rows_of(one)["good"]["RR"]["against"]["p"] is None  # one topic has no test
+    assert one["sentences"][0] == "1 of 8 topics is left: words == 0."
+    assert against(one, "good", "RR")["adjusted"] is None  # one topic has no test
 
 
 def test_few_topics_are_warned_of(client: TestClient) -> None:
     few = asked(client, where="query_class == 'explore'")
-    assert few["warnings"][0] == "8 topics are few: a mean of fewer than 10 is no finding"
-    assert few["warnings"][1].startswith("what is said below of judgments and runs is said of all topics")
-    assert not any("few" in one for one in asked(client, where="query_class == 'how-to'")["warnings"])
+    assert noted(few, "few-topics") == ["8 topics are few: a mean of fewer than 10 is no finding"]
+    assert [note["rule"] for note in few["notes"]][1] == "of-all-topics"
+    assert not noted(asked(client, where="query_class == 'how-to'"), "few-topics")
 
 
 def test_slices_that_can_be_chosen(client: TestClient, sample: Workspace) -> None:
@@ -306,8 +314,7 @@ def test_the_baseline_is_the_first_run_or_the_chosen_one(small: TestClient) -> N
     assert asked(small, measures="RR")["baseline"] == "bad"
     found = asked(small, measures="RR", baseline="good")
     assert found["baseline"] == "good"
-    assert [row["run"] for row in found["rows"] if row["baseline"]] == ["good"]
-    assert rows_of(found)["bad"]["RR"]["against"]["verdict"] == "worse"
+    assert verdict(found, "bad", "RR") == "worse"
     page = text_of(small, measures="RR", baseline="good")
     assert "4 runs, each tested against good . All 8 topics count." in page
     assert "3 tests against good by RR: n = 8 topics; paired randomisation test, all arrangements;" in page
@@ -358,8 +365,7 @@ def test_a_measure_that_cannot_be_scored_here(client: TestClient) -> None:
     page = client.get("/leaderboard", params={"measures": "AP,AWRF@10"}).text
     assert 'list="known-measures" value="AWRF@10"' in page
     assert "7 tests against bm25 by AP: " in page
-    alone = text_of(client, 400, measures="AWRF@10")
-    assert "Measures (1): NumRet" in alone
+    assert "Measures (1): NumRet" in text_of(client, 400, measures="AWRF@10")
 
 
 @pytest.mark.parametrize(
@@ -386,13 +392,12 @@ def test_one_run_is_not_tested() -> None:
     client = client_of(open_workspace(QRELS, {"only": RUNS["part"]}, attributes=KNOWN))
     found = asked(client, measures="RR", curve="R")
     assert found["baseline"] is None
-    assert found["sentence"] == (
+    assert found["sentences"][1] == (
         "Nothing is tested: one run is open: there is nothing to test it against; 95% interval: adjusted t."
     )
-    (row,) = found["rows"]
-    assert (row["baseline"], row["cells"][0]["value"], row["cells"][0]["against"]) == (False, 0.75, None)
     low, high = judged.evaluate(QRELS, {"only": RUNS["part"]}, "RR").estimates()[0].ci or (0, 0)
-    assert row["cells"][0]["interval"] == [low, high]
+    assert found["runs"][0]["RR"] == 0.75
+    assert found["runs"][0]["RR_ci"] == [low, high]
     page = text_of(client, measures="RR")
     assert "1 run. All 8 topics count." in page
     assert "as baseline" not in page
@@ -406,7 +411,7 @@ def test_one_run_is_not_tested() -> None:
 def test_without_a_run_there_is_a_way_on() -> None:
     client = client_of(open_workspace(QRELS, None))
     found = asked(client, curve="nDCG", where="relevant == 1", baseline="x", sort="-AP")
-    assert (found["rows"], found["baseline"], found["sentence"], found["curve"]) == ([], None, "", None)
+    assert (found["baseline"], found["curve"], "runs" in found) == (None, None, False)
     page = client.get("/leaderboard")
     assert page.status_code == 200
     assert "No run is open" in page.text
@@ -423,19 +428,17 @@ def test_over_many_topics_it_takes_the_t_test() -> None:
     client = client_of(open_workspace(qrels, runs, attributes={topic: {"at": at} for at, topic in enumerate(topics)}))
     found = asked(client, measures="RR", curve="R")
     expected = judged.compare(qrels, runs, "RR", baseline="one", test="t")
-    assert (found["test"], found["sentence"]) == ("t", f"1 test against one by RR: {expected.caption}.")
-    assert "paired t-test" in found["sentence"]
-    assert "[95% interval: adjusted t]" in found["sentence"]
-    assert rows_of(found)["two"]["RR"]["against"]["p"] == expected.pair("one", "two").found.p
-    assert found["warnings"][0].startswith(
-        "over more than 2,000 topics the test is Student's t unless another is chosen"
-    )
+    assert (found["test"], found["sentences"][1]) == ("t", f"1 test against one by RR: {expected.caption}.")
+    assert "paired t-test" in found["sentences"][1]
+    assert "[95% interval: adjusted t]" in found["sentences"][1]
+    assert against(found, "two", "RR")["p"] == expected.pair("one", "two").found.p
+    assert noted(found, "many-topics")
     chosen = asked(client, measures="RR", test="randomisation")
-    assert "paired randomisation test, 2000 resamples, seed 0" in chosen["sentence"]
+    assert "paired randomisation test, 2000 resamples, seed 0" in chosen["sentences"][1]
     fewer = asked(client, measures="RR", where="at < 2000")
     assert fewer["test"] == "randomisation"
-    assert "10000 resamples" in fewer["sentence"]
-    assert not any("Student" in one for one in fewer["warnings"])
+    assert "10000 resamples" in fewer["sentences"][1]
+    assert not noted(fewer, "many-topics")
 
 
 def test_hostile_names_stay_texts() -> None:
@@ -451,32 +454,24 @@ def test_hostile_names_stay_texts() -> None:
     assert "second=a%22+onmouseover%3D%22b+%26+c%3D1%23%3F&amp;measure=nDCG%4010" in page.text
     found = asked(client, baseline=HOSTILE[2])
     assert found["baseline"] == HOSTILE[2]
-    assert {row["run"] for row in found["rows"]} == set(HOSTILE)
+    assert set(names_of(found)) == set(HOSTILE)
     slice_now = asked(client, where='`<i>` == "<b>\'1"')
-    assert slice_now["topics"] == 4
+    assert slice_now["num_topics"] == 4
 
 
 # --- curves -----------------------------------------------------------------------------------------
 
 
 def test_the_curve_is_that_of_the_engine(client: TestClient, sample: Workspace) -> None:
-    found = asked(client, curve="nDCG")["curve"]
+    found = asked(client, curve="nDCG")
     cutoffs = [k for k in CUTOFFS if k <= 50]  # the sample has 50 documents a topic
-    expected = judged.curve(shipped.qrels(), shipped.runs(), "nDCG", cutoffs=cutoffs)
-    assert (found["name"], found["cutoffs"]) == ("nDCG@k", cutoffs)
-    by_run = {line["run"]: line for line in found["lines"]}
-    for at, run in enumerate(expected.run_names):
-        assert by_run[run]["mean"] == expected.mean[at].tolist()
-        assert by_run[run]["low"] == expected.low[at].tolist()
-        assert by_run[run]["high"] == expected.high[at].tolist()
-    assert found["sentence"].startswith(expected.charts()["curves"].sentence)
-    top = max(by_run, key=lambda run: by_run[run]["mean"][-1])
-    assert f"At k = 50, {top} is highest with {by_run[top]['mean'][-1]:.4f}." in found["sentence"]
-    over = asked(client, curve="P", where="query_class == 'how-to'")["curve"]
+    expected = judged.curve(shipped.qrels(), shipped.runs(), "nDCG", cutoffs=cutoffs).to_dict()
+    assert (found["curve"]["measure"], found["curve"]["cutoffs"]) == ("nDCG@k", cutoffs)
+    assert sorted(found["points"], key=str) == sorted(expected["points"], key=str)
+    over = asked(client, curve="P", where="query_class == 'how-to'")["points"]
     cut = slice_topics(sample.known(), "query_class", query_ids=sample.query_ids).mask("query_class=how-to")
     scores = judged.evaluate(shipped.qrels(), shipped.runs(), "P@5").over_topics(cut)
-    at = over["cutoffs"].index(5)
-    assert {line["run"]: line["mean"][at] for line in over["lines"]} == {
+    assert {row["run"]: row["value"] for row in over if row["cutoff"] == 5} == {
         run: scores.value("P@5", run) for run in scores.run_names
     }
 
@@ -494,9 +489,11 @@ def test_of_many_runs_the_best_and_the_baseline_are_drawn() -> None:
     runs = {f"run{at:02}": {topic: [*(f"x{n}" for n in range(at)), "d"] for topic in TOPICS} for at in range(12)}
     client = client_of(open_workspace(qrels, runs))
     found = asked(client, measures="RR", baseline="run11", curve="R")
-    assert [line["run"] for line in found["curve"]["lines"]] == [*(f"run{at:02}" for at in range(7)), "run11"]
-    assert found["curve"]["sentence"].endswith("8 of 12 runs are drawn: the baseline, and the best by RR.")
-    assert found["curve"]["lines"][1]["mean"][:3] == [0, 1, 1]
+    drawn = dict.fromkeys(row["run"] for row in found["points"])
+    assert list(drawn) == [*(f"run{at:02}" for at in range(7)), "run11"]
+    assert [row["value"] for row in found["points"] if row["run"] == "run01"][:3] == [0, 1, 1]
+    page = client.get("/leaderboard", params={"measures": "RR", "baseline": "run11", "curve": "R"}).text
+    assert "8 of 12 runs are drawn: the baseline, and the best by RR." in page
 
 
 # --- what can be taken along ------------------------------------------------------------------------
@@ -516,12 +513,11 @@ def test_tables_are_those_of_the_comparison(client: TestClient) -> None:
         assert answer.headers["content-type"] == f"{kind}; charset=utf-8"
         assert answer.headers["content-disposition"].startswith("attachment; filename=")
     rows = list(csv.DictReader(io.StringIO(client.get("/api/v1/leaderboard/table", params=query).text)))
-    assert [(row["run"], row["measure"]) for row in rows] == [
-        (run, name) for run in scores.run_names for name in ("AP", "P@5")
-    ]
-    for row, one in zip(rows, scores.estimates(), strict=True):
-        assert float(row["value"]) == one.value
-        assert (float(row["ci_low"]), float(row["ci_high"])) == one.ci
+    estimates = {(row.run, row.measure): row for row in scores.estimates()}
+    assert len(rows) == len(estimates)
+    for row in rows:
+        one = estimates[row["run"], row["measure"]]
+        assert (float(row["value"]), float(row["ci_low"]), float(row["ci_high"])) == (one.value, *one.ci)
     assert client.get("/api/v1/leaderboard/table?form=pdf").status_code == 422
 
 
@@ -544,15 +540,16 @@ def test_json_has_no_nan(small: TestClient) -> None:
     text = small.get("/api/v1/leaderboard", params={"measures": "RR,NumRet", "where": "words == 0", "curve": "P"}).text
     assert "NaN" not in text
     assert "Infinity" not in text
-    assert not math.isnan(asked(small, measures="RR")["rows"][0]["judged"])
+    assert not math.isnan(asked(small, measures="RR")["runs"][0]["judged"])
 
 
 def test_many_runs_have_one_line_for_each_kind_of_warning() -> None:
     runs = {f"run{at:02}": {topic: ["d", "n"] for topic in TOPICS[1 + at % 3 :]} for at in range(30)}
     page = client_of(open_workspace(QRELS, runs))
     found = asked(page, baseline="run00")
-    assert sum("nothing returned for" in text for text in found["warnings"]) == 1
-    assert any(text.startswith("30 runs, worst run02, run05, run08") for text in found["warnings"])
-    assert len(found["warnings"]) < 8
+    assert len({note["rule"] for note in found["notes"]}) < 8
+    text = page.get("/leaderboard", params={"baseline": "run00"}).text
+    assert text.count("nothing returned for") == 1
+    assert "30 runs, worst run02, run05, run08" in text
     for path in ("/", "/slices", "/matrix"):
         assert page.get(path).text.count("nothing returned for") <= 2

@@ -231,8 +231,7 @@ def _cells(column: Column, *, left: bool, naming: bool, chosen: Sequence[bool]) 
         len(text) >= _LONG and not isinstance(text, Cell) and not hasattr(value, "__html__")
         for text, value in zip(texts, column.values, strict=True)
     )
-    kinds = _class("label" * left, "long" * long)
-    opened, closed = (f'<th scope="row"{kinds}>', "</th>") if naming else (f"<td{kinds}>", "</td>")
+    opened, closed = ('<th scope="row"', "</th>") if naming else ("<td", "</td>")
     made: list[str] = []
     for row, (text, value) in enumerate(zip(texts, column.values, strict=True)):
         cell = text if isinstance(text, Cell) else Cell(text)
@@ -246,7 +245,8 @@ def _cells(column: Column, *, left: bool, naming: bool, chosen: Sequence[bool]) 
         shown += f' <span class="rest">{escape(rest)}</span>' if rest else ""
         if column.links and (link := column.links[row]):
             shown = f'<a href="{escape(link)}"{_CURRENT * chosen[row]}>{shown}</a>'
-        made.append(opened + shown + closed)
+        kinds = _class("label" * left, "long" * long, column.kinds[row] if column.kinds else "")
+        made.append(f"{opened}{kinds}>{shown}{closed}")
     return made
 
 

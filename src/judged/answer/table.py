@@ -110,6 +110,8 @@ class Column:
         Which values are set off.
     links
         Where a page leads from each value; empty for nowhere.
+    kinds
+        What kind of value each is, as a page sets off its mark: ``good``, ``bad``; empty for a usual one.
     only
         ``data`` for what people do not see, ``json`` for what no cell has room for, ``people`` for what data have in
         other columns.
@@ -126,11 +128,12 @@ class Column:
     mark: Sequence[str] = ()
     best: Sequence[bool] = ()
     links: Sequence[str] = ()
+    kinds: Sequence[str] = ()
     only: Literal["", "data", "json", "people"] = ""
     below: bool = False
 
     def __post_init__(self) -> None:
-        parts = (self.ci or (), self.beside, self.mark, self.best, self.links)
+        parts = (self.ci or (), self.beside, self.mark, self.best, self.links, self.kinds)
         if any(len(part) not in {0, len(self.values)} for part in parts):
             raise JudgedError(f"column {self.name!r}: its parts are of different length")
 
@@ -168,7 +171,7 @@ class Column:
         """Give some rows, in this order."""
         chosen = {
             name: [part[row] for row in rows]
-            for name in ("values", "ci", "beside", "mark", "best", "links")
+            for name in ("values", "ci", "beside", "mark", "best", "links", "kinds")
             if (part := getattr(self, name)) is not None and len(part)
         }
         return replace(self, **chosen)

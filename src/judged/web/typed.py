@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+from pydantic import StringConstraints
 
 from judged.errors import JudgedError
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
 LONGEST = 8192
 """Characters of the name of a run."""
+Trimmed: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True)]
+"""A text, without blanks around it."""
 
 _PART = re.compile(r"(?:[^,;({]|\([^)]*\)|\{[^}]*\}|[({])+")  # up to a comma that is in no brackets
 _CUTOFFS = re.compile(r"[0-9][0-9.]*")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from judged.comparison.choices import known_tests
 from judged.errors import InputError
@@ -15,7 +14,7 @@ from judged.stats.correction import CORRECTIONS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.web.leaderboard.board import Board
+    from judged.web.leaderboard.answer import LeaderboardPage
     from judged.web.workspace import Workspace
 
 COMMON = (
@@ -31,54 +30,24 @@ CURVES = ("nDCG", "P", "R", "Success", "AP", "RR", "RBP(p=0.8)", "DCG", "Judged"
 _MOST = 12  # slices of one attribute
 
 
-@dataclass(frozen=True)
-class Family:
-    """Measures that can be ticked, of one family."""
-
-    name: str
-    measures: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class SliceChoice:
-    """A slice: its name, the expression that gives it, and how many topics it has."""
-
-    name: str
-    expression: str
-    topics: int
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What the forms offer; of slices by attribute."""
-
-    families: tuple[Family, ...]
-    names: tuple[str, ...]
-    slices: tuple[tuple[str, tuple[SliceChoice, ...]], ...]
-    tests: tuple[str, ...]
-    corrections: tuple[str, ...]
-    curves: tuple[str, ...]
-
-
-def choices_of(board: Board) -> Choices:
+def choices_of(answer: LeaderboardPage) -> dict[str, Any]:
     """Give what can be chosen here; what is chosen already is among it."""
-    curves = CURVES if board.asked.curve.strip() in {"", *CURVES} else (*CURVES, board.asked.curve.strip())
-    return Choices(
-        families=families(board.names),
-        names=_known(),
-        slices=slices(board.workspace),
-        tests=tuple(known_tests()),
-        corrections=tuple(CORRECTIONS),
-        curves=curves,
-    )
+    return {
+        "families": families(answer.names),
+        "names": _known(),
+        "slices": slices(answer.workspace),
+        "tests": known_tests(),
+        "corrections": CORRECTIONS,
+        "curves": dict.fromkeys(filter(None, (*CURVES, answer.asked.curve))),
+    }
 
 
-def families(chosen: Sequence[str]) -> tuple[Family, ...]:
+def families(chosen: Sequence[str]) -> dict[str, list[str]]:
     """Give measures by family: the common ones, and those that are chosen."""
     found: dict[str, list[str]] = {}
     for name in dict.fromkeys((*COMMON, *chosen)):
         found.setdefault(parse(name).entry.family, []).append(name)
-    return tuple(Family(name, tuple(measures)) for name, measures in found.items())
+    return found
 
 
 @cache
@@ -90,25 +59,23 @@ def _known() -> tuple[str, ...]:
     )
 
 
-def slices(workspace: Workspace) -> tuple[tuple[str, tuple[SliceChoice, ...]], ...]:
-    """Cut the topics by each attribute that makes slices: as given, and as it follows from judgments and queries."""
+def slices(workspace: Workspace) -> dict[str, list[tuple[str, str, int]]]:
+    """Cut the topics by each attribute that makes slices: give the name, expression and size of each slice."""
     return workspace.remember(("leaderboard", "slices"), lambda: _slices(workspace))
 
 
-def _slices(workspace: Workspace) -> tuple[tuple[str, tuple[SliceChoice, ...]], ...]:
+def _slices(workspace: Workspace) -> dict[str, list[tuple[str, str, int]]]:
     try:
         known = workspace.known(("relevant_band",))
     except InputError:
         known = workspace.known()
-    found: list[tuple[str, tuple[SliceChoice, ...]]] = []
+    found: dict[str, list[tuple[str, str, int]]] = {}
     for name in known.names:
         try:
             cut = slice_topics(known, name, query_ids=workspace.query_ids)
         except InputError:  # too many values, or none
             continue
-        made = tuple(
-            SliceChoice(one.name, one.expression, n) for one, n in zip(cut.slices, cut.n.tolist(), strict=True) if n
-        )
+        made = [(part.name, part.expression, n) for part, n in zip(cut.slices, cut.n.tolist(), strict=True) if n]
         if 1 < len(made) <= _MOST:
-            found.append((name, made))
-    return tuple(found)
+            found[name] = made
+    return found

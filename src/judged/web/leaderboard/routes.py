@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
+from judged.answer.latex import latex
+from judged.answer.markdown import markdown
+from judged.errors import InputError
 from judged.web.answers import page
 from judged.web.desk import Opened
-from judged.web.leaderboard.asked import Asked, AskedTable
-from judged.web.leaderboard.board import board_of
+from judged.web.filters import blocks
+from judged.web.leaderboard.asked import Asked, AskedTable, Form
 from judged.web.leaderboard.choices import choices_of
-from judged.web.leaderboard.drawn import curve_drawing, dots
-from judged.web.leaderboard.exports import FILES, written
-from judged.web.leaderboard.table import Leaderboard, leaderboard
+from judged.web.leaderboard.reading import leaderboard
 from judged.web.problems import PROBLEMS
 
-router = APIRouter()
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
+    from judged.web.leaderboard.answer import LeaderboardPage
+
+router = APIRouter()
+FILES: dict[Form, tuple[str, str]] = {
+    "csv": ("leaderboard.csv", "text/csv"),
+    "tests": ("tests.csv", "text/csv"),
+    "latex": ("leaderboard.tex", "text/plain"),
+    "markdown": ("leaderboard.md", "text/markdown"),
+}
+"""The name and the type of each form."""
 _WRITTEN: dict[int | str, dict[str, object]] = {
     200: {"content": {kind: {"schema": {"type": "string"}} for _, kind in FILES.values()}}
 }
@@ -28,23 +40,28 @@ _WRITTEN: dict[int | str, dict[str, object]] = {
 @router.get("/leaderboard", include_in_schema=False)
 def leaderboard_page(request: Request, workspace: Opened, asked: Annotated[Asked, Query()]) -> HTMLResponse:
     """Show the leaderboard; what is wrong stands beside its field."""
-    board = board_of(workspace, asked)
+    answer = leaderboard(workspace, asked)
+    lower = [str(measure) for measure in answer.measures if measure.properties.higher_is_better is False]
     return page(
         request,
         "leaderboard.html",
-        status=HTTPStatus.BAD_REQUEST if board.problems else HTTPStatus.OK,
+        status=HTTPStatus.BAD_REQUEST if answer.problems else HTTPStatus.OK,
         title="Leaderboard",
-        data=leaderboard(board),
-        asked=asked,
-        pairs=board.pairs,
-        names=board.names,
-        baseline=board.baseline,
-        lead=str(board.lead),
-        typed=board.typed,
-        problems={name: str(board.problems.get(name, "")) for name in Asked.model_fields},
-        choices=choices_of(board),
-        dots=dots(board),
-        curve=curve_drawing(board),
+        answer=answer,
+        asked=answer.asked,
+        keys={name: name for name in ("run", *answer.names, "judged")},
+        rising=["run", *lower],
+        problems={name: str(answer.problems.get(name, "")) for name in Asked.model_fields},
+        choices=choices_of(answer),
+        figures=_figures(answer),
+    )
+
+
+def _figures(answer: LeaderboardPage) -> dict[str, Markup]:
+    """Draw the charts, by name, once."""
+    charts, key = answer.figures(), (answer.result, str(answer.lead), answer.series)
+    return answer.workspace.remember(
+        ("leaderboard figures", *key), lambda: {chart.name: blocks([chart]) for chart in charts}
     )
 
 
@@ -54,11 +71,11 @@ def leaderboard_page(request: Request, workspace: Opened, asked: Annotated[Asked
     summary="Every run by the chosen measures, tested against a baseline",
     responses=PROBLEMS,
 )
-def leaderboard_data(workspace: Opened, asked: Annotated[Asked, Query()]) -> Leaderboard:
+def leaderboard_data(workspace: Opened, asked: Annotated[Asked, Query()]) -> dict[str, Any]:
     """Give the leaderboard: numbers with intervals, tests against the baseline, and a curve where one is asked for."""
-    board = board_of(workspace, asked)
-    board.raise_problems()
-    return leaderboard(board)
+    answer = leaderboard(workspace, asked)
+    answer.raise_problems()
+    return answer.to_dict()
 
 
 @router.get(
@@ -70,9 +87,14 @@ def leaderboard_data(workspace: Opened, asked: Annotated[Asked, Query()]) -> Lea
 )
 def leaderboard_table(workspace: Opened, asked: Annotated[AskedTable, Query()]) -> Response:
     """Give the leaderboard in a form for papers and programs; its rows are ordered by the first measure."""
-    board = board_of(workspace, asked)
-    board.raise_problems()
-    text = written(board, asked.form)
+    answer = leaderboard(workspace, asked)
+    answer.raise_problems()
+    if (result := answer.result) is None:
+        raise InputError("no run is open", fix="open some: judged serve QRELS RUN...")
+    if asked.form in {"csv", "tests"}:
+        text = result.csv("results" if asked.form == "csv" else "pairs")
+    else:
+        text = (latex if asked.form == "latex" else markdown)(result.blocks()[:1])
     name, kind = FILES[asked.form]
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(text.encode("utf-8"), media_type=f"{kind}; charset=utf-8", headers=headers)
+    return Response(f"{text}\n".encode(), media_type=f"{kind}; charset=utf-8", headers=headers)

@@ -1,0 +1,250 @@
+"""The leaderboard as the answer of a page: one row a run, in order, beside all that was found by its measures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from judged.answer import CHANGE, COUNT, TEXT, Answer, Column, Show, Table, columns_of, counted
+from judged.comparison import Comparison
+from judged.comparison.pair import RATIO, of_means
+from judged.curves import Curves, curve_of_scores
+from judged.decimals import percent
+from judged.errors import JudgedError
+from judged.evaluation.facts import order_of
+from judged.evaluation.summary import best_first
+from judged.stats import IntervalMethod
+from judged.web.filters import probability
+from judged.web.paging import order_by
+from judged.web.workspace import LEVEL
+
+if TYPE_CHECKING:
+    from judged.answer import Block, Chart
+    from judged.comparison import MeasureComparison, Pair
+    from judged.evaluation import Estimate
+    from judged.evaluation.summary import Summary
+    from judged.measures import Measure
+    from judged.notes import Note
+    from judged.web.leaderboard.asked import Asked
+    from judged.web.workspace import Workspace
+
+LOW = 0.7
+"""A smaller share of judged documents is marked; warnings of an evaluation begin there, too."""
+LINES = 8
+"""Runs of a curve: as many colours are told apart."""
+SHARE = "Judged@10"
+_KINDS = {"better": "good", "ahead": "good", "worse": "bad", "behind": "bad"}
+_PERCENT = Show(lambda share: percent(share, 1), "float64")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LeaderboardPage(Answer):
+    """Runs by measures."""
+
+    kind: ClassVar[str] = "leaderboard"
+
+    workspace: Workspace
+    asked: Asked  # with the measures by their names
+    measures: tuple[Measure, ...]  # those that could be read and scored
+    typed: str  # the names of those that could not, as they were typed
+    baseline: str  # the name of a run; empty where there is none
+    topics: int  # how many count
+    test: str
+    correction: str
+    sort: str  # by what the rows are ordered: a name, with `-` before it where the greatest comes first
+    series: tuple[Measure, ...]  # the points of the curve; empty where there is none
+    result: Comparison | Summary | None  # without tests where one run is open; None where nothing can be shown
+    problems: dict[str, JudgedError]  # what could not be read, by field
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def provenance(self) -> Any:
+        """What the scores rest on."""
+        return self.result and self.result.provenance
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The canonical names of the measures."""
+        return tuple(map(str, self.measures))
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """The tests against the baseline, where there are any."""
+        return self.result if isinstance(self.result, Comparison) else None
+
+    @property
+    def lead(self) -> Measure:
+        """The measure by which the rows are ordered; the first, where they are ordered by something else."""
+        named = self.sort.removeprefix("-")
+        return next((measure for measure in self.measures if str(measure) == named), self.measures[0])
+
+    def raise_problems(self) -> None:
+        """Refuse what could not be read: for programs, which ask for exactly what they want."""
+        for error in self.problems.values():
+            raise error
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Which topics count; how many tests of which kind there are, and how intervals are made."""
+        return (self._which_topics(), self._how()) if self.result else ()
+
+    def facts(self) -> dict[str, Any]:
+        """Give what was asked, what the p of the tests is, and the curve."""
+        curves = self.curves()
+        return {
+            **(self.result.facts() if self.result else {}),
+            "num_topics": self.topics,
+            "all_topics": len(self.workspace.query_ids),
+            "where": self.asked.where,
+            "baseline": self.baseline if self.comparison else None,
+            "sort": self.sort,
+            "test": self.test,
+            "correction": self.correction,
+            "p_name": self.p_name,
+            "curve": curves and curves.to_dict(),
+        }
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give one row a run, charts, and all that was found."""
+        if self.result is None:
+            return ()
+        entries = [
+            {"measure": str(measure), "family": measure.entry.name, "aggregate": measure.entry.aggregate,
+             "higher_is_better": measure.properties.higher_is_better}
+            for measure in self.measures
+        ]  # fmt: skip
+        heads = Table("columns", columns_of(entries, *entries[0]), only="data")
+        data = [block for block in self.result.blocks() if isinstance(block, Table) and block.only == "data"]
+        return (self.board(), *self.figures(), heads, *data)
+
+    def estimates(self, measure: Measure) -> list[Estimate]:
+        """Give the numbers of all runs by a measure."""
+        if isinstance(self.result, Comparison):
+            return list(self.result.measure(str(measure)).estimates)
+        return [row for row in self.result.estimates if row.measure == str(measure)] if self.result else []
+
+    def board(self) -> Table:
+        """Lay out one row a run, in the order that was asked for."""
+        runs, result = self.workspace.run_names, self.result
+        if result is None:
+            return Table("runs", ())
+        kept = set(result.scores.query_ids)
+        missing = [len(kept.intersection(run.missing_topics)) for run in result.scores.runs]
+        shares = self._shares()
+        low = [share < LOW for share in shares]
+        columns = (
+            Column("run", runs, TEXT, "Run"),
+            *(column for measure in self.measures for column in self._columns(measure)),
+            Column("judged", shares, _PERCENT, SHARE, mark=["!" * few for few in low],
+                   beside=["low" * few for few in low], kinds=["bad" * few for few in low]),
+            Column("missing", missing, COUNT, only="data"),
+        )  # fmt: skip
+        kinds = ["baseline" if self.comparison and run == self.baseline else "" for run in runs]
+        table = Table("runs", columns, f"Runs by {counted(len(self.measures), 'measure')}", kinds=kinds)
+        values = table.column(self.sort.removeprefix("-")).values
+        return table.take(order_by(values, falling=self.sort.startswith("-")))
+
+    def _columns(self, measure: Measure) -> tuple[Column, ...]:
+        """Give the numbers of a measure, and how each is against the baseline."""
+        name, runs = str(measure), self.workspace.run_names
+        if not isinstance(self.result, Comparison):
+            return (self.result.runs().column(name),) if self.result else ()
+        found = self.result.measure(name)
+        pairs = [found.by_runs.get((self.baseline, run)) for run in runs]
+        verdicts = [_verdict(found, pair) if pair else "" for pair in pairs]
+        said = [_against(pair, verdict) if pair else "" for pair, verdict in zip(pairs, verdicts, strict=True)]
+        column = replace(
+            found.column(name, runs, self.baseline), kinds=[_KINDS.get(verdict, "") for verdict in verdicts]
+        )
+        verdict = Column(f"{name} against {self.baseline}", verdicts, TEXT, only="data")
+        if self.asked.show != "difference" or not any(pairs):
+            return replace(column, beside=said), verdict
+        show = RATIO if any(pair and pair.is_ratio for pair in pairs) else CHANGE
+        values, ends = (
+            [pair and pair.shown_difference for pair in pairs],
+            [pair and pair.shown_interval for pair in pairs],
+        )
+        return column, Column(f"{name} - {self.baseline}", values, show, "difference", ci=ends, beside=said), verdict
+
+    def _shares(self) -> list[float]:
+        """Give the share of judged documents of each run; nothing where runs have no ranking."""
+        try:
+            scores = self.workspace.scores(SHARE, None, self.asked.where, self.baseline)
+        except JudgedError:
+            return [math.nan] * len(self.workspace.lists)
+        return [estimate.value for estimate in scores.estimates(ci="none")]
+
+    @property
+    def p_name(self) -> str:
+        """What the p of the tests is."""
+        pairs = self.comparison.pairs if self.comparison else ()
+        if any(pair.found.posterior is not None for pair in pairs):
+            return "P(higher)"
+        return "adjusted p" if any(pair.found.correction not in {"", "none"} for pair in pairs) else "p"
+
+    def _which_topics(self) -> str:
+        total = counted(len(self.workspace.query_ids), "topic")
+        if not self.asked.where:
+            return f"All {total} count."
+        return f"{self.topics:,} of {total} {'is' if self.topics == 1 else 'are'} left: {self.asked.where}."
+
+    def _how(self) -> str:
+        found = self.comparison
+        if found is None:
+            why = ": one run is open: there is nothing to test it against" * (len(self.workspace.lists) == 1)
+            words = self.result.scores.interval_words(IntervalMethod(level=LEVEL)) if self.result else ""
+            return f"Nothing is tested{why}; {words}."
+        tested = [each.name for each in found.measures if each.pairs]
+        if not tested:
+            return f"{found.caption[:1].upper()}{found.caption[1:]}."
+        by = f", by each of {len(tested)} measures" if len(tested) > 1 else f" by {tested[0]}"
+        return f"{counted(len(self.workspace.lists) - 1, 'test')} against {self.baseline}{by}: {found.caption}."
+
+    def curves(self) -> Curves | None:
+        """Score the best runs at every cutoff; None where no curve was asked for."""
+        if not self.series or self.result is None:
+            return None
+        best = [row.run for row in self._ranked()]
+        others = [run for run in best if run != self.baseline]
+        chosen = {self.baseline, *others[: LINES - 1]}
+        runs = tuple(run for run in best if run in chosen)
+        scores = self.workspace.scores(self.series, runs, self.asked.where, self.baseline)
+        return self.workspace.remember(("curves", scores), lambda: curve_of_scores(scores))
+
+    def figures(self) -> tuple[Chart, ...]:
+        """Draw the leading measure of every run, and one measure by cutoff."""
+        if self.result is None:
+            return ()
+        dots = best_first(self.lead, self._ranked(), [self.baseline])
+        charts = [replace(dots, name="dots", table=replace(dots.table, only="people"))] if len(dots.table) > 1 else []
+        if curves := self.curves():
+            chart, drawn, runs = curves.charts()["curves"], len(curves.run_names), len(self.workspace.lists)
+            which = f" {drawn} of {counted(runs, 'run')} are drawn: the baseline, and the best by {self.lead}."
+            charts.append(replace(chart, name="curve", sentence=chart.sentence + which * (drawn < runs)))
+        return tuple(charts)
+
+    def _ranked(self) -> list[Estimate]:
+        """Give the runs by the leading measure, best first."""
+        rows = self.estimates(self.lead)
+        less = self.lead.properties.higher_is_better is False
+        return [rows[at] for at in order_of([row.value for row in rows], lower_is_better=less)]
+
+
+def _verdict(found: MeasureComparison, pair: Pair) -> str:
+    """Say on which side of the baseline a run is, where that is significant; ``unlike`` where test and mean differ.
+
+    A measure of which neither end is better has ``higher`` and ``lower``, a test that does not speak of means ``ahead``
+    and ``behind``.
+    """
+    if not pair.significant or pair.better is None:
+        return "unlike" if pair.significant else ""
+    if found.higher_is_better is None:
+        return "higher" if pair.found.difference > 0 else "lower"
+    words = ("better", "worse") if of_means(pair.found.method) else ("ahead", "behind")
+    return words[pair.better != pair.second]
+
+
+def _against(pair: Pair, verdict: str) -> str:
+    p = f"{'p' if pair.found.posterior is None else 'P'} {probability(pair.decisive)}"
+    return f"{verdict} {p}".lstrip()

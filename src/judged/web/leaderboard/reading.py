@@ -1,0 +1,157 @@
+"""From what is asked to scores and tests: each wrong parameter is noted, and the rest goes on without it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from judged.comparison.choices import Choices
+from judged.curves import at_cutoffs
+from judged.errors import InputError, JudgedError, MeasureError
+from judged.measures import parse, parse_many
+from judged.notes import Note
+from judged.slicing.slices import MINIMUM
+from judged.stats.pairing import topics_text
+from judged.web.leaderboard.answer import LeaderboardPage
+from judged.web.leaderboard.asked import CORRECTION
+from judged.web.typed import names_in
+from judged.web.workspace import LEVEL, RESAMPLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged.answer import Answer
+    from judged.comparison import Comparison
+    from judged.evaluation.summary import Summary
+    from judged.measures import Measure
+    from judged.web.leaderboard.asked import Asked
+    from judged.web.workspace import Workspace
+
+    Made = TypeVar("Made")
+
+MEASURES = ("nDCG@10", "AP", "RR@10", "R@100")
+"""Those of a page that was asked for none."""
+ANY = "NumRet"
+"""What every run has a number for."""
+MOST = 24
+"""Measures of a table."""
+MANY = 2000
+"""Topics: over more, Student's t says what resampling says, and is there at once."""
+FEWER = 2000
+"""Resamples over that many topics, where a test by resampling is asked for."""
+CUTOFFS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
+"""Of a curve: it looks the same as with all of them."""
+
+
+def leaderboard(workspace: Workspace, asked: Asked) -> LeaderboardPage:
+    """Read what is asked, score and test; nothing is raised, and what could not be read is among the problems."""
+    problems: dict[str, JudgedError] = {}
+
+    def tried(field: str, make: Callable[[], Made], otherwise: Made) -> Made:
+        try:
+            return make()
+        except JudgedError as error:
+            problems.setdefault(field, error)
+            return otherwise
+
+    measures: dict[Measure, None] = {}
+    refused: list[str] = []
+    for name in (typed := names_in(asked.measures)) or MEASURES:
+        scored = tried("measures", partial(_scored, workspace, name, MOST - len(measures)), ())
+        measures |= dict.fromkeys(scored)
+        refused += [] if scored else [name]
+    chosen = tuple(measures) or (parse(ANY),)
+    first = next(iter(workspace.lists), "")
+    baseline = tried("baseline", lambda: _baseline(workspace, asked.baseline) or first, first)
+    topics = tried("where", lambda: int(workspace.mask(asked.where, baseline or None).sum()), 0)
+    usual = "t" if topics > MANY else Choices.test
+    how: dict[str, Any] = {
+        "test": tried("test", lambda: Choices(test=asked.test or usual, baseline=baseline).test, usual),
+        "correction": tried("correction", lambda: Choices(correction=asked.correction).correction, CORRECTION),
+        "resamples": FEWER if topics > MANY else RESAMPLES,
+    }
+    result: Comparison | Summary | None = None
+    if workspace.lists and topics:
+        if len(workspace.lists) > 1:
+            test = partial(workspace.comparison, chosen, baseline, None, asked.where, **how)
+            result = tried("test", test, None)
+        result = result or _summary(workspace, chosen, asked.where, baseline)
+    names = tuple(map(str, chosen))
+    return LeaderboardPage(
+        workspace=workspace,
+        asked=asked.model_copy(update={"measures": [] if names == MEASURES else [",".join(names)]}),
+        measures=chosen,
+        typed=", ".join(refused) if typed else "",
+        baseline=baseline,
+        topics=topics,
+        test=how["test"],
+        correction=how["correction"],
+        sort=tried("sort", lambda: _sort(asked.sort, chosen), "") or f"{_falling(chosen[0])}{chosen[0]}",
+        series=tried("curve", lambda: _series(workspace, asked.curve), ()),
+        result=result,
+        problems=problems,
+        notes=_notes(workspace, topics, result) if result else (),
+    )
+
+
+def _falling(measure: Measure) -> str:
+    return "" if measure.properties.higher_is_better is False else "-"
+
+
+def _scored(workspace: Workspace, name: str, room: int) -> tuple[Measure, ...]:
+    """Read the name of a measure, or of a series, that can be scored here."""
+    measures = tuple(parse_many(name))
+    if len(measures) > room:
+        raise MeasureError(f"{name}: a table has at most {MOST} measures. Fix: leave some out")
+    if workspace.lists:
+        workspace.scores(measures)
+    return measures
+
+
+def _baseline(workspace: Workspace, name: str) -> str:
+    if name and workspace.lists:
+        workspace.judged(name)
+    return name
+
+
+def _summary(workspace: Workspace, measures: tuple[Measure, ...], where: str, of: str) -> Summary:
+    """Give every number with its interval, where nothing is tested."""
+    scores = workspace.scores(measures, None, where, of)
+    return workspace.remember(("summary", measures, where, of), lambda: scores.summary(level=LEVEL))
+
+
+def _series(workspace: Workspace, name: str) -> tuple[Measure, ...]:
+    """Give the points of a curve, to the end of the longest ranking."""
+    if not name or not workspace.lists:
+        return ()
+    longest = max(int(np.max(judged.returned, initial=1)) for judged in workspace.lists.values())
+    series = at_cutoffs(name, [k for k in CUTOFFS if k <= max(longest, 1)])
+    workspace.scores(series, workspace.run_names[:1])  # whether they can be scored here
+    return series
+
+
+def _sort(given: str, measures: tuple[Measure, ...]) -> str:
+    """Read by what the rows are ordered; nothing, where that is a measure that is not in the table."""
+    sign, name = ("-", given[1:]) if given.startswith("-") else ("", given)
+    if not name or name in {"run", "judged"}:
+        return given
+    try:
+        measure = parse(name)
+    except MeasureError:
+        known = ", ".join(["run", "judged", *map(str, measures)])
+        raise InputError(f"no column {name!r} to sort by", fix=f"one of {known}; - before it: falling") from None
+    return f"{sign}{measure}" if measure in measures else ""
+
+
+def _notes(workspace: Workspace, topics: int, result: Answer) -> tuple[Note, ...]:
+    """Say of few topics that they are few, and of many how they are tested, before what is known of runs."""
+    notes: list[Note] = []
+    if topics < MINIMUM < len(workspace.query_ids):
+        few = f"{topics_text(topics)} are few: a mean of fewer than {MINIMUM} is no finding"
+        notes.append(Note("few-topics", few))
+    if topics > MANY:
+        test = f"over more than {MANY:,} topics the test is Student's t unless another is chosen"
+        notes.append(Note("many-topics", f"{test}; one by resampling draws {FEWER:,} times"))
+    return (*notes, *workspace.notes_over(topics, result.notes))
