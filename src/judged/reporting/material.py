@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from judged.answer import Chart, Table
 from judged.decimals import counted
+from judged.diagnosis.stages import stages
+from judged.errors import InputError
+from judged.evaluation import dialect_of
+from judged.evaluation.facts import order_of
+from judged.slicing.derived import known_topics
+from judged.slicing.slices import slice_topics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,26 +26,29 @@ if TYPE_CHECKING:
     from judged.data import Qrels, Run
     from judged.data.attributes import Attributes
     from judged.data.topics import Topics
+    from judged.diagnosis.stages import Stages
     from judged.evaluation import Estimate, Scores
     from judged.measures import Measure
+    from judged.slicing.slices import Slicing
+
+DEPTH = 100
+"""Of the candidates that are looked at in stages."""
+_UNLIKE = 0.25  # of the topics: two runs that differ on fewer are variants of one
+_LENGTH = "length"  # of queries: what there is to slice by where nothing else is known
+_MOST_VALUES = 12  # of an attribute that is sliced by without being asked for
+_MOST_ATTRIBUTES = 3
 
 Quoted = TypeVar("Quoted", Chart, Table)
 
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What was given, and what was computed of it before any section is written."""
+    """What was given, and what follows of it before any section is written."""
 
     qrels: Qrels
     runs: Mapping[str, Run]  # in the order in which they were given
     scores: Scores
     comparison: Comparison | None  # None for one run
-    estimates: tuple[Estimate, ...]  # of the first measure, in the order of the runs
-    order: tuple[int, ...]  # the runs from best to worst by the first measure
-    # the run that is looked at closely: the best one, or where that is the baseline the best of the others
-    candidate: str
-    # the run that it is compared with: the baseline, or the next best that is more than a variant of the best
-    reference: str | None
     topics: Topics | None  # the texts of the queries
     attributes: Attributes | None  # what is known of the topics
     docs: Any = field(repr=False)  # the texts of documents, in whatever form they were given
@@ -58,10 +68,44 @@ class Material:
         """1 where a higher score of the first measure is better, -1 where a lower one is."""
         return -1 if self.lead.properties.higher_is_better is False else 1
 
+    @cached_property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Of the first measure, in the order of the runs."""
+        if self.comparison:
+            return self.comparison.measures[0].estimates
+        return tuple(one for one in self.scores.estimates(seed=self.seed) if one.measure == str(self.lead))
+
+    @cached_property
+    def ranked(self) -> tuple[str, ...]:
+        """The names of the runs from best to worst by the first measure."""
+        order = order_of([one.value for one in self.estimates], lower_is_better=self.better < 0)
+        return tuple(self.scores.run_names[at] for at in order)
+
+    @property
+    def baseline(self) -> str | None:
+        """The run that all others are compared with, where there is one."""
+        return self.comparison.choices.baseline if self.comparison else None
+
+    @cached_property
+    def candidate(self) -> str:
+        """The run that is looked at closely: the best one, or the best that is no copy of the baseline."""
+        others = [name for name in self.ranked if name != self.baseline or len(self.ranked) == 1]
+        unlike = (name for name in others if self.baseline is None or not self.alike(name, self.baseline))
+        return next(unlike, others[0])
+
+    @cached_property
+    def reference(self) -> str | None:
+        """The run it is compared with: the baseline, or the next best that is more than a variant; None for one run."""
+        if self.baseline is not None or len(self.ranked) == 1:
+            return self.baseline
+        best, *others = self.ranked
+        unlike = (name for name in others if np.mean(self.of(name) != self.of(best)) >= _UNLIKE)
+        return next(unlike, others[0])
+
     @property
     def caution(self) -> str:
         """What the choice of the candidate does to its numbers; nothing, where there was none to choose."""
-        if len(self.order) < 3:
+        if len(self.ranked) < 3:
             return ""
         return (
             f"{self.candidate} is looked at closely because it did best on these very topics. Tests by slice and stage"
@@ -74,30 +118,22 @@ class Material:
         return (self.candidate,) if self.reference is None else (self.reference, self.candidate)
 
     @property
-    def ranked(self) -> tuple[str, ...]:
-        """The names of the runs from best to worst."""
-        return tuple(self.scores.run_names[at] for at in self.order)
-
-    @property
     def tested(self) -> MeasureComparison | None:
         """What was found by the first measure; None where nothing was tested."""
-        one = self.comparison.measures[0] if self.comparison else None
-        return one if one and one.pairs else None
+        lead = self.comparison.measures[0] if self.comparison else None
+        return lead if lead and lead.pairs else None
 
-    @property
-    def pair(self) -> Pair | None:
-        """The candidate against the reference; None where they were not tested."""
-        if self.tested is None or self.reference is None:
-            return None
-        known = self.tested.by_runs
-        return known.get((self.reference, self.candidate)) or known.get((self.candidate, self.reference))
+    def pair(self, compared: MeasureComparison) -> Pair | None:
+        """Give the candidate against the reference by a measure; None where they were not tested."""
+        return compared.by_runs.get(self.two[:2]) or compared.by_runs.get(self.two[::-1])  # type: ignore[arg-type]
 
     def of(self, run: str) -> Floats:
         """Give the scores of a run by the first measure: (T,), NaN where a topic does not count."""
         return self.scores.values[self.scores.run_names.index(run), 0]
 
+    @cached_property
     def gains(self) -> Floats:
-        """Give by how much the candidate is better than the reference on each topic: (T,); NaN where unknown."""
+        """By how much the candidate is better than the reference on each topic: (T,); NaN where unknown."""
         if self.reference is None:
             return np.full(len(self.scores.query_ids), np.nan)
         return self.better * (self.of(self.candidate) - self.of(self.reference))
@@ -106,13 +142,68 @@ class Material:
         """Whether two runs have the same score by the first measure on every topic that counts for either."""
         return bool(np.array_equal(self.of(run), self.of(other), equal_nan=True))
 
+    def worst_topics(self, most: int) -> list[int]:
+        """Give the positions of the topics with the worst scores of the candidate."""
+        own = self.better * self.of(self.candidate)
+        return [at for at in np.argsort(own, kind="stable").tolist() if np.isfinite(own[at])][:most]
+
     def query(self, query_id: str, most: int = 60) -> str:
         """Give the text of a query, shortened; nothing where it is not known."""
-        return shortened(known_text(self.topics, query_id), most)
+        return shortened(self.topics.text(query_id), most) if self.topics is not None else ""
 
-    def some_runs(self, names: Sequence[str]) -> list[Run]:
-        """Give runs by their names."""
-        return [self.runs[name] for name in names]
+    def rankings(self, *names: str) -> tuple[Qrels, list[Run], dict[str, Any]]:
+        """Give qrels and runs as the dialect ranks them, and the policies; refuse where there are no rankings."""
+        policies = self.scores.policies
+        if policies.ties in {"expected", "bounds"}:
+            raise InputError(f"ties={policies.ties!r} has no single order of documents")
+        if policies.topics == "run":
+            raise InputError("with topics='run' the runs need not have the same topics")
+        if policies.depth is not None:
+            raise InputError(f"depth={policies.depth} cuts the rankings")
+        rules = dialect_of(self.policies.get("dialect"))
+        runs = [rules.prepare_run(self.runs[name]) for name in names]
+        return rules.prepare_qrels(self.qrels), runs, {"ties": policies.ties, "precision": policies.precision}
+
+    @cached_property
+    def slicing(self) -> Slicing | None:
+        """The slices that were asked for, or those by what is known of the topics; None if that is nothing."""
+        given: dict[str, Any] = {"attributes": self.attributes, "queries": self.topics}
+        more = {"run": self.runs[self.two[0]], "documents": self.policies.get("documents")}
+        known = known_topics(self.qrels, needed=self.by, **more, **given)
+        names = self.by or _usable(known)
+        if not names and self.topics is not None:
+            known, names = known_topics(self.qrels, needed=(_LENGTH,), **given), (_LENGTH,)
+        return slice_topics(known, names, query_ids=self.scores.query_ids) if names else None
+
+    @cached_property
+    def stages(self) -> Stages:
+        """The loss of both runs, split into what was not found and what was ranked badly."""
+        qrels, (run, *against), policies = self.rankings(*self.two[::-1])
+        return stages(
+            qrels,
+            run,
+            measure=self.lead,
+            depth=DEPTH,
+            against=against[0] if against else None,
+            slicing=self.slicing,
+            topics=self.scores.policies.topics,
+            documents=self.policies.get("documents"),
+            seed=self.seed,
+            resamples=self.resamples,
+            **policies,
+        )
+
+
+def _usable(known: Attributes) -> tuple[str, ...]:
+    """Name the attributes of few values, of which each has some topics: the first ones of those."""
+    names: list[str] = []
+    for name in known.names:
+        values = [value for value in known.column(name).to_pylist() if value is not None]
+        distinct = len(set(values))
+        text = not (values and isinstance(values[0], float))
+        if text and 2 <= distinct <= _MOST_VALUES and distinct * 4 <= max(len(values), 8):
+            names.append(name)
+    return tuple(names[:_MOST_ATTRIBUTES])
 
 
 @dataclass(frozen=True)
@@ -130,22 +221,6 @@ def quoted(block: Quoted, name: str, **changes: Any) -> Quoted:
     if isinstance(block, Chart):
         return replace(block, name=name, table=quoted(block.table, name), folded=False, **changes)
     return replace(block, name=name, **{"only": "people", "folded": False, "title": "", **changes})
-
-
-def worst_topics(material: Material, most: int) -> list[int]:
-    """Give the positions of the topics with the worst scores of the candidate."""
-    own = material.better * material.of(material.candidate)
-    return [at for at in np.argsort(own, kind="stable").tolist() if np.isfinite(own[at])][:most]
-
-
-def known_text(topics: Topics | None, query_id: str) -> str:
-    """Look up the text of a query; nothing where it is not known.
-
-    >>> from judged.data.topics import Topics
-    >>> known_text(Topics.of({"q1": "tax"}), "q1"), known_text(Topics.of({"q1": "tax"}), "q2"), known_text(None, "q1")
-    ('tax', '', '')
-    """
-    return "" if topics is None else topics.text(query_id)
 
 
 def shortened(text: str, most: int) -> str:

@@ -7,25 +7,13 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from judged.answer import COUNT, TEXT, Block, Code, Column, Section, Sentences, Table
+from judged.evaluation.summary import basis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.reporting.material import Material
-
-_OVER = {
-    "qrels": "all topics of the qrels count; one that a run lacks scores as an empty ranking",
-    "run": "the topics of each run count, judged or not",
-    "both": "the topics that qrels and run have in common count",
-}
-_TIES = {
-    "docid": "equal scores are ordered by falling document id",
-    "docid-rising": "equal scores are ordered by rising document id",
-    "stable": "equal scores stand as the run lists them",
-    "rank": "documents are ordered by the rank column",
-    "expected": "scores are means over all orders of tied documents",
-    "bounds": "equal scores are ordered by falling document id, and bounds hold over all orders",
-}
+_GRADES = 12  # that are named
 
 
 def method(material: Material, warned: Sequence[str], left_out: Sequence[str], command: str) -> Section:
@@ -56,19 +44,12 @@ def _drawn_by() -> dict[str, str]:
 
 def _rules(material: Material) -> tuple[str, ...]:
     scores, comparison = material.scores, material.comparison
-    policies = scores.policies
-    rules = [f"dialect {policies.dialect}"] if policies.dialect != "judged" else []
-    rules += [_OVER[policies.topics], _TIES[policies.ties]]
-    rules += [f"the first {policies.depth} documents of each topic count"] if policies.depth is not None else []
-    rules += ["scores of runs are compared as 32-bit numbers"] if policies.precision == "single" else []
-    grades = ", ".join(f"{grade:g}" for grade in scores.qrels.grades[:12])
-    rules.append(f"grades in the judgments: {grades}")
-    rules.append(f"measures: {', '.join(f'{one} ({one.entry.aggregate} over topics)' for one in scores.measures)}")
-    if comparison is not None:
-        rules.append(comparison.caption)
+    grades = ", ".join(f"{grade:g}" for grade in scores.qrels.grades[:_GRADES])
+    measures = ", ".join(f"{one} ({one.entry.aggregate} over topics)" for one in scores.measures)
+    rules = [basis(scores), f"grades in the judgments: {grades}", f"measures: {measures}"]
+    rules += [comparison.caption] if comparison is not None else []
     rules += [material.caution.rstrip(".")] if material.caution else []
-    rules.append(f"seed {material.seed} for every resampling")
-    return tuple(rules)
+    return (*rules, f"seed {material.seed} for every resampling")
 
 
 def _files(material: Material) -> Table:
