@@ -14,7 +14,7 @@ import judged
 from judged.advice import RULES, advise
 from judged.advice.tasks import TASKS
 from judged.measures import REGISTRY, parse
-from judged.measures.pages import definition, families
+from judged.measures.pages import FAMILIES, definition, families
 from judged.web.app import make_app
 from judged.web.learning import catalogue
 from judged.web.learning.advice import FACTS, QUESTIONS, Asked, described, on_described
@@ -247,8 +247,8 @@ def test_everything_is_listed_once_and_each_family_says_what_it_is():
     shown = [name for name in named() if name in NAMES]
     assert sorted(shown) == NAMES
     ours = {REGISTRY[name].family for name in NAMES}
-    assert ours == set(catalogue.ABOUT_FAMILIES)
-    assert list(families())[: len(ours)] == list(catalogue.ABOUT_FAMILIES)
+    assert ours == set(FAMILIES)
+    assert list(families())[: len(ours)] == list(FAMILIES)
 
 
 def test_the_page_of_what_was_found(client):

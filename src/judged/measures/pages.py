@@ -17,6 +17,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+FAMILIES = {
+    "set at a cutoff": "How many of the first k documents are relevant. Their order within these does not count.",
+    "set": "All that was returned counts, and in no order: for Boolean searches and filters.",
+    "ranked, binary": "A document is relevant or not, and it matters at which ranks the relevant ones stand.",
+    "graded": "Documents are relevant to different degrees, and the best should stand first.",
+    "user model": "Somebody reads from the top and stops at some point; the score is what they gain on the way.",
+    "incomplete judgments": "Not every document has a judgment: what can be said all the same, and how much is open.",
+    "diversity": "A query has several meanings, and the page should serve them all. The qrels tell subtopics apart.",
+    "preferences and assessors": "Users said which document is better, or several people judged.",
+    "facts about documents": "What else is known of a document counts too: its length, or the group it belongs to.",
+    "count": "Plain numbers to see what the averages rest on.",
+}
+"""What the measures of a family have in common, in the order of the catalogue."""
+
+
 def catalogue() -> str:
     """List all measures, family by family: how each is written, and what it is.
 
@@ -40,22 +55,9 @@ def families() -> dict[str, list[Entry]]:
     found: dict[str, list[Entry]] = {}
     for entry in REGISTRY.values():
         found.setdefault(entry.family, []).append(entry)
-    order = sorted(found, key=lambda family: _FAMILIES.index(family) if family in _FAMILIES else len(_FAMILIES))
+    known = list(FAMILIES)
+    order = sorted(found, key=lambda family: known.index(family) if family in known else len(known))
     return {family: found[family] for family in order}
-
-
-_FAMILIES = [
-    "set at a cutoff",
-    "set",
-    "ranked, binary",
-    "graded",
-    "user model",
-    "incomplete judgments",
-    "diversity",
-    "preferences and assessors",
-    "facts about documents",
-    "count",
-]
 
 
 def page(name: str) -> str:

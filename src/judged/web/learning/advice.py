@@ -134,18 +134,18 @@ def described(asked: Asked) -> tuple[Qrels, Run]:
     >>> len(qrels), len(run.table)
     (240, 1200)
     """
-    rows = [(topic, *row) for topic in range(_TOPICS) for row in _judgments(asked, topic)]
-    names = _LABELS.get(asked.task, ("0",))
-    columns: dict[str, list[Any]] = {"query_id": [], "doc_id": [], "iteration": [], "relevance": []}
-    for topic, doc, grade in rows:
-        for name in names:
-            for column, value in zip(columns.values(), (str(topic), doc, name, grade), strict=True):
-                column.append(value)
+    rows = [
+        {"query_id": str(topic), "doc_id": doc, "iteration": name, "relevance": grade}
+        for topic in range(_TOPICS)
+        for doc, grade in _judgments(asked, topic)
+        for name in _LABELS.get(asked.task, ("0",))
+    ]
+    qrels = Qrels(pa.Table.from_pylist(rows))
     returned = {str(topic): _returned(asked, topic) for topic in range(_TOPICS)}
     if asked.task == "set":
-        return Qrels(pa.table(columns)), Run.of({topic: set(docs) for topic, docs in returned.items()})
+        return qrels, Run.of({topic: set(docs) for topic, docs in returned.items()})
     scored = {topic: {doc: -float(rank) for rank, doc in enumerate(docs, 1)} for topic, docs in returned.items()}
-    return Qrels(pa.table(columns)), Run.of(scored)
+    return qrels, Run.of(scored)
 
 
 def _judgments(asked: Asked, topic: int) -> Iterator[tuple[str, float]]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from judged.answer import Table, columns_of
+from judged.answer import Column, Table, columns_of
 from judged.errors import MeasureError
-from judged.measures import find
 from judged.measures.grammar import entry_of
-from judged.measures.pages import families, summary, written
+from judged.measures.pages import FAMILIES, families, summary, written
 from judged.measures.spellings import key
 from judged.peers.names import BEIR, GDEVAL, MSMARCO
 from judged.peers.readings import TOOLS
@@ -24,20 +24,6 @@ if TYPE_CHECKING:
     from judged.measures.base import Entry
 
 _CUTOFF = re.compile(r"[@_.](?:cut[_.@])?(?:k|[0-9]+|\{k\})$")
-
-ABOUT_FAMILIES = {
-    "set at a cutoff": "How many of the first k documents are relevant. Their order within these does not count.",
-    "set": "All that was returned counts, and in no order: for Boolean searches and filters.",
-    "ranked, binary": "A document is relevant or not, and it matters at which ranks the relevant ones stand.",
-    "graded": "Documents are relevant to different degrees, and the best should stand first.",
-    "user model": "Somebody reads from the top and stops at some point; the score is what they gain on the way.",
-    "incomplete judgments": "Not every document has a judgment: what can be said all the same, and how much is open.",
-    "diversity": "A query has several meanings, and the page should serve them all. The qrels tell subtopics apart.",
-    "preferences and assessors": "Users said which document is better, or several people judged.",
-    "facts about documents": "What else is known of a document counts too: its length, or the group it belongs to.",
-    "count": "Plain numbers to see what the averages rest on.",
-}
-"""What the measures of a family have in common."""
 
 
 class Asked(BaseModel):
@@ -69,27 +55,27 @@ def catalogue(asked: Asked) -> Catalogue:
     ['RBP', 'NERR10']
     """
     known = [entry for entries in families().values() for entry in entries]
-    best = _named(asked.q)
+    best = _named(asked.q.strip())
     words = [re.compile(rf"(?<![a-z0-9]){re.escape(word)}") for word in asked.q.casefold().split()]
     found = [
         entry
         for entry in known
         if _suits(entry, asked) and (entry is best or all(word.search(_text(entry.cls)) for word in words))
     ]
-    rows = [
-        {"name": entry.name, "family": entry.family, "title": written(entry), "what": summary(entry), "use": entry.use,
-         "found_as": _found_as(entry, asked.q.strip(), is_best=entry is best)}
-        for entry in found
-    ]  # fmt: skip
-    kinds = dict.fromkeys(entry.family for entry in found)
     about = {
         "best": best.name if best in found else None,  # the measure whose name was typed, in whatever form
         "found": len(found),
         "total": len(known),
         "narrowed": bool(words or asked.model_dump(exclude_defaults=True)),  # whether something was looked for
-        "families": {family: ABOUT_FAMILIES.get(family, "") for family in kinds},  # those in which something was found
+        "families": {entry.family: FAMILIES.get(entry.family, "") for entry in found},
     }
-    columns = columns_of(rows, "name", "family", "title", "what", "use", "found_as")
+    columns = (
+        *columns_of(found, "name", "family"),
+        Column("title", list(map(written, found))),
+        Column("what", list(map(summary, found))),
+        *columns_of(found, "use"),
+        Column("found_as", [_found_as(entry, asked.q.strip(), is_best=entry is best) for entry in found]),
+    )
     return Catalogue(about, (Table("measures", columns),))
 
 
@@ -115,16 +101,11 @@ def _suits(entry: Entry, asked: Asked) -> bool:
 
 def _named(typed: str) -> Entry | None:
     """Find the measure of a name as it is written here or in another tool, whatever its cutoff and case."""
-    text = typed.strip()
-    if not text:
-        return None
-    for name in (text, _bare(text)):
-        try:
+    ours = _by_tools().get(key(_bare(typed)), "")
+    for name in filter(None, (typed, _bare(typed), ours)):
+        with suppress(MeasureError):
             return entry_of(name)
-        except MeasureError:
-            continue
-    ours = _by_tools().get(key(_bare(text)))
-    return find(ours)[0] if ours else None
+    return None
 
 
 def _bare(name: str) -> str:

@@ -29,6 +29,8 @@ from judged.web.learning.lessons import grades
 from judged.web.learning.markup import blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from judged.explanation.other_tools import Opinion
     from judged.measures import Measure
     from judged.measures.base import Entry
@@ -80,26 +82,27 @@ def _page_of(cls: type[Measure]) -> MeasurePage:
         "python": f'judged.evaluate(qrels, run, "{named}")',
         "source": entry.cite,
     }
-    settings = [
-        {"name": one.name, "meaning": one.meaning, "values": one.values, "default": default(one),
-         "behind_at": one.name == entry.at}
-        for one in entry.all_parameters
-    ]  # fmt: skip
-    other_names = [
-        {"name": alias, "means": ",".join(f"{name}={spell(value)}" for name, value in values.items())}
-        for alias, values in entry.aliases.items()
-    ]
+    parameters = entry.all_parameters
+    settings = (
+        *columns_of(parameters, "name", "meaning", "values"),
+        Column("default", list(map(default, parameters))),
+        Column("behind_at", [parameter.name == entry.at for parameter in parameters]),
+    )
+    means = [",".join(f"{name}={spell(value)}" for name, value in values.items()) for values in entry.aliases.values()]
     neighbours = [one for one in families()[entry.family] if one.name != entry.name]
     parts = (
-        Table("settings", columns_of(settings, "name", "meaning", "values", "default", "behind_at")),
-        Table("other_names", columns_of(other_names, "name", "means")),
+        Table("settings", settings),
+        Table("other_names", (Column("name", list(entry.aliases)), Column("means", means))),
         _elsewhere(example),
-        *(
-            Table(name, columns_of([{"name": one.name, "what": summary(one)} for one in others], "name", "what"))
-            for name, others in (("related", _related(entry)), ("neighbours", neighbours))
-        ),
+        _named("related", _related(entry)),
+        _named("neighbours", neighbours),
     )
     return MeasurePage(about, parts, example=example)
+
+
+def _named(name: str, entries: Sequence[Entry]) -> Table:
+    """Lay out measures, each with a sentence."""
+    return Table(name, (*columns_of(entries, "name"), Column("what", list(map(summary, entries)))))
 
 
 def _elsewhere(example: Example | None) -> Table:
