@@ -62,39 +62,25 @@ def _shown(workspace: Workspace, asked: AskedMatrix) -> dict[str, Any]:
     topics = [f"/topic{query({'id': name, **topic})}" for name in selected.column("query_id").values]
     parts = matrix.slicing.slices if matrix.slicing else ()
     slices = {part.name: f"/matrix{query(asked, where=both(asked.where, part.expression), **_ALL)}" for part in parts}
-    points, changes = answer.table("points"), answer.tables().get("changes")
-    if changes:
-        changes = changes.take([row for row, name in enumerate(changes.column("run").values) if name == run])
+    changes, points = answer.tables().get("changes"), answer.table("points")
     runs = points.column("run").values
     points = points.take(sorted(range(len(points)), key=lambda row: runs[row] != run))
-    kinds = ["small" if small else "" for small in points.column("small").values]
-    for name, title in (
-        ("slice", "Slice"),
-        ("run", "Run"),
-        ("quadrant", "Shown"),
-        ("topics", "Topics"),
-        ("judged", "Judged@10"),
-    ):
+    titles = {"slice": "Slice", "run": "Run", "quadrant": "Shown", "topics": "Topics", "judged": "Judged@10"}
+    for name, title in titles.items():
         points = points.changed(name, title=title)
+    kinds = ["small" if small else "" for small in points.column("small").values]
     points = replace(points.changed("quadrant", show=TEXT).changed("topics", beside=()), kinds=kinds)
     points = points.showing("slice", *(["run"] if against else []), "quadrant", "topics", "x", "y", "judged")
     return {
-        "data": True,
         **answer.facts(),
-        "x": str(matrix.x),
-        "y": str(matrix.y),
+        "answer": answer,
+        "data": True,
         "topics": next(point.topics for point in matrix.points if point.run == run),
-        "counts": matrix.counts(run),
         "parts": PARTS,
         "attributes": attributes(workspace).records(),
-        "sentences": answer.sentences,
-        "warnings": answer.warnings,
-        "caption": points.note,
         "points": points,
-        "changes": changes
-        and changes.take([row for row, name in enumerate(changes.column("run").values) if name == run]),
+        "changes": changes and changes.take([at for at, row in enumerate(changes.records()) if row["run"] == run]),
         "selected": selected.changed("query_id", links=topics),
-        "paging": answer.paging,
         "charts": figures(workspace, asked, matrix, run, against, answer.chosen),
         "ways": {"slices": slices, "topic": f"/topic{query(topic)}"},
     }

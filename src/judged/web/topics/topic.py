@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Column, Show, Table, columns_of, significant
+from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Show, Table, columns_of, significant
 from judged.diagnosis.diff.answer import ScorePair
 from judged.errors import InputError, MeasureError
 from judged.evaluation.inputs import DEFAULT_MEASURES
@@ -80,10 +79,9 @@ def _topic(workspace: Workspace, asked: AskedTopic) -> TopicPage:
             for run, (explanation, problem) in zip(runs, explanations, strict=True)
         ],
     }
-    known, counts = np.unique(np.array(list(grades.values())), return_counts=True)
     by_grade = [
         {"grade": grade, "state": state_of(grade, level), "documents": count}
-        for grade, count in zip(known[::-1].tolist(), counts[::-1].tolist(), strict=True)
+        for grade, count in sorted(Counter(grades.values()).items(), reverse=True)
     ]
     parts = (
         Table("grades", columns_of(by_grade, ("grade", significant(), "Grade"), "state", "documents")),
@@ -120,30 +118,25 @@ def _scores(workspace: Workspace, lists: Sequence[Judged], chosen: Measure) -> T
     """Score the runs by the chosen measure, and by some that are usual."""
     rows: list[dict[str, Any]] = []
     for measure in dict.fromkeys([chosen, *map(parse, DEFAULT_MEASURES)]):
-        values: list[float] = []
-        problem = ""
-        for judged in lists:
-            value, why = _score(workspace, judged, measure)
-            values.append(value)
-            problem = problem or why
-        gap, better = math.nan, None
+        scores = {f"run:{judged.run.name}": _score(workspace, judged, measure) for judged in lists}
+        values = {name: value for name, (value, _) in scores.items()}
+        problem = next((why for _, why in scores.values() if why), "")  # why there is no score
+        row = {"measure": str(measure), **values, "difference": math.nan, "better": None, "problem": problem}
         if len(lists) == 2:
-            pair = ScorePair(str(measure), values[0], values[1], facts_of(measure)["lower_is_better"])
-            gap = pair.difference
-            better = lists[pair.side > 0].run.name if pair.side else None if math.isnan(gap) else ""
-        rows.append({"measure": str(measure), "values": values, "gap": gap, "better": better, "problem": problem})
-    only = "" if len(lists) == 2 else "data"
-    columns = (
-        Column("measure", [row["measure"] for row in rows], TEXT, "Measure"),
-        *(
-            Column(f"run:{judged.run.name}", [row["values"][at] for row in rows], NUMBER, judged.run.name)
-            for at, judged in enumerate(lists)
-        ),
-        Column("difference", [row["gap"] for row in rows], CHANGE, "Difference", only=only),
-        Column("better", [row["better"] for row in rows], Show(lambda run: run or "the same", "string"), "Better",
-               only=only),
-        Column("problem", [row["problem"] for row in rows], only="data"),  # why there is no score
-    )  # fmt: skip
+            first, second = values.values()
+            pair = ScorePair(str(measure), first, second, facts_of(measure)["lower_is_better"])
+            better = lists[pair.side > 0].run.name if pair.side else None if math.isnan(pair.difference) else ""
+            row |= {"difference": pair.difference, "better": better}
+        rows.append(row)
+    which = Show(lambda run: run or "the same", "string")
+    compared = (("difference", CHANGE, "Difference"), ("better", which, "Better"))
+    columns = columns_of(
+        rows,
+        ("measure", TEXT, "Measure"),
+        *((f"run:{judged.run.name}", NUMBER, judged.run.name) for judged in lists),
+        *(compared if len(lists) == 2 else ("difference", "better")),
+        "problem",
+    )
     return Table("scores", columns, "Scores of this topic", kinds=["chosen", *[""] * (len(rows) - 1)])
 
 
@@ -174,13 +167,14 @@ def _all_runs(workspace: Workspace, query_id: str, measure: Measure, shown: Sequ
         })  # fmt: skip
     sign = 1 if facts_of(measure)["lower_is_better"] else -1
     rows.sort(key=lambda row: math.inf if math.isnan(row["score"]) else sign * row["score"])
-    shows = (
+    columns = columns_of(
+        rows,
         ("run", TEXT, "Run"),
         ("score", NUMBER, "Score"),
         ("returned", COUNT, "Returned"),
         ("shown", TEXT, "Show it"),
+        *("unjudged", "ranked"),
     )
-    columns = columns_of(rows, *shows, "unjudged", "ranked")
     return Table("all_runs", columns, f"All runs by {measure}", kinds=["chosen" * bool(row["shown"]) for row in rows])
 
 
