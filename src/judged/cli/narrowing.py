@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from judged.cli import output
 from judged.cli.slicing import SliceOptions
 from judged.errors import InputError
-from judged.tables import markdown_prose, visible
 
 if TYPE_CHECKING:
     from judged.data import Qrels, Run
@@ -36,23 +35,3 @@ def narrowed(
     asked = SliceOptions(attributes=attributes, queries=queries, where=where)
     output.remarks(map(str, asked.notes(cut_by)))
     return asked.narrowed(qrels, cut_by)
-
-
-def traced(text: str, form: str, where: str | None) -> str:
-    r"""Say beside a result which topics were chosen, in the form that it has; CSV has no place for it.
-
-    >>> traced("| a |", "markdown", "words > 3")
-    '| a |\n\nOver the topics where words > 3.'
-    >>> traced('{"a": 1}', "json", None)
-    '{"a": 1}'
-    """
-    if where is None or form in {"csv", "tsv", "jsonl"}:
-        return text
-    if form == "json":
-        import json
-
-        return json.dumps({**json.loads(text), "where": where}, indent=2, ensure_ascii=False)
-    if form == "latex":
-        return f"{text}\n% over the topics where {visible(where)}"
-    said = f"Over the topics where {where}."
-    return f"{text}\n\n{markdown_prose(said) if form == 'markdown' else said}"

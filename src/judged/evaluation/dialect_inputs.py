@@ -18,14 +18,10 @@ if TYPE_CHECKING:
     from judged.data import Digest, Part, Rows
 
     Block = TypeVar("Block", Table, Batch)
+    Data = TypeVar("Data", Qrels, Run)
 
 
-def as_given(data: Qrels) -> Qrels:
-    """Change nothing."""
-    return data
-
-
-def run_as_given(data: Run) -> Run:
+def as_given(data: Data) -> Data:
     """Change nothing."""
     return data
 

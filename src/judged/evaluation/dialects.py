@@ -37,7 +37,7 @@ class Dialect:
     omits: str = ""  # what of a run the tool leaves out
     # prepare_qrels, prepare_run: what the tool does to its input before it ranks
     prepare_qrels: Callable[[Qrels], Qrels] = field(default=dialect_inputs.as_given, repr=False)
-    prepare_run: Callable[[Run], Run] = field(default=dialect_inputs.run_as_given, repr=False)
+    prepare_run: Callable[[Run], Run] = field(default=dialect_inputs.as_given, repr=False)
 
     def measures(self, names: Any, grades: Sequence[float] = ()) -> tuple[Measure, ...]:
         """Read one name or several as the tool means them; what it has no name for is read as ours.

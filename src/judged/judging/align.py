@@ -129,18 +129,11 @@ def align(
     ranking = Ranking(ties, depth, precision)
     runs = (Run.of(first), Run.of(second))
     for run in runs:
-        _refuse(run, ranking)
+        ranking.refuse(run)
     found = [_topics(run) for run in runs]
     query_ids = tuple(sorted({name for names in found for name in names}))
     sides = [_side(run, query_ids, ranking) for run in runs]
     return _joined(query_ids, sides[0], sides[1], (runs[0].name, runs[1].name), ranking)
-
-
-def _refuse(run: Run, ranking: Ranking) -> None:
-    if ranking.ties == "rank" and not run.has_ranks:
-        raise InputError("it has no rank column", fix="choose another order for ties", path=run.where)
-    if ranking.depth is not None and not run.has_scores and ranking.ties != "rank":
-        raise InputError("a run without scores has no first documents", fix="leave out the depth", path=run.where)
 
 
 def _topics(run: Run) -> set[str]:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from judged._types import Floats, Ints, Strings
 
 
+_COLUMNS = ("returned", "topic", "rank", "tie_first", "tie_last", "score")
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """Rows that may be judged, with their place in the ranking, and the topics they come from."""
@@ -44,11 +47,6 @@ def together(pieces: Sequence[Found]) -> Found:
         return nothing()
     return Found(
         names=tuple(name for piece in pieces for name in piece.names),
-        returned=np.concatenate([piece.returned for piece in pieces]),
-        topic=np.concatenate([piece.topic for piece in pieces]),
         doc=pa.concat_arrays([piece.doc for piece in pieces]),
-        rank=np.concatenate([piece.rank for piece in pieces]),
-        tie_first=np.concatenate([piece.tie_first for piece in pieces]),
-        tie_last=np.concatenate([piece.tie_last for piece in pieces]),
-        score=np.concatenate([piece.score for piece in pieces]),
+        **{name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in _COLUMNS},
     )

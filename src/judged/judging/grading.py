@@ -78,9 +78,7 @@ class Open:
         variants = np.arange(len(topics))
         return replace(
             full,
-            query_ids=tuple(full.query_ids[at] for at in topics.tolist()),
-            returned=full.returned[topics],
-            present=full.present[topics],
+            **full.topics_at(topics),
             topic=np.repeat(variants, hits),
             rank=rank,
             grade=grade,
@@ -189,16 +187,4 @@ def keeping(judged: Judged, kept: Bools) -> Judged:
     new_row[labels] = np.arange(len(labels))
     row = new_row[judged.row]
     hits = np.flatnonzero(row >= 0)
-    return replace(
-        judged,
-        topic=judged.topic[hits],
-        rank=judged.rank[hits],
-        grade=judged.grade[hits],
-        row=row[hits],
-        score=judged.score[hits],
-        tie_first=judged.tie_first[hits],
-        tie_last=judged.tie_last[hits],
-        label_topic=judged.label_topic[labels],
-        label_grade=judged.label_grade[labels],
-        label_row=judged.label_row[labels],
-    )
+    return replace(judged, **judged.hits_at(hits, row=row[hits]), **judged.labels_at(labels))

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from judged.data.documents import Documents
 
 
+_OF_HITS = ("topic", "rank", "grade", "row", "score", "tie_first", "tie_last")
+_OF_LABELS = ("label_topic", "label_grade", "label_row")
+
+
 class Labels(NamedTuple):
     """Labels one by one, where a document may have several."""
 
@@ -73,6 +77,19 @@ class JudgedHits(ReadOnly):
 
     def __len__(self) -> int:
         return len(self.query_ids)
+
+    def hits_at(self, hits: Ints, **changed: Any) -> dict[str, Any]:
+        """Give the columns of the hits at these places, but for those that are given."""
+        return {name: changed.get(name, getattr(self, name)[hits]) for name in _OF_HITS}
+
+    def labels_at(self, labels: Ints, **changed: Any) -> dict[str, Any]:
+        """Give the columns of the judged pairs at these places, but for those that are given."""
+        return {name: changed.get(name, getattr(self, name)[labels]) for name in _OF_LABELS}
+
+    def topics_at(self, topics: Ints) -> dict[str, Any]:
+        """Give the columns of the topics at these places."""
+        names = tuple(self.query_ids[at] for at in topics.tolist())
+        return {"query_ids": names, "returned": self.returned[topics], "present": self.present[topics]}
 
     @cached_property
     def starts(self) -> Ints:

@@ -90,10 +90,7 @@ def judge(
     """
     qrels, run = Qrels.of(qrels), Run.of(run)
     ranking = Ranking(ties, depth, precision)
-    if ties == "rank" and not run.has_ranks:
-        raise InputError("it has no rank column", fix="choose another order for ties", path=run.where)
-    if depth is not None and not run.has_scores and ties != "rank":
-        raise InputError("a run without scores has no first documents", fix="leave out the depth", path=run.where)
+    ranking.refuse(run)
     digest = None if isinstance(run.rows, (MappingRows, TableRows)) else _Meter(progress)
     try:
         if isinstance(run.rows, MappingRows):

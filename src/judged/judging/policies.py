@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from judged.errors import InputError
+
+if TYPE_CHECKING:
+    from judged.data import Run
 
 TopicPolicy: TypeAlias = Literal["qrels", "run", "both"]
 TiePolicy: TypeAlias = Literal["docid", "docid-rising", "stable", "rank"]
@@ -47,3 +50,10 @@ class Ranking:
             raise InputError(
                 f"the depth {self.depth} makes no sense", fix="give a whole number from 1, or None for all"
             )
+
+    def refuse(self, run: Run) -> None:
+        """Refuse a run that has nothing to be ranked by so."""
+        if self.ties == "rank" and not run.has_ranks:
+            raise InputError("it has no rank column", fix="choose another order for ties", path=run.where)
+        if self.depth is not None and not run.has_scores and self.ties != "rank":
+            raise InputError("a run without scores has no first documents", fix="leave out the depth", path=run.where)

@@ -79,6 +79,7 @@ def by_aspect(judged: Judged, what: str = "aspect") -> ByAspect:
     label_keys = of_label[label_order] * len(judged.label_topic) + labels.of[label_order]
     hit_keys = of_hit[hit_order] * len(judged.label_topic) + judged.row[at]
     names = judged.qrels.aspects.names
+    row = np.searchsorted(label_keys, hit_keys)
     split = replace(
         judged,
         query_ids=tuple(
@@ -86,13 +87,7 @@ def by_aspect(judged: Judged, what: str = "aspect") -> ByAspect:
         ),
         returned=judged.returned[topic],
         present=judged.present[topic],
-        topic=of_hit[hit_order],
-        rank=judged.rank[at],
-        grade=hits.grade[hit_order],
-        row=np.searchsorted(label_keys, hit_keys),
-        score=judged.score[at],
-        tie_first=judged.tie_first[at],
-        tie_last=judged.tie_last[at],
+        **judged.hits_at(at, topic=of_hit[hit_order], grade=hits.grade[hit_order], row=row),
         label_topic=of_label[label_order],
         label_grade=labels.grade[label_order],
         label_row=judged.label_row[labels.of[label_order]],

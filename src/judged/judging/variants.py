@@ -28,21 +28,12 @@ def copies(judged: Judged, topics: Ints) -> Judged:
     hit, topic = gathered(judged.starts, topics)
     label, label_topic = gathered(label_starts, topics)
     first_label = np.concatenate(([0], np.cumsum(np.diff(label_starts)[topics])))[:-1]
+    row = judged.row[hit] - label_starts[judged.topic[hit]] + first_label[topic]
     return replace(
         judged,
-        query_ids=tuple(judged.query_ids[at] for at in topics.tolist()),
-        returned=judged.returned[topics],
-        present=judged.present[topics],
-        topic=topic,
-        rank=judged.rank[hit],
-        grade=judged.grade[hit],
-        row=judged.row[hit] - label_starts[judged.topic[hit]] + first_label[topic],
-        score=judged.score[hit],
-        tie_first=judged.tie_first[hit],
-        tie_last=judged.tie_last[hit],
-        label_topic=label_topic,
-        label_grade=judged.label_grade[label],
-        label_row=judged.label_row[label],
+        **judged.topics_at(topics),
+        **judged.hits_at(hit, topic=topic, row=row),
+        **judged.labels_at(label, label_topic=label_topic),
         shown=None if judged.shown is None else shown_again(judged.shown, len(judged), topics),
     )
 
@@ -57,16 +48,7 @@ def reranked(judged: Judged, rank: Ints) -> Judged:
     """
     kept = np.flatnonzero(rank <= (judged.ranking.depth or np.iinfo(np.int64).max))
     order = kept[np.lexsort((rank[kept], judged.topic[kept]))]
-    return replace(
-        judged,
-        topic=judged.topic[order],
-        rank=rank[order],
-        grade=judged.grade[order],
-        row=judged.row[order],
-        score=judged.score[order],
-        tie_first=judged.tie_first[order],
-        tie_last=judged.tie_last[order],
-    )
+    return replace(judged, **judged.hits_at(order, rank=rank[order]))
 
 
 def cut(judged: Judged, depth: int) -> Judged:
@@ -107,9 +89,7 @@ def placed(judged: Judged, topics: Ints, variant: Ints, hit: Ints, rank: Ints, s
     variant, hit, rank = variant[order], hit[order], rank[order]
     return replace(
         judged,
-        query_ids=tuple(judged.query_ids[at] for at in topics.tolist()),
-        returned=judged.returned[topics],
-        present=judged.present[topics],
+        **judged.topics_at(topics),
         topic=variant,
         rank=rank,
         grade=judged.grade[hit],
@@ -117,9 +97,7 @@ def placed(judged: Judged, topics: Ints, variant: Ints, hit: Ints, rank: Ints, s
         score=-rank.astype(np.float64),
         tie_first=rank,
         tie_last=rank,
-        label_topic=label_topic,
-        label_grade=judged.label_grade[label],
-        label_row=judged.label_row[label],
+        **judged.labels_at(label, label_topic=label_topic),
         shown=shown,
     )
 
