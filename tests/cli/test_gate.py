@@ -202,13 +202,11 @@ def test_margins_follow_from_the_spread_of_the_differences() -> None:
     assert check.margin == rounded_up(minimum_detectable(assumed, TOPICS, 0.1))
 
 
-def test_attributes_in_memory_need_the_name_of_a_file() -> None:
+def test_attributes_must_be_a_file() -> None:
     qrels, runs = lists(old=[1, 2] * 12)
     kinds = {topic: {"kind": "ab"[at % 2]} for at, topic in enumerate(qrels)}
-    with pytest.raises(judged.InputError, match="give attributes_path"):
+    with pytest.raises(judged.InputError, match="the attributes are no file, which a configuration names"):
         first_config(qrels, runs["old"], attributes=kinds)
-    config = parse_config(first_config(qrels, runs["old"], attributes=kinds, attributes_path="k.csv"))
-    assert (config.attributes, [one.name for one in config.slices]) == ("k.csv", ["kind=a", "kind=b"])
 
 
 def test_a_baseline_from_which_nothing_can_be_told() -> None:

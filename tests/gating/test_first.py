@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from gating.made import decided, pair
-from judged.gating.first import _chance, _Seen
+from judged.gating.first import chance as chance_of
 
 SD, TOPICS = 0.133, 48
 
 
 def chance(margin: float) -> float:
-    return _chance(_Seen("AP", "all", 0.4, TOPICS, SD, assumed=False, ratio=False), margin)
+    return chance_of(margin, SD, TOPICS)
 
 
 def test_a_chance_to_pass_is_that_of_one_side() -> None:

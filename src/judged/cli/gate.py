@@ -156,7 +156,7 @@ def init(
     """
     from judged.data import Qrels
     from judged.data.files import exists
-    from judged.gating.first import first_config, relative_to
+    from judged.gating.first import first_config
 
     if exists(out) and str(out) != "-" and not force:
         raise InputError("this file is there already", fix="give another name, or --force", path=str(out))
@@ -173,8 +173,7 @@ def init(
             attributes=attributes,
             queries=queries,
             by=[name.strip() for text in by for name in text.split(",") if name.strip()],
-            attributes_path=relative_to(attributes, out) if attributes else None,
-            queries_path=relative_to(queries, out) if queries else None,
+            out=out,
             margin_relative=margin_relative,
             strict=strict,
         )
