@@ -181,16 +181,13 @@ def api() -> str:
 
     opened = open_sample()
     parts = [_API]
-    for group in described(make_app(opened).openapi(), opened):
-        parts.append(f"## {group.name}")
-        for route in group.routes:
+    for name, routes in described(make_app(opened).openapi(), opened).items():
+        parts.append(f"## {name}")
+        for route in routes:
             parts.append(f"### {route.method.upper()} {route.path}\n\n{route.summary}. {route.meaning}".rstrip())
-            if route.parameters:
+            if taken := route.parameters.records():
                 head = ("parameter", "is", "default", "means")
-                rows = [
-                    (f"`{one.name}`", one.kind, "required" if one.required else one.default, one.meaning)
-                    for one in route.parameters
-                ]
+                rows = [(f"`{row['name']}`", row["kind"], row["default"], row["meaning"]) for row in taken]
                 cells = tuple(tuple(map(Markdown, row)) for row in rows)
                 parts.append(Table(head, cells, labels=len(head)).markdown())
     return "\n\n".join(parts) + "\n"

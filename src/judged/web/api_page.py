@@ -9,37 +9,18 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
+from judged.answer import TEXT, Table, columns_of
 from judged.web.answers import page
 from judged.web.desk import Opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from judged.web.workspace import Workspace
 
 router = APIRouter(include_in_schema=False)
 _METHODS = ("get", "post", "put", "patch", "delete")
 _BOUNDS = {"minimum": "from", "maximum": "to", "minLength": "at least", "maxLength": "at most", "maxItems": "at most"}
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """What a route takes."""
-
-    name: str
-    place: str  # `query`, `path` or `form`
-    kind: str  # what it is, in words
-    required: bool
-    default: str  # what it is where it is not given; empty for nothing
-    meaning: str
-
-
-@dataclass(frozen=True)
-class Field:
-    """What an answer has at its top."""
-
-    name: str
-    kind: str
 
 
 @dataclass(frozen=True)
@@ -51,21 +32,12 @@ class Route:
     path: str
     summary: str
     meaning: str
-    parameters: tuple[Parameter, ...]
-    gives: tuple[Field, ...]
+    parameters: Table
     example: str  # an address that works now; empty for a route that changes something
     command: str  # how such a route is called from a shell
 
 
-@dataclass(frozen=True)
-class Group:
-    """Routes of one kind."""
-
-    name: str
-    routes: tuple[Route, ...]
-
-
-def described(document: Mapping[str, Any], workspace: Workspace, address: str = "") -> tuple[Group, ...]:
+def described(document: Mapping[str, Any], workspace: Workspace, address: str = "") -> dict[str, list[Route]]:
     """Lay out the description of an API by groups, in the order in which it names them."""
     groups: dict[str, list[Route]] = {}
     known = _known(workspace)
@@ -73,15 +45,15 @@ def described(document: Mapping[str, Any], workspace: Workspace, address: str = 
         for method in _METHODS:
             if method in operations:
                 name = (operations[method].get("tags") or ["Other"])[0]
-                groups.setdefault(name, []).append(_route(document, path, method, operations[method], known, address))
-    return tuple(Group(name[:1].upper() + name[1:], tuple(routes)) for name, routes in groups.items())
+                route = _route(document, path, method, operations[method], known, address)
+                groups.setdefault(name[:1].upper() + name[1:], []).append(route)
+    return groups
 
 
 def _route(
     document: Mapping[str, Any], path: str, method: str, operation: dict[str, Any], known: dict[str, str], address: str
 ) -> Route:
-    taken = operation.get("parameters", [])
-    example = _example(document, path, taken, known) if method == "get" else ""
+    example = _example(document, path, operation.get("parameters", []), known) if method == "get" else ""
     command = "" if method == "get" else f"{operation.get('x-example', f'curl -X {method.upper()}')} {address}{path}"
     return Route(
         anchor=f"{method}{path}".replace("/", "-").replace("{", "").replace("}", ""),
@@ -89,39 +61,37 @@ def _route(
         path=path,
         summary=operation.get("summary", ""),
         meaning=operation.get("description", "").partition("\n\n")[0],
-        parameters=(*(_parameter(document, one) for one in taken), *_form(document, operation)),
-        gives=tuple(_fields(document, operation)),
+        parameters=_parameters(document, operation),
         example=example,
         command=command,
     )
 
 
-def _parameter(document: Mapping[str, Any], one: Mapping[str, Any]) -> Parameter:
-    schema = one.get("schema", {})
-    return Parameter(
-        name=one["name"],
-        place=one["in"],
-        kind=_kind(document, schema),
-        required=one.get("required", False),
-        default=_written(schema.get("default")),
-        meaning=one.get("description", schema.get("description", "")),
-    )
-
-
-def _form(document: Mapping[str, Any], operation: Mapping[str, Any]) -> Iterator[Parameter]:
-    """Give the fields of the body that a route takes."""
+def _parameters(document: Mapping[str, Any], operation: Mapping[str, Any]) -> Table:
+    """Lay out what a route takes: in its address, and the fields of its body."""
+    rows = [
+        _parameter(document, given["name"], given["in"], given.get("schema", {}) | given, given.get("required", False))
+        for given in operation.get("parameters", [])
+    ]
     for media in operation.get("requestBody", {}).get("content", {}).values():
         body = _resolved(document, media.get("schema", {}))
         for name, schema in body.get("properties", {}).items():
-            needed = name in body.get("required", ())
-            default = _written(schema.get("default"))
-            yield Parameter(name, "body", _kind(document, schema), needed, default, schema.get("description", ""))
+            rows.append(_parameter(document, name, "body", schema, name in body.get("required", ())))
+    names = {"name": "Parameter", "kind": "What it is", "default": "Default", "meaning": "Meaning"}
+    columns = columns_of(rows, *((name, TEXT, title) for name, title in names.items()), "place")
+    return Table("parameters", columns, "Parameters")
 
 
-def _fields(document: Mapping[str, Any], operation: Mapping[str, Any]) -> Iterator[Field]:
-    media = operation.get("responses", {}).get("200", {}).get("content", {}).get("application/json", {})
-    for name, schema in _resolved(document, media.get("schema", {})).get("properties", {}).items():
-        yield Field(name, _kind(document, schema))
+def _parameter(
+    document: Mapping[str, Any], name: str, place: str, schema: Mapping[str, Any], needed: bool
+) -> dict[str, str]:
+    return {
+        "name": name,
+        "place": place,
+        "kind": _kind(document, schema),
+        "default": "required" if needed else _written(schema.get("default")),
+        "meaning": schema.get("description", ""),
+    }
 
 
 def _resolved(document: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:

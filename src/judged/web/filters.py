@@ -12,7 +12,7 @@ from markupsafe import Markup
 from pydantic import BaseModel
 
 from judged.answer import Show, html, plain
-from judged.decimals import beside, decimal
+from judged.decimals import beside, counted, decimal
 from judged.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -73,15 +73,6 @@ def grade(value: float | None) -> str:
     ('2', '0.5', 'unjudged')
     """
     return "unjudged" if value is None else f"{value:g}"
-
-
-def count(number: int, one: str, many: str = "") -> str:
-    """Write how many there are of something.
-
-    >>> count(1, "topic"), count(6980, "topic"), count(2, "query", "queries")
-    ('1 topic', '6,980 topics', '2 queries')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def data(value: Any) -> Markup:
@@ -174,5 +165,6 @@ def blocks(given: Iterable[Block], elsewhere: Iterable[str] = ()) -> Markup:
 
 FILTERS: dict[str, Callable[..., Any]] = {
     made.__name__: made
-    for made in (score, signed, interval, probability, grade, count, data, pairs, query, table, prose, blocks)
+    for made in (score, signed, interval, probability, grade, data, pairs, query, table, prose, blocks)
 }
+FILTERS["count"] = counted

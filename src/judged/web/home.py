@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from judged.answer import COUNT, NUMBER, TEXT, Column, Table, counted
 from judged.evaluation.provenance import qrels_facts
-from judged.web.answers import page
+from judged.web.answers import PageAnswer, page
 from judged.web.desk import Opened
-from judged.web.filters import count, interval, score
+from judged.web.filters import query
 from judged.web.workspace import LEVEL, Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from judged.evaluation import Estimate
-    from judged.judging import Judged
 
 MEASURE = "nDCG@10"
 """By which the first page tells runs apart."""
@@ -34,52 +36,10 @@ QUESTIONS = {
 router = APIRouter()
 
 
-@dataclass(frozen=True)
-class GradeCount:
-    """How often a grade was given."""
-
-    grade: float
-    judgments: int
-
-
-@dataclass(frozen=True)
-class OpenQrels:
-    """The judgments that are open."""
-
-    name: str
-    topics: int
-    judgments: int
-    grades: list[GradeCount]  # rising
-
-
-@dataclass(frozen=True)
-class OpenRun:
-    """A run that is open."""
-
-    name: str
-    ranked: bool  # False for one without scores: measures of rankings cannot be asked of it
-    topics: int  # for how many topics of the judgments it returned something
-    missing: int  # for how many it returned nothing
-    extra: int  # how many topics it has beyond them
-    documents: int  # how many documents it returned for the topics of the judgments
-    value: float | None  # its mean score; None where it has none
-    interval: tuple[float, float] | None  # of this mean
-
-
-@dataclass(frozen=True)
-class Open:
+class Open(PageAnswer):
     """What is open."""
 
-    title: str
-    qrels: OpenQrels
-    runs: list[OpenRun]  # as they were given
-    measure: str  # by which they are told apart here
-    level: float  # of intervals
-    best: str  # the best run in a sentence; empty where there is none
-    queries: int  # how many topics of the judgments have a text
-    attributes: list[str]  # the names of what else is known of topics
-    documents: int  # how many documents have a text
-    warnings: list[str]  # what should be known before the numbers are used
+    kind: ClassVar[str] = "open"
 
 
 def what_is_open(workspace: Workspace) -> Open:
@@ -87,73 +47,69 @@ def what_is_open(workspace: Workspace) -> Open:
 
     >>> from judged.web.workspace import open_workspace
     >>> told = what_is_open(open_workspace({"q1": {"d1": 1}}, {"mine": {"q1": {"d2": 0.9, "d1": 0.8}}}))
-    >>> told.qrels.judgments, told.runs[0].documents, round(told.runs[0].value, 4)
-    (1, 2, 0.6309)
+    >>> told.about["judgments"], told.table("runs").column("documents").values
+    (1, [2])
     """
-    made: Open = workspace.remember(("open",), lambda: _told(workspace))
-    return made
+    return workspace.remember(("open",), lambda: _told(workspace))
 
 
 def _told(workspace: Workspace) -> Open:
-    facts = qrels_facts(workspace.qrels)
-    grades, counts = np.unique(workspace.qrels.grades, return_counts=True)
+    facts, (grades, counts) = qrels_facts(workspace.qrels), np.unique(workspace.qrels.grades, return_counts=True)
     ranked = [name for name, judged in workspace.lists.items() if judged.ranked]
     scores = workspace.scores(MEASURE, ranked) if ranked else None
-    estimates = {} if scores is None else {one.run: one for one in scores.estimates(level=LEVEL)}
-    return Open(
-        title=workspace.title,
-        qrels=OpenQrels(
-            facts.name,
-            facts.topics,
-            facts.judgments,
-            [GradeCount(*pair) for pair in zip(grades.tolist(), counts.tolist(), strict=True)],
-        ),
-        runs=[_run(name, judged, estimates.get(name)) for name, judged in workspace.lists.items()],
-        measure=MEASURE,
-        level=LEVEL,
-        best=_best(list(estimates.values())),
-        queries=sum(bool(workspace.query(query_id)) for query_id in workspace.query_ids),
-        attributes=list(workspace.known().names),
-        documents=0 if workspace.texts is None else len(workspace.texts),
-        warnings=[] if scores is None else list(scores.warnings),
-    )
+    estimates = scores.estimates(level=LEVEL) if scores else []
+    about = {
+        "title": workspace.title,
+        "qrels": facts.name,
+        "topics": facts.topics,
+        "judgments": facts.judgments,
+        "measure": MEASURE,
+        "level": LEVEL,
+        "best": _best(estimates),
+        "queries": sum(bool(workspace.query(query_id)) for query_id in workspace.query_ids),
+        "attributes": workspace.known().names,
+        "documents": 0 if workspace.texts is None else len(workspace.texts),
+    }
+    judgments = Table("grades", (Column("grade", grades.tolist()), Column("judgments", counts.tolist())))
+    return Open(about, (_runs(workspace, estimates), judgments), scores.notes if scores else ())
 
 
-def _run(name: str, judged: Judged, estimate: Estimate | None) -> OpenRun:
-    returned = int(np.count_nonzero(judged.returned))
-    return OpenRun(
-        name=name,
-        ranked=judged.ranked,
-        topics=returned,
-        missing=len(judged.query_ids) - returned,
-        extra=len(judged.extra),
-        documents=int(judged.returned.sum()),
-        value=None if estimate is None or np.isnan(estimate.value) else estimate.value,
-        interval=None if estimate is None else estimate.ci,
-    )
+def _runs(workspace: Workspace, estimates: Sequence[Estimate]) -> Table:
+    known, lists = {row.run: row for row in estimates}, workspace.lists.values()
+    rows = [known.get(name) for name in workspace.run_names]
+    topics = [int(np.count_nonzero(judged.returned)) for judged in lists]
+    missing = [len(judged.query_ids) - found for judged, found in zip(lists, topics, strict=True)]
+    columns = (
+        Column("name", workspace.run_names, TEXT, "Run",
+               links=[f"/topics{query({'runs': name})}" for name in workspace.run_names]),
+        Column("value", [row and row.value for row in rows], NUMBER, MEASURE, ci=[row and row.ci for row in rows],
+               beside=["" if judged.ranked else "a set, no ranking" for judged in lists]),
+        Column("topics", topics, COUNT, "Topics"),
+        Column("missing", missing, COUNT, "Missing"),
+        Column("documents", [int(judged.returned.sum()) for judged in lists], COUNT, "Documents"),
+        Column("ranked", [judged.ranked for judged in lists], only="data"),
+        Column("extra", [len(judged.extra) for judged in lists], only="data"),  # topics beyond those of the judgments
+    )  # fmt: skip
+    return Table("runs", columns, "Runs")
 
 
-def _best(estimates: list[Estimate]) -> str:
+def _best(estimates: Sequence[Estimate]) -> str:
     """Say which run is best, and how sure its own number is."""
-    known = [one for one in estimates if not np.isnan(one.value)]
+    known = [row for row in estimates if not np.isnan(row.value)]
     if not known:
         return ""
-    most = max(one.value for one in known)
-    names = [one.run for one in known if one.value == most]
-    first = next(one for one in known if one.value == most)
-    who = names[0] if len(names) == 1 else f"{names[0]} and {count(len(names) - 1, 'other run', 'other runs')}"
-    if len(known) == 1:
-        said = f"{who} has {MEASURE}"
-    else:
-        said = f"{who} {'has' if len(names) == 1 else 'have'} the highest {MEASURE} of {count(len(known), 'run')}:"
-    bounds = "" if first.ci is None else f" ({LEVEL:.0%} interval {interval(first.ci)})"
-    return f"{said} {score(most)}{bounds}, over {count(first.topics, 'topic')}."
+    best = max(known, key=attrgetter("value"))
+    equal = sum(row.value == best.value for row in known) - 1
+    who = f"{best.run} and {counted(equal, 'other run')} have" if equal else f"{best.run} has"
+    of = f" the highest {MEASURE} of {counted(len(known), 'run')}:" if len(known) > 1 else f" {MEASURE}"
+    cell = Column("value", [best.value], NUMBER, ci=[best.ci]).cells()[0]
+    return f"{who}{of} {cell}, over {counted(best.topics, 'topic')}."
 
 
 @router.get("/", include_in_schema=False)
 def home(request: Request, workspace: Opened) -> HTMLResponse:
     """Show what is open."""
-    return page(request, "home.html", title="What is open", data=what_is_open(workspace), questions=QUESTIONS)
+    return page(request, "home.html", title="What is open", answer=what_is_open(workspace), questions=QUESTIONS)
 
 
 @router.get("/favicon.ico", include_in_schema=False)
@@ -162,10 +118,7 @@ def icon() -> RedirectResponse:
     return RedirectResponse("/static/icon.svg")
 
 
-_TAGS: list[Any] = ["What is open"]
-
-
-@router.get("/api/v1/open", tags=_TAGS, summary="What is open")
-def home_data(workspace: Opened) -> Open:
+@router.get("/api/v1/open", tags=["What is open"], summary="What is open")
+def home_data(workspace: Opened) -> dict[str, Any]:
     """Judgments, runs and what else is known, with one number a run and what to know before it is used."""
-    return what_is_open(workspace)
+    return what_is_open(workspace).to_dict()

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from judged.errors import InputError
 from judged.web.answers import page
 from judged.web.desk import Desk, desk_of
-from judged.web.home import Open, what_is_open
+from judged.web.home import what_is_open
 from judged.web.opening.reading import Given, workspace_of
 from judged.web.opening.storing import Limits, Stored, shown_name, store
 from judged.web.problems import PROBLEMS, Problem
@@ -81,9 +81,9 @@ def open_by_form(request: Request, sent: Files) -> Response:
     responses=_UPLOAD,
     openapi_extra={"x-example": "curl -F qrels=@qrels.txt -F runs=@bm25.run -F runs=@dense.run"},
 )
-def open_by_program(request: Request, sent: Files) -> Open:
+def open_by_program(request: Request, sent: Files) -> dict[str, Any]:
     """Open judgments and runs, which replaces what is open for everybody. If it fails, all stays as it was."""
-    return what_is_open(_open(desk_of(request), sent, _limits(request)))
+    return what_is_open(_open(desk_of(request), sent, _limits(request))).to_dict()
 
 
 @router.post("/open/sample", include_in_schema=False)
@@ -94,9 +94,9 @@ def open_sample_by_form(request: Request) -> Response:
 
 
 @router.post("/api/v1/open/sample", tags=TAGS, summary="Open the sample", responses=_BUSY)
-def open_sample_by_program(request: Request) -> Open:
+def open_sample_by_program(request: Request) -> dict[str, Any]:
     """Open the sample that ships with judged, which replaces what is open for everybody."""
-    return what_is_open(_open_sample(desk_of(request)))
+    return what_is_open(_open_sample(desk_of(request))).to_dict()
 
 
 def _form(request: Request, error: InputError | None = None, status: int = 200) -> HTMLResponse:
