@@ -53,20 +53,15 @@ _NEEDS_FAMILY = {
 }
 _NEEDS_SIZE = "needs n, the number of documents of the whole collection: a typed list does not say it"
 
-_AT_K, _BOTH = {"cutoff": "at k"}, ({}, {"cutoff": "at k"})
-_USUAL: dict[str, tuple[dict[str, Any], ...]] = {
-    **dict.fromkeys(("AP", "RR", "Q", "ERR", "NumRelRet"), _BOTH),
-    **dict.fromkeys(("nDCG", "DCG", "IdealDCG"), _BOTH[::-1]),
-    **dict.fromkeys(("CG", "Judged", "Unjudged"), (_AT_K,)),
-    "RBP": ({"p": 0.8}, {"p": 0.8, "gain": "graded", "max": "of the scale"}),
-    "RBPResidual": ({"p": 0.8},),
-    "RprecMult": ({"factor": 0.5},),
-    "IPrec": ({"recall": 0.5},),
-    "IFT1": ({"T": 2.0},),
-    "IFT2": ({"A": 0.2},),
-    "IFT12": ({"T": 2.0, "A": 0.2},),
+USUAL: dict[str, Any] = {"p": 0.8, "factor": 0.5, "recall": 0.5, "T": 2.0, "A": 0.2}
+"""What is taken for parameters that must be given."""
+_FORMS: dict[str, tuple[dict[str, Any], ...]] = {
+    **dict.fromkeys(("AP", "RR", "Q", "ERR", "NumRelRet"), ({}, {"cutoff": None})),
+    **dict.fromkeys(("nDCG", "DCG", "IdealDCG"), ({"cutoff": None}, {})),
+    **dict.fromkeys(("CG", "Judged", "Unjudged"), ({"cutoff": None},)),
+    "RBP": ({}, {"gain": "graded", "max": None}),
 }
-"""Forms of measures that have a usual value, or are usual both with a cutoff and without."""
+"""Parameters of measures that are usual both with and without them; None for what the options say."""
 _FIRST = ("nDCG", "DCG", "IdealDCG", "P", "R", "F", "Success", "AP", "RR", "Rprec", "RBP", "ERR")
 """What most people look for stands first in its group."""
 
@@ -94,18 +89,18 @@ class Listed:
 @lru_cache(maxsize=256)
 def listed(options: Options) -> tuple[Listed, ...]:
     """Give the measures with these options put in, group by group."""
-    found: dict[str, Listed] = {}
+    made: dict[str, Listed] = {}
     for group in GROUPS:
         entries = [entry for entry in REGISTRY.values() if entry.family in group.families and not _lacks(entry)]
         entries.sort(key=lambda entry: _FIRST.index(entry.name) if entry.name in _FIRST else len(_FIRST))
         for entry in entries:
             for values in _forms(entry, options):
                 try:
-                    one = Listed(group, entry, entry.cls(**values))
+                    measure = Listed(group, entry, entry.cls(**values))
                 except MeasureError as error:
-                    one = Listed(group, entry, None, str(error))
-                found[one.name] = one
-    return tuple(found.values())
+                    measure = Listed(group, entry, None, str(error))
+                made[measure.name] = measure
+    return tuple(made.values())
 
 
 @lru_cache(maxsize=1)
@@ -125,22 +120,15 @@ def _lacks(entry: Entry) -> str:
 
 def _forms(entry: Entry, options: Options) -> Iterator[dict[str, Any]]:
     """Give the parameters of a measure in its usual forms, with those that the options set."""
-    parameters = {parameter.name: parameter for parameter in entry.all_parameters}
-    given: dict[str, Any] = {"rel": options.rel} if "rel" in parameters else {}
-    if "discount" in parameters:
-        given |= {"discount": options.discount, "base": options.base}
-    if "gain" in parameters and parameters["gain"].default == "linear":
-        given["gain"] = options.gain
-    if "max" in parameters and parameters["max"].required:
-        given["max"] = options.max
-    if "cutoff" in parameters and parameters["cutoff"].required:
-        given |= _AT_K
-    for form in _USUAL.get(entry.name, ({},)):
-        values = given | form
-        if values.get("cutoff") == "at k":
-            values["cutoff"] = options.k
-        if values.get("max") == "of the scale":
-            values["max"] = options.max
+    known = USUAL | {"cutoff" if name == "k" else name: value for name, value in options._asdict().items()}
+    given = {
+        parameter.name: known[parameter.name]
+        for parameter in entry.all_parameters
+        if parameter.name in ({"rel", "discount", "base"} if not parameter.required else known)
+        or (parameter.name, parameter.default) == ("gain", "linear")
+    }
+    for form in _FORMS.get(entry.name, ({},)):
+        values = given | {name: known[name] if value is None else value for name, value in form.items()}
         if values.get("gain") == "graded":
             values.pop("rel", None)  # graded gains know no level of relevance
         yield values

@@ -9,7 +9,7 @@ from judged.explanation import explain, sheet_lines, sheet_table
 from judged.judging import judge_list
 from judged.web.answers import PageAnswer
 from judged.web.evaluator.lists import read_list, read_missing, write_grade
-from judged.web.evaluator.measures import unavailable
+from judged.web.evaluator.measures import USUAL, unavailable
 
 if TYPE_CHECKING:
     from judged.answer import Table
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from judged.measures import Measure
     from judged.measures.base import Entry
 
-_GIVEN: dict[str, Any] = {
-    "cutoff": 5, "p": 0.8, "max": 3, "n": 1000, "factor": 0.5, "recall": 0.5, "T": 2, "A": 0.2, "L": 1000,
-}  # fmt: skip
+_GIVEN: dict[str, Any] = USUAL | {"cutoff": 5, "max": 3, "n": 1000, "L": 1000}
 """What the example takes for parameters that must be given."""
 _USUAL: dict[str, dict[str, Any]] = {
     name: {"cutoff": 5} for name in ("nDCG", "DCG", "IdealDCG", "CG", "Judged", "Unjudged")
@@ -79,9 +77,8 @@ class Example:
 
     def to_dict(self) -> dict[str, Any]:
         """Give it for JSON, with every step of the calculation."""
-        own = {"measure": self.measure, "score": self.score, "typed": self.typed, "missing": self.missing}
-        own |= {"fixed": self.fixed, "rows": self.rows, "gone": self.gone}
-        return {**own, "explanation": self.explanation.to_dict()}
+        own = {name: value for name, value in vars(self).items() if name != "explanation"}
+        return {"measure": self.measure, "score": self.score, **own, "explanation": self.explanation.to_dict()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from judged._types import Bools
     from judged.diagnosis.matrix import Matrix
-    from judged.web.matrix.asked import AskedMatrix, Box
+    from judged.web.matrix.asked import AskedMatrix
     from judged.web.workspace import Workspace
 
 _GREY = "#7F7F7F"
@@ -32,45 +32,24 @@ def figures(
 ) -> dict[str, dict[str, Any] | None]:
     """Draw the run, and the one it is compared with, by place; None, where what draws them is not installed."""
     made: dict[str, dict[str, Any] | None] = {}
-    for place, name in (("run", run), ("against", against)):
-        if name:
-            frame = _frame(workspace, matrix, name, brush=place == "run")
-            box = _box(frame, asked) if frame and place == "run" else None
-            made[place] = frame and _with_topics(frame, matrix, name, chosen if asked.selects else None, box)
+    for place, name in {"run": run, **({"against": against} if against else {})}.items():
+        key = ("matrix chart", name, place, matrix)
+        frame = workspace.remember(key, lambda name=name, place=place: _frame(matrix, name, brush=place == "run"))
+        made[place] = frame and _with_topics(frame, asked, matrix, name, chosen)
     return made
 
 
-def _frame(workspace: Workspace, matrix: Matrix, run: str, *, brush: bool) -> dict[str, Any] | None:
-    """Draw everything but the topics, once."""
-
-    def _make() -> dict[str, Any] | None:
-        try:
-            return _without_topics(matrix, run, brush=brush)
-        except MissingExtraError:
-            return None
-
-    return workspace.remember(("matrix chart", run, brush, matrix), _make)
-
-
-def _box(frame: Mapping[str, Any], asked: AskedMatrix) -> Box | None:
-    """Give the rectangle as it is drawn: a side that is left open lies on the edge of the chart."""
-    if all(side is None for side in (asked.x0, asked.x1, asked.y0, asked.y1)):
-        return None
-    ends: list[tuple[float, float]] = []
-    for axis, (low, high) in zip("xy", asked.bounds, strict=True):
-        first, last = frame["layer"][0]["encoding"][axis]["scale"]["domain"]
-        ends.append((min(max(low, first), last), min(max(high, first), last)))
-    return ends[0], ends[1]
-
-
-def _without_topics(matrix: Matrix, run: str, *, brush: bool) -> dict[str, Any]:
+def _frame(matrix: Matrix, run: str, *, brush: bool) -> dict[str, Any] | None:
     """Draw one run as Vega-Lite, without the topics: `_with_topics` puts them in."""
     # Topics of one place will be one dot, as large as they are many. With `brush`, a rectangle can be drawn: it is the
     # parameter `BRUSH`. The dots are the data `TOPICS`: `across`, `up`, `topics`, `chosen`; of a topic alone its
     # `query_id`, of several the corners `from` and `to`.
     chart = matrix.chart_of(run)
     slices = [at for at, faint in enumerate(chart.table.column("faint").values) if not faint]
-    made = specification(drawn(replace(chart, table=chart.table.take(slices), width=480, height=420)))
+    try:
+        made = specification(drawn(replace(chart, table=chart.table.take(slices), width=480, height=420)))
+    except MissingExtraError:
+        return None
     del made["title"]
     seen = next(layer["encoding"] for layer in made["layer"] if "tooltip" in layer["encoding"])
     x, y = {**seen["x"], "field": "across"}, {**seen["y"], "field": "up"}
@@ -100,19 +79,19 @@ def _without_topics(matrix: Matrix, run: str, *, brush: bool) -> dict[str, Any]:
 
 
 def _with_topics(
-    drawing: Mapping[str, Any],
-    matrix: Matrix,
-    run: str,
-    chosen: Bools | None = None,  # (T,): the topics that are selected; their part of each dot is in colour
-    box: Box | None = None,
+    frame: Mapping[str, Any], asked: AskedMatrix, matrix: Matrix, run: str, chosen: Bools
 ) -> dict[str, Any]:
-    """Put the topics of a run into a chart that `_without_topics` made of it; the chart stays as it is."""
-    layers: list[dict[str, Any]] = drawing["layer"]
+    """Put the topics of a run into a chart, those selected in colour, and the rectangle; the chart stays as it is."""
+    layers: list[dict[str, Any]] = frame["layer"]
     axes = layers[0]["encoding"]["x"], layers[0]["encoding"]["y"]
-    data = {"name": TOPICS, "values": _dots(matrix, run, axes, chosen)}
-    value = {} if box is None else {"value": dict(zip("xy", map(list, box), strict=True))}
-    params = {"params": [{**drawing["params"][0], **value}]} if "params" in drawing else {}
-    return {**drawing, "layer": [*({**layer, "data": data} for layer in layers[:2]), *layers[2:]], **params}
+    data = {"name": TOPICS, "values": _dots(matrix, run, axes, chosen if asked.selects else None)}
+    made = {**frame, "layer": [*({**layer, "data": data} for layer in layers[:2]), *layers[2:]]}
+    if "params" in frame and any(side is not None for side in (asked.x0, asked.x1, asked.y0, asked.y1)):
+        # a side that is left open lies on the edge of the chart
+        ends = zip("xy", axes, asked.bounds, strict=True)
+        value = {name: np.clip(bounds, *axis["scale"]["domain"]).tolist() for name, axis, bounds in ends}
+        made["params"] = [{**frame["params"][0], "value": value}]
+    return made
 
 
 def _dots(
@@ -123,20 +102,16 @@ def _dots(
     values = matrix.values(run)[:, shown]
     domains = [axis["scale"]["domain"] for axis in axes]
     steps = [np.round((row - low) / (high - low) * _STEPS) for row, (low, high) in zip(values, domains, strict=True)]
-    _, first, place, count = np.unique(
-        np.stack(steps, axis=1), axis=0, return_index=True, return_inverse=True, return_counts=True
-    )
-    place = place.ravel()
+    _, place, count = np.unique(np.stack(steps, axis=1), axis=0, return_inverse=True, return_counts=True)
+    order, starts = np.argsort(place.ravel(), kind="stable"), np.cumsum(count) - count
+    low, high = (end.reduceat(values[:, order], starts, axis=1).T.tolist() for end in (np.minimum, np.maximum))
     picked = np.zeros(len(count), dtype=np.int64)
     if chosen is not None:
-        np.add.at(picked, place, chosen[shown])
-    low, high = np.full((2, len(count)), np.inf), np.full((2, len(count)), -np.inf)
-    for axis in (0, 1):
-        np.minimum.at(low[axis], place, values[axis])
-        np.maximum.at(high[axis], place, values[axis])
+        picked = np.add.reduceat(chosen[shown][order], starts, dtype=np.int64)
+    first = order[starts]
     names = np.array(matrix.scores.query_ids, dtype=object)[shown].tolist()
     middle = values[:, first].T.round(6).tolist()
-    parts = zip(first.tolist(), middle, count.tolist(), picked.tolist(), low.T.tolist(), high.T.tolist(), strict=True)
+    parts = zip(first.tolist(), middle, count.tolist(), picked.tolist(), low, high, strict=True)
     return [
         {"across": x, "up": y, "topics": many, "chosen": some}
         | ({"query_id": names[at]} if many == 1 else {"from": start, "to": end})
