@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import NUMBER, TEXT, Answer, Column, Table
-from judged.comparison.choices import Choices, Family
-from judged.comparison.comparison import SHOWN, corrected, data_tables, letters, marked, numbers, tested
+from judged.comparison.choices import Choices
+from judged.comparison.comparison import SHOWN, board, corrected, data_tables, letters, marked, numbers, tested
 from judged.comparison.testing import compared
 from judged.errors import InputError
 from judged.evaluation.given import chosen_measures, scores_of
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from judged.answer import Block
     from judged.comparison.comparison import Comparison, MeasureComparison
+
+_CHOICES = ("test", "correction", "family", "alpha", "resamples", "seed")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,19 +63,12 @@ class Collections(Answer):
         order, baseline = self.order(), self.choices.baseline
         means = [self.mean(system, name) for system in order]
         best = self._first(name).best_of([mean for mean in means if not math.isnan(mean)])
-        shown = [f"{system} (baseline)" if system == baseline else system for system in order]
         columns = [
-            Column("run", shown, TEXT, name),
-            *(
-                comparison.measure(name).column(collection, order, baseline, intervals=False)
-                for collection, comparison in self.comparisons.items()
-            ),
-            Column("mean", means, NUMBER, best=[round(mean, SHOWN) in best for mean in means]),
+            comparison.measure(name).column(collection, order, baseline, intervals=False)
+            for collection, comparison in self.comparisons.items()
         ]
-        if baseline is None:
-            columns.insert(0, Column("letter", letters(len(order)), TEXT, ""))
-        labels = 2 if baseline is None else 1
-        return Table(f"leaderboard {name}", tuple(columns), note=self.caption, labels=labels, only="people")
+        columns.append(Column("mean", means, NUMBER, best=[round(mean, SHOWN) in best for mean in means]))
+        return board(f"leaderboard {name}", name, order, baseline, columns, self.caption)
 
     def blocks(self) -> tuple[Block, ...]:
         """Give a table for each measure; and for data all numbers of every collection, and the means."""
@@ -135,13 +130,7 @@ def compare_collections(
     measures: Any = None,
     *,
     baseline: str | None = None,
-    test: str = "randomisation",
-    correction: str = "holm",
-    family: Family = "measure",
-    alpha: float = 0.05,
-    resamples: int = 100_000,
-    seed: int = 0,
-    **policies: Any,
+    **options: Any,
 ) -> Collections:
     """Compare systems on several collections, each by tests of its own, and by their macro mean.
 
@@ -152,8 +141,9 @@ def compare_collections(
         Systems are matched by the names of their runs.
     measures
         Which; those that all given scores have, or nDCG@10 and AP, if they are left out.
-    baseline, test, correction, family, alpha, resamples, seed, policies
-        As `compare` takes them. A correction allows for the comparisons within one collection.
+    baseline, options
+        As `compare` takes them: ``test``, ``correction``, ``family``, ``alpha``, ``resamples``, ``seed``, and the
+        policies of `evaluate`. A correction allows for the comparisons within one collection.
 
     Returns
     -------
@@ -178,13 +168,12 @@ def compare_collections(
     """
     if len(collections) < 2:
         raise InputError(f"{len(collections)} collections are no several", fix="give two or more, or use compare")
-    choices = Choices(test, correction, family, alpha, resamples, seed, baseline=baseline)
-    tables = {
-        name: scores_of(given[0], given[1], measures, policies)
-        if isinstance(given, tuple)
-        else scores_of(given, None, measures, policies)
-        for name, given in collections.items()
+    chosen = {name: options.pop(name) for name in _CHOICES if name in options}
+    choices = Choices(baseline=baseline, **chosen)
+    pairs: dict[str, tuple[Any, Any]] = {
+        name: given if isinstance(given, tuple) else (given, None) for name, given in collections.items()
     }
+    tables = {name: scores_of(*given, measures, options) for name, given in pairs.items()}
     first, *others = tables.values()
     shared = [name for name in first.measure_names if all(name in table.measure_names for table in others)]
     if not shared:

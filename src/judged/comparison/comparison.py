@@ -25,6 +25,7 @@ from judged.comparison.pair import (
 from judged.decimals import counted, decimal
 from judged.errors import InputError
 from judged.evaluation.facts import order_of
+from judged.evaluation.summary import estimate_columns
 from judged.stats.results import TEST_NAMES
 
 if TYPE_CHECKING:
@@ -221,12 +222,8 @@ class Comparison(Answer):
     def leaderboard(self) -> Table:
         """Give the systems, best first, with intervals and marks of significance."""
         order, baseline = self.ranked, self.choices.baseline
-        names = [f"{run} (baseline)" if run == baseline else run for run in order]
-        columns = [Column("run", names, TEXT), *(found.column(found.name, order, baseline) for found in self.measures)]
-        if baseline is None:
-            columns.insert(0, Column("letter", letters(len(order)), TEXT, ""))
-        labels = 2 if baseline is None else 1
-        return Table("leaderboard", tuple(columns), note=self.caption, labels=labels, only="people")
+        columns = (found.column(found.name, order, baseline) for found in self.measures)
+        return board("leaderboard", "run", order, baseline, columns, self.caption)
 
     def matrix(self, measure: str | None = None) -> Table:
         """Give every pair: above the diagonal row minus column, or their ratio, below it the p-value that decides.
@@ -317,19 +314,21 @@ class Comparison(Answer):
         ])  # fmt: skip
 
 
+def board(
+    name: str, title: str, order: Sequence[str], baseline: str | None, columns: Iterable[Column], note: str
+) -> Table:
+    """Lay out a row a system, in this order: with a letter each where every pair is tested."""
+    runs = [f"{run} (baseline)" if run == baseline else run for run in order]
+    named = [Column("letter", letters(len(order)), TEXT, "")] if baseline is None else []
+    named.append(Column("run", runs, TEXT, title))
+    return Table(name, (*named, *columns), note=note, labels=len(named), only="people")
+
+
 def data_tables(measures: Sequence[MeasureComparison]) -> Iterator[Table]:
     """Give everything that was found by measures, for data: aggregates, pairs, topics of pairs, and families."""
     pairs = [pair for found in measures for pair in found.pairs]
     estimates = [estimate for found in measures for estimate in found.estimates]
-    yield Table(
-        "results",
-        (
-            *columns_of(estimates, ("run", TEXT), ("measure", TEXT), ("aggregate", TEXT)),
-            Column("value", [estimate.value for estimate in estimates], ci=[estimate.ci for estimate in estimates]),
-            *columns_of(estimates, ("topics", COUNT)),
-        ),
-        only="data",
-    )
+    yield Table("results", estimate_columns(estimates), only="data")
     yield Table("pairs", pair_columns(pairs), only="data")
     yield topics_table(pairs)
     yield Table("measures", columns_of(measures, "name", "family", "untested", "overall"), only="data")

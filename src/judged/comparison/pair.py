@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 TIMES, SIGNIFICANT = "\N{MULTIPLICATION SIGN}", "*"
 DIFFERENCE = Show(lambda value: decimal(value, 4, "+"), "float64", lambda end: decimal(end, 3))
 RATIO = Show(lambda value: f"{TIMES}{decimal(value, 3)}", "float64", lambda end: decimal(end, 3))
-_PARTS = (
-    ("", "found"),
-    ("", "effects"),
-    ("", "wins"),
-    ("posterior_", "found.posterior"),
-    ("equivalence_", "equivalence"),
-)
 _ROUNDING = 1e-12
 _CORRECTIONS = {
     "bonferroni": "Bonferroni",
@@ -149,7 +142,7 @@ class Pair:
     @property
     def adjusted(self) -> float:
         """The p-value that decides: the corrected one where there was a correction."""
-        return self.found.p if self.found.adjusted is None else self.found.adjusted
+        return self.found.decisive_p
 
     @property
     def decisive(self) -> float:

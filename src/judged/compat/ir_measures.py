@@ -42,7 +42,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from judged.data import Qrels, Run, id_text
 from judged.errors import MeasureError, MissingExtraError
@@ -178,11 +177,7 @@ def _values(measure: Measure, judged: Judged) -> list[float]:
 
 def _cut(qrels: Qrels | None, top: float) -> Qrels | None:
     """Lower the grades above the top of a scale to it, as ir_measures does."""
-    if qrels is None:
-        return None
-    at = qrels.table.column_names.index("relevance")
-    grades = pa.array(np.minimum(qrels.grades, top), pa.float64())
-    return Qrels(qrels.table.set_column(at, "relevance", grades), qrels.name, qrels.where)
+    return None if qrels is None else qrels.regraded(np.minimum(qrels.grades, top))
 
 
 def _qrels_of(data: Any) -> tuple[Qrels | None, set[str]]:

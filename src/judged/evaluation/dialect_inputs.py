@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from judged.data import MappingRows, Qrels, Run, TableRows
 from judged.data.compute import pc
@@ -28,18 +27,12 @@ def as_given(data: Data) -> Data:
 
 def all_relevant(qrels: Qrels) -> Qrels:
     """Let every judged document be relevant, whatever its grade: MS MARCO's script does not read the grade."""
-    return _with_grades(qrels, np.ones(len(qrels)))
+    return qrels.regraded(np.ones(len(qrels)))
 
 
 def no_negative(qrels: Qrels) -> Qrels:
     """Let negative grades be 0: a judged document that is not relevant."""
-    return _with_grades(qrels, np.maximum(qrels.grades, 0.0)) if qrels.grades.min() < 0 else qrels
-
-
-def _with_grades(qrels: Qrels, grades: np.ndarray) -> Qrels:
-    at = qrels.table.column_names.index("relevance")
-    table = qrels.table.set_column(at, "relevance", pa.array(grades, pa.float64()))
-    return Qrels(table, qrels.name, qrels.where, qrels.sha256)
+    return qrels.regraded(np.maximum(qrels.grades, 0.0)) if qrels.grades.min() < 0 else qrels
 
 
 def without_query_itself(run: Run) -> Run:

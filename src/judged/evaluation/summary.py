@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import COUNT, TEXT, Answer, Chart, Column, Show, Table, number
+from judged.answer import COUNT, TEXT, Answer, Chart, Column, Show, Table, columns_of, number
 from judged.decimals import counted, decimal, listed, percent
 from judged.evaluation.facts import order_of
 
@@ -106,13 +106,7 @@ class Summary(Answer):
 
     def _results(self) -> Table:
         """Lay out one number a row."""
-        columns = [
-            Column("run", [one.run for one in self.estimates], TEXT),
-            Column("measure", [one.measure for one in self.estimates], TEXT),
-            Column("aggregate", [one.aggregate for one in self.estimates], TEXT),
-            Column("value", [one.value for one in self.estimates], number(), ci=[one.ci for one in self.estimates]),
-            Column("topics", [one.topics for one in self.estimates], COUNT),
-        ]
+        columns = [*estimate_columns(self.estimates)]
         for span in self.scores.ranges:
             reaches = [
                 next((reach for reach in one.reaches if reach.reason == span.reason), None) for one in self.estimates
@@ -126,6 +120,13 @@ class Summary(Answer):
             values = [by_topic[one.run][one.measure] for one in self.estimates]
             columns.append(Column("per_topic", values, only="json"))
         return Table("results", tuple(columns), labels=3, only="data")
+
+
+def estimate_columns(estimates: Sequence[Estimate]) -> tuple[Column, ...]:
+    """Lay out one number a row, with its interval."""
+    value = Column("value", [one.value for one in estimates], number(), ci=[one.ci for one in estimates])
+    named = columns_of(estimates, ("run", TEXT), ("measure", TEXT), ("aggregate", TEXT))
+    return (*named, value, *columns_of(estimates, ("topics", COUNT)))
 
 
 def best_first(lead: Measure, estimates: Sequence[Estimate], emphasised: Sequence[str] = ()) -> Chart:
@@ -142,11 +143,8 @@ def best_first(lead: Measure, estimates: Sequence[Estimate], emphasised: Sequenc
         first, last = (show.write(one.value) for one in (known[0], known[-1]))
         sentence += f" {known[0].run} stands first with {first}, {known[-1].run} last with {last}."
     sentence += f" The best {_DRAWN} of {len(known)} are drawn." if len(known) > _DRAWN else ""
-    columns = [
-        Column("run", [one.run for one in shown], TEXT),
-        Column("value", [one.value for one in shown], show, str(lead), ci=[one.ci for one in shown]),
-        Column("topics", [one.topics for one in shown], COUNT),
-    ]
+    value = Column("value", [one.value for one in shown], show, str(lead), ci=[one.ci for one in shown])
+    columns = [*columns_of(shown, ("run", TEXT)), value, *columns_of(shown, ("topics", COUNT))]
     more: dict[str, Any] = {}
     if emphasised:
         from judged.charting import PALETTE

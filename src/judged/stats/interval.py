@@ -13,6 +13,8 @@ from judged.stats.pairing import check_resampling
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import ArrayLike
 
     from judged._types import Floats, Ints
@@ -159,15 +161,17 @@ def acceleration(deviation: Floats) -> float:
 def _resampled_means(values: Floats, method: IntervalMethod) -> Floats:
     """Give the mean of each row in each resample of the topics: (S, B)."""
     topics = values.shape[1]
+    return np.concatenate([values @ times.T / topics for times in times_drawn(topics, method)], axis=1)
+
+
+def times_drawn(topics: int, method: IntervalMethod) -> Iterator[Floats]:
+    """Give how often each topic is drawn in each resample, some resamples at a time: (b, T)."""
     rng = np.random.default_rng(method.seed)
-    means: list[Floats] = []
     chunk = min(max(_HELD // topics, 1), 128)
     for start in range(0, method.resamples, chunk):
         size = min(chunk, method.resamples - start)
         drawn = rng.integers(topics, size=(size, topics), dtype=np.int32)
-        times = np.stack([np.bincount(draw, minlength=topics) for draw in drawn]).astype(np.float64)
-        means.append(values @ times.T / topics)
-    return np.concatenate(means, axis=1)
+        yield np.stack([np.bincount(draw, minlength=topics) for draw in drawn]).astype(np.float64)
 
 
 def bca_limits(means: Floats, observed: float, acceleration: float, level: float) -> Floats:

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.interval import IntervalMethod, acceleration, bca_limits
+from judged.stats.interval import IntervalMethod, acceleration, bca_limits, times_drawn
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from judged._types import Bools, Floats, Ints
-
-_CHUNK = 128  # resamples held at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +160,10 @@ def _resampled(scores: Floats, weights: Floats, means: Floats, method: IntervalM
     """Give the bias-corrected and accelerated limits of rows that count the same topics: (S, 2)."""
     share = weights / weights.sum()
     products = scores * share
-    ratios = _ratios(products, share, method)
+    # The draws are those of the plain mean's interval, which equal weights therefore give.
+    ratios = np.concatenate(
+        [(products @ times.T) / (times @ share) for times in times_drawn(len(share), method)], axis=1
+    )
     left_out = (means[:, None] - products) / (1 - share)  # of each mean, were this topic not there
     pulls = left_out.mean(axis=1, keepdims=True) - left_out
     limits = [
@@ -170,20 +171,6 @@ def _resampled(scores: Floats, weights: Floats, means: Floats, method: IntervalM
         for resampled, mean, pull in zip(ratios, means.tolist(), pulls, strict=True)
     ]
     return np.array(limits)
-
-
-def _ratios(products: Floats, weights: Floats, method: IntervalMethod) -> Floats:
-    """Give each row's weighted mean in each resample of the topics: (S, B)."""
-    # The draws are those of the plain mean's interval, which equal weights therefore give.
-    topics = len(weights)
-    rng = np.random.default_rng(method.seed)
-    made: list[Floats] = []
-    for start in range(0, method.resamples, _CHUNK):
-        size = min(_CHUNK, method.resamples - start)
-        drawn = rng.integers(topics, size=(size, topics), dtype=np.int32)
-        times = np.stack([np.bincount(draw, minlength=topics) for draw in drawn]).astype(np.float64)
-        made.append((products @ times.T) / (times @ weights))
-    return np.concatenate(made, axis=1)
 
 
 def _satterthwaite(mean: float, squares: Floats, counts: Floats, level: float) -> tuple[float, float]:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from judged.data import Qrels, Run, files
 from judged.data.layout import Layout, is_data
@@ -37,8 +36,8 @@ def read_qrels(path: str) -> Qrels:
     """Read judgments: four fields a line, grades cut to whole numbers as C's ``atol`` cuts them."""
     # A pair may stand in them twice: only the evaluation of its topic fails.
     table, where = _table(path, _QRELS)
-    grades = pa.array(np.trunc(table["relevance"].to_numpy()) + 0.0)
-    return Qrels(table.set_column(table.column_names.index("relevance"), "relevance", grades), "qrels", where)
+    qrels = Qrels(table, "qrels", where)
+    return qrels.regraded(np.trunc(qrels.grades) + 0.0)
 
 
 def open_run(path: str) -> Run:
