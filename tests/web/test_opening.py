@@ -306,7 +306,7 @@ def test_files_stand_under_names_of_ours_in_a_private_folder(app, tmp_path, name
     folder = app.state.desk.folder
     assert folder.parent == tmp_path
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert {file.name.partition(".")[0] for file in folder.iterdir()} == {"sent-qrels", "sent-run0"}
+    assert {file.name.partition(".")[0] for file in folder.iterdir()} == {"sent-qrels0", "sent-runs0"}
     assert all(file.is_file() and not file.is_symlink() for file in folder.iterdir())
     assert list(tmp_path.iterdir()) == [folder]
 

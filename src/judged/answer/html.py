@@ -237,7 +237,7 @@ def _cells(column: Column, *, left: bool, naming: bool, chosen: Sequence[bool]) 
         cell = text if isinstance(text, Cell) else Cell(text)
         number, rest = cell.number, cell.rest
         if not isinstance(value, str):
-            number, rest = _signs(number, column.show.type), _signs(rest)
+            number, rest = printed(number, column.show.type), printed(rest)
         markup = getattr(value, "__html__", None)
         shown = str(markup()) if markup else escape(number)
         shown = f"<b>{shown}</b>" if cell.best else shown
@@ -250,10 +250,10 @@ def _cells(column: Column, *, left: bool, naming: bool, chosen: Sequence[bool]) 
     return made
 
 
-def _signs(text: str, kind: str = "") -> str:
+def printed(text: str, kind: str = "") -> str:
     """Write a number as it is printed: a true minus, no sign before 0, a dash where there is none, thousands apart.
 
-    >>> _signs("-0.12 [-0.20, 0.10]"), _signs("+0.000"), _signs("-"), _signs("6980", "int64")
+    >>> printed("-0.12 [-0.20, 0.10]"), printed("+0.000"), printed("-"), printed("6980", "int64")
     ('\u22120.12 [\u22120.20, 0.10]', '0.000', '\u2013', '6,980')
     """
     text = text.removeprefix("+") if not text.strip("+0.") else text

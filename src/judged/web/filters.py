@@ -30,20 +30,16 @@ def score(value: float | None, digits: int = 4) -> str:
     >>> score(0.41236), score(-0.5), score(0.99999), score(-0.00001), score(float("nan")), score(None)
     ('0.4124', '−0.5000', '0.99999', '−1.0e-05', '–', '–')
     """
-    if value is None or not math.isfinite(value):
-        return "–"
-    text = decimal(abs(value), digits)
-    return f"−{text}" if value < 0 else text
+    return html.printed("-" if value is None or not math.isfinite(value) else decimal(value, digits))
 
 
 def signed(value: float | None, digits: int = 4) -> str:
     """Write a difference with its sign, as `score` does otherwise.
 
-    >>> signed(0.0312), signed(-0.0312), signed(0.00001), signed(None)
-    ('+0.0312', '−0.0312', '+1.0e-05', '–')
+    >>> signed(0.0312), signed(-0.0312), signed(0.00001), signed(-0.0), signed(math.nan)
+    ('+0.0312', '−0.0312', '+1.0e-05', '0.0000', '–')
     """
-    text = score(value, digits)
-    return f"+{text}" if value is not None and 0 < value < math.inf else text
+    return f"+{score(value, digits)}" if value is not None and 0 < value < math.inf else score(value, digits)
 
 
 def interval(ends: tuple[float, float] | None, digits: int = 3) -> str:

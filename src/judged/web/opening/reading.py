@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from judged.data import Qrels, Run, TableRows, split_runs
@@ -17,7 +17,7 @@ from judged.errors import InputError, JudgedError, MissingExtraError
 from judged.web.workspace import open_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator, Iterable, Mapping, Sequence
 
     from judged.web.opening.storing import Limits, Stored
     from judged.web.workspace import Workspace
@@ -25,54 +25,29 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("judged.web")
 
 
-@dataclass(frozen=True)
-class Given:
-    """The files that were sent."""
-
-    qrels: Stored
-    runs: tuple[Stored, ...] = ()
-    queries: Stored | None = None
-    attributes: Stored | None = None
-    documents: Stored | None = None
-
-    @property
-    def files(self) -> tuple[Stored, ...]:
-        """All of them."""
-        several = (self.qrels, *self.runs, self.queries, self.attributes, self.documents)
-        return tuple(file for file in several if file is not None)
-
-
-def workspace_of(given: Given, limits: Limits) -> Workspace:
-    """Read what was sent."""
-    with _names_of(given.files):
-        with _names_of([given.qrels]):
-            qrels = replace(Qrels.read(given.qrels.path, name=_name(given.qrels)), where=given.qrels.shown)
-        runs = [run for file in given.runs for run in _runs(file, limits.runs)]
+def workspace_of(files: Mapping[str, Sequence[Stored]], limits: Limits) -> Workspace:
+    """Read what was sent, by what it is: the judgments, and beside them runs, queries, attributes and documents."""
+    with _names_of([file for several in files.values() for file in several]):
+        (sent,) = files["qrels"]
+        with _names_of([sent]):
+            qrels = replace(Qrels.read(sent.path, name=source_name(sent.shown)), where=sent.shown)
+        runs = [run for file in files.get("runs", ()) for run in _runs(file, limits.runs)]
         if len(runs) > limits.runs:
             raise InputError(f"there are {len(runs):,} runs in these files", fix=f"open at most {limits.runs}")
         for run in runs:
             if len(run.name) > limits.name or not run.name.isprintable():
                 fix = f"name runs with at most {limits.name} printable characters"
                 raise InputError(f"{run.name[:40]!r}... is no name of a run", fix=fix, path=run.where)
-        opened = open_workspace(qrels, runs, **_beside(given))
-        texts = opened.texts
-        if texts is None or given.documents is None:
-            return opened
-        return replace(opened, texts=replace(texts, where=given.documents.shown))
-
-
-def _beside(given: Given) -> dict[str, Any]:
-    """Read what is known of topics and name the file of documents."""
-    made: dict[str, Any] = {}
-    if given.queries is not None:
-        with _names_of([given.queries]):
-            made["queries"] = replace(Topics.read(given.queries.path), where=given.queries.shown)
-    if given.attributes is not None:
-        with _names_of([given.attributes]):
-            made["attributes"] = replace(Attributes.read(given.attributes.path), where=given.attributes.shown)
-    if given.documents is not None:
-        made["docs"] = given.documents.path
-    return made
+        beside: dict[str, Any] = {}
+        for role, read in (("queries", Topics.read), ("attributes", Attributes.read)):
+            for file in files.get(role, ()):
+                with _names_of([file]):
+                    beside[role] = replace(read(file.path), where=file.shown)
+        (documents,) = files.get("documents", (None,))
+        workspace = open_workspace(qrels, runs, docs=documents and documents.path, **beside)
+        if documents is None or workspace.texts is None:
+            return workspace
+        return replace(workspace, texts=replace(workspace.texts, where=documents.shown))
 
 
 def _runs(file: Stored, most: int) -> list[Run]:
@@ -84,11 +59,7 @@ def _runs(file: Stored, most: int) -> list[Run]:
             rows = TableRows(Run(rows).table, rows.where)
         if (many := len(run_ids(rows))) > most:
             raise InputError(f"there are {many:,} runs in this file", fix=f"open at most {most}", path=file.shown)
-        return split_runs(rows, _name(file))
-
-
-def _name(file: Stored) -> str:
-    return source_name(file.shown)
+        return split_runs(rows, source_name(file.shown))
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, File, Request, UploadFile
@@ -12,7 +11,7 @@ from judged.errors import InputError
 from judged.web.answers import page
 from judged.web.desk import Desk, desk_of
 from judged.web.home import what_is_open
-from judged.web.opening.reading import Given, workspace_of
+from judged.web.opening.reading import workspace_of
 from judged.web.opening.storing import Limits, Stored, shown_name, store
 from judged.web.problems import PROBLEMS, Problem
 from judged.web.workspace import Workspace, open_sample
@@ -34,28 +33,20 @@ _UPLOAD: dict[int | str, dict[str, Any]] = {
 router = APIRouter()
 
 
-@dataclass(frozen=True)
-class Sent:
-    """The files of the form."""
-
-    qrels: UploadFile
-    runs: tuple[UploadFile, ...]
-    queries: UploadFile | None
-    attributes: UploadFile | None
-    documents: UploadFile | None
-
-
 def _sent(
     qrels: Annotated[UploadFile, File(description="The judgments.")],
     runs: Annotated[list[UploadFile] | None, File(description="Runs; each is called like its file.")] = None,
     queries: Annotated[UploadFile | None, File(description="The texts of the queries.")] = None,
     attributes: Annotated[UploadFile | None, File(description="What else is known of the topics.")] = None,
     documents: Annotated[UploadFile | None, File(description="Titles or texts of documents.")] = None,
-) -> Sent:
-    return Sent(qrels, tuple(runs or ()), queries, attributes, documents)
+) -> dict[str, list[UploadFile]]:
+    """Give the files that were chosen: a browser sends an empty one without a name where none was."""
+    single = {"qrels": qrels, "queries": queries, "attributes": attributes, "documents": documents}
+    sent = {"runs": runs or [], **{role: [file] for role, file in single.items() if file}}
+    return {role: [file for file in files if file.filename or file.size] for role, files in sent.items()}
 
 
-Files = Annotated[Sent, Depends(_sent)]
+Files = Annotated[dict[str, list[UploadFile]], Depends(_sent)]
 
 
 @router.get(OPEN, include_in_schema=False)
@@ -68,7 +59,7 @@ def form(request: Request) -> HTMLResponse:
 def open_by_form(request: Request, sent: Files) -> Response:
     """Open what was sent, and show it; or say what is wrong beside the form."""
     try:
-        _open(desk_of(request), sent, _limits(request))
+        _open(request, sent)
     except InputError as error:
         return _form(request, error, status=400)
     return RedirectResponse("/", 303)
@@ -83,7 +74,7 @@ def open_by_form(request: Request, sent: Files) -> Response:
 )
 def open_by_program(request: Request, sent: Files) -> dict[str, Any]:
     """Open judgments and runs, which replaces what is open for everybody. If it fails, all stays as it was."""
-    return what_is_open(_open(desk_of(request), sent, _limits(request))).to_dict()
+    return what_is_open(_open(request, sent)).to_dict()
 
 
 @router.post("/open/sample", include_in_schema=False)
@@ -100,12 +91,8 @@ def open_sample_by_program(request: Request) -> dict[str, Any]:
 
 
 def _form(request: Request, error: InputError | None = None, status: int = 200) -> HTMLResponse:
-    return page(request, "open.html", status=status, title="Open files", limits=_limits(request), error=error)
-
-
-def _limits(request: Request) -> Limits:
-    limits: Limits = request.app.state.limits
-    return limits
+    limits = request.app.state.limits
+    return page(request, "open.html", status=status, title="Open files", limits=limits, error=error)
 
 
 def _open_sample(desk: Desk) -> Workspace:
@@ -113,8 +100,9 @@ def _open_sample(desk: Desk) -> Workspace:
     return desk.workspace
 
 
-def _open(desk: Desk, sent: Sent, limits: Limits) -> Workspace:
+def _open(request: Request, sent: dict[str, list[UploadFile]]) -> Workspace:
     """Open what was sent; what is open stays open until all could be read."""
+    desk, limits = desk_of(request), request.app.state.limits
     folder = desk.new_folder()
     try:
         workspace = workspace_of(_stored(sent, folder, limits), limits)
@@ -125,28 +113,19 @@ def _open(desk: Desk, sent: Sent, limits: Limits) -> Workspace:
     return workspace
 
 
-def _stored(sent: Sent, folder: Path, limits: Limits) -> Given:
-    """Put every file that was chosen on disk."""
-    chosen = [one for one in sent.runs if _is_chosen(one)]
-    if len(chosen) > limits.runs:
-        raise InputError(f"{len(chosen):,} runs were sent", fix=f"open at most {limits.runs}")
-    if not _is_chosen(sent.qrels):
+def _stored(sent: dict[str, list[UploadFile]], folder: Path, limits: Limits) -> dict[str, list[Stored]]:
+    """Put every file on disk."""
+    if len(sent["runs"]) > limits.runs:
+        raise InputError(f"{len(sent['runs']):,} runs were sent", fix=f"open at most {limits.runs}")
+    if not sent["qrels"]:
         raise InputError("no judgments were chosen", fix="choose a file of qrels")
-    room, made = limits.unpacked, dict[str, Stored]()
-    places = {"qrels": sent.qrels, **{f"run{at}": one for at, one in enumerate(chosen)}}
-    places |= {"queries": sent.queries, "attributes": sent.attributes, "documents": sent.documents}
-    for role, file in places.items():
-        if file is None or not _is_chosen(file):
-            continue
-        most = min(room, limits.whole) if role in {"queries", "attributes"} else room
-        shown = shown_name(file.filename, role, limits.name)
-        place = folder / f"sent-{role}"  # no word of a message, which may hold "qrels"
-        made[role] = store(file.file, shown, place, limits, room=most, documents=role == "documents")
-        room -= made[role].size
-    runs = tuple(made[f"run{at}"] for at in range(len(chosen)))
-    return Given(made["qrels"], runs, made.get("queries"), made.get("attributes"), made.get("documents"))
-
-
-def _is_chosen(file: UploadFile) -> bool:
-    """Tell whether there is a file: a browser sends an empty one without a name where none was chosen."""
-    return bool(file.filename) or bool(file.size)
+    room, stored = limits.unpacked, dict[str, list[Stored]]()
+    for role, files in sent.items():
+        for number, file in enumerate(files):
+            most = min(room, limits.whole) if role in {"queries", "attributes"} else room
+            shown = shown_name(file.filename, f"{role}{number}", limits.name)
+            place = folder / f"sent-{role}{number}"  # no word of a message, which may hold "qrels"
+            kept = store(file.file, shown, place, limits, room=most, documents=role == "documents")
+            stored.setdefault(role, []).append(kept)
+            room -= kept.size
+    return stored
