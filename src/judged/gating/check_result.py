@@ -12,9 +12,12 @@ from judged.stats.planning import amount
 from judged.stats.rare import share_bound
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from judged.gating.config import Check
 
 _ROUNDING = 1e-12
+_AFTER = {"holm": " after Holm's correction", "bonferroni": " after Bonferroni's correction", "none": ""}
 
 Status: TypeAlias = Literal["pass", "inconclusive", "fail"]
 
@@ -43,35 +46,35 @@ class CheckResult:
     candidate: float  # aggregates over the n topics
     # mean of candidate minus baseline. Where `kind` is `ratio` (geometric means), the relative change.
     difference: float
-    # of the difference, two-sided at level 1 - 2 alpha: its limits decide as the one-sided tests do, before any
-    # correction. A limit is infinite where so few topics can rule out nothing.
-    interval: tuple[float, float] | None
-    level: float
+    level: float  # of the interval
     margin: float  # the largest loss that is allowed, in the unit of `difference`, from 0
     kind: Literal["difference", "ratio"]
     lower_is_better: bool  # then a loss is a positive difference
-    # p, adjusted: of the test for a loss of more than the margin, before and after the correction. NaN where nothing is
-    # tested.
-    p: float
-    adjusted: float
-    # of the test for a loss of less than the margin, which needs no correction: the gate passes only if all do
-    p_safe: float
-    # a true loss of this size would have been noticed with the configured power. NaN where that is not known, or where
-    # no loss could fail by itself.
-    detectable: float
     power: float
     correction: str
     method: str  # `randomisation`, `ratio` or `t`
-    # `fail`: more than the margin was lost. `pass`: that is ruled out. `inconclusive`: neither is shown.
-    status: Status
     strict: bool  # whether the gate fails where this check is inconclusive
+    max_share_of_large_losses: float | None = None  # a larger share of them fails
+    # `fail`: more than the margin was lost. `pass`: that is ruled out. `inconclusive`: neither is shown.
+    status: Status = "inconclusive"
+    # of the difference, two-sided at level 1 - 2 alpha: its limits decide as the one-sided tests do, before any
+    # correction. A limit is infinite where so few topics can rule out nothing.
+    interval: tuple[float, float] | None = None
+    # p, adjusted: of the test for a loss of more than the margin, before and after the correction. NaN where nothing is
+    # tested.
+    p: float = math.nan
+    adjusted: float = math.nan
+    # of the test for a loss of less than the margin, which needs no correction: the gate passes only if all do
+    p_safe: float = math.nan
+    # a true loss of this size would have been noticed with the configured power. NaN where that is not known, or where
+    # no loss could fail by itself.
+    detectable: float = math.nan
     note: str = ""  # why nothing was tested, or what else must be known
     worst: tuple[TopicLoss, ...] = ()  # the topics that lost most, at most three
     family: int = 1  # how many checks share alpha
     least_p: float = math.nan  # below this p cannot be with so many topics, or resamples. NaN where nothing is tested.
     large_loss: float = math.nan  # what counts as a large loss of a topic, in the measure's unit
     large_losses: int = 0  # how many of the n topics lost more
-    max_share_of_large_losses: float | None = None  # a larger share of them fails
     identical: bool = False  # whether both runs have the same score on each of the n topics
     # a loss of this size on a topic, on so few of all topics that these may have none, outweighs the margin: that is
     # not ruled out by any test of these topics. NaN where no topic can lose as much.
@@ -111,16 +114,14 @@ class CheckResult:
     @property
     def largest_loss(self) -> float:
         """The largest loss that is not ruled out; infinite where none is."""
-        if self.interval is None:
-            return math.inf
-        return self.interval[1] if self.lower_is_better else 0.0 - self.interval[0]
+        low, high = self.interval or (-math.inf, math.inf)
+        return high if self.lower_is_better else 0.0 - low
 
     @property
     def least_loss(self) -> float:
         """The least loss that is not ruled out; below 0 it is a gain."""
-        if self.interval is None:
-            return -math.inf
-        return self.interval[0] if self.lower_is_better else 0.0 - self.interval[1]
+        low, high = self.interval or (-math.inf, math.inf)
+        return low if self.lower_is_better else 0.0 - high
 
     @property
     def sentence(self) -> str:
@@ -146,9 +147,7 @@ def _large_losses(check: CheckResult) -> str:
     """Say how many topics lost much, how many of all topics may, and which of these lost most."""
     if not check.worst:
         return ""
-    which = (
-        f"{check.large_losses} of {topics_text(check.n)}" if check.large_losses else f"None of {topics_text(check.n)}"
-    )
+    which = f"{check.large_losses or 'None'} of {topics_text(check.n)}"
     bound = share_bound(check.large_losses, check.n, 1 - check.alpha)
     listed = ", ".join(f"{one.query_id} {_score(one.baseline)} to {_score(one.candidate)}" for one in check.worst)
     return (
@@ -158,40 +157,37 @@ def _large_losses(check: CheckResult) -> str:
 
 
 def _verdict(check: CheckResult) -> str:
-    if check.status == "fail" and not check.proved:
-        return (
-            f"failed: more than {100 * (check.max_share_of_large_losses or 0):g}% of the topics had a large loss; that"
-            f" the mean lost more than its margin of {check.size(check.margin)} is not shown"
-            f" ({_interval(check)}p {p_text(check.adjusted, check.alpha)}{_corrected(check)})."
-        )
+    """Say how it was decided, and by which numbers."""
+    margin, note = check.size(check.margin), f" Note: {check.note}." if check.note else ""
+    interval = _interval(check)
+    tested = f"{interval}p {p_text(check.adjusted, check.alpha)}{_corrected(check)}"
+    if check.status == "fail" and check.proved:
+        return f"failed: {_lost(check)}, more than the margin of {margin} ({tested}, {topics_text(check.n)}).{note}"
     if check.status == "fail":
         return (
-            f"failed: {_lost(check)}, more than the margin of {check.size(check.margin)}"
-            f" ({_interval(check)}p {p_text(check.adjusted, check.alpha)}{_corrected(check)},"
-            f" {topics_text(check.n)}).{_noted(check)}"
+            f"failed: more than {100 * (check.max_share_of_large_losses or 0):g}% of the topics had a large loss; that"
+            f" the mean lost more than its margin of {margin} is not shown ({tested})."
         )
+    if check.status == "pass" and (math.isnan(check.p) or check.identical):
+        return f"passed: {check.note}."
     if check.status == "pass":
-        return _passing(check)
+        safe = f"{interval}p {p_text(check.p_safe, check.alpha)}, {topics_text(check.n)}"
+        ruled_out = f"a mean loss of more than {margin} is ruled out{_gain(check)}"
+        return f"passed: {ruled_out} ({safe}){_unseen(check)}.{note}"
     strict = " In strict mode, that fails." if check.strict else ""
     if math.isnan(check.p):
         seen = f" ({_lost(check)})" if check.n and (check.baseline or check.candidate) else ""
         return f"inconclusive: {check.note}{seen}.{strict}"
-    return f"inconclusive: {_unclear(check)}{_noted(check)}{strict}"
+    return f"inconclusive: {'; '.join(_unclear(check))}.{note}{strict}"
 
 
-def _passing(check: CheckResult) -> str:
-    if math.isnan(check.p) or check.identical:
-        return f"passed: {check.note}."
-    gain = f"; the candidate is worse, by at least {check.size(check.least_loss)}" if check.least_loss > 0 else ""
-    gain = (
-        f"; the candidate is better, by at least {check.size(-check.largest_loss)}" if check.largest_loss < 0 else gain
-    )
-    seen = check.size(check.margin)
-    return (
-        f"passed: a mean loss of more than {seen} is ruled out{gain}"
-        f" ({_interval(check)}p {p_text(check.p_safe, check.alpha)}, {topics_text(check.n)}){_unseen(check)}."
-        f"{_noted(check)}"
-    )
+def _gain(check: CheckResult) -> str:
+    """Say whether the candidate is surely worse, or better."""
+    if check.least_loss > 0:
+        return f"; the candidate is worse, by at least {check.size(check.least_loss)}"
+    if check.largest_loss < 0:
+        return f"; the candidate is better, by at least {check.size(-check.largest_loss)}"
+    return ""
 
 
 def _unseen(check: CheckResult) -> str:
@@ -205,39 +201,34 @@ def _unseen(check: CheckResult) -> str:
     )
 
 
-def _unclear(check: CheckResult) -> str:
+def _unclear(check: CheckResult) -> Iterator[str]:
     """Say what cannot be ruled out, and what would have been noticed."""
-    largest = check.largest_loss
-    open_ = "no loss, however large," if math.isinf(largest) else f"a loss of up to {check.size(largest)}"
-    cannot = "can be ruled out" if math.isinf(largest) else "cannot be ruled out"
-    parts = [f"{open_} {cannot}, and the margin is {check.size(check.margin)}"]
-    if check.p <= (1 - check.level) / 2 * (1 + 1e-9):
-        parts.append(f"by itself it would have failed (p {p_text(check.p, check.alpha)}), but not{_corrected(check)}")
-    elif check.least_loss > 0:
-        parts.append(
-            f"the candidate is worse (by at least {check.size(check.least_loss)}), but perhaps by less than that"
-        )
+    least, largest = check.least_loss, check.largest_loss
+    what = f"a loss of up to {check.size(largest)} cannot"
+    what = "no loss, however large, can" if math.isinf(largest) else what
+    yield f"{what} be ruled out, and the margin is {check.size(check.margin)}"
+    if check.p <= check.alpha * (1 + 1e-9):
+        yield f"by itself it would have failed (p {p_text(check.p, check.alpha)}), but not{_corrected(check)}"
+    elif least > 0:
+        yield f"the candidate is worse (by at least {check.size(least)}), but perhaps by less than that"
     if never := _never(check):
-        parts.append(never)
+        yield never
     elif not math.isnan(check.detectable):
         seen = f"with {topics_text(check.n)} a loss of {check.size(check.detectable)} would have been noticed"
-        parts.append(f"{seen} {often(check.power)}, less often where few topics bear it")
-    return "; ".join(parts) + "."
+        yield f"{seen} {often(check.power)}, less often where few topics bear it"
 
 
 def _never(check: CheckResult) -> str:
     """Say where no loss, however large, could fail: with so few topics, or resamples."""
-    asked = check.alpha * (1 + _ROUNDING)
-    if not check.least_p * check.family > asked:
+    asked, shared = check.alpha * (1 + _ROUNDING), check.least_p * check.family
+    if not shared > asked:
         return ""
     few = topics_text(check.n) if math.isclose(check.least_p, 2.0**-check.n) else "so few resamples"
-    said = f"with {few} p cannot be below {check.least_p:.2g}"
+    said, never = f"with {few} p cannot be below {check.least_p:.2g}", "this check can never fail"
     if check.least_p > asked:
-        return f"{said}: this check can never fail"
-    correction = check.correction.capitalize()
-    least = min(check.least_p * check.family, 1.0)
-    said += f", nor below {least:.2g} after {correction}'s correction for {check.family} checks"
-    return f"{said}: this check can never fail{' unless others do' if check.correction == 'holm' else ''}"
+        return f"{said}: {never}"
+    said += f", nor below {min(shared, 1.0):.2g}{_AFTER[check.correction]} for {check.family} checks"
+    return f"{said}: {never}{' unless others do' if check.correction == 'holm' else ''}"
 
 
 def often(power: float) -> str:
@@ -251,28 +242,21 @@ def often(power: float) -> str:
 
 def _lost(check: CheckResult) -> str:
     """Say what was seen."""
-    verb = "lost" if check.loss > 0 else "gained"
-    return (
-        f"the candidate {verb} {check.size(abs(check.loss))} ({_score(check.baseline)} to {_score(check.candidate)})"
-        if check.loss
-        else f"no difference ({_score(check.baseline)})"
-    )
+    if not check.loss:
+        return f"no difference ({_score(check.baseline)})"
+    change = f"{'lost' if check.loss > 0 else 'gained'} {check.size(abs(check.loss))}"
+    return f"the candidate {change} ({_score(check.baseline)} to {_score(check.candidate)})"
 
 
 def _interval(check: CheckResult) -> str:
     if check.interval is None or any(map(math.isinf, check.interval)):
         return ""
-    low, high = check.interval
-    return f"{check.level:.0%} interval of the difference {check.signed(low)} to {check.signed(high)}, "
+    low, high = map(check.signed, check.interval)
+    return f"{check.level:.0%} interval of the difference {low} to {high}, "
 
 
 def _corrected(check: CheckResult) -> str:
-    names = {"holm": " after Holm's correction", "bonferroni": " after Bonferroni's correction", "none": ""}
-    return names[check.correction] if check.adjusted != check.p else ""
-
-
-def _noted(check: CheckResult) -> str:
-    return f" Note: {check.note}." if check.note else ""
+    return _AFTER[check.correction] if check.adjusted != check.p else ""
 
 
 def _score(value: float) -> str:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import (
+    ANY,
     COUNT,
+    NUMBER,
     TEXT,
     Answer,
     Block,
@@ -15,11 +17,9 @@ from judged.answer import (
     Sentences,
     Show,
     Table,
+    columns_of,
     counted,
     listed,
-)  # fmt: skip
-from judged.answer import (
-    number as decimals,
 )
 from judged.answer.markdown import markdown
 from judged.gating.check_result import CheckResult, Status, number
@@ -38,6 +38,11 @@ _COLOURS = {"fail": 31, "inconclusive": 33, "pass": 32}
 _STATUS = re.compile(r"^(fail|inconclusive|pass)\b", re.MULTILINE | re.IGNORECASE)
 _TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test"}
 _NUMBER = Show(number, "float64")
+_OF_CHECK = (
+    "owner", "left_out", "minimum", "level", "kind", "lower_is_better", "p", "adjusted", "p_safe", "detectable",
+    "power", "correction", "method", "strict", "note", "family", "least_p", "large_loss", "max_share_of_large_losses",
+    "identical", "unseen_loss", "loss", "blocks", "sentence", "name",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,24 +112,32 @@ class GateResult(Answer):
     @property
     def verdict(self) -> str:
         """Whether the gate passes, and why not."""
-        failed = [part for part in self.parts if part.status == "fail"]
-        strict = [part for part in self.parts if part.blocks and part.status != "fail"]
-        unclear = [part for part in self.parts if part.status == "inconclusive" and not part.blocks]
+        failed = self._counted("fail", blocks=True)
+        strict = self._counted("inconclusive", blocks=True)
+        unclear = self._counted("inconclusive", blocks=False)
         pair = f"{self.candidate} against {self.baseline}"
-        reasons = [f"{self._counted(failed)} failed"] if failed else []
-        reasons += [f"{self._counted(strict)} inconclusive, which strict mode does not let pass"] if strict else []
+        reasons = [f"{failed} failed"] if failed else []
+        reasons += [f"{strict} inconclusive, which strict mode does not let pass"] if strict else []
         if reasons:
             return f"FAIL: {pair}: {'; '.join(reasons)}."
         if unclear:
-            return f"INCONCLUSIVE: {pair}: nothing failed, and {self._counted(unclear)} could not be decided."
-        kinds = [name for name, parts in (("check", self.checks), ("guardrail", self.guardrails)) if parts]
+            return f"INCONCLUSIVE: {pair}: nothing failed, and {unclear} could not be decided."
+        kinds = [name for name, parts in self._kinds if parts]
         whole = f"all {listed([f'{name}s' for name in kinds])}" if len(self.parts) > 1 else f"its {kinds[0]}"
         return f"PASS: {pair}: {whole} passed."
 
-    def _counted(self, parts: Sequence[CheckResult | GuardrailResult]) -> str:
-        checks = sum(part in self.checks for part in parts)
-        counts = ((checks, self.checks, "check"), (len(parts) - checks, self.guardrails, "guardrail"))
-        return listed([f"{count} of {counted(len(every), name)}" for count, every, name in counts if count])
+    @property
+    def _kinds(self) -> tuple[tuple[str, Sequence[CheckResult | GuardrailResult]], ...]:
+        return ("check", self.checks), ("guardrail", self.guardrails)
+
+    def _counted(self, status: Status, *, blocks: bool) -> str:
+        """Say how many of the checks and of the guardrails ended so; nothing for none."""
+        counts = [
+            (sum(part.status == status and part.blocks == blocks for part in parts), counted(len(parts), name))
+            for name, parts in self._kinds
+        ]
+        said = [f"{count} of {every}" for count, every in counts if count]
+        return listed(said) if said else ""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -173,35 +186,26 @@ class GateResult(Answer):
     def _checks(self) -> Table:
         """Lay out one row a check: status, measure, slice, n, aggregates, difference, margin, topics that lost much."""
         checks = self.checks
-        level = 1 - 2 * self.config.alpha
         lower = ["(lower is better)" if check.lower_is_better else "" for check in checks]
         shares = [f"({check.large_losses / check.n:.0%})" if check.n else "" for check in checks]
         differences = [_interval(check) for check in checks]
-        own = (
-            "owner", "left_out", "minimum", "level", "kind", "lower_is_better", "p", "adjusted", "p_safe", "detectable",
-            "power", "correction", "method", "strict", "note", "family", "least_p", "large_loss",
-            "max_share_of_large_losses", "identical", "unseen_loss", "loss", "blocks", "sentence",
-        )  # fmt: skip
-        asked = {"name": [check.name for check in checks], "line": [check.check.line for check in checks]}
-        hidden = asked | {name: [getattr(check, name) for check in checks] for name in own}
-        worst = [check.worst for check in checks]
-        open_ = [check.status != "pass" for check in checks]
+        level = f"{1 - 2 * self.config.alpha:.0%}"
         columns = (
-            Column("status", [check.status for check in checks], TEXT, best=open_),
+            Column(
+                "status", [check.status for check in checks], TEXT, best=[check.status != "pass" for check in checks]
+            ),
             Column("measure", [check.measure for check in checks], TEXT, beside=lower),
-            Column("slice", [check.check.slice for check in checks], TEXT),
-            Column("n", [check.n for check in checks], COUNT),
-            Column("baseline", [check.baseline for check in checks], decimals()),
-            Column("candidate", [check.candidate for check in checks], decimals()),
-            Column("difference", [check.difference for check in checks], decimals(), ci=[c.interval for c in checks],
-                   only="data"),
-            Column("shown_difference", differences, TEXT, f"difference [{level:.0%}]", only="people"),
-            Column("margin", [check.margin for check in checks], only="data"),
+            *columns_of([check.check for check in checks], ("slice", TEXT)),
+            *columns_of(checks, ("n", COUNT), ("baseline", NUMBER), ("candidate", NUMBER)),
+            Column("difference", [check.difference for check in checks], ci=[c.interval for c in checks], only="data"),
+            Column("shown_difference", differences, TEXT, f"difference [{level}]", only="people"),
+            *columns_of(checks, "margin"),
             Column("shown_margin", [check.size(check.margin) for check in checks], TEXT, "margin", only="people"),
             Column("large_losses", [check.large_losses for check in checks], COUNT, "large losses", beside=shares),
-            *(Column(name, values, only="data") for name, values in hidden.items()),
-            Column("worst", worst, only="json"),
-        )  # fmt: skip
+            *columns_of(checks, *_OF_CHECK),
+            *columns_of([check.check for check in checks], "line"),
+            Column("worst", [check.worst for check in checks], only="json"),
+        )
         return Table("checks", columns, labels=3)
 
     def _guardrails(self) -> Table:
@@ -209,13 +213,9 @@ class GateResult(Answer):
         rails = self.guardrails
         columns = (
             Column("status", [rail.status for rail in rails], TEXT, best=[rail.status != "pass" for rail in rails]),
-            Column("name", [rail.name for rail in rails], TEXT, "guardrail"),
-            Column("baseline", [rail.baseline for rail in rails], _NUMBER),
-            Column("candidate", [rail.candidate for rail in rails], _NUMBER),
-            Column("limits", [rail.limits for rail in rails], title="allowed"),
-            Column("blocks", [rail.blocks for rail in rails], only="data"),
+            *columns_of(rails, ("name", TEXT, "guardrail"), ("baseline", _NUMBER), ("candidate", _NUMBER)),
+            *columns_of(rails, ("limits", ANY, "allowed"), "blocks", "sentence"),
             Column("guardrail", [rail.guardrail for rail in rails], only="json"),
-            Column("sentence", [rail.sentence for rail in rails], TEXT, only="data"),
         )
         return Table("guardrails", columns, labels=2)
 
