@@ -152,6 +152,14 @@ def raw_precision_recall() -> Answer:
     return judged.precision_recall(QRELS, RUNS, "raw")
 
 
+def explanation() -> Answer:
+    return judged.explain(QRELS, RUNS["old"], "nDCG@5", topic="q2")
+
+
+def tools() -> Answer:
+    return judged.compare_tools(QRELS, RUNS["old"], "q2", "nDCG@5")
+
+
 EXAMPLES: dict[str, Callable[[], Answer]] = {
     name: made
     for name, made in list(globals().items())

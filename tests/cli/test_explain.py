@@ -17,22 +17,26 @@ QRELS = "q1 0 a 3\nq1 0 b 0\nq1 0 c 1\nq2 0 a 1\n"
 RUN = "q1 Q0 b 1 3 t\nq1 Q0 x 2 2 t\nq1 Q0 a 3 1 t\nq2 Q0 a 1 1 t\n"
 
 NDCG = """\
-nDCG@3 of topic q1, run a
+== nDCG@3 of topic q1, run a ==
 
-ranking
+== ranking ==
+
 rank  document  grade  gain  discount  gain / discount  so far
 1     b             0     0         1                0       0
 2     x             -
 3     a             3     3         2           1.5000  1.5000
+
 gain = grade
 discount = log2(rank + 1)
 DCG@3 = sum of gain / discount = 1.5000
 
-ideal ranking
+== ideal ranking ==
+
 rank  document  grade  gain  discount  gain / discount  so far
 1     a             3     3         1                3       3
 2     c             1     1    1.5850           0.6309  3.6309
 3     b             0     0         2                0  3.6309
+
 gain = grade
 discount = log2(rank + 1)
 IdealDCG@3 = sum of gain / discount = 3.6309
@@ -55,9 +59,9 @@ def test_the_whole_of_one_explanation(run: Callable[..., Ended]) -> None:
 
 def test_several_measures_and_the_query(run: Callable[..., Ended]) -> None:
     done = run("explain", "qrels.txt", "a.run", "-t", "q2", "-m", "RR", "-m", "P@1,2", "--queries", "queries.tsv")
-    assert done.out.startswith("query: more\n\nRR of topic q2, run a\n")
+    assert done.out.startswith("== RR of topic q2, run a ==\n\nquery: more\n")
     assert [line for line in done.lines if " of topic " in line] == [
-        "RR of topic q2, run a", "P@1 of topic q2, run a", "P@2 of topic q2, run a",
+        "== RR of topic q2, run a ==", "== P@1 of topic q2, run a ==", "== P@2 of topic q2, run a ==",
     ]  # fmt: skip
     assert done.lines[-1].endswith("= 0.5000")
 
@@ -66,11 +70,11 @@ def test_forms(run: Callable[..., Ended]) -> None:
     made = json.loads(run("explain", "qrels.txt", "a.run", "-t", "q1", "-m", "nDCG@3", "--format", "json").out)
     assert (made["measure"], made["query_id"], made["run"]) == ("nDCG@3", "q1", "a")
     assert made["sheets"][0]["rows"][1] == [2.0, "x", None, None, None, None, None]
-    assert made["sheets"][-1]["lines"][-1]["value"] == made["score"] == pytest.approx(1.5 / 3.6309297535714573)
+    assert made["steps"][-1]["value"] == made["score"] == pytest.approx(1.5 / 3.6309297535714573)
     several = json.loads(
         run("explain", "qrels.txt", "a.run", "-t", "q1", "-m", "RR", "-m", "AP", "--format", "json").out
     )
-    assert [one["measure"] for one in several] == ["RR", "AP"]
+    assert [one["measure"] for one in several["answers"]] == ["RR", "AP"]
     page = run("explain", "qrels.txt", "a.run", "-t", "q1", "-m", "nDCG@3", "--format", "markdown").lines
     assert page[0] == "### nDCG@3 of topic q1, run a"
     assert "| 3 | a | 3 | 3 | 2 | 1.5000 | 1.5000 |" in page
@@ -96,10 +100,11 @@ def test_the_form_goes_by_the_name_of_the_file(run: Callable[..., Ended], tmp_pa
 
 def test_other_tools(run: Callable[..., Ended]) -> None:
     done = run("explain", "qrels.txt", "a.run", "-t", "q1", "-m", "nDCG@3", "--as", "trec_eval-9,gdeval,lenskit")
-    assert [line.split()[0] for line in done.lines[3:6]] == ["judged", "trec_eval-9", "gdeval"]
-    assert done.lines[5].split()[1:4] == ["ndcg@3", "nDCG(gain=exp2,undefined=skip)@3", "0.45866"]  # 3.5 / 7.63093
+    rows = [line.split() for line in done.lines[3:7]]
+    assert [row[0] for row in rows] == ["judged", "trec_eval-9", "gdeval", "lenskit"]
+    assert rows[2][1:4] == ["ndcg@3", "nDCG(gain=exp2,undefined=skip)@3", "0.45866"]  # 3.5 / 7.63093
     assert done.lines[5].endswith("gain=exp2 in place of linear")
-    assert done.lines[-1] == "Not compared here: lenskit."
+    assert done.lines[6].endswith("it has no such measure")
     every = run(
         "explain", "qrels.txt", "a.run", "-t", "q1", "-m", "AP", "--as", "all", "--level", "2", "--format", "json"
     )
@@ -125,7 +130,8 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
             ["--grades", "1", "-m", "AP", "--level", "2"],
             "--level goes with --as. Fix: write the level into the measure",
         ),
-        (["--grades", "1", "-m", "AP", "-o", "x.csv"], "no form of a result is known by .csv"),
+        (["--grades", "1", "-m", "AP", "-o", "x.doc"], "no form of a result is known by .doc"),
+        (["--grades", "1", "-m", "AP", "-m", "RR", "--format", "csv"], "there are 2 answers"),
         (["--grades", "1"], "Missing option '-m' / '--measure'. Fix: see 'judged explain --help'."),
         (["--grades", "1", "-m", "Nothing"], "no measure"),
         (["--grades", "1", "-m", "AP", "--as", "quepid"], "no tool 'quepid'. Fix: one of trec_eval-10"),

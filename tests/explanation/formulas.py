@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.explanation import sheet_lines, sheet_table
 from judged.explanation.formula import names
 from judged.judging.working import Column, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from judged.explanation import Explanation
     from judged.judging.working import Rows
 
 FUNCTIONS: dict[str, Any] = {
@@ -24,6 +26,17 @@ FUNCTIONS: dict[str, Any] = {
     "min": np.minimum,
     "max": np.maximum,
 }
+
+
+def page(explanation: Explanation) -> str:
+    """Give the sheets closely written, as textbooks have them."""
+    return "\n\n".join(
+        "\n".join(
+            [*([sheet.title] if sheet.title else []), *([sheet_table(sheet).text()] if sheet.header else []),
+             *sheet_lines(sheet)]
+        )
+        for sheet in explanation.sheets
+    )  # fmt: skip
 
 
 class _Divisions(ast.NodeTransformer):

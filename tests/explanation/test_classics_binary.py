@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from explanation.formulas import page
 from judged import judge, judge_list
 from judged.explanation import explain
 
@@ -28,13 +29,6 @@ def at_ranks(*ranks: int, length: int = 0) -> list[float | None]:
 
 def explained(measure: str, grades: Sequence[float | None], missing: Sequence[float] = ()) -> Explanation:
     return explain(judge_list(grades, missing=missing), None, measure)
-
-
-def page(explanation: Explanation) -> str:
-    """Give everything below the heading."""
-    heading, rest = explanation.text().split("\n\n", 1)
-    assert heading == f"{explanation.measure}"
-    return rest
 
 
 def text(wanted: str) -> str:

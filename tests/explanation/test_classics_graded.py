@@ -7,6 +7,7 @@ from math import log2
 
 import pytest
 
+from explanation.formulas import page
 from judged import judge_list
 from judged.explanation import explain
 
@@ -17,7 +18,7 @@ def test_the_list_that_is_not_perfect() -> None:
     assert shown.score == pytest.approx(
         (7 + 3 / log2(3) + 1 / log2(5) + 3 / log2(6)) / (7 + 3 / log2(3) + 3 / 2 + 1 / log2(5)), rel=1e-12
     )
-    assert str(shown) == cleandoc(
+    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
         """
         nDCG(gain=exp2)@5
 
@@ -51,7 +52,7 @@ def test_one_zero_at_the_wrong_place() -> None:
     """DCG 8.931, IDCG 9.393, nDCG 0.951."""
     shown = explain(judge_list([3, 0, 2, 1, 0]), None, "nDCG(gain=exp2)@5")
     assert shown.score == pytest.approx((7 + 3 / 2 + 1 / log2(5)) / (7 + 3 / log2(3) + 1 / 2), rel=1e-12)
-    assert str(shown) == cleandoc(
+    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
         """
         nDCG(gain=exp2)@5
 
@@ -89,7 +90,7 @@ def test_discount_of_the_first_paper() -> None:
         / (6 + 3 / log2(3) + 1 + 2 / log2(5) + 2 / log2(6) + 1 / log2(7)),
         rel=1e-12,
     )
-    assert str(shown) == cleandoc(
+    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
         """
         nDCG(discount=original)@10
 
@@ -133,7 +134,7 @@ def test_linear_gain_and_an_ideal_cut_at_two() -> None:
     """Linear gain, and an ideal that is cut at the same rank: (7 / log2 3) / (7 + 6 / log2 3) is 0.409."""
     shown = explain(judge_list([0, 7, 2, 4, 6, 1, 4, 3]), None, "nDCG@2")
     assert shown.score == pytest.approx((7 / log2(3)) / (7 + 6 / log2(3)), rel=1e-12)
-    assert str(shown) == cleandoc(
+    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
         """
         nDCG@2
 
@@ -161,7 +162,7 @@ def test_one_relevant_document_missing() -> None:
     """The ideal holds what was not returned: (4 / log2 3) / (4 + 4 / log2 3) is 0.387."""
     shown = explain(judge_list([0, 4], missing=[4]), None, "nDCG")
     assert shown.score == pytest.approx((4 / log2(3)) / (4 + 4 / log2(3)), rel=1e-12)
-    assert str(shown) == cleandoc(
+    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
         """
         nDCG
 
@@ -190,7 +191,7 @@ def test_expected_reciprocal_rank() -> None:
     """A user whom d1 satisfies with 1/8 and d4 with 7/8: 1/8 + 1/4 (7/8) (7/8) + 1/5 (3/8) (7/8) (1/8)."""
     shown = explain(judge_list([1, 0, None, 3, 2], missing=[3]), None, "ERR(max=3)")
     assert shown.score == pytest.approx(1 / 8 + (7 / 8) * (7 / 8) / 4 + (3 / 8) * (7 / 8) * (1 / 8) / 5, rel=1e-12)
-    assert str(shown) == cleandoc(
+    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
         """
         ERR(max=3)
 
@@ -213,7 +214,7 @@ def test_rank_biased_precision() -> None:
     """(1 - 0.8) (1 + 0.8^3 + 0.8^4)."""
     shown = explain(judge_list([1, 0, None, 1, 1], missing=[1]), None, "RBP(p=0.8)")
     assert shown.score == pytest.approx((1 - 0.8) * (1 + 0.8**3 + 0.8**4), rel=1e-12)
-    assert str(shown) == cleandoc(
+    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
         """
         RBP(p=0.8)
 
@@ -237,7 +238,7 @@ def test_alpha_ndcg_of_two_subtopics() -> None:
     assert shown.score == pytest.approx(
         (1 + 0.5 / log2(3) + 1 / log2(5)) / (2 + 0.5 / log2(3) + 0.5 / 2 + 0.25 / log2(5)), rel=1e-12
     )
-    assert str(shown) == cleandoc(
+    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
         """
         AlphanDCG@4
 
@@ -271,7 +272,7 @@ def test_q_measure() -> None:
     """The example of NTCIREVAL, which prints 0.0967: (1 + 3) / (2 + 6) and (2 + 5) / (4 + 11), over 10."""
     shown = explain(judge_list([0, 3, None, 2], missing=[3, 3, 2, 2, 1, 1, 1, 1]), None, "Q")
     assert shown.score == pytest.approx((4 / 8 + 7 / 15) / 10, rel=1e-12)
-    assert str(shown) == cleandoc(
+    assert f"{shown.title}\n\n{page(shown)}" == cleandoc(
         """
         Q
 

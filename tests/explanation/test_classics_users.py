@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from explanation.formulas import page
 from judged import judge, judge_list
 from judged.explanation import Explanation, explain
 
@@ -20,7 +21,7 @@ def test_insq_reads_on_below_the_end() -> None:
     """C = (2/3)^2, (3/4)^2: reached are 1, 4/9 and, below the end, 4/9 9/16 = 1/4; ED = 61/36 and W(1) = 36/61."""
     found = explained("INSQ(max=1,depth=3)", [1, None])
     assert found.score == pytest.approx(36 / 61, rel=1e-15)
-    assert str(found) == cleandoc(
+    assert f"{found.title}\n\n{page(found)}" == cleandoc(
         """
         INSQ(max=1,depth=3)
 
@@ -49,7 +50,7 @@ def test_inst_is_less_patient_the_more_it_found() -> None:
     """x = 1 + 2 - 1 = 2 and C(1) = 1/4; ED = 5/4, W = 4/5 and 1/5, EU = 4/5 + 1/5 1/2."""
     found = explained("INST(max=2,depth=2)", [2, 1])
     assert found.score == pytest.approx(0.9, rel=1e-15)
-    assert str(found) == cleandoc(
+    assert f"{found.title}\n\n{page(found)}" == cleandoc(
         """
         INST(max=2,depth=2)
 
@@ -79,7 +80,7 @@ def test_nerr8_stops_half_of_the_users_at_the_second_document() -> None:
     """Weights as 1 to 1 to 1/2 to 1/2: 1/2 and 1/2 out of 3. A document without a judgment stops nobody."""
     found = explained("NERR8(max=2)@4", [0, 1, None, 2])
     assert found.score == pytest.approx((1 / 2 + 1 / 2) / 3, rel=1e-15)
-    assert str(found) == cleandoc(
+    assert f"{found.title}\n\n{page(found)}" == cleandoc(
         """
         NERR8(max=2)@4
 
@@ -111,7 +112,7 @@ def test_bpm_ends_where_enough_is_gained() -> None:
     """1/2 and 1 make 3/2, more than T = 1, at a cost of 1 + 2 + 3, less than 10: rank 3 is the last for everyone."""
     found = explained("BPM(max=2,of=ETU,costs=given)@10", [0, 1, 2], cost=[1, 2, 3])
     assert found.score == 1.5
-    assert str(found) == cleandoc(
+    assert f"{found.title}\n\n{page(found)}" == cleandoc(
         """
         BPM(max=2,of=ETU,costs=given)@10
 
@@ -135,7 +136,7 @@ def test_ift1_at_its_goal() -> None:
     """C(1) = 1 - 1/(1 + 1) = 1/2: weights 2/3 and 1/3."""
     found = explained("IFT1(T=1,b1=1,max=1,depth=2)", [1, 0])
     assert found.score == pytest.approx(2 / 3, rel=1e-15)
-    assert str(found) == cleandoc(
+    assert f"{found.title}\n\n{page(found)}" == cleandoc(
         """
         IFT1(T=1,b1=1,max=1,depth=2)
 
@@ -164,7 +165,7 @@ def test_time_biased_gain_counts_the_seconds() -> None:
     """4.4 + 0.64 (18 + 7.8) = 20.912 and 4.4 + 0.39 (9 + 7.8) = 10.952 seconds; 0.64 0.77 (1 + 2^(-31.864/224))."""
     found = explained("TBG", [1, None, 1], length=[1000, 500, 200])
     assert found.score == pytest.approx(0.4928 * (1 + 2 ** (-31.864 / 224)), rel=1e-13)
-    assert str(found) == cleandoc(
+    assert f"{found.title}\n\n{page(found)}" == cleandoc(
         """
         TBG
 
@@ -188,7 +189,7 @@ def test_u_measure_counts_the_text() -> None:
     """The judged documents end at 200 and 200 + 300 + 100 of 1000: 3 (0.8) + 1 (0.4)."""
     found = explained("UMeasure(L=1000)", [3, None, 1], length=[200, 300, 100])
     assert found.score == pytest.approx(2.8, rel=1e-15)
-    assert str(found) == cleandoc(
+    assert f"{found.title}\n\n{page(found)}" == cleandoc(
         """
         UMeasure(L=1000)
 
@@ -210,7 +211,7 @@ def test_awrf_sets_attention_beside_what_is_due() -> None:
     found = explained("AWRF(p=0.5,target={a:0.5,b:0.5})", [1, 0], group=["a", "b"])
     attention, target = 2 / 3 * log(8 / 7) - log(5 / 4) / 3, (log(6 / 7) + log(6 / 5)) / 2
     assert found.score == pytest.approx(1 - (attention + target) / 2, rel=1e-15)
-    assert str(found) == cleandoc(
+    assert f"{found.title}\n\n{page(found)}" == cleandoc(
         """
         AWRF(p=0.5,target={a:0.5,b:0.5})
 
@@ -316,7 +317,7 @@ def test_a_residual_is_the_difference_of_two_workings() -> None:
 def test_trap_writes_the_weights_of_average_precision() -> None:
     """R = 3: precisions 1/2 and 2/4, divided by 3."""
     found = explain(judge_list([0, 1, None, 1], missing=[1]), None, "TrAP(max=1)")
-    assert found.text().split("\n\n", 1)[1] == cleandoc(
+    assert page(found) == cleandoc(
         """
         R = documents that gain something, returned or not, at least 1 = 3
 

@@ -64,7 +64,7 @@ def test_explanations_of_any_list(collection: tuple[Any, Any], share: int) -> No
             assert same(explanation.score, float(scores[at])), measure
             last = explanation.sheets[-1].lines[-1]
             assert (last.name, same(last.value, explanation.score)) == (str(measure), True)
-            assert explanation.text().removesuffix(BY_ZERO).endswith(number(explanation.score))
+            assert " ".join(explanation.text().split()).removesuffix(BY_ZERO).endswith(number(explanation.score))
             sheet, _ = working(measure, judged, topic)
             for entry in range(len(sheet.entries)):
                 check(sheet.entries, entry)

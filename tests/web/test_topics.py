@@ -352,7 +352,7 @@ def test_what_other_tools_report(of_sample: TestClient) -> None:
         told = compare_tools(shipped.qrels(), run, "t12", "nDCG@10")
         columns = ("tool", "called", "measure", "printed", "why")
         lines = [tuple(row[column] for column in columns) for row in found if row["run"] == name]
-        assert lines == list(told.table().rows[1:])
+        assert lines == [row for row in told.table().grid().rows[1:] if row[1]]
         assert len(lines) > 3
 
 
@@ -364,8 +364,8 @@ def test_the_scale_of_grades_is_that_of_all_judgments() -> None:
     whole = unjudged_range(judge(qrels, run).only("q"), "DCG@2")
     assert whole.high[0] == 4 + 1 / math.log2(3)
     assert found["reaches"][1]["high"] == whole.high[0]
-    told = compare_tools(qrels, run, "q", "DCG@2").table().rows[1:]
-    assert [row["printed"] for row in found["tools"]] == [row[3] for row in told]
+    told = compare_tools(qrels, run, "q", "DCG@2").opinions
+    assert [row["printed"] for row in found["tools"]] == [opinion.printed for opinion in told if opinion.called]
 
 
 def test_deeper_lists(of_sample: TestClient) -> None:
@@ -594,7 +594,7 @@ def test_the_page_shows_the_data(of_sample: TestClient) -> None:
     found = get(of_sample, "/api/v1/topic", **asked)
     shown = html.unescape(of_sample.get("/topic", params=asked).text)
     texts = [found["query"], *found["sentences"], *(one["sentence"] for one in found["reaches"] + found["losses"])]
-    texts += [line["numbers"] for one in found["explained"] for sheet in one["sheets"] for line in sheet["lines"]]
+    texts += [step["numbers"] for one in found["explained"] for step in one["steps"]]
     texts += [row["why"] for row in found["tools"]]
     texts += [f"{row[name]:.4f}" for row in found["scores"] for name in ("run:bm25", "run:bm25_nostem")]
     texts += [f"grade {row['grade']:g}" for row in found["documents"] if row["grade"] is not None]

@@ -1,6 +1,6 @@
 """What results are made of, and the forms in which people and programs have them."""
 
-from judged.answer.answer import FORMS, PICTURES, SUFFIXES, Answer
+from judged.answer.answer import FORMS, PICTURES, SUFFIXES, Answer, Several
 from judged.answer.blocks import Block, Chart, Code, Item, Line, Lists, Ranking, Section, Sentences
 from judged.answer.table import (
     ANY,
@@ -43,6 +43,7 @@ __all__ = [
     "Ranking",
     "Section",
     "Sentences",
+    "Several",
     "Show",
     "Table",
     "beginning",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -251,9 +251,52 @@ class Answer:
     def _repr_html_(self) -> str:
         from judged.answer.html import sentences
 
-        shown = [block for block in asked(self.blocks(), ()) if isinstance(block, (Table, Sentences))]
+        shown = [block for block in asked(flat(asked(self.blocks(), ())), ()) if isinstance(block, (Table, Sentences))]
         parts = [block.html() if isinstance(block, Table) else sentences(block.texts) for block in shown]
         return isolated("\n".join([*parts, sentences(self.warnings)]))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Several(Answer):
+    """Answers to one question each, one below the other; their tables are numbered: ``1.steps``."""
+
+    kind: ClassVar[str] = "several"
+
+    answers: tuple[Answer, ...]
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What they answer."""
+        return "; ".join(answer.title for answer in self.answers)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Give the blocks of each."""
+        return tuple(block for answer in self.answers for block in answer.blocks())
+
+    def tables(self) -> dict[str, Table]:
+        """Give the tables of each, by its number and their names."""
+        return {
+            f"{at}.{name}": table
+            for at, answer in enumerate(self.answers, 1)
+            for name, table in answer.tables().items()
+        }
+
+    def table(self, name: str | None = None) -> Table:
+        """Give a table by its number and name.
+
+        Raises
+        ------
+        InputError
+            If there is none of this name, or none was named.
+        """
+        if name is None:
+            raise InputError(f"there are {len(self.answers)} answers, and one table holds one", fix="ask for one")
+        return super().table(name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all answers as plain Python values, ready for JSON."""
+        return {"schema": f"judged.{self.kind}/{self.version}", "answers": [part.to_dict() for part in self.answers]}
 
 
 def _tables(blocks: list[Block]) -> dict[str, Table]:

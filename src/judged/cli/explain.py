@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli import inputs, output
+from judged.answer import Several
+from judged.cli.giving import answer_options
+from judged.cli.options import FORMATS, shared
+from judged.errors import InputError
 
 if TYPE_CHECKING:
+    from judged.cli.giving import Give
     from judged.judging import Judged, TiePolicy
-
-_FORMS = ("table", "markdown", "json")
-_SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json"}
 
 
 @click.command("explain", short_help="Show step by step how the score of a topic comes about.")
@@ -55,10 +56,8 @@ _SUFFIX = {"": "table", ".txt": "table", ".md": "markdown", ".json": "json"}
 )
 @click.option("--documents", metavar="FILE", help="Table of documents (lengths, groups, costs) for measures that ask.")
 @click.option("--queries", metavar="FILE", help="Topics with their text.")
-@click.option("--format", "form", type=click.Choice(_FORMS), help="Form of the result: a table, or what -o ends in.")
-@click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
-@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
-@click.option("--run-format", metavar="FORMAT", help="Format of RUN, if it is not found by itself.")
+@answer_options()
+@shared(*FORMATS)
 def command(
     qrels: str | None,
     run: str | None,
@@ -72,8 +71,7 @@ def command(
     ties: TiePolicy,
     documents: str | None,
     queries: str | None,
-    form: str | None,
-    out: Path | None,
+    give: Give,
     qrels_format: str | None,
     run_format: str | None,
 ) -> None:
@@ -82,11 +80,10 @@ def command(
     The measure itself writes down its intermediate numbers: what is shown is what was computed. With --as, show
     what other tools report for the topic, and why.
     """
-    from judged.errors import InputError
+    from judged.data.topics import Topics
     from judged.explanation import compare_tools, explain
     from judged.measures import parse_many
 
-    chosen_form = form or inputs.form_of(out, _SUFFIX)
     if level is not None and tools is None:
         raise InputError("--level goes with --as", fix="write the level into the measure: -m 'AP(rel=2)'")
     if grades is None:
@@ -98,18 +95,22 @@ def command(
     if topic is None and len(judged) != 1:
         raise InputError(f"there are {len(judged)} topics", fix=f"add --topic, such as --topic {judged.query_ids[0]}")
     chosen = judged.query_ids[0] if topic is None else topic
-    if tools is None:
-        made: list[Any] = [explain(judged, chosen, one) for one in wanted]
-    else:
-        made = [compare_tools(judged.qrels, judged.run, chosen, one, tools, level=level) for one in wanted]
-    output.write(_written(made, chosen_form, _query(queries, chosen)), out)
+    give.keep(qrels, run, documents, queries)
+    text = Topics.read(queries).text(chosen) if queries else ""
+    answers = [
+        explain(judged, chosen, one)
+        if tools is None
+        else compare_tools(judged.qrels, judged.run, chosen, one, tools, level=level)
+        for one in wanted
+    ]
+    parts = tuple(replace(answer, query=text) for answer in answers)
+    give(parts[0] if len(parts) == 1 else Several(parts))
 
 
 def _read(
     qrels: str | None, run: str | None, qrels_format: str | None, run_format: str | None, how: dict[str, Any]
 ) -> Judged:
     from judged.data import Qrels, Run
-    from judged.errors import InputError
     from judged.judging import judge
 
     if qrels is None or run is None:
@@ -120,7 +121,6 @@ def _read(
 def _typed(grades: str, missing: str, depth: int | None, others: dict[str, str | None]) -> Judged:
     """Judge a ranking that was typed as grades."""
     from judged.decimals import read_number
-    from judged.errors import InputError
     from judged.judging import judge_list
     from judged.judging.variants import cut
 
@@ -135,26 +135,3 @@ def _typed(grades: str, missing: str, depth: int | None, others: dict[str, str |
             raise InputError(f"{text!r} is no list of grades", fix="write numbers, and - for no judgment") from None
     judged = judge_list(found[0], missing=[grade for grade in found[1] if grade is not None])
     return judged if depth is None else cut(judged, depth)
-
-
-def _query(queries: str | None, topic: str) -> str:
-    if queries is None:
-        return ""
-    from judged.data.topics import Topics
-
-    return Topics.read(queries).text(topic)
-
-
-def _written(made: list[Any], form: str, query: str) -> str:
-    if form == "json":
-        import json
-
-        with_query = {"query": query} if query else {}
-        parts = [one.to_dict() | with_query for one in made]
-        return json.dumps(parts[0] if len(parts) == 1 else parts, indent=2, ensure_ascii=False)
-    said = [f"query: {query}"] if query else []
-    if form == "markdown":
-        from judged.tables import markdown_prose
-
-        return "\n\n".join([*map(markdown_prose, said), *(one.markdown() for one in made)])
-    return "\n\n".join([*said, *(one.text() for one in made)])

@@ -49,27 +49,31 @@ def explain(given: Any, chosen: Any, measure: str | Measure, /, *, topic: str | 
     Examples
     --------
     >>> from judged import judge_list
-    >>> print(explain(judge_list([3, 0, 2, 1, 0]), None, "nDCG(gain=exp2)@5"))
-    nDCG(gain=exp2)@5
+    >>> explain(judge_list([3, 0, 2, 1, 0]), None, "nDCG(gain=exp2)@5")
+    == nDCG(gain=exp2)@5 ==
     <BLANKLINE>
-    ranking
+    == ranking ==
+    <BLANKLINE>
     rank  document  grade  gain  discount  gain / discount  so far
     1     d1            3     7         1                7       7
     2     d2            0     0    1.5850                0       7
     3     d3            2     3         2           1.5000  8.5000
     4     d4            1     1    2.3219           0.4307  8.9307
     5     d5            0     0    2.5850                0  8.9307
+    <BLANKLINE>
     gain = 2^grade - 1
     discount = log2(rank + 1)
     DCG(gain=exp2)@5 = sum of gain / discount = 8.9307
     <BLANKLINE>
-    ideal ranking
+    == ideal ranking ==
+    <BLANKLINE>
     rank  document  grade  gain  discount  gain / discount  so far
     1     d1            3     7         1                7       7
     2     d3            2     3    1.5850           1.8928  8.8928
     3     d4            1     1         2           0.5000  9.3928
     4     d2            0     0    2.3219                0  9.3928
     5     d5            0     0    2.5850                0  9.3928
+    <BLANKLINE>
     gain = 2^grade - 1
     discount = log2(rank + 1)
     IdealDCG(gain=exp2)@5 = sum of gain / discount = 9.3928

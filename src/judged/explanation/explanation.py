@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import TEXT, Column, Show, Table
+from judged.answer import TEXT, Answer, Column, Section, Sentences, Show, Table, columns_of
 from judged.explanation.formula import number, readable
-from judged.tables import markdown_list, markdown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from judged.answer import Block
     from judged.explanation.sheets import Cell, Line, Sheet
     from judged.judging import Ranking
     from judged.measures import Measure
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 _FEW = 2  # unjudged documents in a row that are still shown one by one
 _MANY = 10  # documents at the end that change no digit shown, and are still shown one by one
 _LABELS = {"rank", "document"}
-_NOTHING = "(no documents)"
 _BY_ZERO = re.compile(r"/ 0(?![.\d])")
 
 
-@dataclass(frozen=True, repr=False)
-class Explanation:
-    """How a score came about.
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(Answer):
+    """How a score came about; its main table has one step of the calculation a row.
 
     Attributes
     ----------
@@ -39,7 +38,11 @@ class Explanation:
         Tables with the lines below them, in the order of the calculation.
     score : float
         The score, which is also the last number of the last sheet.
+    query : str
+        The text of the topic, where it is known.
     """
+
+    kind: ClassVar[str] = "explanation"
 
     measure: Measure
     query_id: str
@@ -47,74 +50,44 @@ class Explanation:
     ranking: Ranking
     sheets: tuple[Sheet, ...]
     score: float
+    query: str = ""
 
     @property
     def title(self) -> str:
         """What is explained."""
         return title(str(self.measure), self.query_id, self.run)
 
-    def text(self, *, width: int | None = None) -> str:
-        """Write for a terminal."""
-        return "\n\n".join([self.title, *(_sheet_text(sheet, width) for sheet in self.sheets)])
+    def blocks(self) -> tuple[Block, ...]:
+        """Give each sheet as people read it, with its lines, and all lines as data."""
+        parts: list[Block] = [Sentences((f"query: {self.query}",))] if self.query else []
+        for sheet in self.sheets:
+            lines = sheet_lines(sheet)
+            parts += [sheet_table(sheet)] if sheet.header else []
+            parts += [Sentences(tuple(lines))] if lines else []
+        numbered = [{**vars(line), "sheet": at} for at, sheet in enumerate(self.sheets, 1) for line in sheet.lines]
+        columns = columns_of(numbered, "sheet", "name", "how", "numbers", "value", "summed")
+        steps = Table("steps", columns, only="data")
+        return Section("explanation", self.title, tuple(parts)), steps
 
-    def markdown(self) -> str:
-        """Write as Markdown."""
-        return "\n\n".join([f"### {markdown_text(self.title)}", *(_sheet_markdown(sheet) for sheet in self.sheets)])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON; numbers in full precision."""
-        return {
-            "measure": str(self.measure),
-            "query_id": self.query_id,
-            "run": self.run,
-            "ranking": {name: getattr(self.ranking, name) for name in ("ties", "depth", "precision")},
+    def facts(self) -> dict[str, Any]:
+        """Give what is explained, its score, and the sheets without the lines below them."""
+        names = ("ties", "depth", "precision")
+        facts = {"measure": str(self.measure), "query_id": self.query_id, "run": self.run}
+        facts |= {"query": self.query} if self.query else {}
+        return facts | {
+            "ranking": {name: getattr(self.ranking, name) for name in names},
             "score": self.score,
-            "sheets": [_sheet_dict(sheet) for sheet in self.sheets],
+            "sheets": [
+                {"title": sheet.title, "columns": sheet.header, "rows": sheet.rows, "how": sheet.how}
+                for sheet in self.sheets
+            ],
         }
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_markdown_(self) -> str:
-        return self.markdown()
 
 
 def title(measure: str, query_id: str, run: str) -> str:
     """Say what is explained; a list that was typed by hand has no names that say anything."""
     typed = (query_id, run) == ("list", "run")
     return measure if typed else f"{measure} of topic {query_id}, run {run}"
-
-
-def _sheet_text(sheet: Sheet, width: int | None) -> str:
-    parts = [sheet.title] if sheet.title else []
-    if sheet.header:
-        parts.append(sheet_table(sheet).text(width) if sheet.rows else _NOTHING)
-    parts += sheet_lines(sheet)
-    return "\n".join(parts)
-
-
-def _sheet_markdown(sheet: Sheet) -> str:
-    parts = [f"**{markdown_text(sheet.title)}**"] if sheet.title else []
-    if sheet.header:
-        parts.append(sheet_table(sheet).markdown() if sheet.rows else _NOTHING)
-    if lines := sheet_lines(sheet):
-        parts.append(markdown_list(lines))
-    return "\n\n".join(parts)
-
-
-def _sheet_dict(sheet: Sheet) -> dict[str, Any]:
-    return {
-        "title": sheet.title,
-        "columns": list(sheet.header),
-        "rows": [list(row) for row in sheet.rows],
-        "how": dict(sheet.how),
-        "lines": [
-            {"name": one.name, "how": one.how, "numbers": one.numbers, "value": one.value} for one in sheet.lines
-        ],
-    }
 
 
 def sheet_lines(sheet: Sheet) -> list[str]:
@@ -141,7 +114,7 @@ def sheet_table(sheet: Sheet) -> Table:
         for at, name in enumerate(sheet.header)
     )
     labels = named.index(False) if False in named else len(named)
-    return Table("sheet", columns, sheet.title or "The calculation", labels=labels)
+    return Table("sheet", columns, sheet.title or "The calculation", labels=labels, only="people")
 
 
 def _is_text(cells: Iterable[Cell]) -> bool:

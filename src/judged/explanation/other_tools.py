@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from judged.answer import TEXT, Answer, Column, Section, Sentences, Table, columns_of
 from judged.data import Qrels, Run
 from judged.data.compute import distinct
 from judged.errors import MeasureError
@@ -17,11 +18,11 @@ from judged.measures import parse
 from judged.measures.parameters import spell
 from judged.peers.names import ranx_rbp
 from judged.peers.readings import TOOLS, tool_of
-from judged.tables import Table, markdown_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from judged.answer import Block
     from judged.evaluation.dialects import Dialect
     from judged.judging import Precision, TiePolicy
     from judged.measures import Measure
@@ -55,69 +56,45 @@ class Opinion:
     caveat: str = ""  # why its number may be another all the same
 
 
-@dataclass(frozen=True, repr=False)
-class ToolComparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class ToolComparison(Answer):
     """One topic's score, ours and other tools'."""
+
+    kind: ClassVar[str] = "tools"
 
     query_id: str
     run: str
     measure: str
     score: float
     opinions: tuple[Opinion, ...]
+    query: str = ""  # the text of the topic, where it is known
 
-    def table(self) -> Table:
-        """Lay out a row for each tool that has such a measure."""
-        rows = [("judged", self.measure, self.measure, repr(self.score), "")]
-        rows += [(one.tool, one.called, one.measure, one.printed, _why(one)) for one in self.opinions if one.called]
-        return Table(
-            ("tool", "its name", "our name", "score", "which rule makes the difference"), tuple(rows), labels=5
-        )
-
-    def text(self) -> str:
-        """Write for a terminal."""
-        return "\n\n".join([self._title(), self.table().text(), *self._without()])
-
-    def markdown(self) -> str:
-        """Write as Markdown."""
-        return "\n\n".join([f"### {markdown_text(self._title())}", self.table().markdown(), *self._without()])
-
-    def _title(self) -> str:
+    @property
+    def title(self) -> str:
+        """What is compared."""
         return f"{title(self.measure, self.query_id, self.run)}, as other tools report it"
 
-    def _without(self) -> list[str]:
-        names = [one.tool for one in self.opinions if not one.called]
-        return [f"Not compared here: {', '.join(names)}."] if names else []
+    def blocks(self) -> tuple[Block, ...]:
+        """Give a row for each tool, ours first."""
+        said = (Sentences((f"query: {self.query}",)),) if self.query else ()
+        rows = [Opinion("judged", self.measure, self.measure, self.score, repr(self.score)), *self.opinions]
+        columns = columns_of(
+            rows,
+            ("tool", TEXT),
+            ("called", TEXT, "its name"),
+            ("measure", TEXT, "our name"),
+            ("printed", TEXT, "score"),
+            *("score", "remark", "caveat"),
+        )
+        why = Column("why", ["", *map(_why, self.opinions)], TEXT, "which rule makes the difference")
+        rules = Column("rules", [row.rules for row in rows], only="json")
+        table = Table("tools", (*columns, why, rules), labels=5)
+        return (Section("opinions", self.title, (*said, table)),)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values; NaN becomes None."""
-        return {
-            "measure": self.measure,
-            "query_id": self.query_id,
-            "run": self.run,
-            "score": self.score,
-            "tools": [
-                {
-                    "tool": one.tool,
-                    "called": one.called,
-                    "measure": one.measure,
-                    "score": None if np.isnan(one.score) else one.score,
-                    "printed": one.printed,
-                    "remark": one.remark,
-                    "caveat": one.caveat,
-                    "rules": [
-                        {"rule": r.rule, "score": None if np.isnan(r.score) else r.score, "matters": r.matters}
-                        for r in one.rules
-                    ],
-                }
-                for one in self.opinions
-            ],
-        }
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_markdown_(self) -> str:
-        return self.markdown()
+    def facts(self) -> dict[str, Any]:
+        """Give what is compared, and our score."""
+        names = ("measure", "query_id", "run", "score", *(("query",) if self.query else ()))
+        return {name: getattr(self, name) for name in names}
 
 
 def compare_tools(
@@ -314,6 +291,8 @@ def _differ(one: float, other: float) -> bool:
 
 def _why(one: Opinion) -> str:
     """Name the rules that matter, with the score after each where there are several; else say what is special."""
+    if not one.called:
+        return "it has no such measure"
     decisive = [rule for rule in one.rules if rule.matters]
     if len(decisive) == 1:
         why = decisive[0].rule

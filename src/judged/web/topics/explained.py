@@ -40,8 +40,7 @@ def tools(workspace: Workspace, query_id: str, runs: Sequence[str], measure: Mea
         except JudgedError as error:
             notes.append(Note("other-tools", str(error), run))
             continue
-        names = ("tool", "called", "measure", "printed", "why")
-        rows += [{"run": run, **dict(zip(names, row, strict=True))} for row in compared.table().rows[1:]]
+        rows += [{**row, "run": run} for row in compared.table().records()[1:] if row["called"]]
     columns = columns_of(
         rows,
         *("run", "measure"),
