@@ -36,6 +36,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from judged.compat.names import names_of
 from judged.data import Qrels, id_text
 from judged.errors import InputError, MeasureError
 from judged.judging import Judged, judge
@@ -108,7 +109,7 @@ class RelevanceEvaluator:
         relevance_level: float = 1,
         judged_docs_only_flag: bool = False,
     ) -> None:
-        self._lines = _lines(_names(measures), _level(relevance_level))
+        self._lines = _lines(names_of(measures, "measure", "{'map', 'P_5'}"), _level(relevance_level))
         judgments = {query: docs for query, docs in _topics(query_relevance, "relevance").items() if docs}
         self._qrels = Qrels.of(judgments) if judgments else None
         self._judged_only = bool(judged_docs_only_flag)
@@ -167,15 +168,6 @@ def compute_aggregated_measure(measure: str, values: list[float]) -> float:
     if measure.startswith("gm_"):
         return float(np.exp(np.sum(values) / len(values)))
     return float(np.mean(values))
-
-
-def _names(measures: object) -> list[str]:
-    """Take names of measures as they come: one, or several."""
-    names: list[Any] = [measures] if isinstance(measures, str) or not isinstance(measures, Iterable) else [*measures]
-    for name in names:
-        if not isinstance(name, str):
-            raise MeasureError(f"{name!r} is no name of a measure. Fix: give names as text, such as {{'map', 'P_5'}}")
-    return names
 
 
 def _level(given: object) -> float:

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from judged import data
+from judged.compat.names import names_of
 from judged.data import id_text
 from judged.errors import InputError, MeasureError
 from judged.evaluation import DIALECTS
@@ -181,10 +182,8 @@ def evaluate(
 
 
 def _names(metrics: object) -> list[str]:
-    names: list[Any] = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Iterable) else [*metrics]
+    names = names_of(metrics, "metric", "'ndcg@10'")
     for name in names:
-        if not isinstance(name, str):
-            raise MeasureError(f"{name!r} is no name of a metric. Fix: give names as text, such as 'ndcg@10'")
         if len(name) > _LONGEST:
             raise MeasureError(f"ranx has no metric {name[:20]!r}... Fix: write fewer digits, as in ndcg@10")
     return names

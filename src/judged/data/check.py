@@ -9,9 +9,9 @@ from judged.data.check_lines import Content, form_findings, read_content
 from judged.data.check_rows import Rows as CheckedRows
 from judged.data.findings import Finding, Findings, of_error
 from judged.data.objects import with_scores
-from judged.data.qrels import Qrels
+from judged.data.qrels import QRELS_COLUMNS, Qrels
 from judged.data.rows import TableRows
-from judged.data.run import Run
+from judged.data.run import RUN_COLUMNS, Run
 from judged.data.sources import Source, open_source
 from judged.data.text import TextRows
 from judged.errors import InputError
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from judged.data.columns import Kind
     from judged.data.rows import Rows
 
-_COLUMNS: dict[Kind, tuple[str, ...]] = {
-    "qrels": ("query_id", "doc_id", "relevance", "iteration"),
-    "run": ("query_id", "doc_id", "score", "rank", "run_id"),
-}
 _ORDER = {"error": 0, "warning": 1, "info": 2}
 
 
@@ -101,7 +97,7 @@ def _opened(path: str | Path, kind: Kind, format: str | None) -> Content:
 
 
 def _content(rows: Rows, kind: Kind) -> Content:
-    columns = _COLUMNS[kind]
+    columns = QRELS_COLUMNS if kind == "qrels" else RUN_COLUMNS
     content = read_content(rows, columns, lambda: Source(rows).table(columns)[0])
     if isinstance(rows, TextRows):
         form = tuple(form_findings(rows))

@@ -9,8 +9,9 @@ import numpy as np
 from judged.data.check_rows import codes
 from judged.data.check_ties import ties
 from judged.data.compute import pc
-from judged.data.findings import Finding, examples
+from judged.data.findings import Finding
 from judged.decimals import counted
+from judged.notes import first_few
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints, Strings
@@ -76,7 +77,7 @@ def grades(rows: Rows) -> list[Finding]:
     np.maximum.at(best, rows.topic, values)
     empty = np.flatnonzero(best <= 0)
     if len(empty):
-        names = examples(rows.topics[int(at)].as_py() for at in empty)
+        names = first_few([rows.topics[int(at)].as_py() for at in empty])
         problem = f"{counted(len(empty), 'topic')} without a relevant document: {names}"
         found.append(rows.finding("warning", "topics-without-relevant", problem,
                                   "most measures are 0 or undefined there", count=len(empty),
@@ -110,7 +111,7 @@ def _rank_order(rows: Rows, scores: Floats) -> list[Finding]:
     odd = np.unique(topics[1:][rises])
     if not len(odd):
         return []
-    names = examples(rows.topics[int(at)].as_py() for at in odd)
+    names = first_few([rows.topics[int(at)].as_py() for at in odd])
     problem = f"the ranks disagree with the scores in {counted(len(odd), 'topic')}: {names}; scores decide"
     return [rows.finding("warning", "rank-order", problem, "make the scores fall with the rank, if ranks are meant",
                          count=len(odd), row=int(order[1:][rises].min()))]  # fmt: skip
@@ -149,18 +150,20 @@ def against_qrels(rows: Rows, topics: Strings, docs: Strings) -> list[Finding]:
     found = [*_near(rows, "query_id", rows.topics, topics), *_near(rows, "doc_id", rows.docs, docs)]
     if not both:
         problem = (
-            f"no topic is in both: the run has {examples(rows.topics.to_pylist(), 3)}, "
-            f"the qrels have {examples(topics.to_pylist(), 3)}"
+            f"no topic is in both: the run has {first_few(rows.topics.to_pylist(), 3)}, "
+            f"the qrels have {first_few(topics.to_pylist(), 3)}"
         )
         return [rows.finding("error", "no-common-topics", problem, "use the qrels of these topics"), *found]
     missing = topics.filter(pc.invert(pc.is_in(topics, value_set=rows.topics)))
     if len(missing):
-        problem = f"nothing returned for {counted(len(missing), 'topic')} of the qrels: {examples(missing.to_pylist())}"
+        problem = (
+            f"nothing returned for {counted(len(missing), 'topic')} of the qrels: {first_few(missing.to_pylist())}"
+        )
         found.append(rows.finding("warning", "missing-topics", problem, "return documents for them, or they score 0",
                                   count=len(missing)))  # fmt: skip
     extra = rows.topics.filter(pc.invert(pc.is_in(rows.topics, value_set=topics)))
     if len(extra):
-        problem = f"no judgment for {counted(len(extra), 'topic')} of the run: {examples(extra.to_pylist())}"
+        problem = f"no judgment for {counted(len(extra), 'topic')} of the run: {first_few(extra.to_pylist())}"
         row = pc.index(rows.table["query_id"], extra[0]).as_py()
         found.append(
             rows.finding(

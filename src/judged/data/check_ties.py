@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.data.compute import pc
-from judged.data.findings import Finding, examples
+from judged.data.findings import Finding
 from judged.decimals import counted
+from judged.notes import first_few
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
@@ -90,7 +91,7 @@ def _constant(groups: _Groups) -> list[Finding]:
     level = np.unique(groups.topic[(groups.size[groups.group] == whole) & (whole > 1)])
     if not len(level):
         return []
-    names = examples(rows.topics[int(at)].as_py() for at in level)
+    names = first_few([rows.topics[int(at)].as_py() for at in level])
     row = int(np.flatnonzero(rows.topic == level[0])[0])
     problem = f"{counted(len(level), 'topic')} with one score for all documents: {names}"
     return [rows.finding("warning", "constant-scores", problem, "write the scores of the system",

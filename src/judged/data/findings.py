@@ -139,14 +139,3 @@ def _lines(alike: Sequence[Finding]) -> Sequence[str]:
     worst = sorted(alike, key=lambda finding: -finding.count)
     which = "such as" if worst[0].count == worst[-1].count else "worst"
     return [f"{worst[0]} {len(alike)} files have it, {which} {', '.join(one.path for one in worst[:SEVERAL])}"]
-
-
-def examples(ids: Iterable[str], most: int = 5) -> str:
-    """Name some ids of many.
-
-    >>> examples(["q1", "q2", "q3"], most=2)
-    'q1, q2 and 1 more'
-    """
-    shown = list(ids)
-    more = f" and {len(shown) - most:,} more" if len(shown) > most else ""
-    return ", ".join(shown[:most]) + more

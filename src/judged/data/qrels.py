@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from judged._types import Table
 
-_COLUMNS = ("query_id", "doc_id", "relevance", "iteration")
+QRELS_COLUMNS = ("query_id", "doc_id", "relevance", "iteration")
 _PREFERENCES = ("query_id", "doc_id", "relevance", "user", "subgroup")
 
 
@@ -84,7 +84,7 @@ class Qrels:
             If the file cannot be read as judgments; the message names the line.
         """
         source = open_source(path, "qrels", format)
-        qrels, digest = source.table(_PREFERENCES if format == "prefs" else _COLUMNS)
+        qrels, digest = source.table(_PREFERENCES if format == "prefs" else QRELS_COLUMNS)
         if format == "prefs":
             qrels = by_user(qrels, "subgroup")
         made = cls(qrels, name or source.name, source.rows.where, digest)
@@ -105,7 +105,7 @@ class Qrels:
         if isinstance(data, (str, Path)):
             return cls.read(data)
         source = Source(rows_of_object(data, "qrels"), name)
-        table, _ = source.table(_COLUMNS)
+        table, _ = source.table(QRELS_COLUMNS)
         if "relevance" not in table.column_names:
             raise InputError("no relevance in it", fix="add a column 'relevance'", path=source.rows.where)
         made = cls(table, name, source.rows.where)

@@ -62,8 +62,17 @@ class Rows(Protocol):
         ...
 
 
+class _WithoutLines:
+    """Rows that stand in no line of a file."""
+
+    def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
+        """Give None."""
+        del query_id, doc_id, nth
+        return None
+
+
 @dataclass(frozen=True)
-class TableRows:
+class TableRows(_WithoutLines):
     """Rows of an Arrow table that is already in memory, its columns named and typed as ours."""
 
     table: Table
@@ -86,14 +95,9 @@ class TableRows:
         for start in range(0, table.num_rows, SLICE):
             yield lambda start=start: _one_batch(table.slice(start, SLICE))
 
-    def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
-        """Give None: tables have no lines."""
-        del query_id, doc_id, nth
-        return None
-
 
 @dataclass(frozen=True)
-class MappingRows:
+class MappingRows(_WithoutLines):
     """Rows of ``{query_id: {doc_id: score}}``, read where they stand and never changed."""
 
     mapping: Mapping[Any, Mapping[Any, Any]] = field(repr=False)
@@ -127,11 +131,6 @@ class MappingRows:
             values = [value for topic in topics for value in self.mapping[topic].values()]
             made["score"] = pa.array(score_array(values))
         return pa.record_batch(made)
-
-    def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
-        """Give None: mappings have no lines."""
-        del query_id, doc_id, nth
-        return None
 
 
 def score_array(scores: Any, what: str = "score") -> np.ndarray[Any, np.dtype[np.float64]]:

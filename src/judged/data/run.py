@@ -20,7 +20,7 @@ from judged.errors import InputError
 if TYPE_CHECKING:
     from judged._types import Table
 
-_COLUMNS = ("query_id", "doc_id", "score", "rank", "run_id")
+RUN_COLUMNS = ("query_id", "doc_id", "score", "rank", "run_id")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class Run:
     @property
     def table(self) -> Table:
         """All rows as an Arrow table: ``query_id, doc_id`` and, where there are any, ``score, rank, run_id``."""
-        table, _ = Source(self.rows, self.name).table(_COLUMNS)
+        table, _ = Source(self.rows, self.name).table(RUN_COLUMNS)
         return table
 
     def __repr__(self) -> str:

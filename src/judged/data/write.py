@@ -125,7 +125,14 @@ def _write(table: Table, kind: Kind, path: Path, format: str | None) -> None:
             _packed(raw, path) as packed,
             io.TextIOWrapper(packed, encoding="utf-8", newline="") as file,
         ):
-            _WRITERS[chosen](table, kind, file, str(path))
+            if chosen == "trec":
+                _write_trec(table, kind, file, str(path))
+            elif chosen == "jsonl":
+                _write_jsonl(table, file)
+            elif chosen == "csv":
+                _write_delimited(table, csv.writer(file, lineterminator="\n").writerow, str(path))
+            else:
+                _write_delimited(table, lambda row: file.write("\t".join(map(str, row)) + "\n"), str(path))
 
 
 def _packed(raw: IO[bytes], path: Path) -> IO[bytes]:
@@ -155,16 +162,6 @@ def _write_trec(table: Table, kind: Kind, file: IO[str], where: str) -> None:
             file.write(f"{query} {doc}\n")
 
 
-def _write_csv(table: Table, kind: Kind, file: IO[str], where: str) -> None:
-    del kind
-    _write_delimited(table, csv.writer(file, lineterminator="\n").writerow, where)
-
-
-def _write_tsv(table: Table, kind: Kind, file: IO[str], where: str) -> None:
-    del kind
-    _write_delimited(table, lambda row: file.write("\t".join(map(str, row)) + "\n"), where)
-
-
 def _write_delimited(table: Table, write: Callable[[Sequence[object]], object], where: str) -> None:
     names = list(table.column_names)
     _refuse_ids(table, _NO_PART, where)
@@ -188,8 +185,7 @@ def _refuse_ids(table: Table, patterns: dict[str, str], where: str) -> None:
                 )
 
 
-def _write_jsonl(table: Table, kind: Kind, file: IO[str], where: str) -> None:
-    del kind, where
+def _write_jsonl(table: Table, file: IO[str]) -> None:
     names = list(table.column_names)
     for row in _rows(table, names):
         file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
@@ -203,11 +199,3 @@ def _number(value: object) -> str:
     """
     number = float(value)  # type: ignore[arg-type]
     return str(int(number)) if number.is_integer() else repr(number)
-
-
-_WRITERS: dict[str, Callable[[Table, Kind, IO[str], str], None]] = {
-    "trec": _write_trec,
-    "csv": _write_csv,
-    "tsv": _write_tsv,
-    "jsonl": _write_jsonl,
-}

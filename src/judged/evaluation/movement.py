@@ -98,43 +98,29 @@ def all_ranges(
     movement: Movement, lists: Sequence[Judged], measures: Sequence[Measure], query_ids: Sequence[str]
 ) -> tuple[TopicRanges, ...]:
     """Lay out the ranges of all runs and measures over the topics of all runs."""
-    place = {name: at for at, name in enumerate(query_ids)}
+    column_of = {name: at for at, name in enumerate(query_ids)}
     shape = (len(lists), len(measures), len(query_ids))
     made: list[TopicRanges] = []
     for reason, of in movement.ranges():
         low, high = np.full(shape, np.nan), np.full(shape, np.nan)
-        kind = np.full(shape, "exact", dtype="<U7")
+        kind, shares = np.full(shape, "exact", dtype="<U7"), np.full(shape[:2], np.nan)
         for at, judged in enumerate(lists):
-            columns = [place[name] for name in judged.query_ids]
+            columns = [column_of[name] for name in judged.query_ids]
             for row, measure in enumerate(measures):
                 if reason == "unjudged" and _about_judging(measure):
                     continue
-                found = of(judged, measure)
-                low[at, row, columns], high[at, row, columns], kind[at, row, columns] = (
-                    found.low,
-                    found.high,
-                    found.kind,
-                )
-        made.append(TopicRanges(reason, low, high, kind, _shares(reason, movement, lists, measures)))
+                found, place = of(judged, measure), (at, row, columns)
+                low[place], high[place], kind[place] = found.low, found.high, found.kind
+                if reason == "unjudged" and judged.ranked:
+                    share = find("Judged")[0].cls(cutoff=getattr(measure, "cutoff", None))
+                    shares[at, row] = np.mean(share(movement.cut(judged)))
+        made.append(TopicRanges(reason, low, high, kind, shares))
     return tuple(made)
 
 
 def _about_judging(measure: Measure) -> bool:
     """Whether a measure says how much is judged: once all were judged, there would be nothing to say."""
     return measure.entry.name in _ABOUT_JUDGING or getattr(measure, "residual", False) is True
-
-
-def _shares(reason: str, movement: Movement, lists: Sequence[Judged], measures: Sequence[Measure]) -> Floats:
-    """Find how much is judged of the first k, where k is the measure's cutoff: (R, M)."""
-    shares = np.full((len(lists), len(measures)), np.nan)
-    if reason == "unjudged":
-        judged_share = find("Judged")[0].cls
-        for at, judged in enumerate(lists):
-            for row, measure in enumerate(measures):
-                if judged.ranked and not _about_judging(measure):
-                    cutoff = getattr(measure, "cutoff", None)
-                    shares[at, row] = np.mean(judged_share(cutoff=cutoff)(movement.cut(judged)))
-    return shares
 
 
 def reach(ranges: TopicRanges, at: tuple[int, int], scores: Floats, kind: Aggregate) -> Reach:

@@ -87,7 +87,7 @@ def interval_alphas(p_values: ArrayLike, method: str, alpha: float) -> Floats:
     found = adjusted <= alpha * (1 + _ROUNDING)
     rejected = int(np.count_nonzero(found))
     share = max(rejected, 1) if method in {"bh", "by"} else 1
-    harmonic = float((1.0 / np.arange(1, made + 1)).sum()) if method == "by" else 1.0
+    harmonic = _harmonic(made) if method == "by" else 1.0
     base = alpha if method == "none" or not made else alpha * share / (made * harmonic)
     later = found & (np.asarray(p_values) > base * (1 + _ROUNDING))
     alphas = np.where(later, alpha / max(made - rejected + 1, 1), base)
@@ -116,30 +116,13 @@ def corrected_family(
     return made
 
 
-def _bonferroni(rising: Floats) -> Floats:
-    return rising * len(rising)
-
-
-def _holm(rising: Floats) -> Floats:
-    return np.maximum.accumulate(rising * _left(rising))
-
-
-def _hochberg(rising: Floats) -> Floats:
-    return _least_from_above(rising * _left(rising))
-
-
-def _benjamini_hochberg(rising: Floats) -> Floats:
-    return _least_from_above(rising * len(rising) / np.arange(1, len(rising) + 1))
-
-
-def _benjamini_yekutieli(rising: Floats) -> Floats:
-    harmonic = float((1.0 / np.arange(1, len(rising) + 1)).sum())
-    return _least_from_above(rising * len(rising) * harmonic / np.arange(1, len(rising) + 1))
-
-
 def _left(rising: Floats) -> Any:
     """Give how many hypotheses are left at each step: N, N - 1, ..., 1."""
     return np.arange(len(rising), 0, -1)
+
+
+def _harmonic(count: int) -> float:
+    return float((1.0 / np.arange(1, count + 1)).sum())
 
 
 def _least_from_above(steps: Floats) -> Floats:
@@ -148,9 +131,9 @@ def _least_from_above(steps: Floats) -> Floats:
 
 _RULES: dict[str, Callable[[Floats], Floats]] = {
     "none": lambda rising: rising,
-    "bonferroni": _bonferroni,
-    "holm": _holm,
-    "hochberg": _hochberg,
-    "bh": _benjamini_hochberg,
-    "by": _benjamini_yekutieli,
+    "bonferroni": lambda rising: rising * len(rising),
+    "holm": lambda rising: np.maximum.accumulate(rising * _left(rising)),
+    "hochberg": lambda rising: _least_from_above(rising * _left(rising)),
+    "bh": lambda rising: _least_from_above(rising * len(rising) / _left(rising)[::-1]),
+    "by": lambda rising: _least_from_above(rising * len(rising) * _harmonic(len(rising)) / _left(rising)[::-1]),
 }

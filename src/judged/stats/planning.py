@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -129,13 +129,13 @@ def plan(
         differences, lacking = paired_differences(scores[first], scores[second])
         n, sd = len(differences), spread(differences)
         mean, at = float(differences.mean()) if n else math.nan, topics or n
-        found = minimum_detectable(sd, at, alpha, power)
-        needed = _needed(difference, sd, alpha, power)
-        pairs.append(PairPlan(first, second, n, lacking, mean, sd, at, found, needed))
+        found = _found(sd, at, difference, alpha, power)
+        pairs.append(PairPlan(first, second, n, lacking, mean, sd, at, **found))
     n = complete.shape[1]
     sd = _pooled(pairs)
-    made = _made(sd, topics or n, difference, alpha, power)
-    return Plan(topics or n, n, left_out, len(scores), sd, *made, pairs=tuple(pairs))
+    asked: dict[str, Any] = {"alpha": alpha, "power": power, "difference": difference}
+    found = _found(sd, topics or n, **asked)
+    return Plan(topics or n, n, left_out, len(scores), sd, **asked, **found, pairs=tuple(pairs))
 
 
 def plan_of_sd(
@@ -151,7 +151,8 @@ def plan_of_sd(
     _check_topics(topics)
     if math.isnan(sd):
         raise InputError("the standard deviation is no number", fix="give 0 or more")
-    return Plan(topics, 0, 0, 0, float(sd), *_made(sd, topics, difference, alpha, power))
+    asked: dict[str, Any] = {"alpha": alpha, "power": power, "difference": difference}
+    return Plan(topics, 0, 0, 0, float(sd), **asked, **_found(sd, topics, **asked))
 
 
 def amount(value: float) -> str:
@@ -165,19 +166,11 @@ def amount(value: float) -> str:
     return f"{value:.3f}" if abs(value) >= 0.01 or value == 0 else f"{value:.2g}"
 
 
-def _made(
-    sd: float, topics: int, difference: float | None, alpha: float, power: float
-) -> tuple[float, float, float, float | None, int | None]:
-    """Give the fields of a plan from `detectable` on."""
+def _found(sd: float, topics: int, difference: float | None, alpha: float, power: float) -> dict[str, Any]:
+    """Give what is detectable, and the topics for a difference; from no variation, none can be given."""
     detectable = minimum_detectable(sd, topics, alpha, power)
-    return detectable, alpha, power, difference, _needed(difference, sd, alpha, power)
-
-
-def _needed(difference: float | None, sd: float, alpha: float, power: float) -> int | None:
-    """Give the topics for a difference; from no variation, none can be given."""
-    if difference is None or math.isnan(sd) or sd == 0:
-        return None
-    return topics_needed_t(difference, sd, alpha, power)
+    needed = None if difference is None or not sd > 0 else topics_needed_t(difference, sd, alpha, power)
+    return {"detectable": detectable, "topics_needed": needed}
 
 
 def _pooled(pairs: list[PairPlan]) -> float:
