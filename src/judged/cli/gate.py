@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from judged.cli import inputs, output
 from judged.cli.bounds import bounded
 from judged.cli.giving import Give, answer_options
+from judged.cli.options import FORMATS, shared
 from judged.errors import InputError, JudgedWarning
-
-if TYPE_CHECKING:
-    from judged.data import Run
 
 _FILE = click.Path(path_type=Path)
 
@@ -60,8 +58,7 @@ class _Gate(click.Command):
 @click.option("--json", type=_FILE, metavar="FILE", help="Also write JSON.")
 @click.option("--junit", type=_FILE, metavar="FILE", help="Also write JUnit XML, one test case a check.")
 @click.option("--sarif", type=_FILE, metavar="FILE", help="Also write SARIF, one result a check that did not pass.")
-@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
-@click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
+@shared(*FORMATS)
 def command(
     qrels: str,
     baseline: str,
@@ -87,16 +84,17 @@ def command(
     if strict is not None:
         asked = replace(asked, strict=strict, checks=tuple(replace(one, strict=None) for one in asked.checks))
     judgments = Qrels.read(qrels, format=qrels_format)
-    runs = [_one(text, role, run_format) for text, role in ((baseline, "BASELINE"), (candidate, "CANDIDATE"))]
+    first, second = (inputs.runs_at([path], run_format) for path in (baseline, candidate))
     named = [asked.attributes, asked.queries, *(one.table for one in asked.guardrails)]
-    read = [qrels, str(config), *(run.where for run in runs), *(str(config.parent / one) for one in named if one)]
+    read = [qrels, str(config), *(run.where for run in (*first, *second))]
+    read += [str(config.parent / name) for name in named if name]
     targets = [path for path in (give.out, *others.values()) if path is not None]
     for path in targets:
         if targets.count(path) > 1:
             raise InputError("two results are to be written to it", fix="give each a file of its own", path=str(path))
         inputs.keep_inputs(path, read)
-    with inputs.progress_bar(runs) as progress:
-        result = gate(judgments, runs[0], runs[1], asked, progress=progress)
+    with inputs.progress_bar([*first, *second]) as progress:
+        result = gate(judgments, first, second, asked, progress=progress)
     for name, path in others.items():
         if path is not None:
             output.write(getattr(result, name)(), path)
@@ -107,13 +105,6 @@ def command(
         raise SystemExit(result.exit_code)
 
 
-def _one(text: str, role: str, run_format: str | None) -> Run:
-    runs = inputs.runs_at([text], run_format)
-    if len(runs) != 1:
-        raise InputError(f"{role} holds {len(runs)} runs", fix="give a file with one", path=text)
-    return runs[0]
-
-
 @click.command("init")
 @click.argument("qrels")
 @click.argument("baseline")
@@ -121,8 +112,7 @@ def _one(text: str, role: str, run_format: str | None) -> Run:
 @click.option(
     "-m", "--measure", multiple=True, metavar="NAME", help="A measure. Repeat for more.  [default: what fits]"
 )
-@click.option("--attributes", metavar="FILE", help="What is known of the topics: a table with a column query_id.")
-@click.option("--queries", metavar="FILE", help="The topics' texts, and attributes that stand beside them.")
+@shared("attributes", "queries")
 @click.option("--by", multiple=True, metavar="NAME[,NAME]", help="Slice by these attributes, given or derived.")
 @click.option(
     "--margin-relative", type=float, metavar="SHARE", help="Take this share of the baseline's mean as every margin."
@@ -132,22 +122,18 @@ def _one(text: str, role: str, run_format: str | None) -> Run:
     "-o", "--output", "out", type=_FILE, default="gate.toml", show_default=True, metavar="FILE", help="Write it here."
 )
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
-@click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
-@click.option("--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself.")
+@shared(*FORMATS)
 def init(
     qrels: str,
     baseline: str,
     others: tuple[str, ...],
     measure: tuple[str, ...],
-    attributes: str | None,
-    queries: str | None,
     by: tuple[str, ...],
-    margin_relative: float | None,
-    strict: bool,
     out: Path,
     force: bool,
     qrels_format: str | None,
     run_format: str | None,
+    **options: Any,
 ) -> None:
     """Write a first configuration of a gate, from judgments and the run that is the BASELINE.
 
@@ -161,21 +147,19 @@ def init(
     if exists(out) and str(out) != "-" and not force:
         raise InputError("this file is there already", fix="give another name, or --force", path=str(out))
     judgments = Qrels.read(qrels, format=qrels_format)
-    run, more = _one(baseline, "BASELINE", run_format), inputs.runs_at(others, run_format)
-    inputs.keep_inputs(out, [qrels, attributes or "", queries or "", run.where, *(one.where for one in more)])
+    first, more = inputs.runs_at([baseline], run_format), inputs.runs_at(others, run_format)
+    read = [options["attributes"] or "", options["queries"] or "", *(run.where for run in (*first, *more))]
+    inputs.keep_inputs(out, [qrels, *read])
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", JudgedWarning)
         text = first_config(
             judgments,
-            run,
+            first,
             more or None,
             measure or None,
-            attributes=attributes,
-            queries=queries,
             by=[name.strip() for text in by for name in text.split(",") if name.strip()],
             out=out,
-            margin_relative=margin_relative,
-            strict=strict,
+            **options,
         )
     output.write(text, out)
     output.remarks(str(one.message) for one in said if issubclass(one.category, JudgedWarning))

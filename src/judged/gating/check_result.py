@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from judged.decimals import decimal, p_text
 from judged.stats.pairing import topics_text
@@ -34,6 +34,8 @@ class TopicLoss:
 @dataclass(frozen=True)
 class CheckResult:
     """What was found by one check: the numbers and the decision."""
+
+    table: ClassVar[str] = "check"  # of the configuration
 
     check: Check  # what was asked
     measure: str  # the canonical name
@@ -84,6 +86,11 @@ class CheckResult:
     def name(self) -> str:
         """Measure and slice."""
         return self.check.name
+
+    @property
+    def line(self) -> int | None:
+        """Where it stands in the file of the configuration."""
+        return self.check.line
 
     @property
     def blocks(self) -> bool:

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 ALL = "all"
 """The slice of all topics."""
 
-MINIMUM = 10
-"""The least number of topics that a check is decided by, where neither the check nor its slice names one."""
-
 GateTest: TypeAlias = Literal["randomisation", "t"]
 GateCorrection: TypeAlias = Literal["holm", "bonferroni", "none"]
 

@@ -20,14 +20,14 @@ from judged.errors import InputError, JudgedWarning
 from judged.evaluation import runs_of
 from judged.evaluation.given import scores_of
 from judged.gating.check_result import digits, often
-from judged.gating.config import MINIMUM
+from judged.gating.config import ALL
 from judged.gating.cutting import refuse_outcomes
 from judged.gating.reading import parse_config
 from judged.judging import judge
 from judged.measures import aggregate
 from judged.notes import lines
 from judged.slicing.derived import known_topics
-from judged.slicing.slices import slice_topics
+from judged.slicing.slices import Slice, slice_topics
 from judged.stats.pairing import paired_differences, spread, topics_text
 from judged.stats.sample_size import minimum_detectable, power
 from judged.stats.student import student_quantile
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from judged._types import Floats
     from judged.data import Run
     from judged.evaluation import Scores
-    from judged.slicing.slices import Slice, Slicing
+    from judged.slicing.slices import Slicing
 
 ALPHA, POWER, CORRELATION, RELATIVE = 0.05, 0.8, 0.9, 0.02
 _STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
@@ -87,7 +87,7 @@ def first_config(
     known = [] if slicing is None else list(zip(slicing.slices, slicing.n.tolist(), slicing.small, strict=True))
     kept = [one for one, _, small in known if not small]
     few = ", ".join(f"{one.name} ({n})" for one, n, small in known if small)
-    checks = [_Check.of(scores, row, None, slicing) for row in range(len(scores.measures))]
+    checks = [_Check.of(scores, row, Slice(ALL, ""), slicing) for row in range(len(scores.measures))]
     checks += [_Check.of(scores, 0, one, slicing) for one in kept]
     parts = [
         "\n".join(f"{name} = {json.dumps(path)}" for name, path in paths.items()),
@@ -169,17 +169,17 @@ class _Check:
     """What a check would be made of: the baseline's scores over a slice, and how much versions differ there."""
 
     measure: str
-    slice: Slice | None
+    slice: Slice
     mean: float
     n: int
     sd: float  # of the differences between two versions; NaN where means are compared by ratios
     assumed: bool  # whether it was, or is estimated from other runs
 
     @classmethod
-    def of(cls, scores: Scores, row: int, part: Slice | None, slicing: Slicing | None) -> _Check:
+    def of(cls, scores: Scores, row: int, part: Slice, slicing: Slicing | None) -> _Check:
         """Look at the topics of a slice, or at all."""
         measure, values = scores.measures[row], scores.values[:, row]
-        values = values if part is None or slicing is None else values[:, slicing.mask(part.name)]
+        values = values if part.name == ALL or slicing is None else values[:, slicing.mask(part.name)]
         own, kind = values[0][~np.isnan(values[0])], measure.entry.aggregate
         if kind in {"sum", "count"} or (kind != "geometric mean" and measure.properties.higher_is_better is None):
             raise InputError(f"{measure} cannot be checked by a gate", fix="take means of quality, such as nDCG@10")
@@ -187,11 +187,6 @@ class _Check:
         sd = spread(own) * math.sqrt(2 * (1 - CORRELATION)) if assumed else _pooled(values)
         sd = math.nan if kind == "geometric mean" else sd
         return cls(str(measure), part, aggregate(kind, own), len(own), sd, assumed)
-
-    @property
-    def minimum(self) -> int:
-        """With fewer topics nothing is decided."""
-        return MINIMUM if self.slice is None else self.slice.minimum
 
 
 def _pooled(values: Floats) -> float:
@@ -218,10 +213,12 @@ def _check(check: _Check, family: int, relative: float | None, *, strict: bool) 
 def _check_lines(check: _Check, family: int, relative: float | None, *, strict: bool) -> Iterator[str]:
     yield "[[check]]"
     yield f"measure = {json.dumps(check.measure)}"
-    if check.slice is not None:
+    if check.slice.name != ALL:
         yield f"slice = {json.dumps(check.slice.name)}"
-    if check.n < check.minimum:
-        yield _comment(f"{topics_text(check.n)}: with fewer than {check.minimum} nothing is decided; see minimum.")
+    if check.n < check.slice.minimum:
+        yield _comment(
+            f"{topics_text(check.n)}: with fewer than {check.slice.minimum} nothing is decided; see minimum."
+        )
     mean, share = decimal(check.mean), RELATIVE if relative is None else relative
     if not (check.n > 1 and check.sd > 0):
         ratio = math.isnan(check.sd) and check.n > 1

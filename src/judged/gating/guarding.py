@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ _ROUNDING = 1e-12
 class GuardrailResult:
     """What a guardrail found: numbers that are compared as they stand."""
 
+    table: ClassVar[str] = "guardrail"  # of the configuration
+
     guardrail: Guardrail  # what was asked
     baseline: float  # NaN where a number plays no part
     candidate: float
@@ -39,6 +41,11 @@ class GuardrailResult:
     def name(self) -> str:
         """What is limited."""
         return self.guardrail.name
+
+    @property
+    def line(self) -> int | None:
+        """Where it stands in the file of the configuration."""
+        return self.guardrail.line
 
     @property
     def blocks(self) -> bool:

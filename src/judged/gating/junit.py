@@ -6,9 +6,8 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from judged.gating.check_result import CheckResult
-
 if TYPE_CHECKING:
+    from judged.gating.check_result import CheckResult
     from judged.gating.guarding import GuardrailResult
     from judged.gating.result import GateResult
 
@@ -28,15 +27,15 @@ def junit(result: GateResult) -> str:
     about = ET.SubElement(suite, "properties")
     for name, value in (("baseline", result.baseline), ("candidate", result.candidate), ("rules", result.caption)):
         ET.SubElement(about, "property", {"name": name, "value": _allowed(value)})
-    for kind, parts in (("check", result.checks), ("guardrail", result.guardrails)):
-        for one in parts:
-            _case(suite, f"judged.gate.{kind}", one)
+    for one in result.parts:
+        _case(suite, one)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode")
 
 
-def _case(suite: ET.Element, group: str, one: CheckResult | GuardrailResult) -> None:
-    case = ET.SubElement(suite, "testcase", {"name": _allowed(one.name), "classname": group, "time": "0"})
+def _case(suite: ET.Element, one: CheckResult | GuardrailResult) -> None:
+    named = {"name": _allowed(one.name), "classname": f"judged.gate.{one.table}", "time": "0"}
+    case = ET.SubElement(suite, "testcase", named)
     said = _allowed(one.sentence)
     if one.blocks:
         ET.SubElement(case, "failure", {"message": said, "type": one.status}).text = said

@@ -41,7 +41,7 @@ _NUMBER = Show(number, "float64")
 _OF_CHECK = (
     "owner", "left_out", "minimum", "level", "kind", "lower_is_better", "p", "adjusted", "p_safe", "detectable",
     "power", "correction", "method", "strict", "note", "family", "least_p", "large_loss", "max_share_of_large_losses",
-    "identical", "unseen_loss", "loss", "blocks", "sentence", "name",
+    "identical", "unseen_loss", "loss", "blocks", "sentence", "name", "line",
 )  # fmt: skip
 
 
@@ -203,7 +203,6 @@ class GateResult(Answer):
             Column("shown_margin", [check.size(check.margin) for check in checks], TEXT, "margin", only="people"),
             Column("large_losses", [check.large_losses for check in checks], COUNT, "large losses", beside=shares),
             *columns_of(checks, *_OF_CHECK),
-            *columns_of([check.check for check in checks], "line"),
             Column("worst", [check.worst for check in checks], only="json"),
         )
         return Table("checks", columns, labels=3)

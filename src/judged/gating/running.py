@@ -11,13 +11,14 @@ from judged.errors import InputError
 from judged.evaluation import runs_of
 from judged.evaluation.given import scores_of
 from judged.gating.check_result import digits
-from judged.gating.config import ALL, MINIMUM, nearest
+from judged.gating.config import ALL, nearest
 from judged.gating.cutting import folder, over_these, refuse_outcome, sliced
 from judged.gating.deciding import Paired, decide
 from judged.gating.guarding import guarded, lost_topics, row_of
 from judged.gating.reading import config_of
 from judged.gating.result import GateResult
 from judged.notes import Note
+from judged.slicing.slices import Slice
 from judged.stats.pairing import topics_text
 
 if TYPE_CHECKING:
@@ -216,11 +217,9 @@ def _paired(scores: Scores, at: list[int], check: Check, slicing: Slicing | None
     row = row_of(scores, check.measure)
     measure = scores.measures[row]
     _refuse_untestable(measure, check)
-    owner, minimum = "", MINIMUM
-    mask = np.ones(len(scores.query_ids), dtype=np.bool_)
+    which, mask = Slice(ALL, ""), np.ones(len(scores.query_ids), dtype=np.bool_)
     if check.slice != ALL and slicing is not None:
-        which = slicing.slices[slicing.names.index(check.slice)]
-        mask, owner, minimum = slicing.mask(check.slice), which.owner, which.minimum
+        which, mask = slicing.slices[slicing.names.index(check.slice)], slicing.mask(check.slice)
         refuse_outcome(which)
         if not mask.any():
             raise InputError(
@@ -229,7 +228,8 @@ def _paired(scores: Scores, at: list[int], check: Check, slicing: Slicing | None
             )
     first, second = (scores.values[run, row][mask] for run in at)
     query_ids = tuple(np.array(scores.query_ids, dtype=object)[mask].tolist())
-    return Paired(check, measure, query_ids, first, second, minimum if check.minimum is None else check.minimum, owner)
+    minimum = which.minimum if check.minimum is None else check.minimum
+    return Paired(check, measure, query_ids, first, second, minimum, which.owner)
 
 
 def _refuse_untestable(measure: Measure, check: Check) -> None:

@@ -9,9 +9,8 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from judged.gating.check_result import CheckResult
-
 if TYPE_CHECKING:
+    from judged.gating.check_result import CheckResult
     from judged.gating.guarding import GuardrailResult
     from judged.gating.result import GateResult
 
@@ -46,9 +45,8 @@ def sarif(result: GateResult) -> str:
 
 
 def _result(one: CheckResult | GuardrailResult, names: list[str], path: str) -> dict[str, Any]:
-    declared = one.check if isinstance(one, CheckResult) else one.guardrail
     kind = "loss" if one.status == "fail" else "inconclusive"
-    kind = kind if isinstance(one, CheckResult) else "guardrail"
+    kind = kind if one.table == "check" else one.table
     made: dict[str, Any] = {
         "ruleId": f"judged-gate/{kind}",
         "ruleIndex": names.index(kind),
@@ -58,8 +56,8 @@ def _result(one: CheckResult | GuardrailResult, names: list[str], path: str) -> 
     }
     if path:
         place: dict[str, Any] = {"artifactLocation": {"uri": _uri(path)}}
-        if declared.line:
-            place["region"] = {"startLine": declared.line}
+        if one.line:
+            place["region"] = {"startLine": one.line}
         made["locations"] = [{"physicalLocation": place}]
     return made
 
