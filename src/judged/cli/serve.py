@@ -98,11 +98,11 @@ def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]
 
 def _tell(workspace: Workspace, address: str) -> None:
     """Say what is open and where."""
-    from judged.web.filters import count
+    from judged.decimals import counted
 
     names = workspace.run_names
     shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-    click.echo(f"{workspace.title}: {count(len(workspace.query_ids), 'topic')}, {count(len(names), 'run')}")
+    click.echo(f"{workspace.title}: {counted(len(workspace.query_ids), 'topic')}, {counted(len(names), 'run')}")
     if names:
         click.echo(f"runs: {shown}")
     click.echo(f"open at {address}")
