@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from judged.answer import COUNT, TEXT, Block, Code, Column, Section, Sentences, Table
 from judged.evaluation.summary import basis
+from judged.reporting.result import DRAWN_BY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,20 +27,12 @@ def method(material: Material, warned: Sequence[str], left_out: Sequence[str], c
     if left_out:
         parts.append(Sentences(tuple(left_out), "left_out", "Left out"))
     parts += [Sentences(_rules(material), "rules", "Rules"), _files(material)]
-    versions = tuple(f"{name} {number}" for name, number in (scores.versions | _drawn_by()).items())
+    drawn_by = {name: version(name) for module, name in DRAWN_BY.items() if find_spec(module) is not None}
+    versions = tuple(f"{name} {number}" for name, number in (scores.versions | drawn_by).items())
     parts.append(Sentences(versions, "drawn_with", "Versions"))
     if command:
         parts.append(Code((command,), "command", "To make this report again"))
     return Section("method", "How this was computed", tuple(parts))
-
-
-def _drawn_by() -> dict[str, str]:
-    """Name the versions of what draws charts, where it is installed."""
-    known: dict[str, str] = {}
-    for name in ("altair", "vl-convert-python"):
-        with suppress(PackageNotFoundError):
-            known[name] = version(name)
-    return known
 
 
 def _rules(material: Material) -> tuple[str, ...]:

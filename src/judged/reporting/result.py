@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from judged.evaluation import Scores
     from judged.notes import Note
 
+DRAWN_BY = {"altair": "altair", "vl_convert": "vl-convert-python"}
+"""The modules that draw charts, and the libraries that they belong to."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report(Answer):
@@ -157,6 +160,5 @@ def _outline(section: Section) -> dict[str, Any]:
 
 def undrawn() -> tuple[str, ...]:
     """Say why a page has no charts, for whoever writes it; nothing where it has them."""
-    needed = {"altair": "altair", "vl_convert": "vl-convert-python"}
-    lacking = [name for module, name in needed.items() if find_spec(module) is None]
+    lacking = [name for module, name in DRAWN_BY.items() if find_spec(module) is None]
     return tuple(f"the charts are left out of the page: {MissingExtraError(name, 'plots')}" for name in lacking[:1])
