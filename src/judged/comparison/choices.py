@@ -21,12 +21,6 @@ MANY = {
 """Tests of all systems at once; each allows for its own comparisons, and takes no correction."""
 
 AGAINST_BASELINE = ("dunnett", "randomised-dunnett")
-_SPELLINGS = {
-    "randomization": "randomisation",
-    "studentized": "studentised",
-    "randomized-tukey": "randomised-tukey",
-    "randomized-dunnett": "randomised-dunnett",
-}
 _FAMILY_WISE = ("bonferroni", "holm", "hochberg")
 _NO_RESAMPLES = ("t", "wilcoxon", "sign", "bayes", "tukey", "nemenyi", "dunnett")
 
@@ -58,7 +52,7 @@ class Choices:
     def __post_init__(self) -> None:
         from judged.stats.correction import CORRECTIONS
 
-        object.__setattr__(self, "test", _SPELLINGS.get(self.test, self.test.replace("randomized-", "randomised-")))
+        object.__setattr__(self, "test", self.test.replace("iz", "is"))
         _one_of("test", self.test, known_tests())
         _one_of("correction", self.correction, CORRECTIONS)
         _one_of("family", self.family, get_args(Family))

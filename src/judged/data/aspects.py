@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.data.compute import pc
+from judged.data.compute import codes_of, pc
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints, Table
@@ -45,8 +45,7 @@ class Aspects:
 
 def build_aspects(table: Table, index: QrelsIndex) -> Aspects:
     """Sort the judgments of a qrels table by pair and aspect."""
-    topic = pc.index_in(table["query_id"], value_set=index.topic_ids).to_numpy()
-    pair = index.rows_of(np.asarray(topic, dtype=np.int64), table["doc_id"].combine_chunks())
+    pair = index.rows_of(codes_of(table["query_id"], index.topic_ids), table["doc_id"].combine_chunks())
     names: tuple[str, ...] = ("",)
     aspect = np.zeros(len(pair), dtype=np.int64)
     if "iteration" in table.column_names:
@@ -54,7 +53,7 @@ def build_aspects(table: Table, index: QrelsIndex) -> Aspects:
         distinct = pc.unique(column)
         distinct = distinct.take(pc.sort_indices(distinct))
         names = tuple(distinct.to_pylist())
-        aspect = np.asarray(pc.index_in(column, value_set=distinct).to_numpy(), dtype=np.int64)
+        aspect = codes_of(column, distinct)
     order = np.lexsort((aspect, pair))
     return Aspects(
         names=names,

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from judged.data import files
 from judged.data.findings import Finding, of_error
+from judged.data.json_rows import TYPES
 from judged.data.layout import LineError, is_data, split_line, value
 from judged.data.text import TextRows
 from judged.errors import InputError
@@ -31,7 +32,6 @@ _FIXES = {
     "bad-rank": "write a whole number",
     "not-utf8": "save the file as UTF-8",
 }
-_TYPES = {"score": pa.float64(), "relevance": pa.float64(), "rank": pa.int64()}
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _line_by_line(rows: TextRows, columns: tuple[str, ...]) -> Content:
     if last == (number, "too-few-fields") and not _ends_with_a_line(rows):
         problem = "the last line is not complete: the file was cut short"
         ended.append(Finding("error", rows.where, number, "truncated", problem, "make or fetch the file again"))
-    table = pa.table({name: pa.array(column, _TYPES.get(name, pa.string())) for name, column in made.items()})
+    table = pa.table({name: pa.array(column, TYPES.get(name, pa.string())) for name, column in made.items()})
     return Content(rows, table, (*gathered.findings(), *ended), tuple(lines))
 
 

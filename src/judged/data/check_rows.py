@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.data.compute import pc
+from judged.data.compute import codes_of, pc
 from judged.data.findings import Finding, Level
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ class Rows:
     @cached_property
     def topic(self) -> Ints:
         """Each row's topic, as its position in `topics`."""
-        return codes(self.table["query_id"], self.topics)
+        return codes_of(self.table["query_id"], self.topics)
 
     @cached_property
     def pair(self) -> Ints:
         """Each row's topic and document as one number."""
-        return self.topic * len(self.docs) + codes(self.table["doc_id"], self.docs)
+        return self.topic * len(self.docs) + codes_of(self.table["doc_id"], self.docs)
 
     def has(self, name: str) -> bool:
         """Whether there is such a column."""
@@ -59,8 +59,3 @@ class Rows:
         """Make a finding that stands in the line of a row."""
         line = self.line(row) if row >= 0 else None
         return Finding(level, self.where, line, code, problem, fix, count)
-
-
-def codes(column: Any, values: Strings) -> Ints:
-    """Give each entry of a column its position among these values."""
-    return np.asarray(pc.index_in(column, value_set=values).to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.data.check_rows import codes
 from judged.data.check_ties import ties
-from judged.data.compute import pc
+from judged.data.compute import codes_of, pc
 from judged.data.findings import Finding
 from judged.decimals import counted
 from judged.notes import first_few
@@ -28,7 +27,7 @@ def duplicate_pairs(rows: Rows, by: str) -> list[Finding]:
     if rows.has(by):
         names = pc.unique(rows.table[by])
         if by != "run_id" or len(names) > 1:
-            key = _compact(key) * len(names) + codes(rows.table[by], names)
+            key = _compact(key) * len(names) + codes_of(rows.table[by], names)
     again = _seen_before(key)
     count = int(again.sum())
     if not count:
@@ -133,7 +132,7 @@ def forms(rows: Rows) -> list[Finding]:
             found.append(rows.finding("warning", "invisible-characters", problem, "take them out",
                                       count=len(odd), row=row))  # fmt: skip
     keys = normal_form(rows.topics)
-    again = _seen_before(codes(keys, pc.unique(keys)))
+    again = _seen_before(codes_of(keys, pc.unique(keys)))
     if again.any():
         at = int(np.flatnonzero(again)[0])
         first = pc.index(keys, keys[at]).as_py()

@@ -15,7 +15,7 @@ import pyarrow.compute
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from judged._types import Ints
+    from judged._types import Ints, Strings
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -42,3 +42,8 @@ def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
     new = np.ones(len(ordered), dtype=np.bool_)
     new[1:] = ordered[1:] != ordered[:-1]
     return ordered[new]
+
+
+def codes_of(column: Any, values: Strings) -> Ints:
+    """Give each entry of a column its position among these values."""
+    return np.asarray(pc.index_in(column, value_set=values).to_numpy(zero_copy_only=False), dtype=np.int64)

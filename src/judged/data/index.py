@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from judged.data.compute import pc
+from judged.data.compute import codes_of, pc
 from judged.data.ids import hash_ids
 
 if TYPE_CHECKING:
@@ -118,8 +118,8 @@ def build_index(table: Table) -> QrelsIndex:
     topics = sorted(pc.unique(table["query_id"]).to_pylist())  # code point order is UTF-8 byte order
     topic_ids = pa.array(topics, pa.string())
     docs = pc.unique(table["doc_id"])
-    topic = _codes(table["query_id"], topic_ids)
-    doc = _codes(table["doc_id"], docs)
+    topic = codes_of(table["query_id"], topic_ids)
+    doc = codes_of(table["doc_id"], docs)
     grade = table["relevance"].to_numpy()
     order = np.lexsort((-grade, doc, topic))
     first = np.ones(len(order), dtype=np.bool_)
@@ -134,10 +134,6 @@ def build_index(table: Table) -> QrelsIndex:
         topic_hash=hash_ids(topic_ids),
         doc_hash=hash_ids(docs),
     )
-
-
-def _codes(column: Any, values: Strings) -> Ints:
-    return np.asarray(pc.index_in(column, value_set=values).to_numpy(), dtype=np.int64)
 
 
 def _mix(topic_hash: Hashes, doc_hash: Hashes) -> Hashes:

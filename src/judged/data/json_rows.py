@@ -14,7 +14,8 @@ import pyarrow as pa
 from judged.data import files
 from judged.data.columns import ONCE, canonical, clash, missing
 from judged.data.ids import id_text
-from judged.data.objects import with_scores
+from judged.data.layout import WHOLE_TO
+from judged.data.objects import VALUE, with_scores
 from judged.decimals import read_number
 from judged.errors import InputError
 
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
     from judged._types import Table
     from judged.data.columns import Kind
 
-_VALUE = {"qrels": "relevance", "run": "score"}
-_TYPES = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int64()}
-_WHOLE_TO = 2.0**53
+TYPES = {"relevance": pa.float64(), "score": pa.float64(), "rank": pa.int64()}
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # half of a character, or the first of two halves
 
 
@@ -53,7 +52,7 @@ def read_json(path: Path, kind: Kind, where: str) -> Table:
         return _records_table(records, kind, where)
     raise InputError(
         "this JSON holds neither a dict of dicts nor a list of records",
-        fix=f'write {{"query": {{"doc": {_VALUE[kind]}}}}}, or [{{"query_id": ..., "doc_id": ...}}]',
+        fix=f'write {{"query": {{"doc": {VALUE[kind]}}}}}, or [{{"query_id": ..., "doc_id": ...}}]',
         path=where,
     )
 
@@ -156,21 +155,21 @@ def _constant(name: str) -> float:
 
 
 def _dict_table(data: dict[str, Any], kind: Kind, where: str) -> Table:
-    made: dict[str, list[Any]] = {"query_id": [], "doc_id": [], _VALUE[kind]: []}
+    made: dict[str, list[Any]] = {"query_id": [], "doc_id": [], VALUE[kind]: []}
     place = _Place(where)
     for query, judged in data.items():
         if not isinstance(judged, dict):
             raise place.error(
                 f"topic {query!r} holds {json.dumps(judged)[:40]}, not a dict",
-                f'write {{"query": {{"doc": {_VALUE[kind]}}}}}',
+                f'write {{"query": {{"doc": {VALUE[kind]}}}}}',
             )
         for doc, number in cast("dict[str, Any]", judged).items():
             if not query or not doc:
                 raise place.error("an id is empty", "name every topic and document")
             made["query_id"].append(query)
             made["doc_id"].append(doc)
-            what = f"{_VALUE[kind]} of topic {query}, document {doc}"
-            made[_VALUE[kind]].append(_number(number, what, place))
+            what = f"{VALUE[kind]} of topic {query}, document {doc}"
+            made[VALUE[kind]].append(_number(number, what, place))
     return _table(made, where)
 
 
@@ -192,7 +191,7 @@ def _records_table(records: Iterable[tuple[_Place, Any]], kind: Kind, where: str
 
 def _table(made: dict[str, list[Any]], where: str) -> Table:
     try:
-        return pa.table({name: pa.array(column, _TYPES.get(name, pa.string())) for name, column in made.items()})
+        return pa.table({name: pa.array(column, TYPES.get(name, pa.string())) for name, column in made.items()})
     except UnicodeEncodeError:  # JSON can write half of a character as \ud800
         raise InputError("an id holds half a character", fix="correct the ids", path=where) from None
 
@@ -203,7 +202,7 @@ def _columns_of(keys: tuple[str, ...], kind: Kind, before: dict[str, str], place
     if problem := clash(ours, keys, kind):
         raise place.error(problem, ONCE)
     names = {name: key for key, name in zip(keys, ours, strict=True) if name}
-    fix = f"give every record the fields query_id, doc_id, {_VALUE[kind]}"
+    fix = f"give every record the fields query_id, doc_id, {VALUE[kind]}"
     if lacking := missing(names, kind):
         raise place.error(f"no {' or '.join(sorted(lacking))} among the fields {', '.join(keys)[:80]}", fix)
     if before and set(names) != set(before):
@@ -217,7 +216,7 @@ def _field(name: str, found: Any, place: _Place) -> Any:
         return _number(found, name, place)
     if name == "rank":
         number = _number(found, name, place)
-        if not (number.is_integer() and abs(number) <= _WHOLE_TO):
+        if not (number.is_integer() and abs(number) <= WHOLE_TO):
             raise place.error(f"the rank {found!r} is not a whole number", "write 1, 2, 3...")
         return int(number)
     try:

@@ -27,7 +27,7 @@ def looks_like_qrels(rows: Sequence[Sequence[str]]) -> str:
     >>> looks_like_qrels([["q1", "d1", "12.5"], ["q1", "d2", "11.5"]])
     ''
     """
-    width = _common_width(rows)
+    width = common_width(rows)
     rows = [row for row in rows if len(row) == width]
     if width < 3:
         return ""
@@ -54,7 +54,7 @@ def looks_like_run(rows: Sequence[Sequence[str]]) -> str:
     >>> looks_like_run([["q1", "Q0", "d1", "1", "9.5"], ["q1", "Q0", "d2", "2", "8.5"]])
     "5 fields, the second of them 'Q0'"
     """
-    width = _common_width(rows)
+    width = common_width(rows)
     rows = [row for row in rows if len(row) == width]
     if width < 3:
         return ""
@@ -81,7 +81,7 @@ def looks_like_smart(rows: Sequence[Sequence[str]]) -> bool:
     >>> looks_like_smart([["1", "28", "0", "0.000000"], ["1", "35", "0", "0.000000"]])
     True
     """
-    if _common_width(rows) != 4 or len({tuple(row[2:]) for row in rows}) > 1:
+    if common_width(rows) != 4 or len({tuple(row[2:]) for row in rows}) > 1:
         return False
     return len({row[1] for row in rows}) > 1 and is_number(rows[0][3]) and float(rows[0][3]) == 0
 
@@ -137,7 +137,8 @@ def _mostly(rows: Sequence[Sequence[str]], at: int) -> str:
     return Counter(row[at] for row in rows).most_common(1)[0][0]
 
 
-def _common_width(rows: Sequence[Sequence[str]]) -> int:
+def common_width(rows: Sequence[Sequence[str]]) -> int:
+    """Give how many fields most lines have."""
     return Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
 
 

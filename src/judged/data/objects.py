@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from judged.data.columns import Kind
 
 _LARGEST = 1 << 1023
-_VALUE = {"qrels": "relevance", "run": "score"}
+VALUE = {"qrels": "relevance", "run": "score"}
 _EMPTY = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("score", pa.float64())])
 
 
@@ -49,7 +49,7 @@ def named_table(table: Table, kind: Kind, where: str) -> Table:
     if lacking:
         raise InputError(
             f"no column {' or '.join(sorted(lacking))} among {', '.join(table.column_names)}",
-            fix=f"rename the columns to query_id, doc_id, {_VALUE[kind]}",
+            fix=f"rename the columns to query_id, doc_id, {VALUE[kind]}",
             path=where,
             code="unknown-header",
         )
@@ -93,7 +93,7 @@ def with_scores(table: Table, kind: Kind, where: str) -> Table:
                 path=where,
                 code="looks-like-qrels",
             )
-    name = _VALUE[kind]
+    name = VALUE[kind]
     row = pc.index(pc.is_nan(table[name]), value=True).as_py() if name in columns else -1
     if row >= 0:
         pair = f"topic {table['query_id'][row]}, document {table['doc_id'][row]}"
@@ -108,7 +108,7 @@ def _mapping_rows(data: Mapping[Any, Any], kind: Kind) -> Rows:
         if type(docs) is not dict and not isinstance(docs, Mapping):
             raise InputError(
                 f"topic {topic!r} holds a {type(docs).__name__}, not a dict",
-                fix=f"give {{query_id: {{doc_id: {_VALUE[kind]}}}}}",
+                fix=f"give {{query_id: {{doc_id: {VALUE[kind]}}}}}",
                 path="<dict>",
             )
     rows = MappingRows(data)
@@ -152,7 +152,7 @@ def _listed_rows(data: list[Any], kind: Kind) -> Rows:
         raise InputError(
             f"this list cannot be read as {kind}",
             fix="give one list of document ids a topic, or records with the fields query_id, doc_id,"
-            f" {_VALUE[kind]}: named tuples or dicts",
+            f" {VALUE[kind]}: named tuples or dicts",
             path="<list>",
         )
     return _ranked_rows({str(at): topic for at, topic in enumerate(lists)}, kind, "<list>")
@@ -184,7 +184,7 @@ def _ranked_rows(topics: Mapping[str, Collection[Any]], kind: Kind, where: str) 
 
 def _record_table(records: list[Any], kind: Kind) -> Table:
     columns: dict[str, Any] = {}
-    for name in ("query_id", "doc_id", "iteration", "run_id", "rank", _VALUE[kind]):
+    for name in ("query_id", "doc_id", "iteration", "run_id", "rank", VALUE[kind]):
         if any(hasattr(record, name) for record in records):
             values = [getattr(record, name, None) for record in records]
             if name in NUMBERS:

@@ -7,7 +7,6 @@ of the first lines is taken; where the lines look like the other kind of file, t
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -18,6 +17,7 @@ from judged.data.columns import ONCE, canonical, clash, missing
 from judged.data.json_rows import json_kind
 from judged.data.layout import Layout, is_data, split_fields, value
 from judged.data.looks import (
+    common_width,
     looks_like_qrels,
     looks_like_run,
     looks_like_smart,
@@ -173,7 +173,7 @@ def _layout_named(sample: _Sample, format: str) -> Layout:
         if header := _header(sample, delimiter):
             return _complete_header(sample, header)
     rows = sample.split(delimiter, strict=strict)
-    width = _common_width(rows)
+    width = common_width(rows)
     if format == "prefs" and width != len(_PREFS):
         raise sample.error(f"{width} fields where 5 are needed", "write query id, user, subgroup, document id, level")
     if format == "prefs":
@@ -234,7 +234,7 @@ def _is_comma_separated(sample: _Sample) -> bool:
     if not any(b"," in raw for _, raw in sample.lines):
         return False
     rows = sample.split(",", strict=True)
-    width = _common_width(rows)
+    width = common_width(rows)
     alike = sum(len(row) == width for row in rows)
     blanks = sum(any(" " in part or "\t" in part for part in row) for row in rows)
     return width > 1 and 2 * alike > len(rows) and 2 * blanks < len(rows)
@@ -245,12 +245,8 @@ def _blank(sample: _Sample) -> str:
     return "\t" if 2 * tabs > len(sample.lines) else " "
 
 
-def _common_width(rows: Sequence[Sequence[str]]) -> int:
-    return Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
-
-
 def _of_width(sample: _Sample, rows: list[list[str]], delimiter: str, *, strict: bool) -> Layout:
-    width = _common_width(rows)
+    width = common_width(rows)
     if width > _WIDEST:
         raise _no_layout(sample, width)
     known = min(width, 6)

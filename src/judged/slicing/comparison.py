@@ -21,7 +21,7 @@ from judged.answer import (
     counted,
     listed,
 )
-from judged.comparison.comparison import detectable, intervals, tested
+from judged.comparison.captions import detectable, intervals, tested
 from judged.comparison.pair import (
     DIFFERENCE,
     RATIO,

@@ -22,7 +22,7 @@ from judged.answer import (
     columns_of,
     counted,
 )
-from judged.comparison.comparison import BETTER, WORSE
+from judged.comparison.captions import BETTER, WORSE
 from judged.comparison.pair import TIMES
 from judged.decimals import decimal, p_text
 from judged.errors import InputError

@@ -35,7 +35,6 @@ METHODS = {
     "ratio": "randomisation test of the ratio of geometric means, as for GMAP",
     "bayes": "posterior of the mean difference under a reference prior: probabilities instead of a p-value",
 }
-_SPELLINGS = {"randomization": "randomisation", "fisher": "randomisation", "studentized": "studentised"}
 _TESTS: dict[str, Callable[[Floats, Floats, Options], list[Found]]] = {
     "randomisation": randomisation,
     "t": classical.student,
@@ -163,7 +162,7 @@ def paired_tests(
     >>> [found.p for found in paired_tests(scores, [(0, 1), (0, 2)])]
     [0.125, 1.0]
     """
-    name = _SPELLINGS.get(method, method)
+    name = "randomisation" if method == "fisher" else method.replace("iz", "is")
     if name not in METHODS:
         raise InputError(f"no paired test {method!r}", fix=f"one of {', '.join(METHODS)}")
     options = Options(alternative, level, resamples, seed, rope, floor)
