@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -152,7 +153,7 @@ def _without_token(scope: Scope, headers: Headers, token: str) -> Response | Non
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and _same(bearer.strip(), token):
         return None
-    if any(_same(one, token) for one in _cookies(headers)):
+    if _same(Request(scope).cookies.get(COOKIE, ""), token):
         return None
     answer = refused(
         scope,
@@ -162,11 +163,6 @@ def _without_token(scope: Scope, headers: Headers, token: str) -> Response | Non
     )
     answer.headers["WWW-Authenticate"] = "Bearer"
     return answer
-
-
-def _cookies(headers: Headers) -> list[str]:
-    pairs = (pair.strip().partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
-    return [value for name, _, value in pairs if name == COOKIE]
 
 
 def _same(shown: str, token: str) -> bool:

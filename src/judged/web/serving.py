@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import gc
-import os
 import re
 import secrets
 import socket
@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -23,7 +23,7 @@ from judged.web.guard import LOOPBACK, Rules
 from judged.web.home import what_is_open
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fastapi import FastAPI
 
@@ -75,49 +75,25 @@ def place(host: str = HOST, port: int | None = None, token: str | None = None) -
         raise InputError("this token cannot be used", fix="use 8 to 200 letters, digits, or any of - _ . ~")
     if not host:
         raise InputError("no host is given", fix=f"leave --host out, which means {HOST}, or name an address")
-    wanted = range(PORT, PORT + _TRIES) if port is None else (port,)
-    found: socket.socket | None = None
-    for one in wanted:
-        found = _listening(host, one, none_if_taken=port is None)
-        if found is not None:
-            break
-    if found is None:
-        raise InputError(f"no port from {PORT} to {PORT + _TRIES - 1} is free", fix="name one with --port")
-    beyond = not ip_address(found.getsockname()[0]).is_loopback
-    return Place(found, host, secrets.token_urlsafe(24) if beyond and token is None else token)
+    listening = _listening(host, (port,) if port is not None else range(PORT, PORT + _TRIES))
+    beyond = not ip_address(listening.getsockname()[0]).is_loopback
+    return Place(listening, host, secrets.token_urlsafe(24) if beyond and token is None else token)
 
 
-def _listening(host: str, port: int, *, none_if_taken: bool) -> socket.socket | None:
-    """Listen on a port; None if another program does."""
-    made = None
-    try:
-        family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.socket(family, kind, protocol)
-        if os.name == "posix":  # elsewhere it would let two programs listen on one port
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(where)
-        made.listen(128)
-    except (OSError, UnicodeError, OverflowError) as error:
-        if made is not None:
-            made.close()
-        if isinstance(error, OSError) and error.errno == _taken():
-            if none_if_taken:
-                return None
-            raise InputError(f"port {port} is taken", fix="name another with --port, or leave it out") from None
-        _refuse(host, port, error)
-    return made
-
-
-def _taken() -> int:
-    import errno
-
-    return errno.EADDRINUSE
-
-
-def _refuse(host: str, port: int, error: Exception) -> NoReturn:
-    said = getattr(error, "strerror", None) or str(error)
-    fix = "give --host an address of this machine, and --port one that you may use"
-    raise InputError(f"nobody can listen on {host!r}, port {port} ({said})", fix=fix) from None
+def _listening(host: str, ports: Sequence[int]) -> socket.socket:
+    """Listen on the first of some ports that no other program has."""
+    for port in ports:
+        try:
+            family, _, _, _, (name, *_) = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            return socket.create_server((str(name), port), family=family, backlog=128)
+        except (OSError, UnicodeError, OverflowError) as error:
+            if getattr(error, "errno", None) != errno.EADDRINUSE:
+                said = getattr(error, "strerror", None) or str(error)
+                fix = "give --host an address of this machine, and --port one that you may use"
+                raise InputError(f"nobody can listen on {host!r}, port {port} ({said})", fix=fix) from None
+    if len(ports) == 1:
+        raise InputError(f"port {ports[0]} is taken", fix="name another with --port, or leave it out")
+    raise InputError(f"no port from {ports[0]} to {ports[-1]} is free", fix="name one with --port")
 
 
 def serve(workspace: Workspace, where: Place, *, ready: Callable[[], Any] = lambda: None) -> None:

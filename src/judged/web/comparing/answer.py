@@ -120,7 +120,7 @@ class ComparePage(Answer):
             "first": self.asked.first,
             "second": self.asked.second,
             "measure": str(self.measure),
-            "where": self.asked.where.strip(),
+            "where": self.asked.where,
             "caption": comparison.pair_caption if comparison.pairs else comparison.caption,
             "lower_is_better": self.lower_is_better,
             "words": self.words,
@@ -233,7 +233,7 @@ class ComparePage(Answer):
             "first": runs[0],
             "second": runs[1],
             "measure": str(self.measure),
-            "where": self.asked.where.strip() or None,
+            "where": self.asked.where or None,
         }
         sides = list(zip(("first", "second"), runs, self.values.tolist(), judged, has, strict=True))
         columns = (
@@ -286,7 +286,7 @@ class ComparePage(Answer):
     @property
     def _key(self) -> tuple[Any, ...]:
         """What tells this comparison from others, for what is remembered of it."""
-        return (self.comparison.scores.run_names, self.measure, self.asked.where.strip())
+        return (self.comparison.scores.run_names, self.measure, self.asked.where)
 
 
 def _deciding(found: LeaveOneTopicOut) -> list[int]:

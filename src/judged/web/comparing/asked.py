@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
-from judged.web.typed import LONGEST
+from judged.web.typed import LONGEST, Trimmed
 
 MEASURE = "nDCG@10"
 MEASURES = "nDCG@10, AP, RR, R@100"
@@ -25,15 +25,17 @@ class Asked(BaseModel):
 
     first: str = Field("", max_length=LONGEST, description="The run that is the baseline; the first one without it.")
     second: str = Field("", max_length=LONGEST, description="The other run; the best of the others without it.")
-    measure: str = Field(MEASURE, max_length=300, description="The measure whose topics are shown.")
+    measure: Trimmed = Field(MEASURE, max_length=300, description="The measure whose topics are shown.")
     measures: str = Field(
         MEASURES,
         max_length=500,
         description=f"Measures that are tested together, with commas between; {MOST} at most.",
     )
-    where: str = Field("", max_length=2000, description="Only topics that satisfy it, such as kind == 'law'.")
+    where: Trimmed = Field("", max_length=2000, description="Only topics that satisfy it, such as kind == 'law'.")
     show: Show = Field("all", description="Which topics are listed: where the second run is better, worse, or equal.")
     q: str = Field("", max_length=500, description="Only list topics with this in their id or query.")
     sort: Sort = Field("", description="The column by which topics are sorted; falling with - before it.")
     page: int = Field(1, ge=1, le=1_000_000, description="Which page of the topics.")
-    by: str = Field("", max_length=300, description="An attribute of the topics: compare the two on each slice of it.")
+    by: Trimmed = Field(
+        "", max_length=300, description="An attribute of the topics: compare the two on each slice of it."
+    )

@@ -27,9 +27,8 @@ HOW: dict[str, Any] = {"family": "all", "ci": "none", "resamples": RESAMPLES}
 
 def compared(workspace: Workspace, asked: Asked) -> ComparePage:
     """Choose the runs, the measures and the topics, and test the difference."""
-    where = asked.where.strip()
     with concerning("measure"):
-        measure = parse(asked.measure.strip() or MEASURE)
+        measure = parse(asked.measure or MEASURE)
     with concerning("measures"):
         family = tuple(dict.fromkeys((*measures_of(names_in([asked.measures]) or (measure,)), measure)))
         if len(family) > MOST + 1:
@@ -38,10 +37,10 @@ def compared(workspace: Workspace, asked: Asked) -> ComparePage:
     with concerning("measure"):
         workspace.scores((measure,), (first, second))
     with concerning("where"):
-        workspace.mask(where, first)
+        workspace.mask(asked.where, first)
     with concerning("measures"):
-        comparison = workspace.comparison(family, first, (first, second), where, **HOW)
-    by_slice = _by_slice(workspace, asked, comparison, measure) if asked.by.strip() else None
+        comparison = workspace.comparison(family, first, (first, second), asked.where, **HOW)
+    by_slice = _by_slice(workspace, asked, comparison, measure) if asked.by else None
     asked = asked.model_copy(update={"first": first, "second": second})
     notes = workspace.notes_over(len(comparison.scores.query_ids), comparison.notes)
     return ComparePage(workspace, asked, measure, comparison, by_slice, notes)
@@ -79,11 +78,11 @@ def _best(workspace: Workspace, measure: Measure, beside: str) -> str:
 
 def _by_slice(workspace: Workspace, asked: Asked, comparison: Comparison, measure: Measure) -> SliceComparison:
     """Compare the two on each slice of an attribute."""
-    scores, (first, _), by = comparison.scores, comparison.scores.run_names, asked.by.strip()
+    scores, (first, _) = comparison.scores, comparison.scores.run_names
 
     def make() -> SliceComparison:
-        slicing = slice_topics(workspace.known((by,), first), by, query_ids=scores.query_ids)
+        slicing = slice_topics(workspace.known((asked.by,), first), asked.by, query_ids=scores.query_ids)
         return compare_slices(scores, slicing, first, measures=(measure,), correction="holm", resamples=RESAMPLES)
 
     with concerning("by"):
-        return workspace.remember(("compare by", scores.run_names, measure, asked.where.strip(), by), make)
+        return workspace.remember(("compare by", scores.run_names, measure, asked.where, asked.by), make)

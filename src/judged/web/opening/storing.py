@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
@@ -74,10 +75,10 @@ def store(sent: IO[bytes], shown: str, place: Path, limits: Limits, *, room: int
     packed = Path(f"{place}.sent")
     try:
         step = min(_CHUNK, limits.line)  # so that only the ends of chunks need to be looked at
-        _copied(_read(sent, step), packed, limits.file, shown, "as it is sent")
+        _copied(iter(partial(sent.read, step), b""), packed, limits.file, shown, "as it is sent")
         _refuse_greedy(packed, shown)
         with files.opened(packed) as unpacked:
-            lines = _checked(_read(unpacked, step), shown, limits, documents=documents)
+            lines = _checked(iter(partial(unpacked.read, step), b""), shown, limits, documents=documents)
             size = _copied(lines, plain, room, shown, "unpacked")
     except InputError as error:
         raise InputError(error.problem, fix=error.fix, path=shown) from None
@@ -92,11 +93,6 @@ def store(sent: IO[bytes], shown: str, place: Path, limits: Limits, *, room: int
 def _ending(shown: str) -> str:
     suffixes = [suffix.lower() for suffix in PurePosixPath(shown).suffixes]
     return next((suffix for suffix in reversed(suffixes) if suffix in _ENDINGS), "")
-
-
-def _read(file: IO[bytes], step: int) -> Iterator[bytes]:
-    while chunk := file.read(step):
-        yield chunk
 
 
 def _copied(chunks: Iterator[bytes], place: Path, most: int, shown: str, how: str) -> int:
