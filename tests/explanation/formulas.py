@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.explanation import sheet_lines, sheet_table
 from judged.explanation.formula import names
 from judged.judging.working import Column, Step
 
@@ -31,12 +30,9 @@ FUNCTIONS: dict[str, Any] = {
 def page(explanation: Explanation) -> str:
     """Give the sheets closely written, as textbooks have them."""
     return "\n\n".join(
-        "\n".join(
-            [*([sheet.title] if sheet.title else []), *([sheet_table(sheet).text()] if sheet.header else []),
-             *sheet_lines(sheet)]
-        )
-        for sheet in explanation.sheets
-    )  # fmt: skip
+        "\n".join([*filter(None, [title]), *([table.text()] if table.columns else []), *lines])
+        for title, table, lines in explanation.parts
+    )
 
 
 class _Divisions(ast.NodeTransformer):

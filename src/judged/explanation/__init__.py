@@ -1,8 +1,8 @@
 """How a score comes about, and what other tools report in its place."""
 
 from judged.explanation.explaining import explain
-from judged.explanation.explanation import Explanation, sheet_lines, sheet_table
+from judged.explanation.explanation import Explanation
 from judged.explanation.other_tools import ToolComparison, compare_tools
 from judged.explanation.sheets import Line, Sheet
 
-__all__ = ["Explanation", "Line", "Sheet", "ToolComparison", "compare_tools", "explain", "sheet_lines", "sheet_table"]
+__all__ = ["Explanation", "Line", "Sheet", "ToolComparison", "compare_tools", "explain"]

@@ -57,17 +57,21 @@ class Explanation(Answer):
         """What is explained."""
         return title(str(self.measure), self.query_id, self.run)
 
+    @property
+    def parts(self) -> list[tuple[str, Table, list[str]]]:
+        """Title, table and lines of each sheet, as people read them."""
+        return [(sheet.title, sheet_table(sheet), sheet_lines(sheet)) for sheet in self.sheets]
+
     def blocks(self) -> tuple[Block, ...]:
         """Give each sheet as people read it, with its lines, and all lines as data."""
-        parts: list[Block] = [Sentences((f"query: {self.query}",))] if self.query else []
-        for sheet in self.sheets:
-            lines = sheet_lines(sheet)
-            parts += [sheet_table(sheet)] if sheet.header else []
-            parts += [Sentences(tuple(lines))] if lines else []
+        shown: list[Block] = [Sentences((f"query: {self.query}",))] if self.query else []
+        for _, table, lines in self.parts:
+            shown += [table] if table.columns else []
+            shown += [Sentences(tuple(lines))] if lines else []
         numbered = [{**vars(line), "sheet": at} for at, sheet in enumerate(self.sheets, 1) for line in sheet.lines]
         columns = columns_of(numbered, "sheet", "name", "how", "numbers", "value", "summed")
         steps = Table("steps", columns, only="data")
-        return Section("explanation", self.title, tuple(parts)), steps
+        return Section("explanation", self.title, tuple(shown)), steps
 
     def facts(self) -> dict[str, Any]:
         """Give what is explained, its score, and the sheets without the lines below them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isfinite
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -249,27 +249,20 @@ def _notes(asked: Asked, state: State, measures: Table) -> Iterator[Note]:
         names = ", ".join(name for name, reason in untold if reason == why)
         yield Note("no-number", f"No number for {names}: {why}")
     rel, k, returned = state.options.rel, state.options.k, counted(len(state.items), "document")
-    if state.source is not None:
-        yield Note(
-            "first-documents",
-            f"Of a run at most the first {SHOWN} documents are taken: what it returned further down counts as not"
-            " returned, so deep measures can differ from those of the whole run.",
-        )
-    if not state.relevant:
-        yield Note(
-            "nothing-relevant",
-            f"No document is relevant (grade {rel:g} or more): measures that divide by the number of relevant documents"
-            " are 0 by convention.",
-        )
-    if (filled := state.relevant - state.known) > 0:
-        text = f"{counted(filled, 'relevant document')} without a name: counted as missing, with grade {rel:g}."
-        yield Note("filled-up", text)
-    if unjudged := sum(item.grade is None for item in state.items):
-        text = f"Without a judgment: {unjudged} of {returned}. Most measures count them as not relevant."
-        yield Note("unjudged", text)
-    if 0 < len(state.items) < k:
-        yield Note(
-            "short-list",
-            f"The list has {returned}, fewer than k = {k}: the places below are empty, and measures that divide by k"
-            " count them.",
-        )
+    filled, unjudged = state.relevant - state.known, sum(item.grade is None for item in state.items)
+    known: dict[str, str | Literal[False]] = {
+        "first-documents": state.source is not None
+        and f"Of a run at most the first {SHOWN} documents are taken: what it returned further down counts as not"
+        " returned, so deep measures can differ from those of the whole run.",
+        "nothing-relevant": not state.relevant
+        and f"No document is relevant (grade {rel:g} or more): measures that divide by the number of relevant documents"
+        " are 0 by convention.",
+        "filled-up": filled > 0
+        and f"{counted(filled, 'relevant document')} without a name: counted as missing, with grade {rel:g}.",
+        "unjudged": unjudged > 0
+        and f"Without a judgment: {unjudged} of {returned}. Most measures count them as not relevant.",
+        "short-list": 0 < len(state.items) < k
+        and f"The list has {returned}, fewer than k = {k}: the places below are empty, and measures that divide by k"
+        " count them.",
+    }
+    yield from (Note(rule, text) for rule, text in known.items() if text)

@@ -10,7 +10,6 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.explanation import explain
-from judged.explanation.explanation import sheet_lines
 from judged.explanation.formula import names, readable
 from judged.judging.variants import copies
 from judged.measures import parse
@@ -84,7 +83,7 @@ def _explained(world: World, measure: Measure) -> tuple[dict[str, Any], Explanat
     told = {
         "value": how.score,
         "explanation": how.to_dict(),
-        "lines": list(dict.fromkeys(line for sheet in how.sheets for line in sheet_lines(sheet))),
+        "lines": list(dict.fromkeys(line for _, _, lines in how.parts for line in lines)),
         "text": how.text(),
         "contributions": [{"rank": rank, "doc": doc, "value": value} for rank, (doc, value) in enumerate(pairs, 1)],
         "contributions_are": LOSSES if terms is None else TERMS,

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from judged.explanation import explain, sheet_lines, sheet_table
+from judged.explanation import explain
 from judged.judging import judge_list
 from judged.web.answers import PageAnswer
 from judged.web.evaluator.lists import read_list, read_missing, write_grade
 from judged.web.evaluator.measures import USUAL, unavailable
 
 if TYPE_CHECKING:
-    from judged.answer import Table
     from judged.explanation import Explanation
     from judged.judging.lists import Grades
     from judged.measures import Measure
@@ -69,11 +68,6 @@ class Example:
     def score(self) -> float:
         """What the measure makes of the list."""
         return self.explanation.score
-
-    @property
-    def sheets(self) -> list[tuple[Table | None, list[str]]]:
-        """How the score comes about: tables, and the lines below them."""
-        return [(sheet_table(sheet) if sheet.header else None, sheet_lines(sheet)) for sheet in self.explanation.sheets]
 
     def to_dict(self) -> dict[str, Any]:
         """Give it for JSON, with every step of the calculation."""

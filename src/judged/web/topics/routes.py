@@ -12,7 +12,7 @@ from fastapi.responses import Response
 
 from judged.answer import TEXT, Table, beginning, significant
 from judged.errors import InputError
-from judged.explanation import explain, sheet_lines, sheet_table
+from judged.explanation import explain
 from judged.measures import parse
 from judged.web.answers import page
 from judged.web.desk import Opened
@@ -69,12 +69,6 @@ def topic_page(request: Request, workspace: Opened, asked: Annotated[AskedTopic,
         "title": f"Topic {asked.id[:80]}",
         "tables": tables,
         "lists": lists,
-        "sheets": [
-            [(sheet.title, sheet_table(sheet), sheet_lines(sheet)) for sheet in explanation.sheets]
-            if explanation
-            else []
-            for explanation in answer.explanations
-        ],
         "missed": _missed(tables["documents"], lists),
         "tools": {run: reported.take(rows) for run, rows in by_run.items()} if reported else {},
     }
