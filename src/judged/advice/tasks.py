@@ -49,4 +49,4 @@ def inferred(profile: Profile) -> tuple[Task, str]:
 
 def alternatives(profile: Profile, chosen: Task) -> tuple[Task, ...]:
     """Give the other tasks that the data do not speak against."""
-    return tuple(task for task in TASKS.values() if task is not chosen and task.fits(profile))
+    return tuple(task for task in TASKS.values() if task != chosen and task.fits(profile))
