@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 
 from judged import InputError, Qrels, Run, judge, parse
-from judged.data.topic_rows import TopicRows
+from judged.data.run import TopicRows
 from strategies import collections
 
 

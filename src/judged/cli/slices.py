@@ -125,7 +125,7 @@ def _refuse_unused(weights: tuple[str, ...], *, tested: bool) -> None:
 
 def _scored(qrels: Qrels, runs: list[Run], measures: tuple[str, ...], policies: dict[str, Any]) -> Scores:
     from judged.evaluation import evaluate as evaluate_runs
-    from judged.evaluation.given import TESTED_MEASURES
+    from judged.evaluation.scoring import TESTED_MEASURES
 
     with inputs.scoring(runs) as progress:
         return evaluate_runs(qrels, runs, measures or TESTED_MEASURES, progress=progress, **policies)

@@ -12,7 +12,7 @@ from judged.comparison.choices import Choices
 from judged.comparison.comparison import SHOWN, board, data_tables, letters
 from judged.comparison.testing import compared
 from judged.errors import InputError
-from judged.evaluation.given import chosen_measures, scores_of
+from judged.evaluation.scoring import chosen_measures, scores_of
 from judged.notes import Note
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from judged.comparison.comparison import Comparison, MeasureComparison
 from judged.comparison.notes import notes
 from judged.comparison.pair import Pair, TopicDifference
 from judged.errors import InputError
-from judged.evaluation.given import scores_of
+from judged.evaluation.scoring import scores_of
 from judged.measures import logarithms
 from judged.stats import IntervalMethod
 from judged.stats.attainable import out_of_reach

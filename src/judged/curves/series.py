@@ -13,7 +13,7 @@ from judged.curves.curves import Curves
 from judged.data import Qrels
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of, evaluate
-from judged.evaluation.given import scores_of
+from judged.evaluation.scoring import scores_of
 from judged.measures import REGISTRY, Measure
 from judged.measures.grammar import entry_of
 from judged.stats import IntervalMethod

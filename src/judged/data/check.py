@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from judged.data import check_tables as tables
 from judged.data.check_lines import Content, form_findings, read_content
-from judged.data.check_rows import Rows as CheckedRows
+from judged.data.check_tables import Rows as CheckedRows
 from judged.data.findings import Finding, Findings, of_error
 from judged.data.objects import with_scores
 from judged.data.qrels import QRELS_COLUMNS, Qrels

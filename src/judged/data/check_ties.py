@@ -15,7 +15,7 @@ from judged.notes import first_few
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
-    from judged.data.check_rows import Rows
+    from judged.data.check_tables import Rows
     from judged.data.index import QrelsIndex
 
 _TOP = 10

@@ -18,7 +18,7 @@ from judged.data import Qrels
 from judged.decimals import decimal
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import runs_of
-from judged.evaluation.given import scores_of
+from judged.evaluation.scoring import scores_of
 from judged.gating.check_result import digits, often
 from judged.gating.config import ALL
 from judged.gating.cutting import refuse_outcomes

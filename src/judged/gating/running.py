@@ -9,7 +9,7 @@ import numpy as np
 from judged.data import Qrels, Run
 from judged.errors import InputError
 from judged.evaluation import runs_of
-from judged.evaluation.given import scores_of
+from judged.evaluation.scoring import scores_of
 from judged.gating.check_result import digits
 from judged.gating.config import ALL, nearest
 from judged.gating.cutting import folder, over_these, refuse_outcome, sliced

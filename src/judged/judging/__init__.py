@@ -2,9 +2,8 @@
 
 from judged.judging.dense import Returned
 from judged.judging.hits import Labels
-from judged.judging.join import judge
+from judged.judging.join import judge, judge_list
 from judged.judging.judged import Judged
-from judged.judging.lists import judge_list
 from judged.judging.policies import Precision, Ranking, TiePolicy, TopicPolicy
 
 __all__ = [

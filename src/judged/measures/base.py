@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from judged._types import Floats
     from judged.judging import Judged
-    from judged.judging.lists import Grade, Grades
+    from judged.judging.join import Grade, Grades
     from judged.measures.aggregates import Aggregate
 
 

@@ -17,7 +17,7 @@ from judged.data.topics import Topics
 from judged.decimals import counted
 from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.evaluation import runs_of
-from judged.evaluation.given import chosen_measures, scores_of
+from judged.evaluation.scoring import chosen_measures, scores_of
 from judged.notes import Note
 from judged.reporting import by_topic, overview, slices, where
 from judged.reporting.lists import lists

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.answer import Block, Chart, Section, Sentences
 from judged.decimals import decimal
-from judged.evaluation.given import chosen_measures
+from judged.evaluation.scoring import chosen_measures
 from judged.reporting.material import Found, listed
 from judged.slicing.by_slice import by_slice
 from judged.slicing.compare_slices import compare_slices

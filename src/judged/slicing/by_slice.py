@@ -12,8 +12,8 @@ import numpy as np
 from judged.answer import counted
 from judged.errors import InputError
 from judged.evaluation import Estimate
-from judged.evaluation.given import scores_of
 from judged.evaluation.notes import few_note
+from judged.evaluation.scoring import scores_of
 from judged.measures import logarithms
 from judged.notes import Note, first_few
 from judged.slicing.scores import ALL, MEAN_OF_SLICES, TOPIC_MEAN, Average, SlicedScores, SliceEstimate

@@ -14,7 +14,7 @@ from judged.comparison.choices import MANY
 from judged.comparison.notes import least_p_text, short_of_topics
 from judged.comparison.testing import compared, differences, pair_of
 from judged.errors import InputError
-from judged.evaluation.given import scores_of
+from judged.evaluation.scoring import scores_of
 from judged.measures import logarithms
 from judged.notes import Note
 from judged.slicing.comparison import BetweenSlices, SliceComparison, SlicePair

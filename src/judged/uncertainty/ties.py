@@ -16,9 +16,8 @@ from judged.measures.arithmetic import divide
 from judged.uncertainty.additive import additive_means, additive_worth, rotation_means
 from judged.uncertainty.asking import scores_in_order, scores_of_orders
 from judged.uncertainty.closed_forms import FORMS
-from judged.uncertainty.counted import COUNTED, counted_orders
 from judged.uncertainty.groups import is_ours, relevant_members, tied_lists
-from judged.uncertainty.orders import Orders, all_orders, sampled_orders, sorted_orders
+from judged.uncertainty.orders import COUNTED, Orders, all_orders, counted_orders, sampled_orders, sorted_orders
 from judged.uncertainty.range import Range
 
 if TYPE_CHECKING:

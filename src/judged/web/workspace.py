@@ -12,8 +12,8 @@ import numpy as np
 from judged.comparison import Comparison, compare
 from judged.data import Qrels, Run
 from judged.data.attributes import Attributes
+from judged.data.run import TopicRows
 from judged.data.texts import Texts
-from judged.data.topic_rows import TopicRows
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import Scores, measures_of, runs_of, score_lists

@@ -16,7 +16,7 @@ from judged.diagnosis.disagreement.answer import Disagreement, MeanSide, SliceDi
 from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
-from judged.evaluation.given import chosen_measures, scores_of
+from judged.evaluation.scoring import chosen_measures, scores_of
 from judged.judging import Returned, judge
 from judged.slicing.slices import slicing_given
 from judged.stats.pairing import paired_differences, spread

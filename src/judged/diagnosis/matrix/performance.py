@@ -13,7 +13,7 @@ from judged.diagnosis.matrix.points import MatrixChoices, points_of
 from judged.diagnosis.stages.tracing import POSITIVE, one_measure
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of
-from judged.evaluation.given import scores_of
+from judged.evaluation.scoring import scores_of
 from judged.measures import parse
 from judged.slicing.slices import slicing_given
 from judged.stats.discoveries import losers

@@ -18,7 +18,7 @@ from judged.diagnosis.needs.likeness import alike, consistency
 from judged.diagnosis.needs.variants import by_variant, needs_of
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
-from judged.evaluation.given import TESTED_MEASURES, chosen_measures, scores_of
+from judged.evaluation.scoring import TESTED_MEASURES, chosen_measures, scores_of
 from judged.notes import Note, first_few
 from judged.stats import IntervalMethod, mean_intervals
 from judged.stats.pairing import spread

@@ -13,7 +13,7 @@ from judged.web.evaluator.measures import USUAL, unavailable
 
 if TYPE_CHECKING:
     from judged.explanation import Explanation
-    from judged.judging.lists import Grades
+    from judged.judging.join import Grades
     from judged.measures import Measure
     from judged.measures.base import Entry
 
