@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import NUMBER, TEXT, Column, Table, columns_of
 from judged.explanation import compare_tools
@@ -31,7 +31,6 @@ from judged.web.learning.markup import blocks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.explanation.other_tools import Opinion
     from judged.measures import Measure
     from judged.measures.base import Entry
 
@@ -107,27 +106,24 @@ def _named(name: str, entries: Sequence[Entry]) -> Table:
 
 def _elsewhere(example: Example | None) -> Table:
     """Ask what other tools print under this name for the list of the example."""
-    opinions: list[Opinion] = []
-    score = math.nan
+    rows: list[dict[str, Any]] = []
     if example is not None and example.typed:
         judged = judge_list(grades(example.typed), missing=read_missing(example.missing))
         compared = compare_tools(judged.qrels, judged.run, judged.query_ids[0], parse(example.measure))
-        opinions, score = [one for one in compared.opinions if one.called], compared.score
-    differs = [not math.isclose(one.score, score, rel_tol=1e-9, abs_tol=1e-12) for one in opinions]
-    # its rules that make the difference, or what is special about it
-    reasons = [[*(rule.rule for rule in one.rules if rule.matters), one.remark, one.caveat] for one in opinions]
-    columns = (
-        *columns_of(
-            opinions,
-            ("tool", TEXT, "Tool"),
-            ("called", TEXT, "Its name"),
-            ("score", NUMBER, "Score"),
-            ("measure", TEXT, "Which is here"),
-        ),
-        Column("why", ["; ".join(dict.fromkeys(filter(None, why))) for why in reasons], TEXT, "Why, or what to know"),
-        Column("differs", differs, only="data"),
+        rows = [row for row in compared.table().records()[1:] if row["called"]]
+        for row in rows:
+            known = row["score"] is not None
+            row["differs"] = not (known and math.isclose(row["score"], compared.score, rel_tol=1e-9, abs_tol=1e-12))
+    columns = columns_of(
+        rows,
+        ("tool", TEXT, "Tool"),
+        ("called", TEXT, "Its name"),
+        ("score", NUMBER, "Score"),
+        ("measure", TEXT, "Which is here"),
+        ("why", TEXT, "Why, or what to know"),
+        "differs",
     )
-    return Table("elsewhere", columns, "Other tools", kinds=["differs" if other else "" for other in differs])
+    return Table("elsewhere", columns, "Other tools", kinds=["differs" * row["differs"] for row in rows])
 
 
 def _related(entry: Entry) -> list[Entry]:
