@@ -20,6 +20,11 @@ from schemathesis.specs.openapi.checks import (
 
 from judged.web.answers import NAVIGATION
 from judged.web.app import make_app
+from judged.web.comparing.asked import Asked as AskedCompare
+from judged.web.comparing.choosing import compared
+from judged.web.home import what_is_open
+from judged.web.leaderboard.asked import Asked as AskedBoard
+from judged.web.leaderboard.reading import leaderboard
 from judged.web.workspace import open_sample, open_workspace
 
 ADDRESS = "/api/v1/openapi.json"
@@ -172,3 +177,20 @@ def test_the_page_of_the_api_names_every_route_and_its_examples_work():
         assert answer.status_code == 200, (example, answer.text)
     for anchor in re.findall(r'href="#([^"]+)"', page):
         assert page.count(f'id="{anchor}"') == 1, anchor
+
+
+def test_keys_of_pages_are_one_thing_each(sample):
+    pages = (
+        leaderboard(sample, AskedBoard(curve="nDCG", show="difference")),
+        compared(sample, AskedCompare(by="query_class")),
+        what_is_open(sample),
+    )
+    for answer in pages:
+        head = {} if answer.provenance is None else answer.provenance.to_dict()
+        names = [*head, *answer.facts(), *answer.tables(), "notes", "sentences", "schema"]
+        assert len(set(names)) == len(names)
+        for table in answer.tables().values():
+            keys = [key for column in table.data for key, _, _ in column.data()]
+            assert len(set(keys)) == len(keys)
+        assert answer.text(80)
+        assert answer.html()

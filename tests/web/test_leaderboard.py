@@ -73,11 +73,11 @@ def text_of(client: TestClient, status: int = 200, **query: Any) -> str:
 
 
 def names_of(found: dict[str, Any]) -> list[str]:
-    return [row["run"] for row in found["runs"]]
+    return [row["run"] for row in found["board"]]
 
 
 def column(found: dict[str, Any], name: str) -> dict[str, Any]:
-    return {row["run"]: row[name] for row in found["runs"]}
+    return {row["run"]: row[name] for row in found["board"]}
 
 
 def against(found: dict[str, Any], run: str, measure: str) -> dict[str, Any]:
@@ -396,8 +396,8 @@ def test_one_run_is_not_tested() -> None:
         "Nothing is tested: one run is open: there is nothing to test it against; 95% interval: adjusted t."
     )
     low, high = judged.evaluate(QRELS, {"only": RUNS["part"]}, "RR").estimates()[0].ci or (0, 0)
-    assert found["runs"][0]["RR"] == 0.75
-    assert found["runs"][0]["RR_ci"] == [low, high]
+    assert found["board"][0]["RR"] == 0.75
+    assert found["board"][0]["RR_ci"] == [low, high]
     page = text_of(client, measures="RR")
     assert "1 run. All 8 topics count." in page
     assert "as baseline" not in page
@@ -411,7 +411,7 @@ def test_one_run_is_not_tested() -> None:
 def test_without_a_run_there_is_a_way_on() -> None:
     client = client_of(open_workspace(QRELS, None))
     found = asked(client, curve="nDCG", where="relevant == 1", baseline="x", sort="-AP")
-    assert (found["baseline"], found["curve"], "runs" in found) == (None, None, False)
+    assert (found["baseline"], found["curve"], "board" in found) == (None, None, False)
     page = client.get("/leaderboard")
     assert page.status_code == 200
     assert "No run is open" in page.text
@@ -540,7 +540,7 @@ def test_json_has_no_nan(small: TestClient) -> None:
     text = small.get("/api/v1/leaderboard", params={"measures": "RR,NumRet", "where": "words == 0", "curve": "P"}).text
     assert "NaN" not in text
     assert "Infinity" not in text
-    assert not math.isnan(asked(small, measures="RR")["runs"][0]["judged"])
+    assert not math.isnan(asked(small, measures="RR")["board"][0]["judged"])
 
 
 def test_many_runs_have_one_line_for_each_kind_of_warning() -> None:

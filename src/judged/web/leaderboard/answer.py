@@ -128,7 +128,7 @@ class LeaderboardPage(Answer):
         """Lay out one row a run, in the order that was asked for."""
         runs, result = self.workspace.run_names, self.result
         if result is None:
-            return Table("runs", ())
+            return Table("board", ())
         kept = set(result.scores.query_ids)
         missing = [len(kept.intersection(run.missing_topics)) for run in result.scores.runs]
         shares = self._shares()
@@ -141,7 +141,7 @@ class LeaderboardPage(Answer):
             Column("missing", missing, COUNT, only="data"),
         )  # fmt: skip
         kinds = ["baseline" if self.comparison and run == self.baseline else "" for run in runs]
-        table = Table("runs", columns, f"Runs by {counted(len(self.measures), 'measure')}", kinds=kinds)
+        table = Table("board", columns, f"Runs by {counted(len(self.measures), 'measure')}", kinds=kinds)
         values = table.column(self.sort.removeprefix("-")).values
         return table.take(order_by(values, falling=self.sort.startswith("-")))
 
