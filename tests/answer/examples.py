@@ -160,6 +160,10 @@ def tools() -> Answer:
     return judged.compare_tools(QRELS, RUNS["old"], "q2", "nDCG@5")
 
 
+def pool() -> Answer:
+    return judged.leave_one_out(QRELS, RUNS, ("nDCG@5", "NumRet"), pool_depth=5)
+
+
 EXAMPLES: dict[str, Callable[[], Answer]] = {
     name: made
     for name, made in list(globals().items())

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from judged.answer import COUNT, NUMBER, TEXT, Answer, Table, columns_of
 from judged.data import Qrels, Run
-from judged.decimals import decimal, percent
+from judged.decimals import percent
 from judged.errors import InputError, MeasureError
 from judged.judging import judge
 from judged.judging.grading import withdrawn
 from judged.measures import Measure, aggregate, listed, parse_many
-from judged.tables import Table
+from judged.notes import Note, first_few
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats
+    from collections.abc import Iterator
+
+    from judged._types import Bools
+    from judged.answer import Block
     from judged.judging import Judged, Precision, TiePolicy
 
 _LEAST_RUNS = 2
@@ -50,9 +54,11 @@ class LeftOut:
         return self.new - self.old
 
 
-@dataclass(frozen=True)
-class LeaveOneOut:
+@dataclass(frozen=True, repr=False)
+class LeaveOneOut(Answer):
     """Every run without the judgments that are owed to it alone."""
+
+    kind: ClassVar[str] = "pool"
 
     pool_depth: int
     rows: tuple[LeftOut, ...]  # run by run, measure by measure
@@ -60,31 +66,36 @@ class LeaveOneOut:
     outside: int  # those that no run has among its first `pool_depth`: they came from elsewhere, and stay
     # the share of the runs' first `pool_depth` documents that is judged; a pool of this depth has 1
     judged_share: float
-    notes: tuple[str, ...]  # what to know before the numbers are read
+    notes: tuple[Note, ...]  # what to know before the numbers are read
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, ready for JSON."""
-        return {
-            "pool_depth": self.pool_depth,
-            "judgments": self.judgments,
-            "outside": self.outside,
-            "judged_share": self.judged_share,
-            "notes": list(self.notes),
-            "rows": [{**vars(row), "difference": row.difference} for row in self.rows],
-        }
+    @property
+    def title(self) -> str:
+        """What is tried."""
+        return f"Each run without its own judgments, in a pool of depth {self.pool_depth}"
 
-    def table(self) -> Table:
-        """Lay the rows out as a table of text."""
+    def blocks(self) -> tuple[Block, ...]:
+        """Give a row for each run and measure."""
         grouped = any(row.group != row.run for row in self.rows)
-        header = ("run", *(["group"] if grouped else []), "measure")
-        return Table(
-            (*header, "old", "new", "difference", "lost", "relevant lost", "place", "new place"),
-            tuple((row.run, *([row.group] if grouped else []), row.measure, *_cells(row)) for row in self.rows),
-            labels=len(header),
+        run, group, *rest = columns_of(
+            self.rows,
+            ("run", TEXT),
+            ("group", TEXT),
+            ("measure", TEXT),
+            ("old", NUMBER),
+            ("new", NUMBER),
+            ("difference", NUMBER),
+            ("lost", COUNT),
+            ("relevant_lost", COUNT, "relevant lost"),
+            ("old_place", COUNT, "place"),
+            ("new_place", COUNT, "new place"),
         )
+        group = replace(group, only="" if grouped else "data")
+        return (Table("rows", (run, group, *rest), labels=2 + grouped),)
 
-    def __str__(self) -> str:
-        return "\n".join([self.table().text(), *self.notes])
+    def facts(self) -> dict[str, Any]:
+        """Give what the pool is like."""
+        names = ("pool_depth", "judgments", "outside", "judged_share")
+        return {name: getattr(self, name) for name in names}
 
 
 def leave_one_out(
@@ -138,7 +149,7 @@ def leave_one_out(
     --------
     >>> qrels = {"q": {"a": 1, "b": 1, "c": 0}}
     >>> runs = {"one": {"q": {"a": 2.0, "c": 1.0}}, "two": {"q": {"b": 2.0, "c": 1.0}}}
-    >>> print(leave_one_out(qrels, runs, "P@1", pool_depth=2).table().text())
+    >>> leave_one_out(qrels, runs, "P@1", pool_depth=2)
     run  measure     old     new  difference  lost  relevant lost  place  new place
     one  P@1      1.0000  0.0000     -1.0000     1              1      1          2
     two  P@1      1.0000  0.0000     -1.0000     1              1      1          2
@@ -151,7 +162,9 @@ def leave_one_out(
     lists = {name: judge(known, run, **policies) for name, run in _named(runs).items()}
     group = _groups(lists, groups or {})
     pooled = {name: _pooled(one, pool_depth) for name, one in lists.items()}
-    by_group = {one: _any(pooled[run] for run in lists if group[run] == one) for one in group.values()}
+    by_group = {
+        one: np.logical_or.reduce([pooled[run] for run in lists if group[run] == one]) for one in group.values()
+    }
     times = np.sum(list(by_group.values()), axis=0)
     old, rows = {one: _values(lists, one) for one in wanted}, dict[tuple[str, Measure], LeftOut]()
     for name, mine in by_group.items():
@@ -211,10 +224,6 @@ def _pooled(judged: Judged, depth: int) -> Bools:
     return marks
 
 
-def _any(masks: Any) -> Bools:
-    return np.logical_or.reduce(list(masks))
-
-
 def _judged_share(lists: Mapping[str, Judged], depth: int) -> float:
     seen = sum(int(np.minimum(one.returned, depth).sum()) for one in lists.values())
     judged = sum(int((one.rank <= depth).sum()) for one in lists.values())
@@ -222,11 +231,8 @@ def _judged_share(lists: Mapping[str, Judged], depth: int) -> float:
 
 
 def _values(lists: Mapping[str, Judged], measure: Measure) -> dict[str, float]:
-    return {name: aggregate(measure.entry.aggregate, _defined(measure(one))) for name, one in lists.items()}
-
-
-def _defined(scores: Floats) -> Floats:
-    return scores[~np.isnan(scores)]
+    scores = {name: measure(judged) for name, judged in lists.items()}
+    return {name: aggregate(measure.entry.aggregate, row[~np.isnan(row)]) for name, row in scores.items()}
 
 
 def _place(values: Mapping[str, float], run: str, measure: Measure) -> int | None:
@@ -237,26 +243,19 @@ def _place(values: Mapping[str, float], run: str, measure: Measure) -> int | Non
     return 1 + sum(sign * value > sign * values[run] for value in values.values())
 
 
-def _notes(rows: Sequence[LeftOut], outside: int, judgments: int, share: float, depth: int) -> list[str]:
-    notes = list[str]()
-    none = list(dict.fromkeys(row.run for row in rows if not row.lost))
-    if none:
-        named = ", ".join(none[:5]) + (", ..." if len(none) > 5 else "")
-        notes.append(f"{len(none)} runs have no judged document of their own, and cannot change: {named}.")
+def _notes(rows: Sequence[LeftOut], outside: int, judgments: int, share: float, depth: int) -> Iterator[Note]:
+    if none := list(dict.fromkeys(row.run for row in rows if not row.lost)):
+        text = f"{len(none)} runs have no judged document of their own, and cannot change: {first_few(none)}"
+        yield Note("nothing-of-its-own", text)
     if outside:
-        notes.append(
+        yield Note(
+            "judged-from-elsewhere",
             f"{outside} of {judgments} judgments are of documents that no run has among its first {depth}: they came"
-            " from elsewhere and stay, so a run that is really new may lose more than is seen here."
+            " from elsewhere and stay, so a run that is really new may lose more than is seen here",
         )
     if share < _LEAST_JUDGED:
-        notes.append(
-            f"Of the runs' first {depth} documents {percent(share)} are judged: the pool was not so deep, or not all of"
-            " these runs contributed. Documents that were judged because of one run alone then count as shared."
+        yield Note(
+            "shallow-pool",
+            f"of the runs' first {depth} documents {percent(share)} are judged: the pool was not so deep, or not all of"
+            " these runs contributed. Documents that were judged because of one run alone then count as shared",
         )
-    return notes
-
-
-def _cells(row: LeftOut) -> tuple[str, ...]:
-    numbers = (decimal(value) for value in (row.old, row.new, row.difference))
-    places = ("-" if place is None else str(place) for place in (row.old_place, row.new_place))
-    return (*numbers, str(row.lost), str(row.relevant_lost), *places)
