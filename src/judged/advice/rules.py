@@ -6,7 +6,7 @@ import tomllib
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from judged.advice import conditions
+from judged.advice.conditions import CONDITIONS
 from judged.advice.rule import Rule, written
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ SOURCES: dict[str, str] = DATA["sources"]
 
 
 def _rule(when: tuple[str, ...] = (), unless: tuple[str, ...] = (), **keys: Any) -> Rule:
-    holding = [getattr(conditions, name) for name in when]
-    return Rule(**keys, when=(*holding, *(~getattr(conditions, name) for name in unless)))
+    return Rule(**keys, when=(*(CONDITIONS[name] for name in when), *(~CONDITIONS[name] for name in unless)))
 
 
 RULES = tuple(_rule(**keys) for keys in DATA["rule"])

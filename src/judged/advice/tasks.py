@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from judged.advice import conditions
+from judged.advice.conditions import CONDITIONS
 from judged.advice.rules import DATA
 from judged.errors import InputError
 
@@ -23,7 +23,7 @@ class Task:
 
     def fits(self, profile: Profile) -> bool:
         """Whether the data do not speak against it."""
-        return not self.needs or getattr(conditions, self.needs)(profile)
+        return not self.needs or CONDITIONS[self.needs](profile)
 
 
 TASKS = {task["name"]: Task(**task) for task in DATA["task"]}
@@ -43,7 +43,7 @@ def inferred(profile: Profile) -> tuple[Task, str]:
     """Give the first task that the data show, and what shows it."""
     for name in _TRIED:
         if TASKS[name].fits(profile):
-            return TASKS[name], getattr(conditions, TASKS[name].needs).name
+            return TASKS[name], CONDITIONS[TASKS[name].needs].name
     return TASKS["many-relevant"], "nothing in them speaks for another"
 
 
