@@ -18,8 +18,7 @@ import numpy as np
 
 from judged.judging.segments import segment_starts
 from judged.measures.base import Measure, Properties, param
-from judged.measures.cwl_reading import Note, Reading
-from judged.measures.cwl_sheet import Sheet
+from judged.measures.cwl_reading import Note, Reading, Sheet
 from judged.measures.facts import amounts, blocks
 from judged.measures.parameters import Parameter, one_of, whole, yes_no
 from judged.measures.scale import HIGHEST, LOWEST, check_order, check_scale, share_in_words, share_of_scale

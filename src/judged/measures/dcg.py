@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.base import Measure, Properties, param
-from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, check_base, ideal_by_gain
-from judged.measures.gained import discounted_by, gained
+from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, check_base, discounted_by, gained, ideal_by_gain
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY
 from judged.measures.registry import measure
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from judged.judging.segments import segment_sum
 from judged.measures.arithmetic import divide
-from judged.measures.gain import discounts
-from judged.measures.gained import down_to_last
+from judged.measures.gain import discounts, down_to_last
 from judged.measures.parameters import Parameter, real
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.measures.base import Properties, RelevanceMeasure, param
-from judged.measures.gained import gained
+from judged.measures.gain import gained
 from judged.measures.parameters import CUTOFF, spell
 from judged.measures.registry import measure
 from judged.measures.scale import HIGHEST, check_scale

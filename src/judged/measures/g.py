@@ -8,8 +8,7 @@ import numpy as np
 
 from judged.measures.arithmetic import all_relevant, divide, log2
 from judged.measures.base import Properties, RelevanceMeasure, param
-from judged.measures.gain import GAIN, Gain, discounts, gaining, ideal_by_gain
-from judged.measures.gained import gained
+from judged.measures.gain import GAIN, Gain, discounts, gained, gaining, ideal_by_gain
 from judged.measures.parameters import REL
 from judged.measures.registry import measure
 

@@ -9,8 +9,7 @@ import numpy as np
 from judged.judging.segments import running_sum
 from judged.measures.arithmetic import divide
 from judged.measures.base import Properties, RelevanceMeasure, param
-from judged.measures.gain import GAIN, Gain, gaining, ideal_by_gain
-from judged.measures.gained import gained
+from judged.measures.gain import GAIN, Gain, gained, gaining, ideal_by_gain
 from judged.measures.parameters import CUTOFF, Parameter, real, spell
 from judged.measures.registry import measure
 

@@ -9,8 +9,7 @@ import numpy as np
 from judged.judging.segments import segment_sum
 from judged.measures.arithmetic import divide, relevant_known
 from judged.measures.base import Properties, RelevanceMeasure, param
-from judged.measures.gain import GAIN, Gain, gaining, gains, ideal_by_gain
-from judged.measures.gained import discounted_by, gained
+from judged.measures.gain import GAIN, Gain, discounted_by, gained, gaining, gains, ideal_by_gain
 from judged.measures.parameters import REL, spell
 from judged.measures.registry import measure
 

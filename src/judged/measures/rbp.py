@@ -10,8 +10,7 @@ import numpy as np
 from judged.errors import MeasureError
 from judged.measures.arithmetic import for_each_hit
 from judged.measures.base import Measure, Properties, RelevanceMeasure, param
-from judged.measures.gain import GAIN, gains
-from judged.measures.gained import gained
+from judged.measures.gain import GAIN, gained, gains
 from judged.measures.parameters import CUTOFF, REL, Parameter, real, spell
 from judged.measures.registry import measure
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
+from judged.data.compute import pc
 from judged.measures.arithmetic import divide, returned_within
 from judged.measures.base import Measure, Properties, param
-from judged.measures.parameters import CUTOFF
+from judged.measures.parameters import CUTOFF, NEEDED_CUTOFF
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
@@ -107,3 +111,65 @@ class UnjudgedShare(Measure):
             value = divide(unjudged, returned)
             return judged.step(self, value, "unjudged / returned", unjudged=unjudged, returned=returned)
         return judged.step(self, divide(unjudged, self.cutoff), "unjudged / k", unjudged=unjudged, k=self.cutoff)
+
+
+_SHOWN = 50  # ranks of a working: below, the sum is given
+
+
+@measure(
+    family="incomplete judgments",
+    cite="Thakur et al. 2021 (BEIR)",
+    use="How foreign a run is to the collection's pool as a whole: documents that no earlier system brought up.",
+    misleads="A document that was judged for another topic counts as known here, though nobody knows whether it is"
+    " relevant to this one; Unjudged@k counts it.",
+    properties=Properties(
+        graded=False,
+        ignores_unjudged_tail=False,
+        monotone=False,
+        perfect=0.0,
+        higher_is_better=None,
+        topics_apart=False,
+        additive=True,
+        sees_relevance=False,
+    ),
+    tools={"BEIR": "Hole@10"},
+)
+class Hole(Measure):
+    r"""Share of the first k places that hold a document which is judged for no topic at all.
+
+    .. math:: \mathrm{Hole}@k = \frac{|\{\text{documents at rank} \le k\ \text{judged for no topic}\}|}{k}
+
+    A negative grade is a judgment. The divisor is k, also where fewer documents were returned.
+
+    Examples
+    --------
+    >>> Hole(cutoff=4).of_list([1, None, 0, None])
+    0.5
+    >>> from judged import evaluate
+    >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
+    >>> scores = evaluate(qrels, {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}, "q2": {"b": 1.0}}, ["Hole@3", "Unjudged@3"])
+    >>> [round(by_topic["q1"], 4) for by_topic in scores.per_topic()["run"].values()]  # b is judged, for q2
+    [0.3333, 0.6667]
+    """
+
+    cutoff: int = param(NEEDED_CUTOFF)
+
+    def score(self, judged: Judged) -> Floats:
+        """Documents without any judgment in the first k, divided by k."""
+        every = judged.everything
+        known = pc.is_in(every.doc, value_set=pa.array(judged.qrels.index.row_names, pa.string()))
+        hole, first = ~np.asarray(known, dtype=np.bool_), every.rank <= self.cutoff
+        holes = np.bincount(every.topic[hole & first], minlength=len(judged)).astype(np.float64)
+        if judged.working is not None:
+            self._write(judged, hole[first].astype(np.float64), holes)
+        return judged.step(self, holes / self.cutoff, "holes / k", holes=holes, k=self.cutoff)
+
+    def _write(self, judged: Judged, hole: Floats, holes: Floats) -> None:
+        """Show the holes of a page; of a long one, where it begins."""
+        shown = hole[:_SHOWN]
+        judged.by_rank("hole", shown, "judged for no topic")
+        if len(hole) <= _SHOWN:
+            judged.summed("holes", holes, "hole")
+        else:
+            judged.summed(f"holes to rank {_SHOWN}", shown.sum(keepdims=True), "hole")
+            judged.step("holes", holes, f"the same to rank {self.cutoff}")

@@ -15,7 +15,7 @@ from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats
-    from judged.measures.cwl_sheet import Sheet
+    from judged.measures.cwl_reading import Sheet
 
 
 def falling_to(weights: Floats) -> Floats:

@@ -8,8 +8,7 @@ import numpy as np
 
 from judged.measures.base import Measure, Properties, param
 from judged.measures.facts import amounts, used_up
-from judged.measures.gain import GAIN, Gain
-from judged.measures.gained import gained
+from judged.measures.gain import GAIN, Gain, gained
 from judged.measures.parameters import CUTOFF, Parameter, real, spell
 from judged.measures.registry import measure
 from judged.measures.top_ranks import TopRanks

@@ -21,8 +21,7 @@ import numpy as np
 from judged.judging.segments import segment_starts, segment_sum
 from judged.measures.arithmetic import divide
 from judged.measures.gain import Gain, discounts, gains
-from judged.measures.ncg import NCG
-from judged.measures.ndcg import nDCG
+from judged.measures.ndcg import NCG, nDCG
 from judged.uncertainty.range import Range
 
 if TYPE_CHECKING:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import judged
 from judged.compat.trec_eval.options import Options, read_options
-from judged.compat.trec_eval.output import ALL, by_topic, number, start
 from judged.errors import InputError, JudgedError
 from judged.peers.errors import CALCULATION, INPUT, TrecEvalError
 from judged.peers.trec_eval import expand
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from judged.compat.trec_eval.scoring import Scorer
     from judged.data import Qrels, Run
-    from judged.peers.trec_eval import Printed
+    from judged.peers.trec_eval import Kind, Printed
 
 FORMS = {"qrels": "qrels", "qrels_jg": "qrels_jg", "prefs": "prefs", "qrels_prefs": "prefs"}
 """The forms of judgments, and which measures go with each."""
@@ -58,9 +58,8 @@ def trec_eval(arguments: Sequence[str]) -> Outcome:
 
 def _evaluated(options: Options) -> Outcome:
     from judged.compat.trec_eval.reading import open_run
-    from judged.compat.trec_eval.scoring import Scorer
+    from judged.compat.trec_eval.scoring import Scorer, read_means
     from judged.compat.trec_eval.walking import walk
-    from judged.compat.trec_eval.zscores import read_means
 
     qrels = _judgments(options)
     if options.results_form != "trec_results":
@@ -124,3 +123,41 @@ def _printed(lines: Sequence[Printed], scorer: Scorer, options: Options, run: Ru
         if wanted and line.shown != "topics":
             summary.append(f"{name}\t{ALL}\t{number(scorer.summary(line, scores), kind)}\n")
     return by_topic(scorer.walk.topics, columns) + "".join(summary)
+
+
+ALL = "all"
+"""What stands in place of a topic in the summary."""
+
+
+def start(name: str, *, zscores: bool = False) -> str:
+    """Begin a line: the name, filled up with blanks.
+
+    >>> start("P_5", zscores=True)
+    'ZP_5                   '
+    """
+    return f"{'Z' if zscores else ''}{name:<22}"
+
+
+def number(value: float, kind: Kind) -> str:
+    """Write a number as C does, where 0/0 is a negative NaN.
+
+    >>> number(0.25, "float"), number(3.0, "integer"), number(math.nan, "float"), number(-1e6, "float")
+    ('0.2500', '3', '  -nan', '-1000000.0000')
+    """
+    if kind == "integer":
+        return str(int(value))
+    return "  -nan" if math.isnan(value) else f"{value:6.4f}"
+
+
+def by_topic(topics: Sequence[str], columns: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """Write all lines of the first topic, then those of the second, and so on.
+
+    >>> print(by_topic(["1", "2"], [("map", ["0.5000", "0.2500"]), ("P_5", ["0.2000", "0.4000"])]), end="")
+    map 1       0.5000
+    P_5 1       0.2000
+    map 2       0.2500
+    P_5 2       0.4000
+    """
+    columns = list(columns)
+    written = [f"{name}\t{topic}\t{values[at]}\n" for at, topic in enumerate(topics) for name, values in columns]
+    return "".join(written)
