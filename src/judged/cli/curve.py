@@ -9,8 +9,8 @@ import click
 
 from judged.cli import inputs, output
 from judged.cli.giving import answer_options
-from judged.cli.narrowing import narrowed
 from judged.cli.options import CHOICE, FORMATS, shared
+from judged.cli.slicing import narrowed
 from judged.errors import InputError, MeasureError
 
 if TYPE_CHECKING:

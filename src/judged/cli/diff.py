@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli.giving import answer_options
-from judged.cli.narrowing import narrowed
 from judged.cli.options import CHOICE, FORMATS, shared
+from judged.cli.slicing import narrowed
 from judged.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import click
 
 from judged.cli import inputs
 from judged.cli.giving import answer_options
-from judged.cli.narrowing import narrowed
 from judged.cli.options import CHOICE, FORMATS, shared
+from judged.cli.slicing import narrowed
 
 if TYPE_CHECKING:
     from judged.cli.giving import Give

@@ -125,6 +125,31 @@ class SliceOptions:
         return [*self.names, *(name for text in (*texts, self.where or "") for name in _names(text))]
 
 
+def narrowed(
+    qrels: Qrels,
+    runs: list[Run],
+    *,
+    attributes: str | None,
+    queries: str | None,
+    where: str | None,
+    topics: str | None = None,
+    baseline: str | None = None,
+) -> Qrels:
+    """Keep the topics that an expression over their attributes asks for."""
+    if where is None:
+        if attributes is not None:
+            raise InputError("--attributes goes with --where", fix="say which topics: --where \"kind == 'law'\"")
+        return qrels
+    if topics == "run":
+        raise InputError(
+            "--where chooses among the topics of the qrels, and --topics run counts others", fix="leave out one of them"
+        )
+    cut_by = next((run for run in runs if run.name == baseline), runs[0])
+    asked = SliceOptions(attributes=attributes, queries=queries, where=where)
+    output.remarks(map(str, asked.notes(cut_by)))
+    return asked.narrowed(qrels, cut_by)
+
+
 def _names(expression: str) -> tuple[str, ...]:
     from judged.slicing.expression import Expression
 
