@@ -135,15 +135,8 @@ class ComparePage(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give both runs by measure, the topics that decide, those that are listed, charts, and all tests as data."""
-        tests = data_tables(self.comparison.measures)
-        return (
-            Sentences(self.sentences[:1]),
-            self.measures(),
-            self.deciding(),
-            *figures(self),
-            self.listed[0],
-            *tests,
-        )
+        parts = (self.measures(), self.deciding(), *figures(self), self.listed[0])
+        return (Sentences(self.sentences[:1]), *parts, *data_tables(self.comparison.measures))
 
     def measures(self) -> Section:
         """Give both runs by every measure that is tested; each leads to its topics."""
@@ -177,34 +170,30 @@ class ComparePage(Answer):
         """What leaving out single topics changes; None where it makes no sense, or there are too many."""
         if self.pair is None or self.pair.is_ratio or self.pair.found.n > MOST_LEFT_OUT:
             return None
-        alpha = self.pair.alpha
-
-        def make() -> LeaveOneTopicOut:  # by t, as the same numbers give the same answer, whoever is left out
-            return leave_one_topic_out(*self.values, method="t", alpha=alpha)
-
-        return self.workspace.remember(("left out", *self._key), make)
+        # by t, as the same numbers give the same answer, whoever is left out
+        how: dict[str, Any] = {"method": "t", "alpha": self.pair.alpha}
+        return self.workspace.remember(("left out", *self._key), lambda: leave_one_topic_out(*self.values, **how))
 
     def deciding(self) -> Section:
         """Give the topics without which the answer changes; else those that move the mean most."""
-        found = self.left_out
-        chosen = _deciding(found) if found else []
-        topics = [found.topics[at] for at in chosen] if found else []
-        rests = (("sign", found.sign_rests_on), ("significance", found.significance_rests_on)) if found else ()
+        said, found = Sentences((self._rests_on(),)), self.left_out
+        table = self._deciding(found) if found else Table("deciding", (), only="data")
+        return Section("deciding", "Topics that decide", (said, table))
+
+    def _deciding(self, found: LeaveOneTopicOut) -> Table:
+        chosen = _chosen(found)
+        topics = [found.topics[at] for at in chosen]
+        rests = (("sign", found.sign_rests_on), ("significance", found.significance_rests_on))
         columns = (
             *self.topics.take(topics).columns[:2],
             Column("difference", self.differences[topics].tolist(), CHANGE, "Difference"),
-            Column("without", [found.differences[at] for at in chosen] if found else [], CHANGE, "Mean without"),
-            Column("p", [found.p_values[at] for at in chosen] if found else [], _P, "p without"),
+            Column("without", [found.differences[at] for at in chosen], CHANGE, "Mean without"),
+            Column("p", [found.p_values[at] for at in chosen], _P, "p without"),
             Column("changes", [" and ".join(name for name, those in rests if at in those) for at in topics],
                    Show(lambda text: text or "nothing", "string"), "Changes"),
         )  # fmt: skip
-        note = (
-            f"By a paired t-test of {self.measure} alone: p {p_text(found.p, found.alpha)} over all topics"
-            if found
-            else ""
-        )
-        table = Table("deciding", columns, "Without single topics", note, only="" if topics else "data")
-        return Section("deciding", "Topics that decide", (Sentences((self._rests_on(),)), table))
+        note = f"By a paired t-test of {self.measure} alone: p {p_text(found.p, found.alpha)} over all topics"
+        return Table("deciding", columns, "Without single topics", note, only="" if topics else "data")
 
     def _rests_on(self) -> str:
         """Say what rests on single topics, or why that is not known."""
@@ -229,15 +218,10 @@ class ComparePage(Answer):
         lists = [self.workspace.judged(run) for run in runs]
         present = [dict(zip(each.query_ids, each.present.tolist(), strict=True)) for each in lists]
         has = [[known.get(topic, False) for topic in ids] for known in present]
-        kept = {
-            "first": runs[0],
-            "second": runs[1],
-            "measure": str(self.measure),
-            "where": self.asked.where or None,
-        }
+        asked = {"first": runs[0], "second": runs[1], "measure": str(self.measure), "where": self.asked.where or None}
         sides = list(zip(("first", "second"), runs, self.values.tolist(), judged, has, strict=True))
         columns = (
-            Column("query_id", ids, TEXT, "Topic", links=[f"/topic{query({'id': topic}, **kept)}" for topic in ids]),
+            Column("query_id", ids, TEXT, "Topic", links=[f"/topic{query({'id': topic}, **asked)}" for topic in ids]),
             Column("query", [self.workspace.query(topic) for topic in ids], beginning(160), "Query",
                    only="data" if self.workspace.topics is None else ""),
             *(Column(side, values, NUMBER, run, beside=["" if there else "nothing returned" for there in known])
@@ -289,7 +273,7 @@ class ComparePage(Answer):
         return (self.comparison.scores.run_names, self.measure, self.asked.where)
 
 
-def _deciding(found: LeaveOneTopicOut) -> list[int]:
+def _chosen(found: LeaveOneTopicOut) -> list[int]:
     """Choose topics, by their place among those that were left out; those that move the mean most come first."""
     moved = np.abs(np.array(found.differences) - found.difference)
     moving = [at for at in np.argsort(-moved, kind="stable").tolist() if moved[at] > 0]
