@@ -22,7 +22,7 @@ from families import NEEDED, ORACLE, SETS, VALUES, lookup
 from judged import InputError, Measure, MeasureError, judge_list, parse, parse_many
 from judged.measures import REGISTRY, Properties, measure
 from judged.measures.gain import discounts
-from judged.measures.pages import _FAMILIES, catalogue, page
+from judged.measures.pages import FAMILIES, catalogue, page
 from strategies import Qrels, Run, collections, facts, ranked, untied, without_ties
 from variants import ALL, SCORED, default, judge, listed, shares, some
 
@@ -60,7 +60,7 @@ def test_the_definition_is_complete(name: str) -> None:
     text = inspect.getdoc(entry.cls) or ""
     assert text.splitlines()[0].endswith(".")
     assert entry.name == name
-    assert entry.family in _FAMILIES
+    assert entry.family in FAMILIES
     assert ".. math::" in text or entry.family == "count"
     assert "Examples\n--------" in text
     assert ">>> " in text.partition("Examples\n")[2]
