@@ -14,11 +14,11 @@ import pytest
 
 from judged import evaluate
 from judged.answer import Table
-from judged.diagnosis.changes import everywhere
 from judged.diagnosis.matrix import Matrix, performance_matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of, topic_quadrants
 from judged.errors import InputError, MeasureError
 from judged.slicing.slices import slice_topics
+from judged.slicing.testing import everywhere
 
 TOPICS = [f"q{at:02}" for at in range(60)]
 QRELS = {topic: {"r1": 1, "r2": 1, "n": 0} for topic in TOPICS}

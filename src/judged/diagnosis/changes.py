@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from judged.answer import CHANGE, COUNT, TEXT, Column, Show, Table
 from judged.decimals import decimal, p_text
-from judged.stats.correction import corrected_family
-from judged.stats.paired import paired_tests
-from judged.stats.skewness import allowing_for_skew
+from judged.slicing.testing import tests_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from judged._types import Bools, Floats
-    from judged.slicing.slices import Slicing
+    from judged._types import Floats
+    from judged.comparison import Choices
+    from judged.slicing.testing import Quantity, Where
     from judged.stats.discoveries import Discoveries
     from judged.stats.results import Difference
 
-ALL = "all topics"
 SMALL = "few"
 """The mark of a slice that is too small to be judged by."""
 _NAMED = 8  # topics in a sentence
@@ -30,27 +28,6 @@ _TESTED = (
     "method", "level", "alpha", "p", "correction", "statistic", "effect", "differing", "left_out", "resamples", "exact",
     "seed", "alternative", "note",
 )  # fmt: skip
-
-
-class Where(NamedTuple):
-    """Some topics: the name, the topics (T,) and whether there are too few to be judged by."""
-
-    name: str
-    mask: Bools
-    small: bool
-    every: bool = False
-
-
-class Quantity(NamedTuple):
-    """A quantity of two systems, by topic: higher is better."""
-
-    # system, part: whose, and what
-    system: str
-    part: str
-    # first, second: (T,) each; the change is second minus first
-    first: Floats
-    second: Floats
-    family: str  # what its p-value is corrected together with, in slices and over all topics apart
 
 
 @dataclass(frozen=True)
@@ -117,14 +94,6 @@ def _with_interval(value: float, limits: tuple[float, float] | None, digits: int
     return decimal(value, digits, sign) + ends
 
 
-def everywhere(topics: int, slicing: Slicing | None) -> list[Where]:
-    """Give all topics, and then each slice."""
-    where = [Where(ALL, np.ones(topics, dtype=np.bool_), small=False, every=True)]
-    if slicing is not None:
-        where += map(Where, slicing.names, slicing.members, slicing.small.tolist())
-    return where
-
-
 def mean_of(values: Floats) -> float:
     """Average what is known; NaN where nothing is."""
     known = values[~np.isnan(values)]
@@ -132,52 +101,16 @@ def mean_of(values: Floats) -> float:
 
 
 def compared(
-    quantities: Sequence[Quantity], where: Sequence[Where], *, alpha: float, resamples: int, seed: int
+    quantities: Mapping[tuple[str, str], Quantity], where: Sequence[Where], choices: Choices
 ) -> tuple[Change, ...]:
-    """Test each quantity over each set of topics, set by set, with paired randomisation tests; slices with a second."""
-    test = _tests(quantities, where, resamples, seed)
-    differences = iter(test(range(len(quantities) * len(where)), 1 - alpha))
-    changes: list[Change] = []
-    families: dict[tuple[bool, str], list[int]] = {}
-    for some in where:
-        for quantity in quantities:
-            families.setdefault((some.every, quantity.family), []).append(len(changes))
-            difference = next(differences)
-            if some.small:
-                difference = replace(difference, p=math.nan, interval=None, note="too few topics to be tested")
-            changes.append(Change(quantity.system, some.name, quantity.part, difference, some.small, some.every))
-    for places in families.values():
-
-        def again(some: list[int], level: float, places: list[int] = places) -> tuple[Difference, ...]:
-            return test([places[at] for at in some], level)
-
-        family = corrected_family([changes[at].found for at in places], "holm", alpha, again)
-        for at, difference in zip(places, family, strict=True):
-            changes[at] = replace(changes[at], found=difference)
-    return tuple(changes)
-
-
-def _tests(
-    quantities: Sequence[Quantity], where: Sequence[Where], resamples: int, seed: int
-) -> Callable[[Sequence[int], float], tuple[Difference, ...]]:
-    """Give what tests some of the quantities, counted through set by set, at a level."""
-    both = [(some.mask, quantity) for some in where for quantity in quantities]
-    first, second = (
-        np.stack([np.where(mask, getattr(quantity, name), np.nan) for mask, quantity in both])
-        for name in ("first", "second")
+    """Test each quantity, by system and part, over each set of topics, set by set."""
+    small = {(at, place) for at, some in enumerate(where) if some.small for place in range(len(quantities))}
+    tests = tests_of(list(quantities.values()), where, choices, small)
+    return tuple(
+        Change(system, some.name, part, tests[at, place], some.small, some.every)
+        for at, some in enumerate(where)
+        for place, (system, part) in enumerate(quantities)
     )
-    pairs = [(at, len(both) + at) for at in range(len(both))]
-
-    def test(places: Sequence[int], level: float) -> tuple[Difference, ...]:
-        table = np.concatenate([first, second])
-        tests = list(paired_tests(table, [pairs[at] for at in places], level=level, resamples=resamples, seed=seed))
-        cut = [at for at, place in enumerate(places) if not where[place // len(quantities)].every]
-        gaps = [second[places[at]] - first[places[at]] for at in cut]
-        for at, doubted in zip(cut, allowing_for_skew(gaps, [tests[at] for at in cut]), strict=True):
-            tests[at] = doubted
-        return tuple(tests)
-
-    return test
 
 
 def changes_table(changes: Sequence[Change], title: str, note: str, part: Show = TEXT, *, runs: bool) -> Table:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,41 +10,27 @@ import numpy as np
 from judged.comparison import Choices
 from judged.comparison.choices import MANY
 from judged.comparison.notes import least_p_text, short_of_topics
-from judged.comparison.testing import compared, differences, pair_of
+from judged.comparison.testing import compared, pair_of
 from judged.errors import InputError
 from judged.evaluation.scoring import scores_of
-from judged.measures import logarithms
 from judged.notes import Note
 from judged.slicing.comparison import BetweenSlices, SliceComparison, SlicePair
 from judged.slicing.slices import slicing_given
-from judged.stats.correction import adjust, corrected_family
+from judged.slicing.testing import Quantity, everywhere, tests_of
+from judged.stats.correction import adjust
 from judged.stats.heterogeneity import against_rest, heterogeneity
-from judged.stats.skewness import allowing_for_skew
 from judged.stats.weighted import groups_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from judged._types import Floats
     from judged.comparison import Comparison, MeasureComparison
     from judged.comparison.choices import Family
-    from judged.evaluation import Scores
     from judged.slicing.slices import Slicing
-    from judged.stats.results import Difference
 
-    Key = tuple[int, int]  # the place of a question, and that of a slice
+    Quantities = Mapping[tuple[int, int, int], Quantity]  # by the places of a measure, and of the two runs
 
 _MOST_DRAWS = 10_000  # permutations of tests against the other topics, and between slices
-
-
-@dataclass(frozen=True, eq=False)
-class _Question:
-    """One measure and pair, with the difference on each topic: (T,), NaN where there is none."""
-
-    measure: int
-    runs: tuple[int, int]
-    geometric: bool
-    gaps: Floats
 
 
 def compare_slices(
@@ -136,136 +120,77 @@ def compare_slices(
         )
     overall = compared(table, choices)
     cut = slicing_given(slicing).over(table.query_ids)
-    questions = list(_questions(overall))
-    if not questions:
+    quantities = _quantities(overall)
+    if not quantities:
         why = ", ".join(map(_why_not, overall.measures))
         raise InputError(
             f"there is nothing to compare by slice: {why}", fix="take a measure that is a mean, such as AP"
         )
-    rows, families = _rows(table, questions, cut, choices)
-    return SliceComparison(
-        overall=overall,
-        slicing=cut,
-        rows=tuple(rows),
-        between=tuple(_between(questions, table, cut, choices)),
-        choices=choices,
-        families=families,
-        provenance=table.provenance,
-        notes=(*_notes_of_all(overall), *_notes(overall, rows, cut), *_short(rows, families, choices)),
-    )
+    rows, families = _rows(overall, quantities, cut)
+    notes = (*_notes_of_all(overall), *_notes(overall, rows, cut), *_short(rows, families, choices))
+    return SliceComparison(overall, cut, tuple(rows), tuple(_between(overall, quantities, cut)), families, notes)
 
 
-def _questions(overall: Comparison) -> Iterator[_Question]:
+def _quantities(overall: Comparison) -> Quantities:
     """Give the measures and pairs that are tested over all topics: the same are on each slice."""
     scores = overall.scores
+    quantities: dict[tuple[int, int, int], Quantity] = {}
     for at, by_measure in enumerate(overall.measures):
         geometric = by_measure.measure.entry.aggregate == "geometric mean"
+        family = "" if overall.choices.family == "all" else by_measure.name
         for pair in by_measure.pairs:
-            runs = scores.run_names.index(pair.first), scores.run_names.index(pair.second)
-            first, second = (
-                logarithms(scores.values[run, at]) if geometric else scores.values[run, at] for run in runs
-            )
-            yield _Question(at, runs, geometric, second - first)
+            one, two = scores.run_names.index(pair.first), scores.run_names.index(pair.second)
+            quantities[at, one, two] = Quantity(scores.values[one, at], scores.values[two, at], geometric, family)
+    return quantities
 
 
-def _rows(
-    scores: Scores, questions: Sequence[_Question], slicing: Slicing, choices: Choices
-) -> tuple[list[SlicePair], dict[str, int]]:
-    """Test every slice that is large enough, and correct all p-values of a family together."""
-    order = sorted(range(len(slicing)), key=slicing.small.tolist().__getitem__)
-    keys = [
-        (place, at)
-        for at in order
-        for place, question in sorted(enumerate(questions), key=lambda pair: pair[1].geometric)
-        if np.count_nonzero(~np.isnan(question.gaps[slicing.members[at]])) >= slicing.slices[at].minimum
-    ]
-
-    def test(some: Iterable[Key], level: float) -> dict[Key, Difference]:
-        wanted = set(some)
-        return _tested(scores, questions, slicing, choices, [key for key in keys if key in wanted], level)
-
-    found = test(keys, 1 - choices.alpha_of_one(len(questions) * int((~slicing.small).sum())))
-    measures = sorted({question.measure for question in questions})
-    tests: dict[Key, Difference] = {}
-    sizes: dict[int, int] = {}
-    for together in [measures] if choices.family == "all" else [[at] for at in measures]:
-        family = [key for key in keys if questions[key[0]].measure in together]
-        sizes |= dict.fromkeys(together, sum(not math.isnan(found[key].p) for key in family))
-
-        def again(places: list[int], level: float, family: list[Key] = family) -> list[Difference]:
-            made = test((family[place] for place in places), level)
-            return [made[family[place]] for place in places]
-
-        corrected = corrected_family([found[key] for key in family], choices.correction, choices.alpha, again)
-        tests |= dict(zip(family, corrected, strict=True))
-    parts = {at: scores.over_topics(slicing.members[at]) for at in {at for _, at in keys}}
+def _rows(overall: Comparison, quantities: Quantities, slicing: Slicing) -> tuple[list[SlicePair], dict[str, int]]:
+    """Test every slice that is large enough, small ones last; and tell how many tests of a measure share alpha."""
+    scores, choices = overall.scores, overall.choices
+    small = {
+        (at, place)
+        for place, quantity in enumerate(quantities.values())
+        for at, part in enumerate(slicing.slices)
+        if np.count_nonzero(~np.isnan(quantity.gaps[slicing.members[at]])) < part.minimum
+    }
+    where = everywhere(len(scores.query_ids), slicing)[1:]
+    tests = tests_of(list(quantities.values()), where, choices, small)
+    sizes: dict[str, int] = {}
+    for measure, *_ in quantities:
+        alike = [choices.family == "all" or other == measure for other, *_ in quantities]
+        sizes[scores.measure_names[measure]] = sum(
+            alike[place] and not math.isnan(test.p) for (_, place), test in tests.items()
+        )
+    parts = {at: scores.over_topics(slicing.members[at]) for at in {key[0] for key in tests if key not in small}}
     rows: list[SlicePair] = []
-    for place, question in enumerate(questions):
-        large = [at for other, at in keys if other == place]
+    for place, ((measure, *runs), quantity) in enumerate(quantities.items()):
+        name, (first, second) = scores.measure_names[measure], (scores.run_names[run] for run in runs)
+        large = [at for at in range(len(slicing)) if (at, place) not in small]
         how = {"resamples": min(choices.resamples, _MOST_DRAWS), "seed": choices.seed}
-        against = against_rest(question.gaps, slicing.members[large], level=choices.level, **how)
+        against = against_rest(quantity.gaps, slicing.members[large], level=choices.level, **how)
         rests = dict(zip(large, against, strict=True))
-        for at in order:
-            pair, tested = None, tests.get((place, at))
-            if tested is not None:
-                pair = pair_of(parts[at], question.measure, question.runs, tested, choices, sizes[question.measure])
-            gaps = question.gaps[slicing.members[at]]
-            n = int((~np.isnan(gaps)).sum())
-            difference = tested.difference if tested else float(np.nanmean(gaps)) if n else math.nan
-            rows.append(
-                SlicePair(
-                    slice=slicing.names[at],
-                    measure=scores.measure_names[question.measure],
-                    first=scores.run_names[question.runs[0]],
-                    second=scores.run_names[question.runs[1]],
-                    n=n,
-                    share=float(slicing.members[at].mean()),
-                    difference=math.exp(difference) if question.geometric else difference,
-                    minimum=slicing.slices[at].minimum,
-                    small=pair is None,
-                    pair=pair,
-                    rest=rests.get(at),
-                )
-            )
-    return rows, {scores.measure_names[at]: size for at, size in sizes.items()}
+        for at in sorted(range(len(slicing)), key=slicing.small.tolist().__getitem__):
+            test, minimum = tests[at, place], slicing.slices[at].minimum
+            pair = pair_of(parts[at], measure, (runs[0], runs[1]), test, choices, sizes[name]) if at in rests else None
+            difference = math.exp(test.difference) if quantity.geometric else test.difference
+            share = float(slicing.members[at].mean())
+            named = slicing.names[at], name, first, second
+            rows.append(SlicePair(*named, test.n, share, difference, minimum, pair is None, pair, rests.get(at)))
+    return rows, sizes
 
 
-def _tested(
-    scores: Scores,
-    questions: Sequence[_Question],
-    slicing: Slicing,
-    choices: Choices,
-    keys: Iterable[Key],
-    level: float,
-) -> dict[Key, Difference]:
-    """Test measures and pairs on slices; those of one slice share their resamples."""
-    count = len(scores.measures)
-    tests: dict[Key, Difference] = {}
-    for (at, geometric), part in groupby(keys, key=lambda key: (key[1], questions[key[0]].geometric)):
-        mask, places = slicing.members[at], [place for place, _ in part]
-        table = scores.values[:, :, mask].reshape(len(scores.runs) * count, int(mask.sum()))
-        asked = [questions[place] for place in places]
-        pairs = [(one.runs[0] * count + one.measure, one.runs[1] * count + one.measure) for one in asked]
-        found = differences(table, pairs, choices, geometric=geometric, level=level).found
-        found = allowing_for_skew(np.stack([question.gaps[mask] for question in asked]), found)
-        tests |= {(place, at): test for place, test in zip(places, found, strict=True)}
-    return tests
-
-
-def _between(
-    questions: Sequence[_Question], scores: Scores, slicing: Slicing, choices: Choices
-) -> Iterator[BetweenSlices]:
+def _between(overall: Comparison, quantities: Quantities, slicing: Slicing) -> Iterator[BetweenSlices]:
     """Test whether each difference varies between the slices that are not small."""
-    large = np.flatnonzero(~slicing.small).tolist()
+    large, scores, choices = np.flatnonzero(~slicing.small).tolist(), overall.scores, overall.choices
     if len(large) < 2 or (groups := groups_of(slicing.members[large])) is None:
         return
-    draws = min(choices.resamples, _MOST_DRAWS)
-    tests = [heterogeneity(question.gaps, groups, resamples=draws, seed=choices.seed) for question in questions]
+    how = {"resamples": min(choices.resamples, _MOST_DRAWS), "seed": choices.seed}
+    tests = [heterogeneity(quantity.gaps, groups, **how) for quantity in quantities.values()]
     adjusted = adjust([test.p for test in tests]).tolist()
-    for question, test, p in zip(questions, tests, adjusted, strict=True):
-        first, second = (scores.run_names[run] for run in question.runs)
+    for (measure, *runs), test, p in zip(quantities, tests, adjusted, strict=True):
+        first, second = (scores.run_names[run] for run in runs)
         names = tuple(slicing.names[large[group]] for group in test.groups)
-        yield BetweenSlices(scores.measure_names[question.measure], first, second, names, test, p, choices.alpha)
+        yield BetweenSlices(scores.measure_names[measure], first, second, names, test, p, choices.alpha)
 
 
 def _why_not(by_measure: MeasureComparison) -> str:

@@ -6,21 +6,8 @@ import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer import (
-    COUNT,
-    NUMBER,
-    TEXT,
-    YES_NO,
-    Answer,
-    Chart,
-    Column,
-    Line,
-    Sentences,
-    Table,
-    columns_of,
-    counted,
-    listed,
-)
+from judged.answer import Answer, Chart, Column, Line, Sentences, Table, counted, listed
+from judged.answer.table import COUNT, NUMBER, TEXT, YES_NO, columns_of
 from judged.comparison.captions import detectable, intervals, tested
 from judged.comparison.pair import (
     DIFFERENCE,
@@ -113,12 +100,8 @@ class SliceComparison(Answer):
         By measure, pair and slice; small slices last.
     between : tuple of BetweenSlices
         One a measure and pair. Empty where slices overlap, or fewer than two can be tested.
-    choices : Choices
-        Test, correction, alpha, seed and the other options. Its family is ``all``, or ``measure``.
     families : dict
         For each measure, how many comparisons its p-values are corrected for.
-    provenance : Provenance
-        What the scores rest on.
     notes : tuple of Note
 
     Examples
@@ -143,10 +126,18 @@ class SliceComparison(Answer):
     slicing: Slicing
     rows: tuple[SlicePair, ...] = field(repr=False)
     between: tuple[BetweenSlices, ...] = field(repr=False)
-    choices: Choices
     families: dict[str, int]
-    provenance: Provenance = field(repr=False)
     notes: tuple[Note, ...] = ()
+
+    @property
+    def choices(self) -> Choices:
+        """Test, correction, alpha, seed and the other options; its family is ``all``, or ``measure``."""
+        return self.overall.choices
+
+    @property
+    def provenance(self) -> Provenance:
+        """What the scores rest on."""
+        return self.overall.provenance
 
     @property
     def title(self) -> str:

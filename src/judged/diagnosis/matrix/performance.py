@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from judged.comparison import Choices
 from judged.data import Qrels
-from judged.diagnosis.changes import Quantity, compared, everywhere
+from judged.diagnosis.changes import compared
 from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of
 from judged.diagnosis.stages.tracing import POSITIVE, one_measure
@@ -16,6 +17,7 @@ from judged.evaluation import dialect_of
 from judged.evaluation.scoring import scores_of
 from judged.measures import parse
 from judged.slicing.slices import slicing_given
+from judged.slicing.testing import Quantity, everywhere
 from judged.stats.discoveries import losers
 
 if TYPE_CHECKING:
@@ -122,15 +124,14 @@ def performance_matrix(
             raise InputError(f"{axis} is never on both sides of {cut:g}", fix=f"give a cut from {low:g} to {high:g}")
     wholes = [name for name in names if name != chosen or cuts is not None]
     others = [name for name in names if name != chosen]
-    pairs = [
-        Quantity(name, str(axis), values[chosen][at], values[name][at], "both axes")
+    pairs = {
+        (name, str(axis)): Quantity(values[chosen][at], values[name][at])
         for name in others
         for at, axis in enumerate(axes)
-    ]
+    }
     lost: dict[str, dict[str, Discoveries]] = {name: {} for name in others}
-    for pair in pairs:
-        scale = float(np.nanmax(np.abs(pair.first), initial=1.0))
-        lost[pair.system][pair.part] = losers(pair.second - pair.first, rate, scale=scale)
+    for (name, axis), pair in pairs.items():
+        lost[name][axis] = losers(pair.gaps, rate, scale=float(np.nanmax(np.abs(pair.first), initial=1.0)))
     rel = max(float(getattr(axis, "rel", POSITIVE)) for axis in axes)
     return Matrix(
         scores=table,
@@ -146,7 +147,7 @@ def performance_matrix(
                 name, values[name], where, limits, ranges, choices, wholes=len(wholes) if name in wholes else 0
             )
         ),
-        changes=compared(pairs, where, alpha=1 - level, resamples=resamples, seed=seed) if pairs else (),
+        changes=compared(pairs, where, Choices(alpha=1 - level, resamples=resamples, seed=seed)),
         lost=lost,
         slicing=sliced,
         choices=choices,

@@ -13,12 +13,14 @@ import numpy as np
 from judged.answer import Answer, Chart, Column, Sentences, Show, Table
 from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, significant
 from judged.charting import PALETTE
+from judged.comparison import Choices
 from judged.decimals import counted, decimal, percent
-from judged.diagnosis.changes import SMALL, Quantity, changes_table, compared, everywhere, lost_table, who_lost
+from judged.diagnosis.changes import SMALL, changes_table, compared, lost_table, who_lost
 from judged.diagnosis.stages.topic import TopicLoss
 from judged.diagnosis.stages.tracing import PARTS, SCORE, SHORT, VERDICTS, large_parts, parts_by_slice
 from judged.errors import InputError
 from judged.slicing.comparison import direction
+from judged.slicing.testing import Quantity, everywhere
 from judged.stats.discoveries import losers
 from judged.stats.skewness import SECOND
 
@@ -123,11 +125,11 @@ class Stages(Answer):
         if self.against is None:
             return ()
         trace, against, choices = self.trace, self.against, self.choices
-        quantities = [Quantity(trace.name, SCORE, against.score, trace.score, SCORE)]
+        quantities = {(trace.name, SCORE): Quantity(against.score, trace.score, family=SCORE)}
         for name, before, now in zip(PARTS, against.parts, trace.parts, strict=True):
-            quantities.append(Quantity(trace.name, name, -before, -now, "parts"))
-        where = everywhere(len(trace.score), self.slicing)
-        return compared(quantities, where, alpha=choices.alpha, resamples=choices.resamples, seed=choices.seed)
+            quantities[trace.name, name] = Quantity(-before, -now, family="parts")
+        how = Choices(alpha=choices.alpha, resamples=choices.resamples, seed=choices.seed)
+        return compared(quantities, everywhere(len(trace.score), self.slicing), how)
 
     @cached_property
     def lost(self) -> dict[str, Discoveries]:

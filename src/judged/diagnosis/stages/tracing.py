@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.diagnosis.changes import Mean, everywhere, mean_of
+from judged.diagnosis.changes import Mean, mean_of
 from judged.errors import InputError, MeasureError
 from judged.evaluation import measures_of
 from judged.judging.align import align
 from judged.judging.variants import cut, placed
 from judged.measures import parse
+from judged.slicing.testing import everywhere
 from judged.stats import IntervalMethod, mean_intervals
 from judged.stats.pairing import check_share
 
