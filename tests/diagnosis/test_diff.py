@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from judged import evaluate, judge, judge_list, sample
 from judged.data.topics import Topics
-from judged.diagnosis.diff.side_by_side import diff
-from judged.diagnosis.shares import shares
+from judged.diagnosis.diff.side_by_side import diff, shares
 from judged.errors import InputError
 from judged.measures import parse
 

@@ -42,7 +42,7 @@ def test_below_the_cutoff() -> None:
     found = why(BINARY, "a b n m o p", "n a m b c d", "nDCG@2", "R@6")
     one = found["below the cutoff"]
     assert (one.measure, one.system, one.documents) == ("R@6", "the second", ("c", "d"))
-    assert "finds 2 more relevant documents below rank 2: R@6 counts them, nDCG@2 does not look there" in one.text
+    assert "finds 2 more relevant documents below rank 2: R@6 looks there, nDCG@2 does not" in one.text
 
 
 def test_what_the_deeper_measure_does_not_see_is_no_reason() -> None:
@@ -62,8 +62,8 @@ def test_across_the_cutoff() -> None:
     found = why(BINARY, "a b n m o", "a n m b c", "P@2", "R@5")
     one = found["across the cutoff"]
     assert (one.measure, one.system, one.documents) == ("P@2", "the first", ("b",))
-    assert one.text.startswith("1 relevant document of the first 2 of the first stands below that in the second")
-    assert one.text.endswith("R@5 counts it in both lists")
+    assert one.text.startswith("the first has 1 relevant document in the first 2 that the second has below")
+    assert one.text.endswith("R@5 counts the same in both lists")
     assert found["below the cutoff"].documents == ("c",)
 
 
@@ -72,8 +72,8 @@ def test_steps_across_the_cutoff_are_counted_both_ways() -> None:
     found = why(BINARY, "a b n c", "c n a b", "P@2", "R@4")["across the cutoff"]
     assert found.documents == ("a", "b")
     assert found.text == (
-        "2 relevant documents of the first 2 of the first stand below that in the second, 1 the other way round: P@2"
-        " sees the step, R@4 counts them in both lists"
+        "the first has 2 relevant documents in the first 2 that the second has below, 1 the other way round: P@2"
+        " sees the step, R@4 counts the same in both lists"
     )
 
 
@@ -82,7 +82,7 @@ def test_first_relevant_and_what_the_other_measure_sees() -> None:
     one = found["first relevant"]
     assert (one.measure, one.system, one.documents) == ("RR", "the first", ("a", "b", "c", "d"))
     assert "stands at 1 rather than 2, and RR looks at no other" in one.text
-    assert "3 other relevant documents stand higher in the second, which P@5 sees" in one.text
+    assert "the second has 3 other ones higher, which P@5 sees" in one.text
 
 
 def test_first_relevant_where_the_other_list_has_none() -> None:
@@ -111,7 +111,7 @@ def test_grades_that_only_one_measure_counts() -> None:
     grades = {"a": 2, "b": 1, "c": 1, "n": 0, "m": 0}
     one = why(grades, "a n m", "b c n", "P(rel=2)@3", "P@3")["grades"]
     assert (one.measure, one.system, one.documents) == ("P@3", "the second", ("b", "c"))
-    assert "2 more documents of a grade below 2: P@3 counts them, P(rel=2)@3 does not" in one.text
+    assert "2 more documents of a grade below 2: P@3 counts such documents, P(rel=2)@3 does not" in one.text
 
 
 def test_number_against_place() -> None:

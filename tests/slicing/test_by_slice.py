@@ -40,7 +40,7 @@ def test_a_slice_is_an_evaluation_of_its_topics() -> None:
     assert found.names == ("all topics", "group=easy", "group=hard", "group=rare")
     for name, mask in zip(found.names[1:], found.slicing.members, strict=True):
         alone = scores.over_topics(mask).estimates()
-        assert numbers(row for row in found.estimates if row.slice == name) == numbers(alone)
+        assert numbers(row for row in found.estimates if row.part == name) == numbers(alone)
     assert numbers(found.estimates[:2]) == numbers(scores.estimates())
     assert found.value("group=hard", "b") == pytest.approx(values(2)[30:45].mean())
     assert [(one.n, one.share, one.small) for one in found.estimates[2::2]] == [
@@ -51,7 +51,7 @@ def test_a_slice_is_an_evaluation_of_its_topics() -> None:
 def test_small_slices_stand_last_and_are_not_judged() -> None:
     found = by_slice(scores_of({"a": values()}), slicing_of(["a few"] * 4 + HARD[4:]))
     assert found.names == ("all topics", "group=easy", "group=hard", "group=a few", "group=rare")
-    assert {one.slice for one in found.findings} == {"group=easy", "group=hard"}
+    assert {one.part for one in found.findings} == {"group=easy", "group=hard"}
     assert [row[0] for row in found.overview().grid().rows[3:5]] == ["group=a few (few)", "group=rare (few)"]
     assert found.sentences[-1] == (
         "2 slices have fewer topics than needed (`group=a few` 4 of 10, `group=rare` 3 of 10): they are shown, and not"
@@ -112,7 +112,7 @@ def test_slices_that_overlap_have_no_mean() -> None:
     slicing = slice_topics(attributes, slices=[{"name": "short", "expression": "words < 20"},
                                                {"name": "a", "expression": "kind == 'a'"}])  # fmt: skip
     found = by_slice(scores_of({"a": np.linspace(0, 1, 40)}), slicing)
-    assert {one.name for one in found.averages} == {"topic mean"}
+    assert {one.part for one in found.averages} == {"topic mean"}
     with pytest.raises(InputError, match="no mean of slices was made"):
         found.average("mean of slices")
     assert "Slices overlap: there is no mean of slices, only the topic mean." in found.sentences
@@ -123,7 +123,7 @@ def test_slices_that_overlap_have_no_mean() -> None:
 def test_a_hard_slice_is_named_and_not_told_twice() -> None:
     found = by_slice(scores_of({"a": values()}), slicing_of(["easy"] * 30 + ["hard"] * 15 + ["easy"] * 3))
     assert found.tests == 1  # hard against the rest is easy against the rest
-    assert [(one.slice, one.better) for one in found.findings] == [("group=easy", True), ("group=hard", False)]
+    assert [(one.part, one.better) for one in found.findings] == [("group=easy", True), ("group=hard", False)]
     (hard, averages) = found.sentences
     assert hard.startswith("a: `group=hard` is worse than the other topics in nDCG@10: 0.326 over 15 topics, -0.273")
     assert hard.endswith("p = 0.0001.")
@@ -153,7 +153,7 @@ def test_a_slice_whose_topics_have_no_score_is_not_tested() -> None:
     scores = values()
     scores[30:40] = NAN  # 5 of 15 are left
     found = by_slice(scores_of({"a": scores}), slicing_of(HARD))
-    assert [one.slice for one in found.findings] == ["group=easy"]
+    assert [one.part for one in found.findings] == ["group=easy"]
     assert found.estimate("group=hard").topics == 5
 
 
@@ -205,7 +205,7 @@ def test_forms() -> None:
     rows = list(csv.DictReader(io.StringIO(found.csv())))
     assert [float(row["value"]) for row in rows] == [one.value for one in found.estimates]
     assert rows[-1]["small"] == "true"
-    (test,) = [one for one in found.findings if (one.slice, one.run) == ("group=hard", "a")]
+    (test,) = [one for one in found.findings if (one.part, one.run) == ("group=hard", "a")]
     (row,) = [one for one in rows if (one["slice"], one["run"]) == ("group=hard", "a")]
     assert (float(row["rest_p"]), float(row["adjusted"])) == (test.rest.p, test.adjusted)
     assert (row["significant"], row["better"]) == ("true", "false")
@@ -237,7 +237,7 @@ def test_the_chart_has_every_number() -> None:
     found = by_slice(scores_of({"a": values(1), "b": values(2)}), slicing_of(HARD))
     points = found.charts()["nDCG@10"].table.records()
     assert {(point["slice"], point["run"]): point["value"] for point in points} == {
-        (f"{one.slice} ({one.n})", one.run): one.value for one in found.estimates
+        (f"{one.part} ({one.n})", one.run): one.value for one in found.estimates
     }
     assert {point["slice"] for point in points if point["small"]} == {"group=rare (3)"}
 
@@ -271,7 +271,7 @@ def test_slices_of_sizes_that_add_up_are_not_taken_for_two_halves() -> None:
     known = {query: {"at": float(at)} for at, query in enumerate(scores.query_ids)}
     slices = [{"name": "low", "expression": "at < 10"}, {"name": "high", "expression": "8 <= at < 38"}]
     found = by_slice(scores, slice_topics(known, slices=slices))
-    assert [(one.slice, one.better) for one in found.findings] == [("low", False), ("high", True)]
+    assert [(one.part, one.better) for one in found.findings] == [("low", False), ("high", True)]
     assert [text.split(" is ")[0] for text in found.sentences[:2]] == ["a: `low`", "a: `high`"]
 
 

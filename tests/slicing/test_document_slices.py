@@ -124,8 +124,8 @@ def test_relevant_documents_are_dealt_out_to_the_groups(seed: int) -> None:
 @pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
 def test_scores_by_group_by_hand() -> None:
     found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="none", minimum=2)
-    assert found.groups == (ALL, "mail", "web", "unknown")
-    values = {(one.group, one.run, one.measure): one.value for one in found.estimates}
+    assert found.names == (ALL, "mail", "web", "unknown")
+    values = {(one.part, one.run, one.measure): one.value for one in found.estimates}
     # mail: q1 {m1}, q2 {m1, m3}; web: q1 {w1}, q3 {w1}; unknown: q1 {u1}
     wanted = {
         ("mail", "a", "R@2"): 1.0,
@@ -141,7 +141,7 @@ def test_scores_by_group_by_hand() -> None:
         (ALL, "a", "RR"): (1 + 1 + 1 / 2 + 0) / 4,
     }
     assert {key: values[key] for key in wanted} == pytest.approx(wanted, abs=1e-15)
-    counts = {one.group: (one.n, one.relevant, one.small) for one in found.estimates}
+    counts = {one.part: (one.n, one.relevant, one.small) for one in found.estimates}
     assert counts == {ALL: (4, 6, False), "mail": (2, 3, False), "web": (2, 2, False), "unknown": (1, 1, True)}
     assert found.estimate("web", "b").value == 1.0
     assert "the source of 1 of 6 relevant documents (17%) is not known" in found.warnings
@@ -161,14 +161,14 @@ def test_every_number_is_that_of_evaluate_on_the_groups_judgments(seed: int) -> 
     measures = ["nDCG@5", "AP", "P@3", "Bpref", "NumRel"]
     found = by_document(qrels, runs, measures, facts, "s", ci="t")
     groups = document_slices(qrels, facts, "s")
-    assert found.groups == (ALL, *groups)
+    assert found.names == (ALL, *groups)
     for group, judged in {ALL: Qrels.of(qrels), **groups}.items():
         alone = evaluate(judged, runs, measures).estimates(ci="t")
-        mine = [one for one in found.estimates if one.group == group]
+        mine = [one for one in found.estimates if one.part == group]
         assert [(one.run, one.measure, one.value, one.ci, one.topics) for one in mine] == [
             (one.run, one.measure, one.value, one.ci, one.topics) for one in alone
         ]
-        assert found.scores[group].query_ids == judged.topics
+        assert {one.n for one in mine} == {len(judged.topics)}
 
 
 def test_a_run_without_the_topics_of_a_group_scores_zero_there() -> None:
@@ -187,12 +187,12 @@ def test_a_run_without_the_topics_of_a_group_scores_zero_there() -> None:
 def test_all_forms_show_the_same_numbers() -> None:
     found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="t", minimum=2)
     table = found.overview("RR").grid()
-    assert table.header == ("source", "relevant", "topics", "a RR", "b RR")
+    assert table.header == ("RR", "topics", "relevant", "a", "b")
     assert [row[:3] for row in table.rows] == [
-        (ALL, "6", "4"), ("mail", "3", "2"), ("web", "2", "2"), ("unknown", "1", "1"),
+        (ALL, "4", "6"), ("mail", "2", "3"), ("web", "2", "2"), ("unknown (few)", "1", "1"),
     ]  # fmt: skip
-    assert table.rows[3][3] == "0.0000 few"
-    assert found.overview(run="b").grid().header == ("source", "relevant", "topics", "R@2", "RR")
+    assert table.rows[3][3] == "0.0000"
+    assert found.overview(run="b").grid().header == ("group", "topics", "relevant", "R@2", "RR")
     assert found.overview("RR").text() in found.text()
     assert found.overview("R@2").markdown() in found.markdown()
     assert all(sentence in found.markdown() for sentence in found.sentences)
@@ -201,13 +201,13 @@ def test_all_forms_show_the_same_numbers() -> None:
     assert len(rows) == len(document["results"]) == 16
     for row, one, estimate in zip(rows, document["results"], found.estimates, strict=True):
         assert float(row["value"]) == one["value"] == estimate.value
-        assert row["group"] == one["group"] == estimate.group
+        assert row["group"] == one["group"] == estimate.part
         assert (one["ci"] is None) == (row["ci_low"] == "") == (estimate.ci is None)
     said = " ".join(found.sentences)
     assert "a has its lowest R@2 where source is web: 0.5000 over 2 topics and 2 relevant documents." in said
     assert "b has its lowest R@2 where source is mail: 0.0000" in said
     assert "two rows of one run are no test of each other" in said
-    assert "Rows marked 'few' have fewer than 2 topics." in said
+    assert "Rows marked (few) have fewer than 2 topics." in said
     assert repr(found).endswith(f"warning: {found.warnings[-1]}")
     assert "<table>" in found._repr_html_()
 
@@ -216,9 +216,9 @@ def test_all_forms_show_the_same_numbers() -> None:
 def test_what_cannot_be_asked_is_refused() -> None:
     found = by_document(QRELS, RUNS, "RR", FACTS, "source", ci="none")
     for asked, message in [
-        ({"group": "x"}, "no group 'x'. Fix: one of all documents, mail, web, unknown"),
+        ({"name": "x"}, "no group 'x'. Fix: one of all documents, mail, web, unknown"),
         ({"run": "x"}, "no run 'x'. Fix: one of a, b"),
-        ({"measure": "x"}, "no measure 'x'. Fix: one of RR"),
+        ({"measure": "AP"}, "AP was not evaluated. Fix: one of RR"),
     ]:
         with pytest.raises(InputError) as raised:
             found.estimate(**asked)
@@ -235,9 +235,9 @@ def test_the_chart_draws_every_number_of_a_measure() -> None:
     wanted = [one for one in found.estimates if one.measure == "RR"]
     assert len(points) == len(wanted) == 8
     for one in wanted:
-        point = points[f"{one.group} ({one.n})", one.run]
+        point = points[f"{one.part} ({one.n})", one.run]
         assert (point["value"], point["small"]) == (one.value, one.small)
         assert point["ci"] == (None if one.ci is None else list(one.ci))
-    assert drawn["title"]["subtitle"].endswith("only documents of one source relevant; hollow: fewer than 2 topics")
+    assert drawn["title"]["subtitle"].endswith("only documents of one source relevant; hollow: too few topics")
     with pytest.raises(InputError, match="no chart 'x'"):
         found.chart("x")

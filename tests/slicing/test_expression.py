@@ -151,11 +151,11 @@ def test_types_must_fit_and_the_message_names_the_attribute() -> None:
         "words in (3, 'b')": "the attribute words is a number, and is compared with 'b'",
         "words == True": "the attribute words is a number, and is compared with True",
         "flag == 1": "the attribute flag is true or false, and is compared with 1. Fix: write flag == True",
-        "flag < True": "the attribute flag is true or false, and has no order",
+        "flag < True": "flag is compared with true or false, which have no order",
         "kind == words": "the attributes kind and words are of different types",
         "kind": "the attribute kind is not true or false",
         "words and flag": "the attribute words is not true or false",
-        "contains(words, '3')": "the attribute words is no text",
+        "contains(words, '3')": "the attribute words is not a text",
     }.items():
         with pytest.raises(InputError) as raised:
             Expression(text).mask(KNOWN)

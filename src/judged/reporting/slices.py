@@ -12,7 +12,7 @@ from judged.reporting.material import Found, listed
 from judged.slicing.by_slice import by_slice
 from judged.slicing.compare_slices import compare_slices
 from judged.slicing.derived import OUTCOME
-from judged.slicing.scores import ALL
+from judged.slicing.testing import ALL
 
 if TYPE_CHECKING:
     from judged.reporting.material import Material
@@ -58,8 +58,8 @@ def slices(material: Material) -> Found | None:
 
 def _ends(shown: SlicedScores, run: str) -> str:
     """Name the slices with the lowest and the highest number of a run."""
-    rows = [row for row in shown.estimates if row.run == run and row.slice != ALL and not row.small]
-    known = sorted((row.value, row.slice) for row in rows if row.value == row.value)
+    rows = [row for row in shown.estimates if row.run == run and row.part != ALL and not row.small]
+    known = sorted((row.value, row.part) for row in rows if row.value == row.value)
     if len(known) < 2:
         return ""
     (least, low), (most, high) = known[0], known[-1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,15 +15,16 @@ from judged.evaluation.notes import few_note
 from judged.evaluation.scoring import scores_of
 from judged.measures import logarithms
 from judged.notes import Note, first_few
-from judged.slicing.scores import ALL, MEAN_OF_SLICES, TOPIC_MEAN, Average, SlicedScores, SliceEstimate
+from judged.slicing.scores import MEAN_OF_SLICES, TOPIC_MEAN, Average, SlicedScores, SliceEstimate
 from judged.slicing.slices import slicing_given
+from judged.slicing.testing import ALL, everywhere
 from judged.stats import IntervalMethod
 from judged.stats.correction import adjust
 from judged.stats.heterogeneity import against_rest
 from judged.stats.weighted import WeightedMeans, groups_of, means_of_groups, weighted_means
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from judged._types import Floats
     from judged.evaluation import Scores
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from judged.stats import IntervalName
     from judged.stats.heterogeneity import AgainstRest
 
-_MEANS = ("mean", "geometric mean")
 _LEAST_EFFECTIVE = 20  # topics: below, intervals of weighted means hold their level less well
 
 
@@ -87,89 +86,86 @@ def by_slice(
     method = IntervalMethod(ci, level, resamples, seed)
     scores = scores_of(scores, None, None, {})
     cut = slicing_given(slicing).over(scores.query_ids)
-    weighing = _weights(weights, cut)
-    estimates = list(_estimates(scores, cut, method, next(iter(weighing.values()), None)))
-    estimates, tests = _tested(estimates, scores, cut, method)
-    return SlicedScores(
-        scores=scores,
-        slicing=cut,
-        method=method,
-        estimates=tuple(estimates),
-        averages=tuple(_averages(scores, cut, weighing, method, estimates)),
-        tests=tests,
-        weights=tuple(weighing),
-        provenance=scores.provenance,
-        notes=(*scores.notes, *_notes(scores, cut, weighing)),
-    )
+    weighing, means = _weights(weights, cut), _means(scores)
+    tests, count = _tests(means, cut, method)
+    estimates = tuple(_estimates(scores, cut, method, next(iter(weighing.values()), None), tests))
+    averages = tuple(_averages(means, estimates, cut, weighing, method)) if means else ()
+    notes = (*scores.notes, *_notes(scores, cut, weighing))
+    return SlicedScores(scores, estimates, method, cut, averages, count, tuple(weighing), notes)
+
+
+def _means(scores: Scores) -> dict[tuple[str, Measure], Floats]:
+    """Give the numbers by topic of each run and measure whose mean is asked for: scores, or their logarithms."""
+    return {
+        (run, measure): logarithms(values) if measure.entry.aggregate == "geometric mean" else values
+        for run, table in zip(scores.run_names, scores.values, strict=True)
+        for measure, values in zip(scores.measures, table, strict=True)
+        if measure.entry.aggregate in {"mean", "geometric mean"}
+    }
 
 
 def _estimates(
-    scores: Scores, slicing: Slicing, method: IntervalMethod, weights: Floats | None
+    scores: Scores,
+    slicing: Slicing,
+    method: IntervalMethod,
+    weights: Floats | None,
+    tests: Mapping[tuple[str, str, str], dict[str, Any]],
 ) -> Iterator[SliceEstimate]:
     """Aggregate over all topics, and over those of each slice, small ones last; NaN where it has none."""
     how: dict[str, Any] = {"level": method.level, "resamples": method.resamples, "seed": method.seed}
-    parts = [(ALL, np.ones(len(scores.query_ids), dtype=np.bool_), False)]
-    parts += sorted(zip(slicing.names, slicing.members, slicing.small.tolist(), strict=True), key=lambda part: part[2])
-    for name, mask, small in parts:
+    for name, mask, small, every in sorted(everywhere(len(scores.query_ids), slicing), key=lambda part: part.small):
         weight = math.nan if weights is None else float(np.nansum(weights[mask]) / np.nansum(weights))
-        made = [
+        known: dict[str, Any] = {"n": int(mask.sum()), "share": float(mask.mean()), "weight": weight, "small": small}
+        rows = [
             Estimate(run, str(measure), measure.entry.aggregate, math.nan, None, 0)
             for run in scores.run_names
             for measure in scores.measures
         ]
         if mask.any():
-            made = (scores if name == ALL else scores.over_topics(mask)).estimates(ci=method.method, **how)
-        for one in made:
-            yield SliceEstimate(
-                **vars(one), slice=name, n=int(mask.sum()), share=float(mask.mean()), weight=weight, small=small
-            )
+            rows = (scores if every else scores.over_topics(mask)).estimates(ci=method.method, **how)
+        for row in rows:
+            yield SliceEstimate(**vars(row), part=name, **known, **tests.get((name, row.run, row.measure), {}))
 
 
-def _tested(
-    estimates: Sequence[SliceEstimate], scores: Scores, slicing: Slicing, method: IntervalMethod
-) -> tuple[list[SliceEstimate], int]:
+def _tests(
+    means: Mapping[tuple[str, Measure], Floats], slicing: Slicing, method: IntervalMethod
+) -> tuple[dict[tuple[str, str, str], dict[str, Any]], int]:
     """Test every slice that is not small against the other topics; and say how many tests share alpha."""
     large = np.flatnonzero(~slicing.small).tolist()
-    tests: dict[tuple[str, str, str], AgainstRest] = {}
-    keys: dict[tuple[str, str, str], tuple[str, str, bytes]] = {}  # of tests: two sides of the topics have one
-    for run, table in zip(scores.run_names, scores.values, strict=True):
-        for measure, values in zip(scores.measures, table, strict=True):
-            if measure.entry.aggregate not in _MEANS or not large:
-                continue
-            numbers = _scale(measure, values)
-            tested = against_rest(numbers, slicing.members[large], level=method.level, seed=method.seed)
-            for at, rest in zip(large, tested, strict=True):
-                if rest.n >= slicing.slices[at].minimum:  # the measure may leave topics out
-                    side = slicing.members[at][~np.isnan(numbers)]
-                    key = slicing.names[at], run, str(measure)
-                    tests[key] = rest
-                    keys[key] = run, str(measure), (side if side[:1].all() else ~side).tobytes()
-    family = {keys[key]: rest.p for key, rest in tests.items()}
+    tests: list[tuple[str, str, Measure, AgainstRest]] = []
+    sides: list[tuple[str, Measure, bytes]] = []  # two sides of the topics have one test
+    for (run, measure), numbers in means.items() if large else ():
+        against = against_rest(numbers, slicing.members[large], level=method.level, seed=method.seed)
+        for at, rest in zip(large, against, strict=True):
+            if rest.n >= slicing.slices[at].minimum:  # the measure may leave topics out
+                side = slicing.members[at][~np.isnan(numbers)]
+                tests.append((slicing.names[at], run, measure, rest))
+                sides.append((run, measure, (side if side[:1].all() else ~side).tobytes()))
+    family = dict(zip(sides, (rest.p for *_, rest in tests), strict=True))
     adjusted = dict(zip(family, adjust(list(family.values())).tolist(), strict=True))
-    higher = {str(measure): measure.properties.higher_is_better for measure in scores.measures}
-    made: list[SliceEstimate] = []
-    for row in estimates:
-        key = row.slice, row.run, row.measure
-        rest, p = tests.get(key), adjusted.get(keys.get(key, ("", "", b"")), math.nan)
-        apart = rest is not None and rest.interval is not None and (rest.interval[0] > 0 or rest.interval[1] < 0)
-        significant = apart and p <= (1 - method.level) * (1 + 1e-12)
-        side = higher[row.measure] if significant else None
-        better = None if side is None or rest is None else (rest.difference > 0) == side
-        made.append(replace(row, rest=rest, adjusted=p, significant=significant, better=better))
-    return made, sum(not math.isnan(p) for p in adjusted.values())
+    told: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for (name, run, measure, rest), side in zip(tests, sides, strict=True):
+        apart = rest.interval is not None and (rest.interval[0] > 0 or rest.interval[1] < 0)
+        significant = apart and adjusted[side] <= (1 - method.level) * (1 + 1e-12)
+        higher = measure.properties.higher_is_better if significant else None
+        better = None if higher is None else (rest.difference > 0) == higher
+        known = {"rest": rest, "adjusted": adjusted[side], "significant": significant, "better": better}
+        told[name, run, str(measure)] = known
+    return told, sum(not math.isnan(p) for p in adjusted.values())
 
 
 def _weights(given: Any, slicing: Slicing) -> dict[str, Floats]:
     """Give weights by name: (T,) each, NaN where a topic has none."""
     if given is None:
         return {}
+    if isinstance(given, str):
+        given = [given]
     if isinstance(given, Mapping):
         named = dict(cast("Mapping[str, Any]", given))
     elif isinstance(given, Iterable):
-        parts = [given] if isinstance(given, str) else list(cast("Iterable[Any]", given))
-        named = {part: part for part in parts} if parts and all(isinstance(part, str) for part in parts) else {
-            "traffic": parts
-        }  # fmt: skip
+        parts = list(cast("Iterable[Any]", given))
+        names = parts and all(isinstance(part, str) for part in parts)
+        named = dict(zip(parts, parts, strict=True)) if names else {"traffic": parts}
     else:
         raise InputError(f"a {type(given).__name__} gives no weights", fix="name an attribute that is a number")
     return {name: _numbers(name, part, slicing) for name, part in named.items()}
@@ -197,25 +193,19 @@ def _weighted_name(name: str) -> str:
 
 
 def _averages(
-    scores: Scores,
+    means: Mapping[tuple[str, Measure], Floats],
+    estimates: Iterable[SliceEstimate],
     slicing: Slicing,
     weighing: Mapping[str, Floats],
     method: IntervalMethod,
-    estimates: Iterable[SliceEstimate],
 ) -> Iterator[Average]:
     """Average all topics in every way that makes sense."""
-    rows = [
-        (run, measure, _scale(measure, values))
-        for run, table in zip(scores.run_names, scores.values, strict=True)
-        for measure, values in zip(scores.measures, table, strict=True)
-        if measure.entry.aggregate in _MEANS
-    ]
-    if not rows:
-        return
+    pairs = {(run, str(measure)) for run, measure in means}
     for row in estimates:
-        if row.slice == ALL and row.aggregate in _MEANS:
-            yield Average(TOPIC_MEAN, row.run, row.measure, row.value, row.ci, row.topics, float(row.topics))
-    table = np.stack([values for _, _, values in rows])
+        if row.part == ALL and (row.run, row.measure) in pairs:
+            known: dict[str, Any] = {**vars(row), "part": TOPIC_MEAN, "effective": float(row.topics)}
+            yield Average(**known)
+    table = np.stack(list(means.values()))
     level = None if method.method == "none" else method.level
     ways: dict[str, WeightedMeans] = {}
     groups = groups_of(slicing.members[~slicing.small])
@@ -223,18 +213,14 @@ def _averages(
         ways[MEAN_OF_SLICES] = means_of_groups(table, groups, level)
     linearised = IntervalMethod("none" if level is None else "t", method.level)
     ways |= {_weighted_name(name): weighted_means(table, weights, linearised) for name, weights in weighing.items()}
-    for name, means in ways.items():
-        for at, (run, measure, _) in enumerate(rows):
-            shown = math.exp if measure.entry.aggregate == "geometric mean" else float
-            low, high = means.limits[at].tolist()
-            ci = None if math.isnan(low) else (shown(low), shown(high))
-            value, effective = float(means.values[at]), float(means.effective[at])
-            yield Average(name, run, str(measure), shown(value), ci, int(means.n[at]), effective)
-
-
-def _scale(measure: Measure, values: Floats) -> Floats:
-    """Give the numbers whose mean is asked for: the scores, or their logarithms."""
-    return logarithms(values) if measure.entry.aggregate == "geometric mean" else values
+    for name, way in ways.items():
+        for at, (run, measure) in enumerate(means):
+            aggregate, n = measure.entry.aggregate, int(way.n[at])
+            shown = math.exp if aggregate == "geometric mean" else float
+            value, low, high = (shown(float(number)) for number in (way.values[at], *way.limits[at]))
+            ci, effective = None if math.isnan(low) else (low, high), float(way.effective[at])
+            named: dict[str, Any] = {"part": name, "n": n, "small": False, "effective": effective}
+            yield Average(run, str(measure), aggregate, value, ci, n, **named)
 
 
 def _notes(scores: Scores, slicing: Slicing, weighing: Mapping[str, Floats]) -> Iterator[Note]:

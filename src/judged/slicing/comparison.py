@@ -22,7 +22,9 @@ from judged.comparison.pair import (
 )
 from judged.decimals import decimal, p_text
 from judged.errors import InputError
-from judged.slicing.scores import ALL, FEW, MOST, measure_named, rest_columns, too_few
+from judged.slicing.parts import FEW, measure_named
+from judged.slicing.scores import MOST, rest_columns, too_few
+from judged.slicing.testing import ALL
 from judged.stats.skewness import SECOND
 
 if TYPE_CHECKING:
@@ -248,7 +250,11 @@ class SliceComparison(Answer):
             *columns_of([test.found for test in between], "between", "resamples", "note"),
         ), only="data")  # fmt: skip
         charts = map(self._chart, self.measures)
-        data = (results, *self._tests(rows), varying, self.slicing.table())
+        tests = [(row.slice, row.pair) for row in rows if row.pair]
+        names, topics = Column("slice", [name for name, _ in tests], TEXT), topics_table([pair for _, pair in tests])
+        slices = Column("slice", [name for name, pair in tests for _ in (*pair.gains, *pair.losses)], TEXT)
+        known = Table("pairs", (names, *pair_columns([pair for _, pair in tests])), only="data")
+        data = (results, known, replace(topics, columns=(slices, *topics.columns)), varying, self.slicing.table())
         return (*tables, Sentences(self.sentences), *data, *charts)
 
     def facts(self) -> dict[str, Any]:
@@ -258,20 +264,9 @@ class SliceComparison(Answer):
         names = {"caption": self.caption, "overlap": not self.slicing.disjoint, "families": self.families}
         return {"choices": choices, **names}
 
-    def _tests(self, rows: Sequence[SlicePair]) -> tuple[Table, Table]:
-        """Give all that is known of each test, and the topics with the largest differences."""
-        tests = [(row.slice, row.pair) for row in rows if row.pair]
-        pairs = [pair for _, pair in tests]
-        slices = [name for name, pair in tests for _ in (*pair.gains, *pair.losses)]
-        topics = topics_table(pairs)
-        return (
-            Table("pairs", (Column("slice", [name for name, _ in tests], TEXT), *pair_columns(pairs)), only="data"),
-            replace(topics, columns=(Column("slice", slices, TEXT), *topics.columns)),
-        )
-
     def _others(self) -> str:
         names = [second for _, second in self.pairs]
-        return f"{', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
+        return ", ".join([*names[:3], *["..."] * (len(names) > 3)])
 
     def _is_ratio(self, measure: str) -> bool:
         return any(pair.is_ratio for pair in self.overall.measure(measure).pairs)
@@ -299,8 +294,7 @@ class SliceComparison(Answer):
     @property
     def caption(self) -> str:
         """By which test, with which correction and alpha, and what a row is."""
-        choices = self.choices
-        pairs = [row.pair for row in self.rows if row.pair is not None]
+        choices, pairs = self.choices, [row.pair for row in self.rows if row.pair is not None]
         if not pairs:
             return "no slice is tested: all have too few topics"
         sizes = sorted(set(self.families.values()))
@@ -309,32 +303,26 @@ class SliceComparison(Answer):
         elif choices.correction == "none" or sizes[-1] < 2:
             corrected = "p not corrected for the number of slices"
         else:
-            count = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+            count = " to ".join(map(str, sizes[:1] + sizes[-1:] * (len(sizes) > 1)))
             corrected = f"p corrected by {name_of_correction(choices.correction)} for {count} comparisons"
             if len(self.measures) > 1:
                 corrected += f", of {'all measures together' if choices.family == 'all' else 'each measure'}"
+        every = (*pairs, *self.overall.pairs)
+        drawn = [pair for pair in every if pair.found.resamples and not pair.found.exact]
+        exact = drawn and any(pair.found.exact for pair in every)  # of some, all arrangements were taken instead
+        few = f"{FEW}: fewer topics than the slice is judged by, not tested"
         parts = (
-            self._tested(pairs),
+            tested(choices, drawn or every) + ", or all arrangements where there are fewer" * bool(exact)
+            + SECOND * any(pair.found.method in {"randomisation", "t", "ratio"} for pair in pairs),
             corrected,
             f"{ALL}: the comparison without slices, corrected by itself",
             f"alpha = {choices.alpha:g}",
             f"{_SIGNIFICANT} significant",
             intervals(pairs, choices, sizes[-1]),
             detectable(pairs),
-            f"{FEW}: fewer topics than the slice is judged by, not tested"
-            if any(row.small for row in self.rows)
-            else "",
-        )
+            few * any(row.small for row in self.rows),
+        )  # fmt: skip
         return "; ".join(filter(None, parts))
-
-    def _tested(self, pairs: Sequence[Pair]) -> str:
-        """Name the test; of one by resampling, where all arrangements were taken instead."""
-        resampled = [pair for pair in (*pairs, *self.overall.pairs) if pair.found.resamples]
-        drawn = [pair for pair in resampled if not pair.found.exact]
-        some = ", or all arrangements where there are fewer" if 0 < len(drawn) < len(resampled) else ""
-        named = tested(self.choices, drawn or [*pairs, *self.overall.pairs])
-        skewed = any(pair.found.method in {"randomisation", "t", "ratio"} for pair in pairs)
-        return named + some + (SECOND if skewed else "")
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -374,18 +362,15 @@ class SliceComparison(Answer):
                     f"The difference between {test.second} and {test.first} in {measure} varies between slices"
                     f" (p {p_text(test.adjusted, test.alpha)}): from {low} to {high}."
                 )
-        rest = [test for test in tests if not test.significant and not math.isnan(test.adjusted)]
-        if not rest:
-            return
-        which = "the difference varies" if len(rest) == 1 else "any other difference varies"
-        which = "any difference varies" if len(rest) == len(tests) > 1 else which
-        mixed = any({row.better is None for row in rows if row.pair} == {True, False} for rows in parts)
-        luck = ": a finding on one slice and none on another may be luck" if mixed else ""
-        least = p_text(min(test.adjusted for test in rest), self.choices.alpha)
-        yield (
-            f"That {which} between slices in {measure} is not shown ({'p' if len(rest) == 1 else 'least p'} {least},"
-            f" {len(rest[0].slices)} slices){luck}."
-        )
+        rest = [test.adjusted for test in tests if not test.significant and not math.isnan(test.adjusted)]
+        if rest:
+            which = "difference" if len(rest) == len(tests) else "other difference"
+            mixed = any({row.better is None for row in rows if row.pair} == {True, False} for rows in parts)
+            yield (
+                f"That any {which} varies between slices in {measure} is not shown (least p"
+                f" {p_text(min(rest), self.choices.alpha)}, {len(tests[0].slices)} slices)"
+                f"{': a finding on one slice and none on another may be luck' if mixed else ''}."
+            )
 
 
 def direction(second: str, first: str, *, ratio: bool = False) -> str:
@@ -420,26 +405,23 @@ def _won(name: str, pair: Pair) -> str:
 def _unshown(rows: Sequence[SlicePair]) -> Iterator[str]:
     """Name the slices without a finding, and what could have been missed there."""
     measure = rows[0].measure
-    rest = {row.slice: row.pair for row in rows if row.pair and not row.pair.significant}
+    rest = {f"`{row.slice}`": row.pair for row in rows if row.pair and not row.pair.significant}
     unknown = [name for name, pair in rest.items() if pair.found.posterior is None and math.isnan(pair.found.p)]
     if unknown:
-        named = _some([f"`{name}`" for name in unknown])
-        yield f"On {named} nothing in {measure} can be tested: too few topics, or differences that do not vary."
+        said = f"On {_some(unknown)} nothing in {measure} can be tested"
+        yield f"{said}: too few topics, or differences that do not vary."
     rest = {name: pair for name, pair in rest.items() if name not in unknown}
     if not rest:
         return
     sizes = [decimal(size, 3) for size in sorted(pair.detectable for pair in rest.values() if pair.detectable > 0)]
-    missed = ""
-    if sizes:
-        below = sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-        missed = f" There, differences below {below} would often be missed."
-    named = _some([f"`{name}`" for name in rest])
-    yield f"No difference in {measure} between {rows[0].second} and {rows[0].first} is shown on {named}.{missed}"
+    below = " to ".join(dict.fromkeys((*sizes[:1], *sizes[-1:])))
+    missed = f" There, differences below {below} would often be missed." if sizes else ""
+    between = f"between {rows[0].second} and {rows[0].first}"
+    yield f"No difference in {measure} {between} is shown on {_some(list(rest))}.{missed}"
     close = {name: pair.equivalence for name, pair in rest.items() if pair.equivalence and pair.equivalence.shown}
-    if close:
-        margin = next(iter(close.values())).margin
-        named = _some([f"`{name}`" for name in close])
-        yield f"On {named} they are surely closer than {margin:g} (not corrected for the number of slices)."
+    for margin in {test.margin for test in close.values()}:
+        near = f"On {_some(list(close))} they are surely closer than {margin:g}"
+        yield f"{near} (not corrected for the number of slices)."
 
 
 def _some(names: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from judged.judging import judge
 from judged.slicing.bands import FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands
 from judged.slicing.documents import document_columns
 from judged.slicing.queries import can_guess, kind_of, languages_of, normalised, script_of, word_count
+from judged.slicing.slices import DERIVED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,14 +32,6 @@ OUTCOME = "first_relevant"
 """The attribute that is cut by what a run achieved."""
 
 _TRAFFIC = "traffic"
-_TEXTS = "the topics' texts (queries)"
-_SOURCES = {
-    **dict.fromkeys(("words", "length", "kind", "script"), _TEXTS),
-    "language": f"{_TEXTS}, and install py3langid",
-    **dict.fromkeys(("frequency", "traffic_share"), "how often each query was asked, as an attribute traffic"),
-    **dict.fromkeys(("freshness", "freshness_band"), "documents with a date"),
-    OUTCOME: "a single run, whose results it is told by",
-}
 _NUMBERS = frozenset({"relevant", "judged", "words", "traffic_share", "freshness"})
 
 
@@ -162,11 +155,8 @@ def derive(
 
 
 def _all_topics(qrels: Qrels | None, topics: Topics | None, known: Attributes | None, traffic: Any) -> tuple[str, ...]:
-    found = {
-        *(() if qrels is None else qrels.topics),
-        *(() if topics is None else topics.table["query_id"].to_pylist()),
-        *(() if known is None else known.query_ids),
-    }
+    given = (() if qrels is None else qrels.topics, () if topics is None else topics.table["query_id"].to_pylist())
+    found = {query for ids in (*given, () if known is None else known.query_ids) for query in ids}
     if not found and isinstance(traffic, Attributes):
         found = set(traffic.query_ids)
     elif not found and isinstance(traffic, Mapping):
@@ -178,12 +168,15 @@ def _all_topics(qrels: Qrels | None, topics: Topics | None, known: Attributes | 
 
 def _judgment_columns(query_ids: Sequence[str], qrels: Qrels, rel: float) -> Columns:
     index = qrels.index
-    relevant = np.bincount(index.topic[(index.grade >= rel) & (index.grade >= 0)], minlength=len(index.topics))
-    judged = np.bincount(index.topic, minlength=len(index.topics))
-    counts = dict(zip(index.topics, np.stack((relevant, judged), axis=1).astype(np.float64).tolist(), strict=True))
-    both = [counts.get(query, (None, None)) for query in query_ids]
-    wanted = [count for count, _ in both]
-    return {"relevant": wanted, "relevant_band": RELEVANT.all_of(wanted), "judged": [count for _, count in both]}
+    marks = (index.grade >= rel) & (index.grade >= 0), np.ones(len(index.topic), dtype=np.bool_)
+    counts = [np.bincount(index.topic[mask], minlength=len(index.topics)).astype(np.float64).tolist() for mask in marks]
+    relevant, judged = (dict(zip(index.topics, count, strict=True)) for count in counts)
+    wanted = [relevant.get(query) for query in query_ids]
+    return {
+        "relevant": wanted,
+        "relevant_band": RELEVANT.all_of(wanted),
+        "judged": [judged.get(query) for query in query_ids],
+    }
 
 
 def _text_columns(query_ids: Sequence[str], topics: Topics | None, languages: Sequence[str] | str | None) -> Columns:
@@ -206,22 +199,21 @@ def _text_columns(query_ids: Sequence[str], topics: Topics | None, languages: Se
 
 def _novelty(query_ids: Sequence[str], topics: Topics | None, seen: Any) -> list[str]:
     """Say of each topic whether it is among known queries."""
-    by_id = False
+    plain = False
     if isinstance(seen, (str, Path, Mapping, Topics)) or hasattr(seen, "__arrow_c_stream__"):
         known = Topics.of(seen)
         ids, texts = known.table["query_id"].to_pylist(), known.table["text"].to_pylist()
     elif isinstance(seen, Iterable):
         ids = texts = [id_text(query, "known query") for query in cast("Iterable[Any]", seen)]
-        by_id = True
+        plain = True
     else:
         raise InputError(f"a {type(seen).__name__} holds no known queries", fix="give texts or ids, or topics")
     ids, texts = set(ids), set(map(normalised, texts))
-    made: list[str] = []
-    for query in query_ids:
-        text = "" if topics is None else normalised(topics.text(query))
-        known_text = text in texts if text else query in ids
-        made.append("seen" if known_text or (by_id and query in ids) else "new")
-    return made
+    own = ["" if topics is None else normalised(topics.text(query)) for query in query_ids]
+    return [
+        "seen" if (text and text in texts) or ((plain or not text) and query in ids) else "new"
+        for query, text in zip(query_ids, own, strict=True)
+    ]
 
 
 def _first_relevant(query_ids: Sequence[str], qrels: Qrels, run: Any, rel: float) -> list[str | None]:
@@ -326,7 +318,7 @@ def known_topics(
         documents=documents,
         languages=None if "language" in asked else (),
     )
-    for name, source in _SOURCES.items():
+    for name, source in DERIVED.items():
         if name in asked and name not in made.names:
             raise InputError(f"the attribute {name} is in no table, and cannot be derived", fix=f"give {source}")
     return made

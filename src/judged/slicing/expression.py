@@ -7,7 +7,7 @@ import keyword
 import operator
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -36,6 +36,7 @@ _HELP = (
     "compare attributes with texts in quotes or numbers: domain == 'law' and 2 <= words < 5, kind in ('a', 'b'),"
     " not (x or y), missing(kind), contains(kind, 'text'), `any other name` == 'a'"
 )
+_KINDS = {"b": "true or false", "O": "a text", "f": "a number"}
 _TEXT_OR_NAME = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`([^`]+)`")
 
 
@@ -148,16 +149,16 @@ def _condition(node: ast.expr, text: str) -> Condition:
             names, mask = _condition(operand, text)
             return names, lambda known: ~mask(known)
         case ast.Name(id=name):
-            return [name], lambda known: _true(known, name)
+            return _where(name, "b", lambda values: values)
         case ast.Call(func=ast.Name(id="missing"), args=[ast.Name(id=name)], keywords=[]):
             return [name], lambda known: ~_column(known, name)[1]
         case ast.Call(
             func=ast.Name(id="contains"), args=[ast.Name(id=name), ast.Constant(value=str() as part)], keywords=[]
         ):
-            return [name], lambda known: _containing(known, name, part)
+            return _where(name, "O", lambda values: [part in value for value in values])
         case ast.Compare(left=ast.Name(id=name), ops=[ast.In() | ast.NotIn() as op], comparators=[constants]):
-            among = _constants(constants, text)
-            return [name], lambda known: _among(known, name, among, inside=isinstance(op, ast.In))
+            among, inside = _constants(constants, text), isinstance(op, ast.In)
+            return _where(name, "", lambda values: [(value in among) == inside for value in values], among)
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             sides = [left, *comparators]
             masks = [_comparison(*parts, text) for parts in zip(sides, ops, comparators, strict=False)]
@@ -180,8 +181,9 @@ def _comparison(left: ast.expr, op: ast.cmpop, right: ast.expr, text: str) -> Ma
         other = right.id
         return lambda known: _both(known, name, compare, other)
     constant = _constant(right, text)
-    ordered = not isinstance(op, (ast.Eq, ast.NotEq))
-    return lambda known: _against(known, name, compare, constant, ordered=ordered)
+    if isinstance(constant, bool) and not isinstance(op, (ast.Eq, ast.NotEq)):
+        raise InputError(f"{name} is compared with true or false, which have no order", fix=_HELP)
+    return _where(name, "", lambda values: compare(values, constant), [constant])[1]
 
 
 def _constant(node: ast.expr, text: str) -> Constant:
@@ -214,52 +216,34 @@ def _wrong(node: ast.AST, text: str) -> InputError:
     return InputError(f"{part[:60]!r} cannot stand in a slice's expression", fix=_HELP)
 
 
-def _true(attributes: Attributes, name: str) -> Bools:
-    values, known = _column(attributes, name)
-    if values.dtype != np.bool_:
-        raise InputError(f"the attribute {name} is not true or false", fix=f"compare it: {name} == ...")
-    return values & known
+def _where(name: str, kind: str, test: Callable[[Any], Any], constants: Sequence[Constant] = ()) -> Condition:
+    """Test the values of one attribute, which are of a kind, or are compared with constants of theirs."""
 
+    def mask(attributes: Attributes) -> Bools:
+        values, known = _column(attributes, name)
+        for constant in constants:
+            _alike(name, values, constant)
+        if kind and values.dtype.kind != kind:
+            raise InputError(f"the attribute {name} is not {_KINDS[kind]}", fix=f"compare it: {name} == ...")
+        return np.asarray(test(values), dtype=np.bool_) & known
 
-def _containing(attributes: Attributes, name: str, part: str) -> Bools:
-    values, known = _column(attributes, name)
-    if values.dtype.kind not in "OU":
-        raise InputError(f"the attribute {name} is no text", fix=f"compare it: {name} == ...")
-    return np.array([part in value for value in values.tolist()], dtype=np.bool_) & known
-
-
-def _among(attributes: Attributes, name: str, constants: list[Constant], *, inside: bool) -> Bools:
-    values, known = _column(attributes, name)
-    for constant in constants:
-        _alike(name, values, constant)
-    found = np.array([value in constants for value in values.tolist()], dtype=np.bool_)
-    return (found if inside else ~found) & known
+    return [name], mask
 
 
 def _both(attributes: Attributes, name: str, compare: Compare, other: str) -> Bools:
-    values, known = _column(attributes, name)
-    others, known_too = _column(attributes, other)
+    (values, known), (others, known_too) = _column(attributes, name), _column(attributes, other)
     if others.dtype.kind != values.dtype.kind:
         raise InputError(f"the attributes {name} and {other} are of different types", fix=_HELP)
     return np.asarray(compare(values, others), dtype=np.bool_) & known & known_too
-
-
-def _against(attributes: Attributes, name: str, compare: Compare, constant: Constant, *, ordered: bool) -> Bools:
-    values, known = _column(attributes, name)
-    _alike(name, values, constant)
-    if isinstance(constant, bool) and ordered:
-        raise InputError(f"the attribute {name} is true or false, and has no order", fix=_HELP)
-    return np.asarray(compare(values, constant), dtype=np.bool_) & known
 
 
 def _alike(name: str, values: Any, constant: Constant) -> None:
     """Refuse to compare a text with a number: the answer would be "no" for every topic."""
     kind = "b" if isinstance(constant, bool) else "O" if isinstance(constant, str) else "f"
     if values.dtype.kind != kind:
-        known = {"b": "true or false", "O": "a text", "f": "a number"}
         shown = repr(constant) if isinstance(constant, (str, bool)) else f"{constant:g}"
         raise InputError(
-            f"the attribute {name} is {known[values.dtype.kind]}, and is compared with {shown}",
+            f"the attribute {name} is {_KINDS[values.dtype.kind]}, and is compared with {shown}",
             fix=f"write {name} == " + {"b": "True", "O": "'a text in quotes'", "f": "3"}[values.dtype.kind],
         )
 

@@ -27,14 +27,17 @@ if TYPE_CHECKING:
 MINIMUM = 10
 """Topics: a mean of fewer is no finding."""
 
-_DERIVED = {
+_TEXTS, _TRAFFIC = "the topics' texts (queries)", "how often each query was asked, as an attribute traffic"
+DERIVED = {
     **dict.fromkeys(("relevant", "relevant_band", "judged"), "qrels"),
-    **dict.fromkeys(("words", "length", "kind", "script", "language"), "qrels, topics=texts"),
-    **dict.fromkeys(("frequency", "traffic_share"), "qrels, traffic=counts"),
-    **dict.fromkeys(("freshness", "freshness_band"), "qrels, documents=dates"),
-    "novelty": "qrels, seen=queries",
-    "first_relevant": "qrels, run=baseline",
-}  # what `judged.slicing.derived.derive` makes them of
+    **dict.fromkeys(("words", "length", "kind", "script"), _TEXTS),
+    "language": f"{_TEXTS}, and install py3langid",
+    **dict.fromkeys(("frequency", "traffic_share"), _TRAFFIC),
+    **dict.fromkeys(("freshness", "freshness_band"), "documents with a date"),
+    "novelty": "queries that are known (seen)",
+    "first_relevant": "a single run, whose results it is told by",
+}
+"""What `judged.slicing.derived.derive` makes each attribute of."""
 
 _MANY = 12  # values: a text with more makes no slices, a number with more is cut into thirds
 
@@ -292,9 +295,7 @@ def _by_value(known: Attributes, name: str, minimum: int) -> list[Slice]:
     try:
         column = known.column(name)
     except InputError as error:
-        if name not in _DERIVED:
-            raise
-        fix = f"make it: derive({_DERIVED[name]}, attributes=...)"
+        fix = f"make it with derive, of {DERIVED[name]}" if name in DERIVED else error.fix
         raise InputError(error.problem, fix=fix, path=error.path) from None
     values = [value for value in column.to_pylist() if value is not None]
     if not values:

@@ -13,12 +13,12 @@ from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.decimals import counted
 from judged.diagnosis.diff.answer import Diff, DiffRow, MeanPair, ScorePair, TopicDiff
-from judged.diagnosis.shares import shares
 from judged.errors import InputError
 from judged.evaluation import measures_of, runs_of
 from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
 from judged.judging import judge
 from judged.judging.align import align
+from judged.judging.variants import placed
 from judged.measures import aggregate
 from judged.stats.pairing import paired_differences
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from judged.judging import Judged, Precision, TiePolicy
     from judged.judging.align import Aligned
     from judged.measures import Measure
+
+_SMALL = 1e-9
 
 
 def diff(
@@ -205,4 +207,32 @@ def _below(pair: ScorePair, changes: Sequence[float | None]) -> float | None:
     if len(known) < len(changes) or not changes or math.isnan(pair.difference):
         return None
     rest = pair.difference - sum(known)
-    return 0.0 if abs(rest) < 1e-9 else rest
+    return 0.0 if abs(rest) < _SMALL else rest
+
+
+def shares(one: Judged, measure: Measure) -> dict[str, float] | None:
+    """Ask a measure what each judged document that was returned adds to the score of the only topic.
+
+    >>> from judged import judge_list
+    >>> from judged.measures import parse
+    >>> shares(judge_list([3, None, 1], missing=[2]), parse("P@2")), shares(judge_list([1]), parse("AP"))
+    ({'d1': 0.5, 'd3': 0.0}, None)
+    """
+    # The measure scores lists with one of the documents each, at its rank, and one without any: what a document adds is
+    # the difference. Nothing is known of the measure but that it declares itself additive, and that the shares and the
+    # score of nothing add up to the score. Returns by document id, 0 for those that add nothing; None where documents
+    # do not add shares by themselves, or only by being judged.
+    if not measure.properties.additive or not measure.properties.sees_relevance:
+        return None
+    cutoff = getattr(measure, "cutoff", None)
+    seen = np.flatnonzero(one.within(cutoff if isinstance(cutoff, int) else None))
+    rank = one.rank[seen]
+    asked = placed(one, np.zeros(len(seen) + 1, dtype=np.int64), np.arange(len(seen)), seen, rank)
+    scores = measure(asked)
+    added, nothing = scores[:-1] - scores[-1], float(scores[-1])
+    if not math.isclose(float(added.sum()) + nothing, float(measure(one)[0]), rel_tol=_SMALL, abs_tol=_SMALL):
+        return None
+    made = dict.fromkeys(one.doc, 0.0)
+    docs = one.doc
+    made.update((docs[at], share) for at, share in zip(seen.tolist(), added.tolist(), strict=True))
+    return made

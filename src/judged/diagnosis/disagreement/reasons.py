@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ from judged.decimals import counted, decimal
 from judged.judging.variants import placed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from judged.judging import Judged
     from judged.measures import Measure
@@ -45,36 +46,44 @@ class Reason:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Eye:
-    """A measure, how far and how it looks, and what it prefers."""
+    """A measure, and how it looks at two lists."""
 
     measure: Measure
-    name: str
-    depth: float  # its cutoff; infinite for the whole list
-    level: float  # the least grade that counts
-    graded: bool  # whether grades count
-    judged_only: bool  # whether it leaves out what has no judgment
-    side: int = 0  # 1 where it prefers the second list, -1 the first, 0 neither
+    lists: tuple[Judged, Judged]
 
-    @classmethod
-    def of(cls, measure: Measure, lists: tuple[Judged, Judged]) -> Eye:
-        """Look at two lists with a measure."""
-        cutoff, level = getattr(measure, "cutoff", None), getattr(measure, "rel", None)
-        eye = cls(
-            measure,
-            str(measure),
-            cutoff if isinstance(cutoff, int) else math.inf,
-            max(float(level), _ABOVE_ZERO) if isinstance(level, (int, float)) else _ABOVE_ZERO,
-            measure.properties.graded,
-            bool(getattr(measure, "judged_only", False)),
-        )
-        first, second = (float(measure(judged)[0]) for judged in lists)
-        return replace(eye, side=eye.better(second - first))
+    @cached_property
+    def name(self) -> str:
+        """What it is called."""
+        return str(self.measure)
+
+    @cached_property
+    def depth(self) -> float:
+        """Its cutoff; infinite for the whole list."""
+        cutoff = getattr(self.measure, "cutoff", None)
+        return cutoff if isinstance(cutoff, int) else math.inf
+
+    @cached_property
+    def level(self) -> float:
+        """The least grade that counts."""
+        level = getattr(self.measure, "rel", None)
+        return max(float(level), _ABOVE_ZERO) if isinstance(level, (int, float)) else _ABOVE_ZERO
+
+    @cached_property
+    def judged_only(self) -> bool:
+        """Whether it leaves out what has no judgment."""
+        return bool(getattr(self.measure, "judged_only", False))
+
+    @cached_property
+    def side(self) -> int:
+        """1 where it prefers the second list, -1 the first, 0 neither."""
+        first, second = (float(self.measure(judged)[0]) for judged in self.lists)
+        return self.better(second - first)
 
     def better(self, difference: float) -> int:
-        """Tell by a difference of scores which list is better: 1 for the second."""
-        if not abs(difference) > ROUNDING:  # NaN, too
+        """Give 1 where a difference is for the second list, -1 where it is against it, 0 where it is none."""
+        if math.isnan(difference) or abs(difference) <= ROUNDING:
             return 0
         return 1 if (difference > 0) != (self.measure.properties.higher_is_better is False) else -1
 
@@ -133,37 +142,47 @@ class Case:
         """As far as both look."""
         return min(eye.depth for eye in self.eyes)
 
+    @property
+    def inside(self) -> str:
+        """The same in words."""
+        return "in the whole lists" if math.isinf(self.depth) else f"in the first {self.depth}"
+
+    @property
+    def both_ways(self) -> tuple[tuple[Eye, Eye], tuple[Eye, Eye]]:
+        """Each measure, and the other one."""
+        one, two = self.eyes
+        return (one, two), (two, one)
+
     def named(self, side: int) -> tuple[JudgedList, JudgedList]:
         """Give the list on a side, and the other."""
         return (self.lists[1], self.lists[0]) if side > 0 else self.lists
 
-    def _counted(self, eye: Eye) -> tuple[JudgedList, list[str]]:
-        """Give a document that a measure counts, to ask it with."""
-        docs = [list(judged.within(math.inf, level=eye.level))[:1] for judged in self.lists]
-        at = 0 if docs[0] else 1
-        return self.lists[at], docs[at]
+    def more(self, docs: Callable[[JudgedList, JudgedList], list[str]]) -> tuple[int, list[str], list[str]]:
+        """Tell which list has more documents of a kind, 1 for the second, with these documents and the other's."""
+        first, second = docs(*self.lists), docs(*self.lists[::-1])
+        side = int(np.sign(len(second) - len(first)))
+        return (side, second, first) if side > 0 else (side, first, second)
+
+    def worth(self, eye: Eye, *ranks: int) -> float:
+        """Score a list that holds nothing but a document that the measure counts; NaN where there is none."""
+        for judged in self.lists:
+            if docs := list(judged.within(math.inf, level=eye.level))[:1]:
+                return judged.asked(eye.measure, docs * len(ranks), ranks)
+        return math.nan
 
     def ordered(self, eye: Eye) -> bool:
         """Ask whether a measure tells a high rank from a low one."""
-        low = int(min(eye.depth, _TENTH))
-        judged, docs = self._counted(eye)
-        if low < 2 or not docs:
-            return False
-        return abs(judged.asked(eye.measure, docs, [1]) - judged.asked(eye.measure, docs, [low])) > ROUNDING
+        return abs(self.worth(eye, 1) - self.worth(eye, int(min(eye.depth, _TENTH)))) > ROUNDING
 
     def only_first(self, eye: Eye) -> bool:
         """Ask whether a measure looks at the first relevant document alone."""
-        judged, docs = self._counted(eye)
-        if eye.depth < 2 or not docs:
-            return False
-        twice = judged.asked(eye.measure, docs * 2, [1, 2])  # one that stands at two ranks counts as two
-        return abs(twice - judged.asked(eye.measure, docs, [1])) <= ROUNDING
+        return eye.depth >= 2 and abs(self.worth(eye, 1, 2) - self.worth(eye, 1)) <= ROUNDING
 
     def sees(self, eye: Eye, judged: JudgedList, docs: Sequence[str]) -> bool:
         """Ask whether a measure would miss these documents."""
         left = {doc: rank for doc, rank in judged.relevant.items() if doc not in docs}
-        scores = [judged.asked(eye.measure, list(kept), list(kept.values())) for kept in (judged.relevant, left)]
-        return abs(scores[0] - scores[1]) > ROUNDING
+        whole, rest = (judged.asked(eye.measure, list(kept), list(kept.values())) for kept in (judged.relevant, left))
+        return abs(whole - rest) > ROUNDING
 
 
 def reasons(lists: tuple[Judged, Judged], measures: tuple[Measure, Measure]) -> tuple[Reason, ...]:
@@ -179,7 +198,7 @@ def reasons(lists: tuple[Judged, Judged], measures: tuple[Measure, Measure]) -> 
     """
     # Only what speaks for the preference of a measure is named, and only where the other measure does not see it, or
     # weighs it otherwise. Several may apply; where none of these kinds does, there is none.
-    eyes = (Eye.of(measures[0], lists), Eye.of(measures[1], lists))
+    eyes = Eye(measures[0], lists), Eye(measures[1], lists)
     level = min(eye.level for eye in eyes)
     names = [judged.run.name for judged in lists]
     names = names if names[0] != names[1] else ["the first", "the second"]
@@ -188,202 +207,170 @@ def reasons(lists: tuple[Judged, Judged], measures: tuple[Measure, Measure]) -> 
         JudgedList(judged.condensed if condensed else judged, name, level)
         for judged, name in zip(lists, names, strict=True)
     )
-    rules: tuple[Callable[[Case], Reason | None], ...] = (
-        _below, _across, _first_relevant, _grades, _levels, _number_against_place, _order, _unjudged,
-    )  # fmt: skip
-    return tuple(reason for rule in rules if (reason := rule(Case((one, two), eyes))) is not None)
+    rules = _below, _across, _first_relevant, _grades, _levels, _number_against_place, _order, _unjudged
+    return tuple(chain.from_iterable(rule(Case((one, two), eyes)) for rule in rules))
 
 
-def _more(docs: list[list[str]]) -> tuple[int, int]:
-    """Tell which of two lists has more documents, and how many: 1 for the second."""
-    more = len(docs[1]) - len(docs[0])
-    return (more > 0) - (more < 0), abs(more)
-
-
-def _below(case: Case) -> Reason | None:
+def _below(case: Case) -> Iterator[Reason]:
     near, deep = sorted(case.eyes, key=lambda eye: eye.depth)
-    found = [
-        [doc for doc in judged.within(deep.depth, near.depth, deep.level) if doc not in other.within(deep.depth)]
-        for judged, other in (case.lists, case.lists[::-1])
-    ]
-    side, count = _more(found)
-    winner, _ = case.named(side)
-    docs = found[side > 0]
-    if near.depth == deep.depth or not count or side != deep.side or not case.sees(deep, winner, docs):
-        return None
-    text = (
-        f"{winner.name} finds {counted(count, 'more relevant document')} below rank {near.depth}: {deep.name} counts"
-        f" {_them(count)}, {near.name} does not look there"
+    side, docs, others = case.more(
+        lambda judged, other: [
+            doc for doc in judged.within(deep.depth, near.depth, deep.level) if doc not in other.within(deep.depth)
+        ]
     )
-    return Reason("below the cutoff", deep.name, winner.name, tuple(docs), text)
+    winner, _ = case.named(side)
+    if near.depth < deep.depth and side and side == deep.side and case.sees(deep, winner, docs):
+        text = (
+            f"{winner.name} finds {counted(len(docs) - len(others), 'more relevant document')} below rank {near.depth}:"
+            f" {deep.name} looks there, {near.name} does not"
+        )
+        yield Reason("below the cutoff", deep.name, winner.name, tuple(docs), text)
 
 
-def _across(case: Case) -> Reason | None:
+def _across(case: Case) -> Iterator[Reason]:
     near, deep = sorted(case.eyes, key=lambda eye: eye.depth)
     both = case.lists[0].within(deep.depth).keys() & case.lists[1].within(deep.depth).keys()
-    found = [
-        [doc for doc in judged.within(near.depth, 0, near.level) if doc in both and doc not in other.within(near.depth)]
-        for judged, other in (case.lists, case.lists[::-1])
-    ]
-    side, more = _more(found)
+    side, docs, back = case.more(
+        lambda judged, other: [
+            doc
+            for doc in judged.within(near.depth, 0, near.level)
+            if doc in both and doc not in other.within(near.depth)
+        ]
+    )
     winner, loser = case.named(side)
-    docs = found[side > 0]
-    if near.depth == deep.depth or not more or near.side != side or deep.side == side:
-        return None
-    if not case.sees(near, winner, docs):
-        return None
-    count, back = len(docs), len(found[side < 0])
+    parted = near.depth < deep.depth and side and near.side == side != deep.side
+    if not parted or not case.sees(near, winner, docs):
+        return
     if case.only_first(deep):
         rest = "looks at the first relevant document alone"
     elif not case.sees(deep, winner, docs):
-        rest = f"does not look at {_them(count)}"
+        rest = "does not see it"
     else:
-        rest = "looks at both places" if case.ordered(deep) else f"counts {_them(count)} in both lists"
+        rest = "looks at both places" if case.ordered(deep) else "counts the same in both lists"
     text = (
-        f"{counted(count, 'relevant document')} of the first {near.depth} of {winner.name} {_stand(count)} below that"
-        f" in {loser.name}{f', {back} the other way round' if back else ''}: {near.name} sees the step, {deep.name}"
-        f" {rest}"
+        f"{winner.name} has {counted(len(docs), 'relevant document')} in the first {near.depth} that {loser.name} has"
+        f" below{f', {len(back)} the other way round' if back else ''}: {near.name} sees the step, {deep.name} {rest}"
     )
-    return Reason("across the cutoff", near.name, winner.name, tuple(docs), text)
+    yield Reason("across the cutoff", near.name, winner.name, tuple(docs), text)
 
 
-def _first_relevant(case: Case) -> Reason | None:
-    for eye, other in (case.eyes, case.eyes[::-1]):
-        if eye.side == 0 or not case.only_first(eye):
-            continue
+def _first_relevant(case: Case) -> Iterator[Reason]:
+    for eye, other in case.both_ways:
         winner, loser = case.named(eye.side)
         (doc, rank), (_, worse) = (
-            next(iter(judged.within(eye.depth, 0, eye.level).items()), ("", 0)) for judged in (winner, loser)
+            next(iter(judged.within(eye.depth, 0, eye.level).items()), ("", math.inf)) for judged in (winner, loser)
         )
-        if not rank or (worse and worse <= rank):
+        if eye.side == 0 or not case.only_first(eye) or rank >= worse:
             continue
-        against = f"rather than {worse}" if worse else f"where {loser.name} has none"
+        against = f"where {loser.name} has none" if math.isinf(worse) else f"rather than {worse}"
         kind = "relevant document" if eye.level <= 1 else f"document of grade {eye.level:g} or better"
         text = f"{winner.name}'s first {kind} stands at {rank} {against}, and {eye.name} looks at no other"
-        favoured, behind = (loser, winner) if other.side == -eye.side else (winner, loser)
+        favoured, behind = case.named(other.side)
         there = behind.within(other.depth)
         here = favoured.within(other.depth, 0, other.level) if other.side else {}
         higher = [name for name, place in here.items() if name != doc and place < there.get(name, math.inf)]
         if higher and case.sees(other, favoured, higher):
-            many = counted(len(higher), "other relevant document")
-            text += f"; {many} {_stand(len(higher))} higher in {favoured.name}, which {other.name} sees"
-        return Reason("first relevant", eye.name, winner.name, tuple(dict.fromkeys((doc, *higher))), text)
-    return None
+            text += f"; {favoured.name} has {counted(len(higher), 'other one')} higher, which {other.name} sees"
+        yield Reason("first relevant", eye.name, winner.name, tuple(dict.fromkeys((doc, *higher))), text)
+        return
 
 
-def _grades(case: Case) -> Reason | None:
+def _grades(case: Case) -> Iterator[Reason]:
     """One list has more documents, the other better ones: a measure of grades against one that counts."""
     one, two = case.eyes
-    weighs, counts = (one, two) if one.graded else (two, one)
-    alike = one.graded == two.graded and getattr(one.measure, "gain", 0) == getattr(two.measure, "gain", 0)
+    graded = [eye.measure.properties.graded for eye in case.eyes]
+    weighs, counts = (one, two) if graded[0] else (two, one)
+    alike = graded[0] == graded[1] and getattr(one.measure, "gain", 0) == getattr(two.measure, "gain", 0)
     if alike or weighs.side in {0, counts.side} or case.only_first(counts):
-        return None
+        return
     inside = [judged.within(case.depth) for judged in case.lists]
     first, second = (Counter(map(judged.grade, docs)) for judged, docs in zip(case.lists, inside, strict=True))
     more = {grade: second[grade] - first[grade] for grade in sorted(first | second)}
     plus, minus = (
         [f"{abs(count)} of grade {grade:g}" for grade, count in more.items() if count * side > 0] for side in (1, -1)
     )
-    if not plus or not minus:
-        return None
-    how = "weighs them otherwise" if counts.graded else "sees only whether they are relevant"
-    text = (
-        f"{_in_first(case.depth)} {case.lists[1].name} has {' and '.join(plus)} more, {case.lists[0].name} has"
-        f" {' and '.join(minus)} more: {weighs.name} weighs grades, {counts.name} {how}"
-    )
-    apart = [doc for docs, other in (inside, inside[::-1]) for doc in docs if doc not in other]
-    return Reason("grades", weighs.name, case.named(weighs.side)[0].name, tuple(apart), text)
+    if plus and minus:
+        how = "weighs them otherwise" if all(graded) else "sees only whether they are relevant"
+        text = (
+            f"{case.inside} {case.lists[1].name} has {' and '.join(plus)} more, {case.lists[0].name} has"
+            f" {' and '.join(minus)} more: {weighs.name} weighs grades, {counts.name} {how}"
+        )
+        apart = [doc for docs, other in (inside, inside[::-1]) for doc in docs if doc not in other]
+        yield Reason("grades", weighs.name, case.named(weighs.side)[0].name, tuple(apart), text)
 
 
-def _levels(case: Case) -> Reason | None:
+def _levels(case: Case) -> Iterator[Reason]:
     """One measure counts from a grade that is too low for the other."""
     low, high = sorted(case.eyes, key=lambda eye: eye.level)
-    found = [[doc for doc in judged.within(low.depth) if judged.grade(doc) < high.level] for judged in case.lists]
-    side, count = _more(found)
-    if low.level == high.level or not count or low.side != side or high.side == side:
-        return None
-    winner, _ = case.named(side)
-    text = (
-        f"{winner.name} has {counted(count, 'more document')} of a grade below {high.level:g}: {low.name} counts"
-        f" {_them(count)}, {high.name} does not"
+    side, docs, others = case.more(
+        lambda judged, _: [doc for doc in judged.within(low.depth) if judged.grade(doc) < high.level]
     )
-    return Reason("grades", low.name, winner.name, tuple(found[side > 0]), text)
+    if low.level < high.level and side and low.side == side != high.side:
+        winner, _ = case.named(side)
+        text = (
+            f"{winner.name} has {counted(len(docs) - len(others), 'more document')} of a grade below {high.level:g}:"
+            f" {low.name} counts such documents, {high.name} does not"
+        )
+        yield Reason("grades", low.name, winner.name, tuple(docs), text)
 
 
-def _number_against_place(case: Case) -> Reason | None:
-    for place, count in (case.eyes, case.eyes[::-1]):
-        inside = [list(judged.within(case.depth, 0, count.level)) for judged in case.lists]
-        side, more = _more(inside)
-        parted = more and all(inside) and count.side == side and place.side == -side
+def _number_against_place(case: Case) -> Iterator[Reason]:
+    for place, count in case.both_ways:
+        side, docs, others = case.more(lambda judged, _, level=count.level: [*judged.within(case.depth, 0, level)])
+        parted = side and others and count.side == side == -place.side
         if not parted or case.ordered(count) or not case.ordered(place) or case.only_first(place):
             continue
         many, few = case.named(side)
         late, early = (
             next(iter(judged.within(case.depth, 0, place.level).values()), math.inf) for judged in (many, few)
         )
-        if early >= late or math.isinf(late):
-            continue
-        text = (
-            f"{_in_first(case.depth)} {many.name} has {counted(more, 'more relevant document')}, {few.name} has its"
-            f" first at {early} rather than {late}: {count.name} counts, {place.name} looks at the place"
-        )
-        return Reason("number against place", place.name, few.name, tuple(few.within(case.depth)), text)
-    return None
+        if early < late < math.inf:
+            text = (
+                f"{case.inside} {many.name} has {counted(len(docs) - len(others), 'more relevant document')},"
+                f" {few.name} has its first at {early} rather than {late}: {count.name} counts, {place.name} looks at"
+                " the place"
+            )
+            yield Reason("number against place", place.name, few.name, tuple(few.within(case.depth)), text)
+            return
 
 
-def _order(case: Case) -> Reason | None:
+def _order(case: Case) -> Iterator[Reason]:
     """Ask both measures what the documents that both lists have are worth at the ranks of each."""
     one, two = (judged.within(case.depth) for judged in case.lists)
     both = [doc for doc in one if doc in two]
     moved = [doc for doc in both if one[doc] != two[doc]]
     if not moved:
-        return None
-
-    worth: list[tuple[Eye, float]] = []
+        return
+    worth: dict[Eye, float] = {}
     for eye in case.eyes:
         before, after = (
             case.lists[0].asked(eye.measure, docs, [ranks[doc] for doc in docs])
             for docs, ranks in ((both, one), (sorted(both, key=two.__getitem__), two))
         )
-        worth.append((eye, after - before))
-    for (eye, own), (other, others) in (worth, worth[::-1]):
+        worth[eye] = after - before
+    for eye, other in case.both_ways:
+        own, others = worth[eye], worth[other]
         if eye.side in {0, other.better(others), other.side} or eye.better(own) != eye.side or case.only_first(eye):
             continue
         sees = f"gives {decimal(others, 3, '+')}" if case.ordered(other) else "does not see it"
         text = (
-            f"{counted(len(moved), 'relevant document')} that both have {_in_first(case.depth)} {_stand(len(moved))} at"
-            f" {'another rank' if len(moved) == 1 else 'other ranks'} in {case.lists[1].name}: {eye.name} gives"
-            f" {decimal(own, 3, '+')} for it, {other.name} {sees}"
+            f"{case.inside} {case.lists[1].name} has {counted(len(moved), 'relevant document')} of both in another"
+            f" place: {eye.name} gives {decimal(own, 3, '+')} for it, {other.name} {sees}"
         )
-        return Reason("order within the first k", eye.name, case.named(eye.side)[0].name, tuple(moved), text)
-    return None
+        yield Reason("order within the first k", eye.name, case.named(eye.side)[0].name, tuple(moved), text)
+        return
 
 
-def _unjudged(case: Case) -> Reason | None:
-    for eye, other in (case.eyes, case.eyes[::-1]):
+def _unjudged(case: Case) -> Iterator[Reason]:
+    for eye, other in case.both_ways:
         if eye.side in {0, other.side} or eye.judged_only or math.isinf(eye.depth):
-            continue
-        if eye.depth == other.depth and not other.judged_only:
             continue
         winner, loser = case.named(eye.side)
         many, few = loser.unjudged(eye.depth), winner.unjudged(eye.depth)
-        if len(many) <= len(few):
-            continue
-        text = (
-            f"{len(many)} of the first {eye.depth} of {loser.name} have no judgment, {len(few)} of {winner.name}:"
-            f" {eye.name} takes them as not relevant, which they need not be"
-        )
-        return Reason("unjudged documents", eye.name, winner.name, many, text)
-    return None
-
-
-def _in_first(depth: float) -> str:
-    return "in the whole lists" if math.isinf(depth) else f"in the first {depth}"
-
-
-def _them(count: int) -> str:
-    return "it" if count == 1 else "them"
-
-
-def _stand(count: int) -> str:
-    return "stands" if count == 1 else "stand"
+        if len(many) > len(few) and (eye.depth != other.depth or other.judged_only):
+            text = (
+                f"{len(many)} of the first {eye.depth} of {loser.name} have no judgment, {len(few)} of {winner.name}:"
+                f" {eye.name} takes them as not relevant, which they need not be"
+            )
+            yield Reason("unjudged documents", eye.name, winner.name, many, text)
+            return

@@ -8,22 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import (
-    CHANGE,
-    COUNT,
-    NUMBER,
-    SHARE,
-    TEXT,
-    Answer,
-    Chart,
-    Column,
-    Line,
-    Sentences,
-    Show,
-    Table,
-    columns_of,
-)
+from judged.answer import Answer, Chart, Column, Line, Sentences, Show, Table
 from judged.answer.drawing import drawn
+from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of
 from judged.charting import PALETTE
 from judged.decimals import counted, decimal, percent
 from judged.diagnosis.changes import SMALL, changes_table, lost_table, who_lost
@@ -86,7 +73,6 @@ class Matrix(Answer):
     choices : MatrixChoices
     barren : (T,) bool
         Topics without a document that is relevant to both axes, as far as that is known.
-    provenance : Provenance
     notes : tuple of Note
     """
 
@@ -104,8 +90,12 @@ class Matrix(Answer):
     slicing: Slicing | None = field(repr=False)
     choices: MatrixChoices
     barren: Bools = field(repr=False)
-    provenance: Provenance = field(repr=False)
     notes: tuple[Note, ...] = ()
+
+    @property
+    def provenance(self) -> Provenance:
+        """What the scores rest on."""
+        return self.scores.provenance
 
     @property
     def title(self) -> str:
@@ -142,10 +132,9 @@ class Matrix(Answer):
 
     def facts(self) -> dict[str, Any]:
         """Give measures, baseline, cuts and choices."""
-        return {
-            "x": self.x, "y": self.y, "baseline": self.baseline, "cuts": self.cuts, "given_cuts": self.given_cuts,
-            "choices": vars(self.choices), "quadrants": QUADRANTS,
-        }  # fmt: skip
+        names = ("x", "y", "baseline", "cuts", "given_cuts")
+        known = {name: getattr(self, name) for name in names}
+        return {**known, "choices": vars(self.choices), "quadrants": QUADRANTS}
 
     def blocks(self) -> tuple[Block, ...]:
         """Give points, changes, what may be concluded, and every topic; of many runs a summary, and these folded."""
@@ -169,17 +158,18 @@ class Matrix(Answer):
     def _points(self) -> Table:
         """Lay out one row a run and slice: both measures with intervals, and the quadrant."""
         points, several = self.points, len(self.scores.runs) > 1
-        few = [SMALL if point.small else "" for point in points]
-        problems = [point.quadrant or None for point in points]
-        heads = (("slice", TEXT), ("quadrant", _PROBLEM, "problem"), ("topics", COUNT, "n"), "small")
-        columns = list(columns_of(points, ("run", TEXT) if several else "run", *heads))
+        columns = [
+            *columns_of(points, ("run", TEXT) if several else "run", ("slice", TEXT)),
+            Column("quadrant", [point.quadrant or None for point in points], _PROBLEM, "problem"),
+            Column("topics", [point.topics for point in points], COUNT, "n", beside=[SMALL * p.small for p in points]),
+            *columns_of(points, "small"),
+        ]
         for name in "xy":
             axes = [getattr(point, name) for point in points]
             columns.append(replace(self._axis(name, axes), ci=[axis.ci for axis in axes]))
             columns.append(Column(f"{name}_side", [axis.side or None for axis in axes], TEXT, only="data"))
         columns += columns_of(points, ("judged", SHARE) if any(point.judged < 1 for point in points) else "judged")
-        table = Table("points", tuple(columns), note="; ".join(self._rules()), labels=3 if several else 2)
-        return table.changed("topics", beside=few).changed("quadrant", values=problems)
+        return Table("points", tuple(columns), note="; ".join(self._rules()), labels=3 if several else 2)
 
     def _axis(self, name: str, axes: Sequence[Axis]) -> Column:
         marks = [_SIGN.get(axis.side, "") for axis in axes]
@@ -187,23 +177,20 @@ class Matrix(Answer):
 
     def _rules(self) -> Iterator[str]:
         """Say where the cuts come from, and how slices are classed."""
-        choices = self.choices
-        yield f"{self._cuts}, taken as they are"
-        yield f"[{choices.level:.0%} interval: Student's t]"
-        runs = sum(point.every and bool(point.quadrant) for point in self.points)
-        slices = len({point.slice for point in self.points if point.quadrant and not point.every})
+        points, choices = self.points, self.choices
+        runs = sum(point.every and bool(point.quadrant) for point in points)
+        slices = len({point.slice for point in points if point.quadrant and not point.every})
+        yield f"{self._cuts}, taken as they are; [{choices.level:.0%} interval: Student's t]"
         if runs:
             whose = counted(runs, "run") + ("" if self.given_cuts else " beside the baseline")
-            level = f"{choices.corrected(2 * runs):.2%}"
-            yield f"that of all topics has {level} where it is classed (Bonferroni: {whose}, two axes)"
+            yield f"runs are classed by intervals of {choices.corrected(2 * runs):.2%} (Bonferroni: {whose}, two axes)"
         if slices:
             yield (
-                f"those of slices have {choices.corrected(2 * slices):.2%} (Bonferroni: {counted(slices, 'slice')}, two"
+                f"slices by those of {choices.corrected(2 * slices):.2%} (Bonferroni: {counted(slices, 'slice')}, two"
                 " axes) and the spread of the slice or of all topics, whichever is wider"
             )
-        if slices or runs:
-            yield _SIGNS
-        if any(point.small for point in self.points):
+        yield _SIGNS if runs or slices else "nothing is classed"
+        if any(point.small for point in points):
             yield f"{SMALL}: too few topics to be classed"
 
     @property
@@ -213,7 +200,7 @@ class Matrix(Answer):
 
     def _summary(self) -> Table:
         """Lay out one row a run, without intervals: both measures, how they changed, how many slices are what."""
-        wholes = [point for point in self.points if point.every]
+        wholes, slicing = [point for point in self.points if point.every], self.slicing
         pairs = {x.system: (x, y) for x, y in self._pairs() if x.every}
         columns = list(columns_of(wholes, ("run", TEXT), ("quadrant", _PROBLEM, "problem"), ("topics", COUNT)))
         for at, name in enumerate("xy"):
@@ -222,14 +209,16 @@ class Matrix(Answer):
             stars = ["*" if change and change.significant else "" for change in changes]
             columns.append(self._axis(name, [getattr(point, name) for point in wholes]))
             columns.append(Column(f"{name}_change", sizes, CHANGE, "change", mark=stars))
-        if self.slicing is not None:
-            slices = Counter((point.run, point.quadrant) for point in self.points if not point.every)
-            columns += [
-                Column(name, [slices[point.run, name] for point in wholes], COUNT, SHORT[name]) for name in QUADRANTS
-            ]
-        note = f"{len(wholes)} runs in short, without intervals (in full: --per-run; in Python, unfold); {self._cuts};"
-        note += f" {_SIGNS}; changes: {self._tested}"
-        note += "" if self.slicing is None else "; the last columns count the slices that are told apart from the cuts"
+        told = Counter((point.run, point.quadrant) for point in self.points if not point.every)
+        columns += [
+            Column(name, [told[point.run, name] for point in wholes], COUNT, SHORT[name])
+            for name in (QUADRANTS if slicing is not None else ())
+        ]
+        last = "" if slicing is None else "; the last columns count the slices that are told apart from the cuts"
+        note = (
+            f"{len(wholes)} runs in short, without intervals (in full: --per-run; in Python, unfold); {self._cuts};"
+            f" {_SIGNS}; changes: {self._tested}{last}"
+        )
         return Table("summary", tuple(columns), note=note, labels=2, only="people")
 
     def _pairs(self) -> list[tuple[Change, Change]]:
@@ -255,30 +244,28 @@ class Matrix(Answer):
     def topics_table(self, run: str | None = None) -> Table:
         """Lay out one row a topic (and run), worst y first: both measures, the quadrant, and how it changed."""
         runs = self.scores.run_names if run is None else (run,)
-        before = self.values(self.baseline)
-        rows: list[tuple[Any, ...]] = []
+        before, labels = self.values(self.baseline), list[tuple[str, str, str]]()
+        numbers: list[Any] = []
         for name in runs:
             values, classes = self.values(name), self.topics(name)
-            changes = (values - before).tolist()
-            lost = [axis.mask.tolist() for axis in self.lost.get(name, {}).values()] or [[False] * len(classes)] * 2
-            for at in np.lexsort((values[0], values[1])).tolist():
-                if classes[at]:
-                    numbers = (*values[:, at].tolist(), *(row[at] for row in changes), *(row[at] for row in lost))
-                    rows.append((name, self.scores.query_ids[at], classes[at], *numbers))
-        several, compared = len(runs) > 1, any(name != self.baseline for name in runs)
-        columns = list(zip(*rows, strict=True)) if rows else [()] * 9
-        x, y = str(self.x), str(self.y)
-        stars = [["*" if lost else "" for lost in column] for column in columns[7:]]
-        only = "" if compared else "data"
-        return Table("topics", (
-            Column("run", columns[0], TEXT, only="" if several else "data"),
-            Column("query_id", columns[1], TEXT),
-            Column("quadrant", columns[2], TEXT),
-            Column("x", columns[3], NUMBER, x),
-            Column("y", columns[4], NUMBER, y),
-            Column("x_change", columns[5], CHANGE, f"{x} change", mark=stars[0], only=only),
-            Column("y_change", columns[6], CHANGE, f"{y} change", mark=stars[1], only=only),
-        ), labels=3 if several else 2, folded=True)  # fmt: skip
+            lost = [axis.mask for axis in self.lost.get(name, {}).values()] or np.zeros_like(values)
+            order = [at for at in np.lexsort((values[0], values[1])).tolist() if classes[at]]
+            labels += [(name, self.scores.query_ids[at], classes[at]) for at in order]
+            numbers.append(np.vstack([values, values - before, lost])[:, order])
+        x, y, x_change, y_change, *marks = np.hstack(numbers).tolist()
+        stars = [["*" if lost else "" for lost in column] for column in marks]
+        several = "" if len(runs) > 1 else "data"
+        compared = "" if any(name != self.baseline for name in runs) else "data"
+        columns = (
+            Column("run", [run for run, _, _ in labels], TEXT, only=several),
+            Column("query_id", [query for _, query, _ in labels], TEXT),
+            Column("quadrant", [quadrant for _, _, quadrant in labels], TEXT),
+            Column("x", x, NUMBER, str(self.x)),
+            Column("y", y, NUMBER, str(self.y)),
+            Column("x_change", x_change, CHANGE, f"{self.x} change", mark=stars[0], only=compared),
+            Column("y_change", y_change, CHANGE, f"{self.y} change", mark=stars[1], only=compared),
+        )
+        return Table("topics", columns, labels=2 if several else 3, folded=True)
 
     def chart(self, name: str | None = None, **changes: Any) -> Any:
         """Draw topics, slices with their intervals, and the cuts: one run by its name, or all side by side.
@@ -299,24 +286,22 @@ class Matrix(Answer):
         points, topics = [point for point in self.points if run in {None, point.run}], self.topics_table(run)
         small = ["all topics" if point.every else "too few topics" if point.small else "" for point in points]
         classes = [name or point.quadrant or OPEN for name, point in zip(small, points, strict=True)]
-        none, axes = [None] * len(topics), dict[str, Column]()
+        none, axes = [None] * len(topics), list[Column]()
         reach: dict[str, tuple[float, ...]] = {}
         every = np.stack([self.values(name) for name in self.scores.run_names])
-        for at, axis in enumerate((self.x, self.y)):
-            name = "xy"[at]
+        for name, axis, numbers in zip("xy", (self.x, self.y), np.moveaxis(every, 1, 0), strict=True):
             means: list[Axis] = [getattr(point, name) for point in points]
             values = [*(mean.value for mean in means), *topics.column(name).values]
-            axes[name] = Column(name, values, NUMBER, str(axis), ci=[*(mean.ci for mean in means), *none])
+            axes.append(Column(name, values, NUMBER, str(axis), ci=[*(mean.ci for mean in means), *none]))
             ends = [end for end in (axis.properties.low, axis.properties.high) if end is not None]
-            known = every[:, at][~np.isnan(every[:, at])]
-            reach[name] = (*ends, known.min(), known.max())
+            reach[name] = (*ends, float(np.nanmin(numbers)), float(np.nanmax(numbers)))
         table = Table("map", (
             Column("run", [*(point.run for point in points), *topics.column("run").values], TEXT, only="data"),
             Column("name", [*(point.slice for point in points), *topics.column("query_id").values], TEXT),
             Column("quadrant", [*classes, *topics.column("quadrant").values], TEXT),
             Column("class", [*classes, *none], TEXT, only="data"),
             Column("topics", [*(point.topics for point in points), *none], COUNT),
-            *axes.values(),
+            *axes,
             Column("small", [*(point.small for point in points), *none], only="data"),
             Column("faint", [*(False for _ in points), *(True for _ in none)], only="data"),
         ), only="people")  # fmt: skip
@@ -366,11 +351,8 @@ class Matrix(Answer):
         for point in (whole, *slices):
             if point.quadrant not in {"", OPEN}:
                 yield prefix + self._of_point(point)
-        undecided = ", ".join(point.slice for point in slices if point.quadrant == OPEN)
-        if undecided and any(point.quadrant not in {"", OPEN} for point in slices):
+        if undecided := ", ".join(point.slice for point in slices if point.quadrant == OPEN):
             yield f"{prefix}not told apart from the cuts: {undecided}."
-        elif undecided:
-            yield f"{prefix}no slice is shown to be low or high: {undecided} cannot be told apart from the cuts."
         if small := [point.slice for point in slices if point.small]:
             yield f"{prefix}too few topics to be classed: {', '.join(small)}."
         if len(self.scores.runs) <= _FEW_RUNS:
@@ -391,8 +373,7 @@ class Matrix(Answer):
             meaning = " (what is relevant is ranked badly; that less of it is found is not shown)"
         judged = ""
         if point.quadrant == COVERAGE and point.judged < _JUDGED:
-            share = percent(point.judged)
-            judged = f"; {share} of its first 10 are judged, so recall may be low for want of judgments"
+            judged = f"; {percent(point.judged)} of its first 10 are judged, so recall may be low for want of judgments"
         return f"{point.slice}: {point.quadrant}{meaning}: {x}, {y}{judged}."
 
     def _of_change(self, x: Change, y: Change) -> Iterator[str]:

@@ -151,9 +151,8 @@ def performance_matrix(
         lost=lost,
         slicing=sliced,
         choices=choices,
-        barren=_barren(judgments, policies.get("dialect"), table, rel),
-        provenance=table.provenance,
         notes=table.notes,
+        barren=_barren(judgments, policies.get("dialect"), table, rel),
     )
 
 

@@ -14,7 +14,7 @@ from judged.decimals import counted
 from judged.diagnosis.review.labelling import as_form
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from judged.answer import Block
     from judged.evaluation.provenance import Provenance
@@ -25,6 +25,11 @@ KINDS: tuple[ReviewKind, ...] = get_args(ReviewKind)
 
 _RUNS = 4  # with columns of their own, and that are spoken of one by one
 _SNIPPET = 200  # characters of a document
+_RATES = (
+    ("false_positives", "false_positive_rate", "returned", "documents judged not relevant"),
+    ("unjudged", "unjudged_rate", "returned", "documents that are not judged"),
+    ("false_negatives", "miss_rate", "relevant", "relevant documents not among the first {}"),
+)  # each count, its share, of what, and in words
 _BIAS = (
     "What is listed is what these runs got wrong: if it alone is judged again, their scores rise against those of runs"
     " that were not looked at. Judge the list without knowing runs and ranks (the TSV form hides them), and score all"
@@ -85,24 +90,28 @@ class ReviewRates:
     without_place: int  # how many must be lacking, whatever the run does, as their topics have more than k
 
     @property
-    def false_positive_rate(self) -> float:
-        """The share of the first k documents that are judged and not relevant; NaN if there are none."""
-        return self.false_positives / self.returned if self.returned else math.nan
-
-    @property
-    def unjudged_rate(self) -> float:
-        """The share of the first k documents that are not judged."""
-        return self.unjudged / self.returned if self.returned else math.nan
-
-    @property
     def false_negatives(self) -> int:
         """How many relevant documents are not among the first k."""
         return self.low + self.missed
 
     @property
+    def false_positive_rate(self) -> float:
+        """The share of the first k documents that are judged and not relevant; NaN if there are none."""
+        return _share(self.false_positives, self.returned)
+
+    @property
+    def unjudged_rate(self) -> float:
+        """The share of the first k documents that are not judged."""
+        return _share(self.unjudged, self.returned)
+
+    @property
     def miss_rate(self) -> float:
         """The share of the relevant documents that are not among the first k; NaN if there are none."""
-        return self.false_negatives / self.relevant if self.relevant else math.nan
+        return _share(self.false_negatives, self.relevant)
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else math.nan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -210,15 +219,17 @@ class ReviewList(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What was found, what the changes mean, and what may not be concluded."""
-        said = _rates_sentences(self.rates, self.k)
-        plural = {"unjudged": "unjudged"}
-        counts = ", ".join(counted(self.found[kind], kind, plural.get(kind, "")) for kind in self.kinds)
+        whole = [row for row in self.rates if not row.slice]
+        said = [text for row in whole[: _RUNS if len(whole) <= _RUNS else 2] for text in self._of_rates(row)]
+        if len(whole) > _RUNS:
+            said.append(f"The {counted(len(whole) - 2, 'other run is', 'other runs are')} in the table of rates.")
+        counts = ", ".join(f"{self.found[kind]} {kind}" for kind in self.kinds)
         count, several = len(self.items), len(self.runs) > 1
-        part = "none is listed" if not count else f"the {count} most informative are listed"
-        part = "the most informative one is listed" if count == 1 else part
-        shown = f"; {part}" if count < sum(self.found[kind] for kind in self.kinds) else ""
+        listed = (
+            f"; listed are the {count} most informative" if count < sum(map(self.found.__getitem__, self.kinds)) else ""
+        )
         of_any = " of some run" if several else ""
-        said.append(f"Labels to review, each topic and document once: {counts}{of_any}{shown}.")
+        said.append(f"Labels to review, each topic and document once: {counts}{of_any}{listed}.")
         if several:
             first, second = self.runs[:2]
             said.append(
@@ -232,6 +243,29 @@ class ReviewList(Answer):
         )
         return (*said, _BIAS)
 
+    def _of_rates(self, row: ReviewRates) -> Iterator[str]:
+        """Say what was counted of a run, and in which slice each rate is highest, among those with enough topics."""
+        wrong, unknown, lacking = (f"{getattr(row, count)}{_percent(getattr(row, rate))}" for count, rate, *_ in _RATES)
+        no_place = f"; {row.without_place} can have no place there, as their topics have more than {self.k}"
+        yield (
+            f"{row.run}: of the {counted(row.returned, 'document')} among the first {self.k} of"
+            f" {counted(row.topics, 'topic')}, judged not relevant {wrong}, not judged {unknown}. Of"
+            f" {counted(row.relevant, 'relevant document')} not among them {lacking}: ranked lower {row.low}, not"
+            f" returned {row.missed}{no_place if row.without_place else ''}."
+        )
+        slices = [part for part in self.rates if part.run == row.run and part.slice and not part.small]
+        worst: list[str] = []
+        for count, rate, total, what in _RATES if len(slices) > 1 else ():
+            part = max(slices, key=lambda part: (getattr(part, count) > 0, getattr(part, rate)))
+            if getattr(part, count):
+                counts = f"{getattr(part, count)} of {getattr(part, total)}, {counted(part.topics, 'topic')}"
+                worst.append(f"of {what.format(self.k)} in {part.slice} ({counts})")
+        if worst:  # not tested, so where to look and no finding
+            yield (
+                f"{row.run}, slices with enough topics: the highest share {', '.join(worst)}. That is where to look"
+                " first; it was not tested."
+            )
+
 
 def _rates_table(rates: Sequence[ReviewRates], k: int) -> Table:
     """Lay out counts and rates, one row a run and slice."""
@@ -243,63 +277,15 @@ def _rates_table(rates: Sequence[ReviewRates], k: int) -> Table:
         Column("slice", [row.slice for row in rates], named, beside=few, only="" if sliced else "data"),
         *columns_of(rates, "small", ("topics", COUNT), ("returned", COUNT, f"first {k}")),
     ]
-    for name, rate, title in (
-        ("false_positives", "false_positive_rate", "false positive"),
-        ("unjudged", "unjudged_rate", None),
-        ("relevant", "", None),
-        ("false_negatives", "miss_rate", f"not in first {k}"),
-    ):
-        shares = [_percent(getattr(row, rate)) for row in rates] if rate else ()
+    titles = "false positive", "unjudged", f"not in first {k}"
+    for (name, rate, *_), title in zip(_RATES, titles, strict=True):
+        columns += columns_of(rates, ("relevant", COUNT)) if name == "false_negatives" else ()
+        shares = [_percent(getattr(row, rate)).strip() for row in rates]
         columns.append(Column(name, [getattr(row, name) for row in rates], COUNT, title, beside=shares))
-        columns += columns_of(rates, rate) if rate else ()
+        columns += columns_of(rates, rate)
     columns += columns_of(rates, ("low", COUNT), ("missed", COUNT), "without_place")
     return Table("rates", tuple(columns), labels=1 + sliced)
 
 
 def _percent(rate: float) -> str:
-    return "" if math.isnan(rate) else f"({rate:.1%})"
-
-
-def _rates_sentences(rates: Sequence[ReviewRates], k: int) -> list[str]:
-    """Say what was counted of each run; and in which slice each rate is highest, among those with enough topics."""
-    said: list[str] = []
-    whole = [row for row in rates if not row.slice]
-    for row in whole if len(whole) <= _RUNS else whole[:2]:
-        wrong, unknown, lacking = (
-            f"{count} {_percent(rate)}".rstrip() + (" is" if count == 1 else " are")
-            for count, rate in (
-                (row.false_positives, row.false_positive_rate),
-                (row.unjudged, row.unjudged_rate),
-                (row.false_negatives, row.miss_rate),
-            )
-        )
-        no_place = f" ({row.without_place} of them can have no place there, as their topics have more than {k})"
-        said.append(
-            f"{row.run}: of the {counted(row.returned, 'document')} among the first {k} of"
-            f" {counted(row.topics, 'topic')}, {wrong} judged not relevant and {unknown} not judged. Of"
-            f" {counted(row.relevant, 'relevant document')} {lacking} not among them: {row.low}"
-            f" {'stands' if row.low == 1 else 'stand'} lower, {row.missed} {'was' if row.missed == 1 else 'were'} not"
-            f" returned{no_place if row.without_place else ''}."
-        )
-        sliced = [part for part in rates if part.run == row.run and part.slice and not part.small]
-        if len(sliced) > 1 and (worst := _worst(sliced, k)):
-            look = "That is where to look first; it was not tested"
-            said.append(f"{row.run}, slices with enough topics: {worst}. {look}.")
-    if len(whole) > _RUNS:
-        said.append(f"The {counted(len(whole) - 2, 'other run is', 'other runs are')} in the table of rates.")
-    return said
-
-
-def _worst(sliced: Sequence[ReviewRates], k: int) -> str:
-    """Name the slices with the highest rates; they were not tested, so this is where to look and no finding."""
-    parts: list[str] = []
-    for what, count, total, rate in (
-        ("documents judged not relevant", "false_positives", "returned", "false_positive_rate"),
-        ("documents that are not judged", "unjudged", "returned", "unjudged_rate"),
-        (f"relevant documents not among the first {k}", "false_negatives", "relevant", "miss_rate"),
-    ):
-        worst = max(sliced, key=lambda row: -1.0 if math.isnan(getattr(row, rate)) else getattr(row, rate))
-        if getattr(worst, count):
-            counts = f"{getattr(worst, count)} of {getattr(worst, total)}, {counted(worst.topics, 'topic')}"
-            parts.append(f"of {what} in {worst.slice} ({counts})")
-    return f"the highest share {', '.join(parts)}" if parts else ""
+    return "" if math.isnan(rate) else f" ({rate:.1%})"

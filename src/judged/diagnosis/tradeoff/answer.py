@@ -12,10 +12,11 @@ import numpy as np
 from judged.answer import CHANGE, NUMBER, TEXT, YES_NO, Answer, Chart, Column, Sentences, Table, listed, significant
 from judged.charting import PALETTE
 from judged.decimals import decimal
-from judged.diagnosis.tradeoff.pareto import dominators
 from judged.errors import InputError
+from judged.stats.pairing import ROUNDING
 
 if TYPE_CHECKING:
+    from judged._types import Bools, Floats
     from judged.answer import Block
     from judged.evaluation.provenance import Provenance
     from judged.notes import Note
@@ -190,7 +191,12 @@ class Tradeoff(Answer):
                 f"On the front, by {ways}: {', '.join(self.front)}. No other run is at least as good on all and"
                 " better on one."
             ),
-            *(self._doubt(row) for row in front if not row.sure),
+            *(
+                f"{row.run} is there by its mean alone: the interval of the difference in {self.measure} leaves open"
+                f" whether {_some(row.rivals)}, which cost no more, is better."
+                for row in front
+                if not row.sure
+            ),
             *self._dominated(),
             *self._not_placed(),
             *(self._paid(row) for row in front if row.run != self.baseline),
@@ -199,13 +205,6 @@ class Tradeoff(Answer):
                 " are taken as they were given, without an interval. To stand on the front is not to be worth the"
                 " cost: how much a gain may cost is for whoever pays to say."
             ),
-        )
-
-    def _doubt(self, row: TradeoffRow) -> str:
-        costs = "costs" if len(row.rivals) == 1 else "cost"
-        return (
-            f"{row.run} is there by its mean alone: {_some(row.rivals)} {costs} no more, and the interval of the"
-            f" difference in {self.measure} leaves open which is better."
         )
 
     def _dominated(self) -> list[str]:
@@ -232,26 +231,28 @@ class Tradeoff(Answer):
         """Say what a run on the front gains over the baseline, and for how much."""
         ends = row.gain_interval and [decimal(end, 3, "+") for end in row.gain_interval]
         limits = f" ({ends[0]} to {ends[1]})" if ends else ""
-        costs = "; ".join(
-            f"{name} {change:+.6g}{self._exchange(row, name, change)}"
+        costs = [
+            f"{name} {change:+.6g}" + ("" if row.per_unit[name] is None else f" ({row.per_unit[name]:.3g} per unit)")
             for name, change in row.cost_change.items()
             if change is not None
-        )
+        ]
         gain = decimal(row.gain or 0.0, 4, "+")
-        return f"{row.run} against {self.baseline}: {self.measure} {gain}{limits}; {costs or 'no costs'}."
-
-    def _exchange(self, row: TradeoffRow, cost: str, change: float) -> str:
-        """Say what one unit of a cost is exchanged for: gained where it is paid, lost where it is saved."""
-        ratio = row.per_unit[cost]
-        if ratio is None:
-            return ""
-        if cost in self.more_is_better:
-            verb, way = ("lost", "gained") if change > 0 else ("gained", "given up")
-        else:
-            verb, way = ("gained", "added") if change > 0 else ("lost", "saved")
-        return f" ({ratio:.3g} {verb} per unit of {cost} {way})"
+        return f"{row.run} against {self.baseline}: {self.measure} {gain}{limits}; {'; '.join(costs) or 'no costs'}."
 
 
 def _some(names: Sequence[str]) -> str:
     more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
     return listed([*names[:_NAMED], *more])
+
+
+def dominators(row: int, values: Floats, dearer: Floats) -> Bools:
+    """Mark the points that are at least as good as this one on all, and better on one: (R,).
+
+    >>> dominators(2, np.array([0.5, 0.7, 0.6]), np.array([[1.0], [2.0], [2.0]])).tolist()
+    [False, True, False]
+    """
+    # `values`: (R,): more is better. `dearer`: (R, C): less is better; NaN dominates nothing.
+    tiny = ROUNDING * np.maximum(np.abs(values), abs(values[row]))
+    ahead, behind = values - values[row] > tiny, values[row] - values > tiny
+    no_dearer, cheaper = (dearer <= dearer[row]).all(axis=1), (dearer < dearer[row]).any(axis=1)
+    return no_dearer & ~behind & (ahead | cheaper)

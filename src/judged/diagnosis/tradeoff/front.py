@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow
+from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow, dominators
 from judged.diagnosis.tradeoff.costs import Costs
-from judged.diagnosis.tradeoff.pareto import dominators
 from judged.errors import InputError, MeasureError
 from judged.evaluation import Scores
 from judged.measures import parse
@@ -20,9 +20,9 @@ from judged.stats.paired import paired_tests
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from judged._types import Floats
+    from judged._types import Bools, Floats
+    from judged.evaluation import Estimate
     from judged.measures import Measure
-    from judged.stats.results import Difference
 
 
 def tradeoff(
@@ -100,26 +100,10 @@ def tradeoff(
         raise InputError(problem, fix=f"call them as the scores do: {', '.join(runs[:5])}", path=known.where)
     dearer = matrix * np.array([-1.0 if name in more else 1.0 for name in names])
     base = _baseline(runs, baseline, dearer)
-    pairs = [(one, two) for one in range(len(runs)) for two in range(len(runs)) if one < two]
-    found = _differences(table.values[:, at], pairs, test, level, resamples, seed)
-    estimates = {
-        one.run: one for one in table.estimates(level=level, seed=seed) if one.measure == table.measure_names[at]
-    }
-    values = np.array([estimates[run].value for run in runs])
     sign = 1.0 if table.measures[at].properties.higher_is_better else -1.0
-    order = np.lexsort((values * -sign, dearer[:, 0]))  # what has no cost comes last
-    rows = [
-        TradeoffRow(
-            run=runs[row],
-            value=float(values[row]),
-            interval=estimates[runs[row]].ci,
-            topics=estimates[runs[row]].topics,
-            costs={name: _known(value) for name, value in zip(names, matrix[row].tolist(), strict=True)},
-            **_against(row, base, found, matrix, dearer, names, sign),
-            **_place(row, values * sign, dearer, found, sign, runs),
-        )
-        for row in order.tolist()
-    ]
+    estimates = [row for row in table.estimates(level=level, seed=seed) if row.measure == table.measure_names[at]]
+    gaps = _differences(table.values[:, at], test, level, resamples, seed)
+    rows = _rows(estimates, gaps, matrix, dearer, names, base, sign)
     return Tradeoff(
         measure=table.measure_names[at],
         higher_is_better=sign > 0,
@@ -127,7 +111,7 @@ def tradeoff(
         more_is_better=tuple(name for name in names if name in more),
         baseline=runs[base],
         level=level,
-        rows=tuple(rows),
+        rows=rows,
         provenance=table.provenance,
         notes=(*table.notes, *_notes(known, runs, rows)),
     )
@@ -163,77 +147,68 @@ def _baseline(runs: Sequence[str], baseline: str | None, dearer: Floats) -> int:
     return list(runs).index(baseline)
 
 
-Differences = dict[tuple[int, int], "Difference"]
-
-
-def _differences(
-    values: Floats, pairs: list[tuple[int, int]], test: str, level: float, resamples: int, seed: int
-) -> Differences:
-    """Compare every two runs; (one, two) is the second minus the first."""
+def _differences(values: Floats, test: str, level: float, resamples: int, seed: int) -> Floats:
+    """Compare every two runs: mean and ends of the interval of the second minus the first; (3, R, R)."""
+    pairs = list(combinations(range(len(values)), 2))
     found = paired_tests(values, pairs, test, level=level, resamples=resamples, seed=seed)
-    if pairs and all(one.interval is None for one in found) and found[0].n > 1:
+    if pairs and all(test.interval is None for test in found) and found[0].n > 1:
         raise InputError(f"the test {test!r} gives no interval", fix="take randomisation, t or bootstrap")
-    return dict(zip(pairs, found, strict=True))
+    gaps = np.zeros((3, len(values), len(values)))
+    for (one, two), difference in zip(pairs, found, strict=True):
+        low, high = difference.interval or (math.nan, math.nan)
+        gaps[:, one, two] = difference.difference, low, high
+        gaps[:, two, one] = 0.0 - difference.difference, 0.0 - high, 0.0 - low
+    return gaps
 
 
-def _between(found: Differences, one: int, two: int) -> tuple[float, tuple[float, float] | None]:
-    """Give the mean of the second run minus that of the first, and its interval."""
-    known = found[min(one, two), max(one, two)]
-    limits = known.interval
-    if one < two:
-        return known.difference, limits
-    return 0.0 - known.difference, None if limits is None else (0.0 - limits[1], 0.0 - limits[0])
+def _rows(
+    estimates: Sequence[Estimate],  # R
+    gaps: Floats,  # (3, R, R)
+    matrix: Floats,  # (R, C): costs, and the same with less always better
+    dearer: Floats,
+    names: Sequence[str],
+    base: int,
+    sign: float,
+) -> tuple[TradeoffRow, ...]:
+    """Set each run against the baseline, and tell whether it is on the front: cheapest first."""
+    values = np.array([row.value for row in estimates]) * sign
+    difference, low, high = gaps
+    surely = (low if sign > 0 else -high) > 0  # [worse, better]: the interval leaves no doubt
+    alike = (low == 0) & (high == 0)  # nor do the same scores on every topic
+    rows: list[TradeoffRow] = []
+    for row in np.lexsort((-values, dearer[:, 0])).tolist():  # what has no cost comes last
+        estimate, gain, own = estimates[row], float(difference[base, row]), row == base
+        cheaper: Bools = np.all(dearer <= dearer[row], axis=1)  # a cost that is not known is no lower one
+        cheaper[row] = False
+        best_first = np.argsort(-values, kind="stable")
+        ruling = best_first[(cheaper & dominators(row, values, dearer))[best_first]]
+        sure = ruling[(surely | alike)[row, ruling]]
+        rivals = (sure if len(sure) else ruling) if len(ruling) else best_first[(cheaper & ~surely[:, row])[best_first]]
+        placed = not np.isnan([*dearer[row], values[row]]).any()
+        change, worse = (costs[row] - (math.nan if own else costs[base]) for costs in (matrix, dearer))
+        per_unit = [abs(gain / by) if sign * gain * by > 0 else math.nan for by in worse.tolist()]
+        interval = float(low[base, row]), float(high[base, row])
+        rows.append(
+            TradeoffRow(
+                run=estimate.run,
+                value=estimate.value,
+                interval=estimate.ci,
+                topics=estimate.topics,
+                costs=_known(names, matrix[row].tolist()),
+                gain=None if own else gain,
+                gain_interval=None if own or math.isnan(interval[0]) else interval,
+                cost_change=_known(names, change.tolist()),
+                per_unit=_known(names, per_unit),
+                front=not len(ruling) if placed else None,
+                sure=placed and bool(len(sure) if len(ruling) else not len(rivals)),
+                rivals=tuple(estimates[at].run for at in rivals.tolist()) if placed else (),
+            )
+        )
+    return tuple(rows)
 
 
-def _against(
-    row: int, base: int, found: Differences, matrix: Floats, dearer: Floats, names: Sequence[str], sign: float
-) -> dict[str, Any]:
-    """Set one run against the baseline."""
-    if row == base:
-        nothing = dict.fromkeys(names)
-        return {"gain": None, "gain_interval": None, "cost_change": nothing, "per_unit": nothing}
-    gain, limits = _between(found, base, row)
-    change = (matrix[row] - matrix[base]).tolist()
-    worse = (dearer[row] - dearer[base]).tolist()
-    ratio = [abs(gain / one) if sign * gain * one > 0 else math.nan for one in worse]
-    return {
-        "gain": gain,
-        "gain_interval": limits,
-        "cost_change": {name: _known(value) for name, value in zip(names, change, strict=True)},
-        "per_unit": {name: _known(value) for name, value in zip(names, ratio, strict=True)},
-    }
-
-
-def _place(
-    row: int, values: Floats, dearer: Floats, found: Differences, sign: float, runs: Sequence[str]
-) -> dict[str, Any]:
-    """Tell whether a run is on the front, and how sure that is."""
-    if np.isnan(dearer[row]).any() or math.isnan(values[row]):
-        return {"front": None, "sure": False, "rivals": ()}
-    best_first = np.argsort(-values, kind="stable")
-    cheaper = (dearer <= dearer[row]).all(axis=1)  # a cost that is not known is no lower one
-    cheaper[row] = False
-    ruling = best_first[(cheaper & dominators(row, values, dearer))[best_first]].tolist()
-    if ruling:
-        surely = [one for one in ruling if _surely(row, one, found, sign)]
-        return {"front": False, "sure": bool(surely), "rivals": tuple(runs[one] for one in surely or ruling)}
-    close = [
-        one for one in best_first[cheaper[best_first]].tolist() if not _surely(one, row, found, sign, strictly=True)
-    ]
-    return {"front": True, "sure": not close, "rivals": tuple(runs[one] for one in close)}
-
-
-def _surely(worse: int, better: int, found: Differences, sign: float, *, strictly: bool = False) -> bool:
-    """Whether the interval of the paired difference leaves no doubt; the same scores on every topic are no doubt."""
-    _, limits = _between(found, worse, better)
-    if limits is None or any(map(math.isnan, limits)):
-        return False
-    low = limits[0] if sign > 0 else -limits[1]
-    return low > 0 or (not strictly and limits == (0.0, 0.0))
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
+def _known(names: Sequence[str], values: Iterable[float]) -> dict[str, float | None]:
+    return {name: None if math.isnan(value) else value for name, value in zip(names, values, strict=True)}
 
 
 def _notes(known: Costs, runs: Sequence[str], rows: Sequence[TradeoffRow]) -> tuple[Note, ...]:

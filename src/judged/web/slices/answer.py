@@ -9,7 +9,8 @@ from judged.answer import COUNT, TEXT, Answer, Column, Table, columns_of
 from judged.errors import InputError
 from judged.evaluation import measures_of
 from judged.slicing import by_slice, compare_slices
-from judged.slicing.scores import ALL, TOPIC_MEAN
+from judged.slicing.scores import TOPIC_MEAN
+from judged.slicing.testing import ALL
 from judged.web.slices.attributes import attributes, cut, draws, notes_of, usual, where_column
 from judged.web.typed import names_in
 from judged.web.workspace import LEVEL
@@ -108,8 +109,8 @@ class SlicePage(Answer):
         rows: list[dict[str, Any]] = [
             {**row, "slice": row["name"], "share": row["topics"] / topics} for row in (every, *slices)
         ]
-        averages = [row for row in scores.averages if row.name != TOPIC_MEAN] if scores else []
-        rows += [{**dict.fromkeys(rows[0]), "slice": way} for way in dict.fromkeys(row.name for row in averages)]
+        averages = [row for row in scores.averages if row.part != TOPIC_MEAN] if scores else []
+        rows += [{**dict.fromkeys(rows[0]), "slice": way} for way in dict.fromkeys(row.part for row in averages)]
         lines = columns_of(rows, ("slice", TEXT, "Slice"), ("topics", COUNT, "Topics"), *_MORE)
         kinds = ["small" if row["small"] else "average" if row["where"] is None else "" for row in rows]
         if scores is None:
@@ -118,8 +119,8 @@ class SlicePage(Answer):
         groups = {f"{self.runs[0]} by slice": [(self.runs[0], measure, measure) for measure in self.measures]}
         if len(self.runs) > 1:
             groups = {measure: [(run, measure, run) for run in self.runs] for measure in self.measures}
-        cells = {(row.slice, row.run, row.measure): _cell(row) for row in scores.estimates}
-        cells |= {(row.name, row.run, row.measure): {"value": row.value, "ci": None} for row in averages}
+        cells = {(row.part, row.run, row.measure): _cell(row) for row in scores.estimates}
+        cells |= {(row.part, row.run, row.measure): {"value": row.value, "ci": None} for row in averages}
         for title, group in groups.items():
             columns = (
                 Column(heading, [cells.get((row["slice"], run, measure)) for row in rows])
