@@ -221,9 +221,7 @@ def test_a_run_is_classed_as_a_whole_at_a_level_corrected_for_the_runs() -> None
     plain = scipy_stats.t.ppf(0.975, 59)
     y = found.values("old")[1]
     assert old.y.low == pytest.approx(y.mean() - plain * y.std(ddof=1) / math.sqrt(60))
-    assert "has 98.75% where it is classed (Bonferroni: 2 runs beside the baseline, two axes)" in (
-        found.table("points").note
-    )
+    assert "by intervals of 98.75% (Bonferroni: 2 runs beside the baseline, two axes)" in (found.table("points").note)
     assert found.sentences[1].startswith("new, all topics: both problems: R@20 0.")
     given = performance_matrix(QRELS, {"new": NEW}, x="R@20", cuts=(0.9, 0.99), resamples=200)
     assert given.points[0].quadrant == "both problems"

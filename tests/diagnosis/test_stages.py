@@ -328,11 +328,11 @@ def test_two_systems_and_slices() -> None:
     assert found.lost_kinds[:2] == ("candidates", "ranking")
     said = " ".join(found.sentences)
     assert "run scores 1.0000 lower than run (other)" in said
-    assert "side=even: lost by candidates, -1.0000" in said
-    assert "side=odd: lost by ranking, -1.0000" in said
+    assert "side=even candidates -1.0000" in said
+    assert "side=odd ranking -1.0000" in said
     assert "40 of 40 topics lost 1 or more, where 0 gained as much" in said
-    assert "20 by candidates, 20 by ranking." in said
-    assert "By candidates alone, whatever the other parts did: 20 of 40 topics lost 1 or more" in said
+    assert "; 20 by candidates; 20 by ranking." in said
+    assert "run by candidates alone: 20 of 40 topics lost 1 or more" in said
     assert 0.9 < found.parts[1].losses[0].low < found.parts[1].losses[0].value == found.parts[1].losses[0].high == 1
 
 

@@ -51,8 +51,7 @@ def command(
     documents, pair = options["documents"], options["pair"]
     judgments, given = give.inputs(qrels, runs, options, documents, *asked.paths)
     first = next((run for run in given if pair and run.name == pair[0]), given[0])
-    judgments = asked.narrowed(judgments, first)
-    slicing = asked.slicing(judgments, first, documents)
+    judgments, slicing = asked.applied(judgments, first, documents)
     with inputs.progress_bar(given) as progress:
         how = {"slicing": slicing, "queries": asked.queries, "progress": progress}
         answer = disagreement(judgments, given, *measure, **how, **options)

@@ -42,8 +42,6 @@ def command(
     per_run: bool,
     asked: SliceOptions,
     give: Give,
-    qrels_format: str | None,
-    run_format: str | None,
     **options: Any,
 ) -> None:
     """Set RUNs, their slices and topics against two measures: of the candidates, and of the final ranking.
@@ -51,23 +49,14 @@ def command(
     Low on -y alone: found, and ranked badly. Low on -x alone: not found, or not judged. A slice is called low only
     where its whole interval lies below the cut.
     """
-    from judged.data import Qrels
     from judged.diagnosis.matrix import performance_matrix
 
-    given = inputs.runs_at(runs, run_format)
-    give.keep(qrels, options["documents"], *asked.paths, *(run.where for run in given))
+    judgments, given = give.inputs(qrels, runs, options, options["documents"], *asked.paths)
     first = next((run for run in given if run.name == baseline), given[0])
-    judgments = asked.narrowed(Qrels.read(qrels, format=qrels_format), first)
+    judgments, slicing = asked.applied(judgments, first)
     with inputs.progress_bar(given) as progress:
-        answer = performance_matrix(
-            judgments,
-            given,
-            baseline=baseline,
-            cuts=_cuts(cuts),
-            slicing=asked.slicing(judgments, first),
-            progress=progress,
-            **options,
-        )
+        how = {"baseline": baseline, "cuts": _cuts(cuts), "slicing": slicing, "progress": progress}
+        answer = performance_matrix(judgments, given, **how, **options)
     unfold = [*(["topics"] if per_topic else []), *(["points", "changes", "sentences"] if per_run else [])]
     table = "topics" if per_topic or answer.slicing is None else "points"
     give(answer, unfold=unfold, table=table, where=asked.where, remarks=map(str, asked.notes(first)))

@@ -58,10 +58,9 @@ def command(
     if options["limit"] < 0:
         raise InputError(f"a limit of {options['limit']} makes no sense", fix="give a whole number, 0 for all")
     judgments, given = give.inputs(qrels, runs, options, options["docs"], *asked.paths)
-    judgments = asked.narrowed(judgments, given[0])
+    judgments, slicing = asked.applied(judgments, given[0])
     options["limit"] = options["limit"] or None
     options["kinds"] = [kind.replace("-", " ") for kind in options["kinds"] or _KINDS]
-    slicing = asked.slicing(judgments, given[0])
     give(review(judgments, given, queries=asked.queries, slicing=slicing, **options), where=asked.where)
 
 

@@ -15,8 +15,7 @@ from judged.errors import InputError
 
 if TYPE_CHECKING:
     from judged.cli.giving import Give
-    from judged.data import Qrels, Run
-    from judged.evaluation import Scores
+    from judged.data import Run
 
 _TESTED = ("test", "correction", "alpha", "resamples", "margin", "family")
 _TESTS = ("randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "studentised", "ratio", "bayes")
@@ -63,8 +62,6 @@ def command(
     measure: tuple[str, ...],
     asked: SliceOptions,
     give: Give,
-    qrels_format: str | None,
-    run_format: str | None,
     **options: Any,
 ) -> None:
     """Show the scores of RUNs by slices of the topics, or with --baseline where they differ.
@@ -73,25 +70,25 @@ def command(
     derived from both and the qrels; or they are written down in a file (--slices). A slice of few topics is shown,
     and neither tested nor ranked.
     """
-    from judged.data import Qrels
+    from judged.evaluation import evaluate
+    from judged.evaluation.given import TESTED_MEASURES
     from judged.slicing import by_slice, compare_slices
 
     tested = pair or baseline is not None
     _refuse_unused(weights, tested=tested)
-    judgments = Qrels.read(qrels, format=qrels_format)
-    given = inputs.runs_at(runs, run_format)
-    give.keep(qrels, *asked.paths, options["documents"], *(run.where for run in given))
+    judgments, given = give.inputs(qrels, runs, options, *asked.paths, options["documents"])
     first = _first(given, baseline, pair=pair)
     known = asked.known(judgments, first, names=weights, documents=options["documents"])
     slicing = asked.cut(known, asked.kept(known, sorted(judgments.topics)))
-    scores = _scored(judgments, given, measure, {name: options[name] for name in (*POLICIES, "seed")})
+    policies = {name: options[name] for name in (*POLICIES, "seed")}
+    with inputs.scoring(given) as progress:
+        scores = evaluate(judgments, given, measure or TESTED_MEASURES, progress=progress, **policies)
     if (mask := asked.mask(known, scores.query_ids)) is not None:
         scores = scores.over_topics(mask)
+    how = {name: options[name] for name in ((*_TESTED, "seed") if tested else ("ci", "level", "seed"))}
     if tested:
-        how = {name: options[name] for name in (*_TESTED, "seed")}
-        answer = compare_slices(scores, slicing, first.name, **how)
+        answer: Any = compare_slices(scores, slicing, first.name, **how)
     else:
-        how = {name: options[name] for name in ("ci", "level", "seed")}
         answer = by_slice(scores, slicing, weights=weights or None, **how)
     give(replace(answer, notes=(*asked.notes(first), *answer.notes)), where=asked.where)
 
@@ -104,11 +101,10 @@ def _first(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
         raise InputError(f"--compare takes two runs, and there are {len(runs)}", fix="name one with --baseline")
     if baseline is None:
         return runs[0]
-    named = [run for run in runs if run.name == baseline]
-    if not named:
-        names = ", ".join(run.name for run in runs)
-        raise InputError(f"no run {baseline!r} to be the baseline", fix=f"one of {names}")
-    return named[0]
+    named = {run.name: run for run in runs}
+    if baseline not in named:
+        raise InputError(f"no run {baseline!r} to be the baseline", fix=f"one of {', '.join(named)}")
+    return named[baseline]
 
 
 def _refuse_unused(weights: tuple[str, ...], *, tested: bool) -> None:
@@ -121,11 +117,3 @@ def _refuse_unused(weights: tuple[str, ...], *, tested: bool) -> None:
             raise InputError(f"--{name} is of no use {'here' if tested else 'without a comparison'}", fix=fix)
     if tested and weights:
         raise InputError("--weights goes with scores by slice, not with tests", fix="leave it out, or the baseline")
-
-
-def _scored(qrels: Qrels, runs: list[Run], measures: tuple[str, ...], policies: dict[str, Any]) -> Scores:
-    from judged.evaluation import evaluate as evaluate_runs
-    from judged.evaluation.scoring import TESTED_MEASURES
-
-    with inputs.scoring(runs) as progress:
-        return evaluate_runs(qrels, runs, measures or TESTED_MEASURES, progress=progress, **policies)

@@ -62,12 +62,13 @@ class SliceOptions:
         luck = "on topics where it did badly, any other run does better by luck alone (regression to the mean)"
         return (Note("cut-by-outcome", f"{OUTCOME} is that of {run.name}: {luck}"),)
 
-    def slicing(self, qrels: Qrels, run: Run, documents: str | None = None) -> Slicing | None:
-        """Cut the topics of the qrels that ``--where`` keeps into slices; None where none are asked for."""
+    def applied(self, qrels: Qrels, run: Run, documents: str | None = None) -> tuple[Qrels, Slicing | None]:
+        """Leave the topics that ``--where`` keeps, and cut them into slices; None where none are asked for."""
+        qrels = self.narrowed(qrels, run)
         if not (self.by or self.slices):
-            return None
+            return qrels, None
         known = self.known(qrels, run, documents=documents)
-        return self.cut(known, self.kept(known, sorted(qrels.topics)))
+        return qrels, self.cut(known, self.kept(known, sorted(qrels.topics)))
 
     def cut(self, known: Attributes, query_ids: Sequence[str]) -> Slicing:
         """Cut topics into slices by what is known of them."""

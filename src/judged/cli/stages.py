@@ -73,16 +73,10 @@ def command(
     runs = {path: _one(path, run_format) for path in (run, final, against, against_final) if path}
     give.keep(qrels, *asked.paths, *(run.where for run in runs.values()))
     cut_by = runs[against or run]
-    judgments = asked.narrowed(Qrels.read(qrels, format=qrels_format), cut_by)
-    other = against and runs[against]
-    answer = stages(
-        judgments,
-        runs[run],
-        final and runs[final],
-        against=(other, runs[against_final]) if against_final else other,
-        slicing=asked.slicing(judgments, cut_by),
-        **options,
-    )
+    judgments, slicing = asked.applied(Qrels.read(qrels, format=qrels_format), cut_by)
+    other: Any = against and runs[against]
+    other = (other, runs[against_final]) if against_final else other
+    answer = stages(judgments, runs[run], final and runs[final], against=other, slicing=slicing, **options)
     where, remarks = asked.where, [str(note) for note in asked.notes(cut_by)]
     if topic is not None:
         query = Topics.of(asked.queries).text(topic) if asked.queries else ""

@@ -13,7 +13,6 @@ from judged.errors import InputError
 
 if TYPE_CHECKING:
     from judged.cli.giving import Give
-    from judged.evaluation import Scores
 
 
 @click.command("tradeoff", short_help="Set what RUNs gain against what they cost.")
@@ -40,8 +39,6 @@ def command(
     measure: str | None,
     cost: tuple[str, ...],
     give: Give,
-    qrels_format: str | None,
-    run_format: str | None,
     **options: Any,
 ) -> None:
     """Set what RUNs gain against what they cost: intervals, gain for each unit of cost, and the Pareto front.
@@ -49,33 +46,17 @@ def command(
     COSTS is CSV, TSV, JSON, JSONL or Parquet. Less cost is better; what is not known stays unknown.
     """
     from judged.diagnosis.tradeoff.front import tradeoff
-
-    give.keep(costs, scores, qrels)
-    table = _scores(qrels, runs, scores, measure, give, qrels_format, run_format)
-    give(tradeoff(table, costs, measure=measure, cost=cost or None, **options))
-
-
-def _scores(
-    qrels: str | None,
-    runs: tuple[str, ...],
-    scores: str | None,
-    measure: str | None,
-    give: Give,
-    qrels_format: str | None,
-    run_format: str | None,
-) -> Scores:
-    from judged.data import Qrels
     from judged.evaluation import Scores, evaluate
 
+    give.keep(costs, scores, qrels)
     if bool(scores) == bool(qrels):
         problem = "QRELS and RUNs, or --scores, say what is compared"
         raise InputError(problem, fix="give one of the two")
-    if scores:
-        return Scores.load(scores)
-    given = inputs.runs_at(runs, run_format)
-    if not given:
+    formats = {name: options.pop(name) for name in FORMATS}
+    judgments, given = give.inputs(qrels, runs, formats) if qrels else (None, [])
+    if qrels and not given:
         raise InputError("no run is given", fix="name two runs or more behind QRELS")
-    give.keep(*(run.where for run in given))
     with inputs.scoring(given) as progress:
-        judgments = Qrels.read(qrels or "", format=qrels_format)
-        return evaluate(judgments, given, measure or "nDCG@10", progress=progress)
+        ranked = judgments, given, measure or "nDCG@10"
+        table = Scores.load(scores) if scores else evaluate(*ranked, progress=progress)
+    give(tradeoff(table, costs, measure=measure, cost=cost or None, **options))

@@ -13,7 +13,7 @@ from judged.decimals import decimal, p_text
 from judged.slicing.testing import tests_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from judged._types import Floats
     from judged.comparison import Choices
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SMALL = "few"
 """The mark of a slice that is too small to be judged by."""
 _NAMED = 8  # topics in a sentence
+_SLICES = 6  # changes in a sentence
 _TESTED = (
     "method", "level", "alpha", "p", "correction", "statistic", "effect", "differing", "left_out", "resamples", "exact",
     "seed", "alternative", "note",
@@ -154,3 +155,14 @@ def who_lost(lost: Discoveries, query_ids: Sequence[str]) -> str:
     names = [query_ids[at] for at in np.flatnonzero(lost.mask).tolist()]
     named = f" ({', '.join(names[:_NAMED])}{', ...' if len(names) > _NAMED else ''})" if names else ""
     return f"{lost.sentence[0].lower()}{lost.sentence[1:].removesuffix('.')}{named}"
+
+
+def told_by_slice(changes: Iterable[Change], tests: int) -> Iterator[str]:
+    """Say on which slices something changed by more than luck, of so many tests; without a capital."""
+    tested = sorted((change for change in changes if change.by_slice), key=lambda change: change.found.difference)
+    seen = [f"{change.slice} {change.part} {change.told()}" for change in tested if change.significant]
+    more = [f"{len(seen) - _SLICES} more in the table"] if len(seen) > _SLICES else []
+    if seen:
+        yield f"by slice: {'; '.join([*seen[:_SLICES], *more])} (Holm over {tests} tests)."
+    elif tested:
+        yield f"in no slice is a change more than luck might make it (Holm over {tests} tests)."

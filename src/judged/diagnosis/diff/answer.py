@@ -39,17 +39,13 @@ class DiffRow:
     @property
     def places(self) -> int:
         """How many ranks it rose; below 0 where it fell, and 0 where one ranking lacks it."""
-        if self.first_rank is None or self.second_rank is None:
-            return 0
-        return self.first_rank - self.second_rank
+        return self.first_rank - self.second_rank if self.first_rank and self.second_rank else 0
 
     @property
     def moved(self) -> Moved:
         """What happened to it from the first ranking to the second."""
-        if self.first_rank is None:
-            return "new"
-        if self.second_rank is None:
-            return "gone"
+        if not self.first_rank or not self.second_rank:
+            return "gone" if self.first_rank else "new"
         return "up" if self.places > 0 else "down" if self.places < 0 else "same"
 
     @property
@@ -187,15 +183,11 @@ class TopicDiff:
         """Name the documents that add most to the difference, and those that take most from it."""
         known = [(row.changes[0], row) for row in self.rows if row.changes and row.changes[0]]
         known.sort(key=lambda pair: -abs(pair[0]))
-        sign = self.scores[0].difference
+        sign, parts = self.scores[0].difference, list[str]()
         along = [pair for pair in known if pair[0] * sign > 0][:_FOR]
-        against = [pair for pair in known if pair[0] * sign < 0][:_AGAINST]
-        parts: list[str] = []
-        for change, row in (*along, *against):
-            first, second = row.first_rank, row.second_rank
-            ends = {"new": f"new at {second}", "gone": f"gone from {first}", "same": f"at {second}"}
+        for change, row in (*along, *[pair for pair in known if pair[0] * sign < 0][:_AGAINST]):
+            ranks = " to ".join(str(rank or "-") for rank in (row.first_rank, row.second_rank))
             grade = "-" if row.grade is None else f"{row.grade:g}"
-            ranks = ends.get(row.moved, f"{first} to {second}")
             parts.append(f"{row.doc_id} (grade {grade}) {ranks}, {decimal(change, 4, '+')}")
         if self.below and self.below[0]:
             parts.append(f"documents below rank {self.depth}, {decimal(self.below[0], 4, '+')}")

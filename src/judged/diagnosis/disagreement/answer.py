@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from judged.answer import Answer, Chart, Column, Line, Sentences, Table
-from judged.answer.table import CHANGE, COUNT, TEXT, beginning, columns_of, number
+from judged.answer.table import ANY, CHANGE, COUNT, TEXT, beginning, columns_of, number
 from judged.charting import PALETTE
 from judged.decimals import counted, decimal
 from judged.stats.pairing import ROUNDING
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from judged.notes import Note
 
 SIGNS = {1: "up", 0: "same", -1: "down"}
-_LUCK = {
-    1: "The difference in {} is not twice its standard error: it may be luck of the topics.",
-    2: "Neither difference is twice its standard error: both may be luck of the topics.",
-}
 
 
 @dataclass(frozen=True)
@@ -124,8 +121,12 @@ class Disagreement(Answer):
     chosen: bool = False
     direction: int = 1
     with_reasons: bool = True
-    provenance: Provenance | None = field(default=None, repr=False)
     notes: tuple[Note, ...] = ()
+
+    @property
+    def provenance(self) -> Provenance:
+        """What the scores rest on."""
+        return self.scores.provenance
 
     @property
     def title(self) -> str:
@@ -176,9 +177,8 @@ class Disagreement(Answer):
 
     def facts(self) -> dict[str, Any]:
         """Give the systems, and what the disagreement of the means rests on."""
-        names = ("systems", "chosen", "opposite", "rests_on")
-        orders = None if self.orders is None else asdict(self.orders)
-        return {**{name: getattr(self, name) for name in names}, "orders": orders}
+        known = {name: getattr(self, name) for name in ("systems", "chosen", "opposite", "rests_on")}
+        return {**known, "orders": None if self.orders is None else asdict(self.orders)}
 
     def blocks(self) -> tuple[Block, ...]:
         """Give what may be concluded, topics by their signs, slices, and the topics that cause it with reasons."""
@@ -204,26 +204,23 @@ class Disagreement(Answer):
     def _agreement(self) -> Table:
         """Count the topics that are up, same or down by both measures."""
         (one, two), (first, second) = self.measures, self.systems
-        counts = np.array(self.agreement)
-        counts = np.vstack([counts, counts.sum(axis=0)])
-        columns = (
-            Column("topics", [*(f"{one} {sign}" for sign in SIGNS.values()), "all"], TEXT),
-            *(Column(sign, counts[:, at].tolist(), COUNT, f"{two} {sign}") for at, sign in enumerate(SIGNS.values())),
-            Column("all", counts.sum(axis=1).tolist(), COUNT),
-        )
+        counts = np.vstack([self.agreement, np.sum(self.agreement, axis=0)])
+        columns = [Column("topics", [*(f"{one} {sign}" for sign in SIGNS.values()), "all"], TEXT)]
+        for at, sign in enumerate(SIGNS.values()):
+            columns.append(Column(sign, counts[:, at].tolist(), COUNT, f"{two} {sign}"))
+        columns.append(Column("all", counts.sum(axis=1).tolist(), COUNT))
         title = f"Topics on which {second} is better than {first} (up), the same, or worse (down)"
-        return Table("agreement", columns, title)
+        return Table("agreement", tuple(columns), title)
 
     def _slices(self) -> Table:
         """Lay out a row a slice: differences by both measures, and on how many topics they part."""
         columns = [*columns_of(self.slices, ("name", TEXT, "slice"), ("n", COUNT, "topics"), "small")]
         for at, measure in enumerate(self.measures):
-            means = [None if part.means is None else part.means[at] for part in self.slices]
-            gaps = [mean and mean.difference for mean in means]
-            columns.append(Column(f"{measure} difference", gaps, CHANGE, measure))
-            for name in ("error", "better", "worse"):
-                values = [None if mean is None else getattr(mean, name) for mean in means]
-                columns.append(Column(f"{measure} {name}", values, only="data"))
+            means = [part.means and part.means[at] for part in self.slices]
+            for name in ("difference", "error", "better", "worse"):
+                values = [mean and getattr(mean, name) for mean in means]
+                only = "" if name == "difference" else "data"
+                columns.append(Column(f"{measure} {name}", values, CHANGE if not only else ANY, measure, only=only))
         columns.append(Column("preferred", [self._preferred(part) for part in self.slices], TEXT, only="people"))
         columns += columns_of(self.slices, ("same", COUNT, "same side"), ("opposite", COUNT))
         return Table("slices", tuple(columns))
@@ -231,18 +228,21 @@ class Disagreement(Answer):
     def _preferred(self, part: SliceDisagreement) -> str:
         if part.means is None or part.small:
             return "-" if part.means is None else "too few topics"
-        named = {1: self.systems[1], -1: self.systems[0], 0: "neither"}
-        return " / ".join(dict.fromkeys(named[mean.side] for mean in part.means))
+        return " / ".join(dict.fromkeys(self._system(mean.side) for mean in part.means))
+
+    def _system(self, side: int) -> str:
+        """Name the system on a side."""
+        return "neither" if side == 0 else self.systems[side > 0]
 
     def _topics(self) -> Table:
         """Lay out a row a topic: scores and differences by both measures, the pull, and reasons."""
         queries = any(topic.query for topic in self.causes)
         columns = [*columns_of(self.topics, ("query_id", TEXT), ("query", beginning(40)) if queries else "query")]
         for at, measure in enumerate(self.measures):
-            gaps = [topic.differences[at] for topic in self.topics]
             for place, system in enumerate(self.systems):
                 values = [topic.scores[at][place] for topic in self.topics]
                 columns.append(Column(f"{measure} {system}", values, only="data"))
+            gaps = [topic.differences[at] for topic in self.topics]
             columns.append(Column(f"{measure} difference", gaps, CHANGE, measure))
         texts = [tuple(reason.text for reason in topic.reasons) for topic in self.topics]
         columns += [*columns_of(self.topics, ("pull", number(3))), Column("reasons", texts, only="data")]
@@ -252,7 +252,7 @@ class Disagreement(Answer):
         lines = [f"{reason.text}." for reason in topic.reasons]
         if topic.sides[0] == topic.sides[1]:
             more = self.measures[self.direction * topic.sides[0] < 0]
-            lines.insert(0, f"Both prefer {self.systems[topic.sides[0] > 0]}, {more} by more standard errors.")
+            lines.insert(0, f"Both prefer {self._system(topic.sides[0])}, {more} by more standard errors.")
         title = f"{topic.query_id}: {topic.query}" if topic.query else topic.query_id
         lines = lines or ["None of the kinds of reasons that are looked for applies."]
         return Sentences(tuple(lines), f"why {topic.query_id}", title)
@@ -286,39 +286,37 @@ class Disagreement(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What the measures disagree on, what it rests on, and how often topics do."""
-        (one, two), (first, second) = self.means, self.systems
+        (one, two), (first, second), n = self.measures, self.systems, len(self.topics)
         said: list[str] = []
         if self.orders is not None:
-            tau, tau_ap = self.orders.tau, self.orders.tau_ap
+            tau = self.orders.tau
             said.append(
-                f"{one.measure} and {two.measure} order {tau.n} systems with tau {decimal(tau.value, 3)} and tau_AP"
-                f" {decimal(tau_ap.value, 3)}: {tau.discordant} of {tau.concordant + tau.discordant + tau.tied} pairs"
-                " change places."
+                f"{one} and {two} order {tau.n} systems with tau {decimal(tau.value, 3)} and tau_AP"
+                f" {decimal(self.orders.tau_ap.value, 3)}: {tau.discordant} of"
+                f" {tau.concordant + tau.discordant + tau.tied} pairs change places."
             )
         if self.chosen:
             said.append(
-                f"{first} and {second} are the two systems that {one.measure} and {two.measure} pull apart most; they"
-                " were picked for that, so that no test of their difference holds."
+                f"{first} and {second} are the two systems that {one} and {two} pull apart most; they were picked for"
+                " that, so that no test of their difference holds."
             )
-        n = len(self.topics)
-        said.append(f"Over {counted(n, 'topic')} {self._mean(one)}; {self._mean(two)}. {self._verdict()}")
-        (both_up, _, up_down), (_, neither, _), (down_up, _, both_down) = self.agreement
-        same, opposite = both_up + both_down, up_down + down_up
+        said.append(f"Over {counted(n, 'topic')} {'; '.join(map(self._mean, self.means))}. {self._verdict()}")
+        both = Counter(topic.sides[0] * topic.sides[1] for topic in self.topics)
+        neither = sum(topic.sides == (0, 0) for topic in self.topics)
         said.append(
-            f"Of {counted(n, 'topic')} the measures prefer the same system on {same}, different ones on {opposite}; on"
-            f" {n - same - opposite - neither} only one of them sees a difference, on {neither} neither does."
+            f"Of {counted(n, 'topic')} the measures prefer the same system on {both[1]}, different ones on {both[-1]};"
+            f" on {both[0] - neither} only one of them sees a difference, on {neither} neither does."
         )
         if self.causes and not self.with_reasons:
             said.append("These are scores alone: give qrels and runs to see what the measures see on a topic.")
         return tuple(said)
 
     def _mean(self, mean: MeanSide) -> str:
-        first, second = self.systems
         if mean.side == 0:
-            return f"{mean.measure} prefers neither {first} nor {second}"
-        winner, loser = (second, first) if mean.side > 0 else (first, second)
+            return f"{mean.measure} prefers neither {' nor '.join(self.systems)}"
         errors = "" if math.isnan(mean.in_errors) else f" ({abs(mean.in_errors):.1f} standard errors)"
-        return f"{mean.measure} prefers {winner} to {loser} by {decimal(abs(mean.difference))}{errors}"
+        size = decimal(abs(mean.difference))
+        return f"{mean.measure} prefers {self._system(mean.side)} to {self._system(-mean.side)} by {size}{errors}"
 
     def _verdict(self) -> str:
         sides = {mean.side for mean in self.means}
@@ -330,12 +328,8 @@ class Disagreement(Answer):
         count = self.rests_on or 0
         fewer, which = ("", "it") if count == 1 else (" or fewer", "those that pull most")  # fewer may do as well
         weak = [mean for mean in self.means if math.isnan(mean.error) or abs(mean.difference) < 2 * mean.error]
-        luck = "" if not weak else " Neither difference is twice its standard error: both may be luck of the topics."
-        if len(weak) == 1:
-            luck = (
-                f" The difference in {weak[0].measure} is not twice its standard error: it may be luck of the topics."
-            )
+        luck = f" The difference in {' and in '.join(mean.measure for mean in weak)} is not twice its standard error"
         return (
             f"The means disagree. It rests on {counted(count, 'topic')}{fewer}: without {which} the means no longer"
-            f" disagree.{luck}"
+            f" disagree.{f'{luck}: it may be luck of the topics.' if weak else ''}"
         )

@@ -99,14 +99,14 @@ def disagreement(
     causes = [query_ids[at] for at in order[:shown] if pulls[at] > 0]
     why = {} if runs is None or not causes else _reasons(scores, runs, table, systems, causes, policies)
     texts = None if queries is None else Topics.of(queries)
-    values = table.values[list(rows)].tolist()
-    signs = np.sign(gaps * ways[:, None]).astype(np.int64).tolist()
+    scores = table.values[list(rows)][:, :, kept].transpose(2, 1, 0).tolist()  # topic, measure, system
+    sides = np.sign(gaps * ways[:, None]).astype(np.int64).T.tolist()
     topics = [
         TopicDisagreement(
             query_id=query_ids[at],
             query="" if texts is None else texts.text(query_ids[at]),
-            scores=((values[0][0][kept[at]], values[1][0][kept[at]]), (values[0][1][kept[at]], values[1][1][kept[at]])),
-            sides=(signs[0][at], signs[1][at]),
+            scores=(tuple(scores[at][0]), tuple(scores[at][1])),
+            sides=tuple(sides[at]),
             pull=float(pulls[at]),
             reasons=why.get(query_ids[at], ()),
         )
@@ -123,7 +123,6 @@ def disagreement(
         chosen=pair is None and len(table.runs) > 2,
         direction=direction,
         with_reasons=runs is not None,
-        provenance=table.provenance,
         notes=table.notes,
     )
 
@@ -191,12 +190,11 @@ def _means(table: Scores, gaps: Floats, ways: Floats) -> tuple[MeanSide, MeanSid
     n = gaps.shape[1]
     one, two = (
         MeanSide(
-            measure=name,
-            n=n,
-            difference=float(gap.mean()),
-            error=spread(gap) / math.sqrt(n) if n > 1 else math.nan,
-            better=int(np.count_nonzero(gap * way > 0)),
-            worse=int(np.count_nonzero(gap * way < 0)),
+            name,
+            n,
+            float(gap.mean()),
+            spread(gap) / math.sqrt(n) if n > 1 else math.nan,
+            *(int(np.count_nonzero(side * way * gap > 0)) for side in (1, -1)),
             lower_is_better=way < 0,
         )
         for name, gap, way in zip(table.measure_names, gaps, ways.tolist(), strict=True)

@@ -13,7 +13,7 @@ from judged.answer.drawing import drawn
 from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of
 from judged.charting import PALETTE
 from judged.decimals import counted, decimal, percent
-from judged.diagnosis.changes import SMALL, changes_table, lost_table, who_lost
+from judged.diagnosis.changes import SMALL, changes_table, lost_table, told_by_slice, who_lost
 from judged.diagnosis.matrix.points import COVERAGE, NOTHING, OPEN, QUADRANTS, RANKING, SHORT, topic_quadrants
 from judged.errors import InputError
 from judged.slicing.comparison import direction
@@ -383,14 +383,9 @@ class Matrix(Answer):
             yield f"{run}: too few topics to test what changed against {self.baseline}."
             return
         yield f"{run} against {self.baseline}: {x.part} {x.told()}, {y.part} {y.told()}."
-        tested = [change for change in self.changes if change.by_slice]
-        mine = [change for change in tested if change.system == run]
-        seen = [f"{change.slice} {change.part} {change.told()}" for change in mine if change.significant]
-        holm = f"Holm over {len(tested)} tests"
-        if seen:
-            yield f"{run} by slice: {'; '.join(seen)} ({holm}; nothing is claimed of other slices)."
-        elif mine:
-            yield f"{run}: in no slice did either measure change by more than luck might ({holm})."
+        mine = [change for change in self.changes if change.system == run]
+        for told in told_by_slice(mine, sum(change.by_slice for change in self.changes)):
+            yield f"{run} {told}"
         for axis, lost in self.lost[run].items():
             if lost.count or len(self.scores.runs) <= _FEW_RUNS:
                 yield f"{run} by {axis}: {who_lost(lost, self.scores.query_ids)}."

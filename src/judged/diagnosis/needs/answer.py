@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from judged._types import ReadOnly
 from judged.answer import Answer, Chart, Column, Sentences, Table
 from judged.answer.table import COUNT, TEXT, columns_of, number
 from judged.comparison.pair import shown
@@ -52,13 +53,13 @@ class NeedsSummary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Needs(Answer):
+class Needs(ReadOnly, Answer):
     """What `needs` returns: R runs by M measures over N needs, each worded by several queries.
 
     Attributes
     ----------
-    scores, by_need : Scores
-        By query id; and the means over wordings, with needs as topics.
+    scores : Scores
+        By query id.
     needs : tuple of N str
         In byte order.
     query_ids : tuple of N tuples of str
@@ -85,7 +86,6 @@ class Needs(Answer):
     main: ClassVar[str] = "by_need"
 
     scores: Scores
-    by_need: Scores
     needs: tuple[str, ...]
     query_ids: tuple[tuple[str, ...], ...]
     mean: Floats
@@ -101,12 +101,12 @@ class Needs(Answer):
     p: float
     shown: int = 10
     queries: Mapping[str, str] = field(default_factory=dict[str, str])
-    provenance: Provenance | None = None
     notes: tuple[Note, ...] = ()
 
-    def __post_init__(self) -> None:
-        for name in ("mean", "worst", "best", "deviation", "variants", "overlap", "rbo"):
-            getattr(self, name).flags.writeable = False
+    @property
+    def provenance(self) -> Provenance:
+        """What the scores rest on."""
+        return self.scores.provenance
 
     @property
     def title(self) -> str:
@@ -126,13 +126,12 @@ class Needs(Answer):
 
     def _place(self, run: str | None, measure: str | None) -> tuple[int, int]:
         """Give the place of a run and a measure; the first ones for None."""
+        places: list[int] = []
         for name, names in ((run, self.scores.run_names), (measure, self.scores.measure_names)):
             if name is not None and name not in names:
                 raise InputError(f"there is no {name!r} here", fix=f"one of {', '.join(names)}")
-        return (
-            0 if run is None else self.scores.run_names.index(run),
-            0 if measure is None else self.scores.measure_names.index(measure),
-        )
+            places.append(0 if name is None else names.index(name))
+        return places[0], places[1]
 
     def facts(self) -> dict[str, Any]:
         """Give the number of needs, and what rankings are compared by."""
@@ -155,14 +154,13 @@ class Needs(Answer):
 
     def _results(self) -> list[Table]:
         """Lay out a row a run: for people a table for each measure."""
-        rows = self.summaries
-        shares = [row.consistency for row in rows]
+        rows, shares = self.summaries, [row.consistency for row in self.summaries]
         columns = (
             *columns_of(rows, ("run", TEXT), "measure"),
             Column("mean", [row.mean for row in rows], _SCORE, ci=[row.mean_ci for row in rows]),
             Column("worst", [row.worst for row in rows], _SCORE, "worst wording", ci=[row.worst_ci for row in rows]),
             *columns_of(rows, ("best", _SCORE), ("deviation", _SCORE, "sd")),
-            Column("consistency", [c.value for c in shares], _SHARE, ci=[c.interval for c in shares]),
+            Column("consistency", [share.value for share in shares], _SHARE, ci=[share.interval for share in shares]),
             *columns_of(shares, "needs", "variants"),
             *columns_of(rows, ("overlap", _SHARE), ("rbo", _SHARE, "RBO")),
         )
@@ -182,17 +180,16 @@ class Needs(Answer):
     def _by_need(self) -> Table:
         """Lay out a row a run, measure and need."""
         runs, measures, n = self.scores.run_names, self.scores.measure_names, len(self.needs)
-        alike = [np.repeat(part[:, None], len(measures), axis=1).ravel().tolist() for part in (self.overlap, self.rbo)]
-        overlap = "data" if np.isnan(self.overlap).all() else ""
+        overlap, rbo = (np.repeat(part, len(measures), axis=0).ravel().tolist() for part in (self.overlap, self.rbo))
         columns = (
-            Column("run", [run for run in runs for _ in range(len(measures) * n)], TEXT, only="data"),
-            Column("measure", [name for _ in runs for name in measures for _ in range(n)], TEXT, only="data"),
+            Column("run", np.repeat(runs, len(measures) * n).tolist(), TEXT, only="data"),
+            Column("measure", np.tile(np.repeat(measures, n), len(runs)).tolist(), TEXT, only="data"),
             Column("need", self.needs * (len(runs) * len(measures)), TEXT),
             Column("variants", self.variants.ravel().tolist(), COUNT),
             *(Column(name, getattr(self, name).ravel().tolist(), _SCORE) for name in ("mean", "worst", "best")),
             Column("deviation", self.deviation.ravel().tolist(), _SCORE, "sd"),
-            Column("overlap", alike[0], _SHARE, only=overlap),
-            Column("rbo", alike[1], _SHARE, "RBO", only="data"),
+            Column("overlap", overlap, _SHARE, only="data" if np.isnan(self.overlap).all() else ""),
+            Column("rbo", rbo, _SHARE, "RBO", only="data"),
         )
         return Table("by_need", columns, only="data")
 
@@ -205,9 +202,11 @@ class Needs(Answer):
         wordings: list[Column] = []
         for end in ("worst", "best"):
             names = [self._wording(r, m, at, end) for at in order]
-            texts = [self.queries.get(name, "") for name in names] if self.queries else []
             wordings.append(Column(f"{end}_wording", names, TEXT, f"{end} wording"))
-            wordings += [Column(f"{end}_text", texts, TEXT, f"{end}", below=True)] if texts else []
+            if self.queries:
+                wordings.append(
+                    Column(f"{end}_text", [self.queries.get(name, "") for name in names], TEXT, end, below=True)
+                )
         title = f"Needs whose wordings differ most, {self.scores.run_names[r]}, {self.scores.measure_names[m]}"
         return Table("widest", (columns[2], *wordings, *columns[3:]), title, labels=1 + len(wordings), only="people")
 
@@ -260,57 +259,47 @@ class Needs(Answer):
     @property
     def sentences(self) -> tuple[str, ...]:
         """How good, how bad at worst and how consistent each run is, and which differ over needs."""
-        words = counted(sum(map(len, self.query_ids)), "query", "queries")
-        many = f"{counted(len(self.needs), 'need')}, worded by {words}"
-        rule = "each need counts once, and intervals and tests are over needs"
-        said = [
-            f"{many}: {rule}, as wordings of one need are not independent.",
-            *(self._of_run(row) for row in self._ordered()[:_TOLD]),
-        ]
+        needs, words = counted(len(self.needs), "need"), counted(sum(map(len, self.query_ids)), "query", "queries")
+        rule = "each need counts once, and intervals and tests are over needs, as wordings of one are not independent"
+        said = [f"{needs}, worded by {words}: {rule}."]
+        said += [self._of_run(row) for row in self._ordered()[:_TOLD]]
         if self.comparison is not None:
             pairs = self.comparison.measure(self.scores.measure_names[0]).pairs
             said += [_of_pair(pair) for pair in pairs[:_TOLD]]
-            more = counted(len(pairs) - _TOLD, "more pair was", "more pairs were")
-            said += [f"{more} compared."] if len(pairs) > _TOLD else []
+            said += [f"More pairs were compared: {len(pairs) - _TOLD}."] if len(pairs) > _TOLD else []
         return tuple(said)
 
     def _of_run(self, row: NeedsSummary) -> str:
-        average, worst = _with_ci(row.mean, row.mean_ci), _with_ci(row.worst, row.worst_ci)
-        parts = [f"{row.run} has {row.measure} {average} on average, and {worst} with the worst wording of each need."]
+        mean, worst = _with_ci(row.mean, row.mean_ci), _with_ci(row.worst, row.worst_ci)
+        parts = [f"{row.run} has {row.measure} {mean} on average, and {worst} with the worst wording of each need."]
         share, limits = row.consistency.value, row.consistency.interval
         if math.isnan(share):
-            why = "too few needs have two, or nothing varies"
-            parts.append(f"How consistent it is over wordings cannot be told: {why}.")
+            parts.append(
+                "How consistent it is over wordings cannot be told: too few needs have two, or nothing varies."
+            )
         else:
             ci = "" if limits is None else f" [{percent(limits[0])}, {percent(limits[1])}]"
             parts.append(
-                f"{percent(share)}{ci} of the variance of its scores lies between needs, {percent(1 - share)} between"
-                " wordings of the same need."
+                f"{percent(share)}{ci} of the variance of its scores lies between needs, the rest between wordings."
             )
         if not math.isnan(row.overlap):
-            parts.append(
-                f"Two wordings share {percent(row.overlap)} of their first {self.depth} documents (RBO"
-                f" {decimal(row.rbo, 2)})."
-            )
+            shared = f"Two wordings share {percent(row.overlap)} of their first {self.depth} documents"
+            parts.append(f"{shared} (RBO {decimal(row.rbo, 2)}).")
         return " ".join(parts)
 
 
 def _of_pair(pair: Pair) -> str:
-    test = pair.found
-    if test.n < 2:
-        return f"{pair.second} and {pair.first} have {counted(test.n, 'need')} in common: nothing can be concluded."
-    ci = _ends(pair.shown_interval)
-    gap = f"{pair.second} - {pair.first} {decimal(pair.shown_difference, 4, '+')}{ci} over {test.n} needs"
-    after = f" after {test.correction}" if test.correction not in {"", "none"} else ""
-    verdict = f"No difference between {pair.second} and {pair.first} is shown in {pair.measure}"
+    test, verdict = pair.found, f"No difference between {pair.second} and {pair.first} is shown in {pair.measure}"
     if pair.better is not None:
         verdict = shown(test.method, pair.better, pair.other(pair.better), pair.measure)
-    return f"{verdict}: {gap}, p {p_text(test.decisive_p, pair.alpha)}{after}."
+    gap = _with_ci(pair.shown_difference, pair.shown_interval, 4, "+")
+    after = f" after {test.correction}" if test.correction not in {"", "none"} else ""
+    return (
+        f"{verdict}: {pair.second} - {pair.first} {gap} over {counted(test.n, 'need')},"
+        f" p {p_text(test.decisive_p, pair.alpha)}{after}."
+    )
 
 
-def _ends(limits: Sequence[float] | None) -> str:
-    return "" if limits is None else f" [{decimal(limits[0], 3)}, {decimal(limits[1], 3)}]"
-
-
-def _with_ci(value: float, limits: Sequence[float] | None) -> str:
-    return decimal(value, 3) + _ends(limits)
+def _with_ci(value: float, limits: Sequence[float] | None, digits: int = 3, sign: str = "") -> str:
+    ends = "" if limits is None else f" [{decimal(limits[0], 3)}, {decimal(limits[1], 3)}]"
+    return decimal(value, digits, sign) + ends

@@ -118,7 +118,6 @@ def needs(
     texts = None if queries is None else Topics.of(queries)
     return Needs(
         scores=table,
-        by_need=by_need,
         needs=names,
         query_ids=query_ids,
         mean=mean,
@@ -134,7 +133,6 @@ def needs(
         p=p,
         shown=shown,
         queries={} if texts is None else {query: texts.text(query) for group in query_ids for query in group},
-        provenance=table.provenance,
         notes=(*notes, *_notes(table, need_of, groups), *table.notes),
     )
 

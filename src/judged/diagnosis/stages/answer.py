@@ -15,7 +15,7 @@ from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, 
 from judged.charting import PALETTE
 from judged.comparison import Choices
 from judged.decimals import counted, decimal, percent
-from judged.diagnosis.changes import SMALL, changes_table, compared, lost_table, who_lost
+from judged.diagnosis.changes import SMALL, changes_table, compared, lost_table, told_by_slice, who_lost
 from judged.diagnosis.stages.topic import TopicLoss
 from judged.diagnosis.stages.tracing import PARTS, SCORE, SHORT, VERDICTS, large_parts, parts_by_slice
 from judged.errors import InputError
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from judged.stats.discoveries import Discoveries
 
 _FOREIGN = 0.1  # of the final ranking's documents: with more, it was not made of the candidates
-_SLICES = 6  # slices that get a sentence
 _BARS = 200  # topics that are drawn: those that lose most
 _COLOURS = (PALETTE[0], PALETTE[4], PALETTE[1], PALETTE[3])  # of the score, and of the losses, the last part first
 _VERDICT = Show(lambda verdict: SHORT.get(verdict) or verdict, "string")
@@ -405,31 +404,16 @@ class Stages(Answer):
                 "The parts move against each other: where less is found, less is left to be ranked badly, so such a"
                 " gain by ranking need not be a better ranker (nor such a loss a worse one)."
             )
-        tested = [change for change in self.changes if change.by_slice and change.part != SCORE]
-        seen = sorted((change for change in tested if change.significant), key=lambda change: change.found.difference)
-        told = [
-            f"{change.slice}: {'lost' if change.found.difference < 0 else 'gained'} by {change.part},"
-            f" {change.size} over {change.found.n} topics ({change.p})."
-            for change in seen[:_SLICES]
-        ]
-        if len(seen) > _SLICES:
-            told.append(f"{len(seen) - _SLICES} more such changes stand in the table.")
-        if seen:
-            told[-1] += f" Holm over {len(tested)} tests; nothing is claimed of other slices."
-        elif tested:
-            told.append(f"In no slice did a part change by more than luck might (Holm over {len(tested)} tests).")
-        yield from told
+        parts = [change for change in self.changes if change.part != SCORE]
+        for told in told_by_slice(parts, sum(change.by_slice for change in parts)):
+            yield f"{self.trace.name} {told}"
         if small := {change.slice for change in self.changes if change.small}:
             yield f"Too few topics to be tested: {', '.join(sorted(small))}."
         kinds = Counter(kind for kind in self.lost_kinds if kind).most_common()
-        by_kind = "; " * bool(kinds) + ", ".join(f"{count} by {kind}" for kind, count in kinds)
-        text = who_lost(self.lost[SCORE], self.query_ids)
-        yield f"{text[0].upper()}{text[1:]}{by_kind}."
-        for name in PARTS:
-            if self.lost[name].count:
-                yield f"By {name} alone, whatever the other parts did: {who_lost(self.lost[name], self.query_ids)}."
-        if quiet := [name for name in PARTS if not self.lost[name].count]:
-            yield f"No single topic can be said to have lost by {' or by '.join(quiet)}."
+        for name, lost in self.lost.items():
+            by_kind = "".join(f"; {count} by {kind}" for kind, count in kinds) if name == SCORE else ""
+            of = str(self.measure) if name == SCORE else f"{name} alone"
+            yield f"{self.trace.name} by {of}: {who_lost(lost, self.query_ids)}{by_kind}."
 
     def _whole_change(self, score: Change, parts: list[Change]) -> str:
         first, second = (trace.name for trace in self.traces)
