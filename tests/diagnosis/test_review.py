@@ -194,7 +194,7 @@ def test_limit_and_kinds_take_from_the_same_list(made: tuple[Any, Any], limit: i
 
 def test_many_variants_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = review(QRELS, RUN, measure="nDCG@3")
-    monkeypatch.setattr("judged.diagnosis.review.relabelling._ROWS", 3)
+    monkeypatch.setattr("judged.diagnosis.review.informative._ROWS", 3)
     assert review(QRELS, RUN, measure="nDCG@3").to_dict() == whole.to_dict()
 
 

@@ -14,7 +14,6 @@ from judged.errors import InputError
 
 if TYPE_CHECKING:
     from judged.cli.giving import Give
-    from judged.data import Run
 
 
 @click.command("stages")
@@ -70,9 +69,9 @@ def command(
         raise InputError("--against-final goes with --against", fix="name the candidates of the other system too")
     if per_topic and topic is not None:
         raise InputError("--per-topic shows every topic, and --topic one", fix="give one of them")
-    runs = {path: _one(path, run_format) for path in (run, final, against, against_final) if path}
-    give.keep(qrels, *asked.paths, *(run.where for run in runs.values()))
-    cut_by = runs[against or run]
+    runs = {path: inputs.runs_at([path], run_format) for path in (run, final, against, against_final) if path}
+    give.keep(qrels, *asked.paths, *(given[0].where for given in runs.values()))
+    cut_by = runs[against or run][0]
     judgments, slicing = asked.applied(Qrels.read(qrels, format=qrels_format), cut_by)
     other: Any = against and runs[against]
     other = (other, runs[against_final]) if against_final else other
@@ -85,10 +84,3 @@ def command(
     shown = "topics" if per_topic else None
     table = "topics" if answer.slicing is None else shown
     give(answer, unfold=(shown or "",), table=table, chart=shown, where=where, remarks=remarks)
-
-
-def _one(path: str, run_format: str | None) -> Run:
-    runs = inputs.runs_at([path], run_format)
-    if len(runs) != 1:
-        raise InputError(f"it holds {len(runs)} runs", fix="give one run a file", path=path)
-    return runs[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,15 @@ _KNOWN = (
     FREQUENCY,
 )  # fmt: skip
 _RANGE = re.compile(r"(\d+(?:\.\d+)?)(?:\+|\s*(?:-|to)\s*\d+(?:\.\d+)?)?")
+
+
+def written(value: Any) -> str:
+    """Write a value as the name of its slice or group has it.
+
+    >>> written(True), written(2.0), written("law")
+    ('true', '2', 'law')
+    """
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def in_order(name: str, values: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from judged.data import Qrels
 from judged.data.compute import pc
 from judged.data.documents import Documents
 from judged.errors import InputError
-from judged.slicing.bands import AGE
+from judged.slicing.bands import AGE, written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,9 +136,7 @@ def _groups(documents: Documents, by: str, today: Any, date: str) -> dict[str, s
             fix="add a column that names a few groups" + (", or name it the column of dates: date=" if number else ""),
             path=documents.where,
         )
-    shown = {value: f"{value:g}" if isinstance(value, float) else str(value) for value in distinct}
-    shown |= {value: str(value).lower() for value in distinct if isinstance(value, bool)}
-    return {doc: shown.get(value) for doc, value in zip(docs, values, strict=True)}
+    return {doc: None if value is None else written(value) for doc, value in zip(docs, values, strict=True)}
 
 
 def document_columns(

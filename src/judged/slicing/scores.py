@@ -147,12 +147,8 @@ class SlicedScores(ScoresOfParts[SliceEstimate]):
 
     def facts(self) -> dict[str, Any]:
         """Give how intervals were made, whether slices overlap, the weights, and the number of tests."""
-        return {
-            "ci": vars(self.method),
-            "overlap": not self.slicing.disjoint,
-            "weights": self.weights,
-            "tests": self.tests,
-        }
+        overlap = not self.slicing.disjoint
+        return {"ci": vars(self.method), "overlap": overlap, "weights": self.weights, "tests": self.tests}
 
     @property
     def caption(self) -> str:
@@ -160,15 +156,12 @@ class SlicedScores(ScoresOfParts[SliceEstimate]):
         parts: list[str] = []
         if self.tests:
             sides = {row.better for row in self.findings}
-            better = f"{BETTER} the slice scores significantly better than the other topics"
-            worse = (
-                f"{WORSE} worse" if True in sides else f"{WORSE} the slice scores significantly worse than the others"
-            )
-            marks = ", ".join([better] * (True in sides) + [worse] * (False in sides))
+            words = {True: f"{BETTER} significantly better", False: f"{WORSE} significantly worse"}
+            marks = ", ".join(word for side, word in words.items() if side in sides) or "no slice is better or worse"
             test = "permutation" if any(row.rest and row.rest.resamples for row in self.findings) else "Welch"
             corrected = f", p corrected by Holm for {self.tests} tests" if self.tests > 1 else ""
-            nothing = "no slice is marked as better or worse than the other topics"
-            parts.append(f"{marks or nothing} ({test} test{corrected}, alpha = {1 - self.method.level:g})")
+            rule = f"{test} test{corrected}, alpha = {1 - self.method.level:g}"
+            parts.append(f"{marks} than the other topics ({rule})")
         if self.slicing.small.any():
             parts.append(f"{FEW}: fewer topics than the slice is judged by, not tested")
         words = self.scores.interval_words(self.method)
@@ -196,9 +189,8 @@ class SlicedScores(ScoresOfParts[SliceEstimate]):
                     yield worse[0], self._standing(worse[0], "worse", "worst")
                 if better and not (worse and self._opposite(worse[0], better[-1])):
                     yield better[-1], self._standing(better[-1], "better", "best")
-                for row in rows:
-                    if row.better is None and row.rest:
-                        yield row, self._standing(row, "higher" if row.rest.difference > 0 else "lower")
+                for row in (row for row in rows if row.better is None and row.rest):
+                    yield row, self._standing(row, "higher" if row.rest and row.rest.difference > 0 else "lower")
         if len(runs) > _RUNS and apart:
             of = f"{len({row.run for row in apart})} of the {len(runs)} runs"
             yield None, f"For {of}, some slice differs from the other topics: the tables mark them."
@@ -216,8 +208,8 @@ class SlicedScores(ScoresOfParts[SliceEstimate]):
         rest = row.rest
         if rest is None:
             return ""
-        alike = [other.value for other in self.estimates if (other.run, other.measure) == (row.run, row.measure)
-                 and other.part != ALL and not other.small]  # fmt: skip
+        rows = (other for other in self.estimates_of(row.run, row.measure) if not other.small)
+        alike = [other.value for other in rows if other.part != ALL]
         extreme = end and len(alike) > 2 and row.value == (min(alike) if rest.difference < 0 else max(alike))
         gap, low, high = (
             f"{TIMES}{decimal(math.exp(value), 3)}" if row.aggregate == "geometric mean" else decimal(value, 3, "+")
@@ -233,19 +225,13 @@ class SlicedScores(ScoresOfParts[SliceEstimate]):
 
     def _averaging(self) -> Iterator[str]:
         """Put the ways to average of the first run and measure beside one another."""
-        if not self.averages:
-            return
-        run, measure = self.averages[0].run, self.averages[0].measure
-        ways = {
-            row.part: decimal(row.value)
-            for row in self.averages
-            if (row.run, row.measure) == (run, measure) and not math.isnan(row.value)  # a slice may lack scores
-        }
+        run, measure = next(((row.run, row.measure) for row in self.averages), ("", ""))
+        rows = [row for row in self.averages if (row.run, row.measure) == (run, measure)]
+        ways = {row.part: decimal(row.value) for row in rows if not math.isnan(row.value)}  # a slice may lack scores
         if len(set(ways.values())) > 1:
             large = f"mean of the {int((~self.slicing.small).sum())} slices that have enough topics"
             said = ", ".join(f"{large if way == MEAN_OF_SLICES else way} {value}" for way, value in ways.items())
-            one = len(self.scores.runs) * len(self.scores.measures) == 1
-            yield f"Each average answers another question{'' if one else f' ({run}, {measure})'}: {said}."
+            yield f"Each average answers another question ({run}, {measure}): {said}."
         if not self.slicing.disjoint:
             yield f"Slices overlap: there is no {MEAN_OF_SLICES}, only the {TOPIC_MEAN}."
 

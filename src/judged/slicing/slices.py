@@ -16,7 +16,7 @@ from judged.data.attributes import Attributes
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
 from judged.notes import Note
-from judged.slicing.bands import in_order
+from judged.slicing.bands import in_order, written
 from judged.slicing.expression import Expression, name_in
 
 if TYPE_CHECKING:
@@ -272,22 +272,22 @@ def read_slices(path: str | Path, minimum: int = MINIMUM) -> tuple[Slice, ...]:
 
 
 def _slice(data: Any, minimum: int) -> Slice:
-    known = {one.name: one.type for one in fields(Slice)}
     if not isinstance(data, Mapping):
         raise InputError(f"{data!r:.60} is no slice", fix='give {"name": "long", "expression": "words > 4"}')
     given = cast("Mapping[str, Any]", data)
+    names = [field.name for field in fields(Slice)]
     for name in given:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            fix = f"did you mean {near[0]}?" if near else f"a slice has {', '.join(known)}"
-            raise InputError(f"a slice has no {name!r}", fix=fix.rstrip("?"))
-    for name in ("name", "expression"):
-        if not isinstance(given.get(name), str):
-            raise InputError(f"a slice has no {name}: {dict(given)!r:.60}", fix=f"write {name} = and a text")
-    least = given.get("minimum", minimum)
-    if not isinstance(least, int) or isinstance(least, bool):
-        raise InputError(f"the minimum {least!r} of slice {given['name']!r} is no whole number", fix="10, say")
-    return Slice(given["name"], given["expression"], least, str(given.get("owner", "")))
+        if name not in names:
+            near = get_close_matches(name, names, 1)
+            fix = f"did you mean {near[0]}" if near else f"a slice has {', '.join(names)}"
+            raise InputError(f"a slice has no {name!r}", fix=fix)
+    known = {"minimum": minimum, **given}
+    for name, kind, what in (("name", str, "text"), ("expression", str, "text"), ("minimum", int, "whole number")):
+        if type(known.get(name)) is not kind:
+            raise InputError(
+                f"the {name} of a slice is no {what}: {dict(given)!r:.60}", fix=f"write {name} = and a {what}"
+            )
+    return Slice(known["name"], known["expression"], known["minimum"], str(known.get("owner", "")))
 
 
 def _by_value(known: Attributes, name: str, minimum: int) -> list[Slice]:
@@ -309,10 +309,8 @@ def _by_value(known: Attributes, name: str, minimum: int) -> list[Slice]:
             fix="write slices that name several of them: kind in ('a', 'b'); or give query_ids=",
         )
     else:
-        shown = {value: f"{value:g}" if isinstance(value, float) else str(value) for value in distinct}
-        shown |= {value: str(value).lower() for value in distinct if isinstance(value, bool)}
         wrote = name_in(name)
-        made = [Slice(f"{name}={text}", f"{wrote} == {_literal(value)}", minimum) for value, text in shown.items()]
+        made = [Slice(f"{name}={written(value)}", f"{wrote} == {_literal(value)}", minimum) for value in distinct]
     if len(values) < len(known):
         made.append(Slice(f"{name} missing", f"missing({name_in(name)})", minimum))
     return made

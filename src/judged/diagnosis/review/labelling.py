@@ -98,13 +98,9 @@ def apply_review(qrels: Any, reviewed: Any) -> Qrels:
     keys = zip(old["query_id"].to_pylist(), old["doc_id"].to_pylist(), strict=True)
     grades = [new.get(key, grade) for key, grade in zip(keys, old["relevance"].to_pylist(), strict=True)]
     table = old.set_column(old.column_names.index("relevance"), "relevance", pa.array(grades, pa.float64()))
-    added = [label for label, row in zip(labels.values(), rows, strict=True) if row < 0]
-    columns = {
-        "query_id": [label.query_id for label in added],
-        "doc_id": [label.doc_id for label in added],
-        "relevance": [label.new_grade for label in added],
-        "iteration": ["0"] * len(added),
-    }
+    added = [(*key, new[key], "0") for key, row in zip(labels, rows, strict=True) if row < 0]
+    names = ("query_id", "doc_id", "relevance", "iteration")
+    columns = dict(zip(names, zip(*added, strict=True) if added else [()] * 4, strict=True))
     more = pa.table({name: pa.array(columns[name], old[name].type) for name in old.column_names})
     return Qrels(pa.concat_tables([table, more]), known.name, known.where)
 
