@@ -15,7 +15,6 @@ from judged.data.attributes import Attributes
 from judged.data.documents import Documents
 from judged.data.ids import id_text
 from judged.data.topics import Topics
-from judged.decimals import read_number
 from judged.errors import InputError
 from judged.judging import judge
 from judged.slicing.bands import FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands
@@ -125,10 +124,10 @@ def derive(
     known = None if attributes is None else Attributes.of(attributes)
     if judgments is None and (run is not None or documents is not None):
         raise InputError("run= and documents= tell nothing of topics without judgments", fix="give qrels too")
+    if isinstance(traffic, Mapping):
+        traffic = _table_of(cast("Mapping[Any, Any]", traffic))
     query_ids = _all_topics(judgments, texts, known, traffic)
-    made: Columns = {}
-    if judgments is not None:
-        made |= _judgment_columns(query_ids, judgments, rel)
+    made = {} if judgments is None else _judgment_columns(query_ids, judgments, rel)
     if texts is not None or languages:
         made |= _text_columns(query_ids, texts, languages)
     if traffic is not None:
@@ -154,13 +153,14 @@ def derive(
     return derived if known is None else known.over(query_ids).joined(derived)
 
 
+def _table_of(traffic: Mapping[Any, Any]) -> Attributes:
+    return Attributes.of({id_text(query, "query id"): {_TRAFFIC: count} for query, count in traffic.items()})
+
+
 def _all_topics(qrels: Qrels | None, topics: Topics | None, known: Attributes | None, traffic: Any) -> tuple[str, ...]:
     given = (() if qrels is None else qrels.topics, () if topics is None else topics.table["query_id"].to_pylist())
     found = {query for ids in (*given, () if known is None else known.query_ids) for query in ids}
-    if not found and isinstance(traffic, Attributes):
-        found = set(traffic.query_ids)
-    elif not found and isinstance(traffic, Mapping):
-        found = {id_text(query, "query id") for query in cast("Mapping[Any, Any]", traffic)}
+    found = found or set(traffic.query_ids if isinstance(traffic, Attributes) else ())
     if not found:
         raise InputError("nothing is given that topics could be found in", fix="give qrels, topics or attributes")
     return tuple(sorted(found))
@@ -232,26 +232,18 @@ def _first_relevant(query_ids: Sequence[str], qrels: Qrels, run: Any, rel: float
 
 
 def _counts(traffic: Any, known: Attributes | None) -> dict[str, float]:
-    """Give the counts by query id: of a named attribute, of the only numbers of a table, or of a dict."""
+    """Give the counts by query id: of a named attribute, or of the only numbers of a table."""
     if isinstance(traffic, str):
         if known is None:
             raise InputError(f"no attributes that {traffic!r} could be one of", fix="give attributes= too")
         return known.numbers(traffic)
-    if isinstance(traffic, Attributes):
-        names = [name for name in traffic.names if str(traffic.column(name).type) == "double"]
-        if _TRAFFIC not in names and len(names) != 1:
-            problem = f"which of {', '.join(traffic.names) or 'no columns'} is the traffic?"
-            raise InputError(problem, fix="name the column of counts 'traffic'")
-        return traffic.numbers(_TRAFFIC if _TRAFFIC in names else names[0])
-    if not isinstance(traffic, Mapping):
+    if not isinstance(traffic, Attributes):
         raise InputError(f"a {type(traffic).__name__} is no traffic", fix="give {query_id: count}, or an attribute")
-    counts: dict[str, float] = {}
-    for query, count in cast("Mapping[Any, Any]", traffic).items():
-        try:
-            counts[id_text(query, "query id")] = read_number(count)
-        except ValueError:
-            raise InputError(f"the traffic of topic {query} is {count!r:.40}", fix="give a number") from None
-    return counts
+    names = [name for name in traffic.names if str(traffic.column(name).type) == "double"]
+    if _TRAFFIC not in traffic.names and len(names) != 1:
+        problem = f"which of {', '.join(traffic.names) or 'no columns'} is the traffic?"
+        raise InputError(problem, fix="name the column of counts 'traffic'")
+    return traffic.numbers(_TRAFFIC if _TRAFFIC in traffic.names else names[0])
 
 
 def known_topics(
