@@ -281,7 +281,7 @@ def _slice(data: Any, minimum: int) -> Slice:
             near = get_close_matches(name, names, 1)
             fix = f"did you mean {near[0]}" if near else f"a slice has {', '.join(names)}"
             raise InputError(f"a slice has no {name!r}", fix=fix)
-    known = {"minimum": minimum, **given}
+    known: dict[str, Any] = {"minimum": minimum, **given}
     for name, kind, what in (("name", str, "text"), ("expression", str, "text"), ("minimum", int, "whole number")):
         if type(known.get(name)) is not kind:
             raise InputError(
