@@ -284,9 +284,8 @@ def _slice(data: Any, minimum: int) -> Slice:
     known: dict[str, Any] = {"minimum": minimum, **given}
     for name, kind, what in (("name", str, "text"), ("expression", str, "text"), ("minimum", int, "whole number")):
         if type(known.get(name)) is not kind:
-            raise InputError(
-                f"the {name} of a slice is no {what}: {dict(given)!r:.60}", fix=f"write {name} = and a {what}"
-            )
+            problem = f"a slice has no {name} that is a {what}: {dict(given)!r:.60}"
+            raise InputError(problem, fix=f"write {name} = and a {what}")
     return Slice(known["name"], known["expression"], known["minimum"], str(known.get("owner", "")))
 
 
