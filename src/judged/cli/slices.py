@@ -71,7 +71,7 @@ def command(
     and neither tested nor ranked.
     """
     from judged.evaluation import evaluate
-    from judged.evaluation.given import TESTED_MEASURES
+    from judged.evaluation.scoring import TESTED_MEASURES
     from judged.slicing import by_slice, compare_slices
 
     tested = pair or baseline is not None
