@@ -11,7 +11,7 @@ from judged.tables import Markdown, Table
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from judged.advice.rule import Rule
+    from judged.advice.rules import Rule
 
 _HEAD = """\
 # Choosing measures

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from judged.cli.main import app
 from judged.decimals import decimal
-from judged.explanation.formula import number
+from judged.explanation.sheets import number
 from judged.web.filters import score, signed
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.explanation.formula import names
+from judged.explanation.sheets import names
 from judged.judging.working import Column, Step
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from explanation.formulas import check
 from judged.explanation import explain
-from judged.explanation.formula import number
+from judged.explanation.sheets import number
 from judged.judging.working import Step, Working
 from judged.measures import REGISTRY
 from strategies import collections

@@ -25,8 +25,8 @@ from judged.compat.trec_eval.reading import open_run, read_preferences, read_qre
 from judged.data.attributes import Attributes
 from judged.data.documents import Documents
 from judged.diagnosis.tradeoff.costs import Costs
+from judged.gating.guarding import numbers_by_run
 from judged.gating.reading import read_config
-from judged.gating.run_table import numbers_by_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable

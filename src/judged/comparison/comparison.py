@@ -10,8 +10,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, columns_of
-from judged.comparison.captions import BETTER, WORSE, corrected, detectable, intervals, marked, numbers, tested
 from judged.comparison.choices import MANY
+from judged.comparison.notes import BETTER, WORSE, corrected, detectable, intervals, marked, numbers, tested
 from judged.comparison.pair import (
     SIGNIFICANT,
     TIMES,

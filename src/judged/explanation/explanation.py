@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import TEXT, Answer, Column, Section, Sentences, Show, Table, columns_of
-from judged.explanation.formula import number, readable
+from judged.explanation.sheets import number, readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -23,8 +23,7 @@ from judged.answer import (
 )
 from judged.answer.markdown import markdown
 from judged.gating.check_result import CheckResult, Status, number
-from judged.gating.junit import junit
-from judged.gating.sarif import sarif
+from judged.gating.ci_forms import junit, sarif
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

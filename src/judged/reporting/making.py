@@ -19,12 +19,11 @@ from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.evaluation import runs_of
 from judged.evaluation.scoring import chosen_measures, scores_of
 from judged.notes import Note
-from judged.reporting import by_topic, overview, slices, where
-from judged.reporting.lists import lists
+from judged.reporting import by_topic, overview, where
+from judged.reporting.by_topic import lists
 from judged.reporting.material import Found, Material
-from judged.reporting.method import method
 from judged.reporting.result import Report
-from judged.reporting.summary import summary
+from judged.reporting.summary import method, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -150,7 +149,7 @@ def _compared(scores: Scores, choices: Choices) -> Comparison | None:
 _SECTIONS: dict[str, Callable[[Material], Found | None]] = {
     "leaderboard": overview.leaderboard,
     "topic by topic": by_topic.differences,
-    "slices": slices.slices,
+    "slices": where.slices,
     "matrix": where.matrix,
     "where it is lost": where.by_stage,
     "worst topics": by_topic.lowest,

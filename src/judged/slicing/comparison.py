@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import Answer, Chart, Column, Line, Sentences, Table, counted, listed
 from judged.answer.table import COUNT, NUMBER, TEXT, YES_NO, columns_of
-from judged.comparison.captions import detectable, intervals, tested
+from judged.comparison.notes import detectable, intervals, tested
 from judged.comparison.pair import (
     DIFFERENCE,
     RATIO,

@@ -11,8 +11,8 @@ import numpy as np
 
 from judged.answer import CHANGE, NUMBER, TEXT, Answer, Column, Section, Sentences, Show, Table, beginning
 from judged.answer import number as digits
-from judged.comparison.captions import intervals
 from judged.comparison.comparison import data_tables
+from judged.comparison.notes import intervals
 from judged.comparison.pair import verdict_columns
 from judged.decimals import p_text
 from judged.slicing.comparison import direction

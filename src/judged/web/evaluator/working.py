@@ -10,7 +10,7 @@ import numpy as np
 
 from judged.errors import MeasureError
 from judged.explanation import explain
-from judged.explanation.formula import names, readable
+from judged.explanation.sheets import names, readable
 from judged.judging.variants import copies
 from judged.measures import parse
 from judged.measures.pages import summary
