@@ -1,4 +1,4 @@
-"""A table of text, and the forms in which it is shown: terminal, Markdown, LaTeX, CSV, HTML."""
+"""A table of text, and the forms in which it is shown: terminal, Markdown, LaTeX, CSV."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
 _GAP = "  "
 _MINUS = re.compile(r"(?<!\w)-(?=\d)")
@@ -63,22 +63,9 @@ class Cell(str):
 
     def markdown(self) -> str:
         """Write for Markdown."""
-        return self._written("**", "**", _inline)
-
-    def html(self) -> str:
-        """Write for HTML."""
-        return self._written("<b>", "</b>", _escaped)
-
-    def _written(self, opened: str, closed: str, escaped: Callable[[str], str]) -> str:
-        number = f"{opened}{escaped(self.number)}{closed}" if self.best else escaped(self.number)
+        number = f"**{_inline(self.number)}**" if self.best else _inline(self.number)
         raised = f"<sup>{_escaped(self.mark)}</sup>" if self.mark else ""
-        return number + raised + (f" {escaped(self.rest)}" if self.rest else "")
-
-
-class Markdown(str):
-    """A text of a table that is Markdown already, and plain enough for the other forms."""
-
-    __slots__ = ()
+        return number + raised + (f" {_inline(self.rest)}" if self.rest else "")
 
 
 @dataclass(frozen=True)
@@ -123,21 +110,6 @@ class Table:
     def csv(self) -> str:
         """Write as comma-separated values."""
         return csv_lines([self.header, *self.rows])
-
-    def html(self, notes: Sequence[str] = ()) -> str:
-        """Write as an HTML table that needs no style sheet."""
-        head = "".join(self._cell("th", at, text) for at, text in enumerate(self.header))
-        body = "".join(
-            "<tr>" + "".join(self._cell("td", at, text) for at, text in enumerate(row)) + "</tr>" for row in self.rows
-        )
-        listed = "".join(f"<li>{_escaped(note)}</li>" for note in notes)
-        below = f"<ul>{listed}</ul>" if notes else ""
-        return isolated(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}")
-
-    def _cell(self, tag: str, at: int, text: str) -> str:
-        side = "left" if at < self.labels else "right"
-        shown = text.html() if isinstance(text, Cell) else _escaped(text)
-        return f'<{tag} style="text-align:{side}">{shown}</{tag}>'
 
     def _each(self, change: Callable[[str], str]) -> Table:
         """Change every text."""
@@ -248,8 +220,6 @@ def markdown_list(sentences: Iterable[str]) -> str:
 
 
 def _markdown(text: str) -> str:
-    if isinstance(text, Markdown):
-        return text.replace("|", r"\|")
     return text.markdown() if isinstance(text, Cell) else _inline(text)
 
 

@@ -78,8 +78,8 @@ def test_a_cell_of_a_terminal_or_of_latex_has_no_control_characters():
 
 
 def test_a_name_that_turns_the_direction_turns_nothing_beside_it_in_html():
-    html = Table(("run", TURNED), ((TURNED, "1"),)).html(notes=[TURNED])
-    assert html.count(TURNED) == html.count(f"<bdi>{TURNED}</bdi>") == 3
+    html = isolated(f"<p title='{TURNED}'>{TURNED}</p><td>{TURNED}</td>")
+    assert html.count(f"<bdi>{TURNED}</bdi>") == html.count(TURNED) - 1 == 2
     page = f"<title>{TURNED}</title><script>'</b>{TURNED}'</script><p title='{TURNED}'>a</p><option>{TURNED}</option>"
     assert isolated(page) == page
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 PICTURES = ("png", "svg", "pdf")
 FORMS = ("table", "markdown", "latex", "csv", "json", "html", *PICTURES, "parquet")
 """What every answer can be written as: the text of a terminal, and the others."""
+_LABELS = "<style>th.label, td.label { text-align: left !important }</style>"  # notebooks know none of our classes
 SUFFIXES = {
     "": "table", ".txt": "table", ".md": "markdown", ".tex": "latex", ".csv": "csv", ".json": "json", ".html": "html",
     ".htm": "html", ".png": "png", ".svg": "svg", ".pdf": "pdf", ".parquet": "parquet",
@@ -249,11 +250,10 @@ class Answer:
         return "\n".join([self.text(), *(f"warning: {text}" for text in self.warnings)])
 
     def _repr_html_(self) -> str:
-        from judged.answer.html import sentences
+        from judged.answer.html import html, sentences
 
         shown = [block for block in asked(flat(asked(self.blocks(), ())), ()) if isinstance(block, (Table, Sentences))]
-        parts = [block.html() if isinstance(block, Table) else sentences(block.texts) for block in shown]
-        return isolated("\n".join([*parts, sentences(self.warnings)]))
+        return isolated("\n".join([_LABELS, html(shown), sentences(self.warnings)]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -339,10 +339,6 @@ class Table:
         """Write as a LaTeX tabular (package booktabs)."""
         return self.grid().latex()
 
-    def html(self) -> str:
-        """Write as an HTML table that needs no style sheet."""
-        return self.grid().html()
-
     def csv(self) -> str:
         """Write all values in full precision; nothing where something is not known."""
         columns = self._flat()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import Answer, Section, Sentences, Table
 from judged.answer.blocks import flat
-from judged.answer.html import page, sentences
+from judged.answer.html import html, page, sentences
 from judged.answer.markdown import markdown
 from judged.answer.terminal import text
 from judged.atomic import unwritten
@@ -119,7 +119,7 @@ class Report(Answer):
         return "\n\n".join([*head, markdown(self.sections, every, 2, charts=True)])
 
     def _repr_html_(self) -> str:
-        return isolated("\n".join([sentences(self.sentences), self.table("board").html(), sentences(self.warnings)]))
+        return isolated("\n".join([sentences(self.sentences), html([self.table("board")]), sentences(self.warnings)]))
 
     def save_charts(self, folder: str | Path, *, form: str = "svg") -> tuple[Path, ...]:
         """Write every chart to a folder, which is made if there is none, and give the files.
