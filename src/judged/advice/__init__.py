@@ -2,6 +2,7 @@
 
 from judged.advice.advising import Advice, Recommendation, advise
 from judged.advice.profile import Profile, RunProfile, profile_of
-from judged.advice.rules import RULES, Condition, Rule
+from judged.advice.rule import Condition, Rule
+from judged.advice.rules import RULES
 
 __all__ = ["RULES", "Advice", "Condition", "Profile", "Recommendation", "Rule", "RunProfile", "advise", "profile_of"]

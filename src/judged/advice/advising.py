@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import judged
 from judged.advice.profile import profile_of
-from judged.advice.rules import RULES, SOURCES, fact, written
+from judged.advice.rule import written
+from judged.advice.rules import RULES, SOURCES, fact
 from judged.advice.tasks import alternatives, checked, inferred
 from judged.answer import Answer, Block, Code, Column, Sentences, Table, columns_of
 from judged.data import Qrels
@@ -19,7 +20,7 @@ from judged.measures import Measure, parse
 
 if TYPE_CHECKING:
     from judged.advice.profile import Profile
-    from judged.advice.rules import Kind, Rule
+    from judged.advice.rule import Kind, Rule
     from judged.advice.tasks import Task
 
 _FURTHEST = 100  # cutoffs up to here are taken back to the end of the lists; R@1000 of shorter ones is recall of all
