@@ -50,7 +50,7 @@ def robust(folder: Path) -> str:
         for at in order.tolist()
     )
     tau = judged.kendall_tau(*means.values())
-    worse = sum(one.significant and one.slice == "topic_set=old_hard" for one in found.findings)
+    worse = sum(one.significant and one.part == "topic_set=old_hard" for one in found.findings)
     best = [scores.run_names[at] for at in order[:2].tolist()]
     pair = judged.compare_slices(chosen(scores, best), slicing, best[1])
     said = (
