@@ -14,8 +14,7 @@ from pyarrow import parquet
 
 import judged
 from judged.diagnosis.tradeoff.answer import dominators
-from judged.diagnosis.tradeoff.costs import Costs
-from judged.diagnosis.tradeoff.front import tradeoff
+from judged.diagnosis.tradeoff.front import Costs, tradeoff
 from judged.errors import InputError, MeasureError
 from judged.stats.paired import paired_test
 

@@ -24,7 +24,7 @@ from judged import (
 from judged.compat.trec_eval.reading import open_run, read_preferences, read_qrels
 from judged.data.attributes import Attributes
 from judged.data.documents import Documents
-from judged.diagnosis.tradeoff.costs import Costs
+from judged.diagnosis.tradeoff.front import Costs
 from judged.gating.guarding import numbers_by_run
 from judged.gating.reading import read_config
 

@@ -20,10 +20,10 @@ from schemathesis.specs.openapi.checks import (
 
 from judged.web.answers import NAVIGATION
 from judged.web.app import make_app
-from judged.web.comparing.asked import Asked as AskedCompare
-from judged.web.comparing.choosing import compared
+from judged.web.comparing.answer import Asked as AskedCompare
+from judged.web.comparing.routes import compared
 from judged.web.home import what_is_open
-from judged.web.leaderboard.asked import Asked as AskedBoard
+from judged.web.leaderboard.answer import Asked as AskedBoard
 from judged.web.leaderboard.reading import leaderboard
 from judged.web.workspace import open_sample, open_workspace
 

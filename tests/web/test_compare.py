@@ -19,9 +19,8 @@ from judged.comparison.pair import pair_columns
 from judged.slicing import compare_slices, slice_topics
 from judged.stats.robustness import leave_one_topic_out
 from judged.web.app import make_app
-from judged.web.comparing.asked import Asked
-from judged.web.comparing.charts import DRAWN, figures
-from judged.web.comparing.choosing import compared
+from judged.web.comparing.answer import DRAWN, Asked, figures
+from judged.web.comparing.routes import compared
 from judged.web.workspace import RESAMPLES, Workspace, open_workspace
 
 HOSTILE = "<script>alert(1)</script>"

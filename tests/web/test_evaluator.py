@@ -15,10 +15,10 @@ from judged.data import Qrels, Run
 from judged.errors import InputError
 from judged.measures.registry import REGISTRY
 from judged.web.app import make_app
-from judged.web.evaluator.asked import Asked, MeasureAsked
 from judged.web.evaluator.paste import read_pasted
 from judged.web.evaluator.routes import router
 from judged.web.evaluator.scores import evaluation
+from judged.web.evaluator.state import Asked, MeasureAsked
 from judged.web.evaluator.working import LOSSES, TERMS, explained
 from judged.web.workspace import open_workspace
 

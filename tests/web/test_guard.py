@@ -276,7 +276,7 @@ def test_a_fault_of_ours_is_said_without_a_traceback_and_logged_with_one(sample,
 
 
 def test_a_fault_in_the_page_of_faults_is_said_too(sample, caplog, monkeypatch):
-    from judged.web import faults
+    from judged.web import problems as faults
 
     def broken(*_: Any) -> None:
         raise KeyError("footer")

@@ -8,8 +8,7 @@ import pytest
 from fastapi import Request
 
 from judged.web.desk import Desk, opened
-from judged.web.kept import Kept
-from judged.web.workspace import open_workspace
+from judged.web.workspace import Kept, open_workspace
 
 
 def test_what_is_made_of_itself_is_refused_and_can_be_made_later():

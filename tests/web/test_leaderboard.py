@@ -20,7 +20,7 @@ from judged.answer.markdown import markdown
 from judged.slicing import slice_topics
 from judged.web.app import make_app
 from judged.web.leaderboard.reading import CUTOFFS, MEASURES
-from judged.web.typed import names_in
+from judged.web.paging import names_in
 from judged.web.workspace import Workspace, open_workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")

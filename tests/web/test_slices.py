@@ -235,7 +235,7 @@ def test_whatever_is_asked_is_answered(of_sample: TestClient, query: str, status
 
 def test_of_much_data_one_run_is_shown(sample: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     from judged.web.slices import answer
-    from judged.web.slices.asked import AskedSlices
+    from judged.web.slices.answer import AskedSlices
 
     monkeypatch.setattr(answer, "_MANY", 100)
     assert shown_runs(sample, AskedSlices()) == ("bm25",)

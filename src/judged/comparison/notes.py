@@ -9,7 +9,7 @@ from judged.comparison.choices import MANY
 from judged.comparison.pair import claim_of, level_text, name_of_correction
 from judged.decimals import counted
 from judged.notes import Note, first_few
-from judged.stats.attainable import least_p, out_of_reach
+from judged.stats.detecting import least_p, out_of_reach
 from judged.stats.results import TEST_NAMES
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from judged.decimals import decimal, p_text
-from judged.stats.pairing import topics_text
+from judged.stats.equivalence import share_bound
+from judged.stats.options import topics_text
 from judged.stats.planning import amount
-from judged.stats.rare import share_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

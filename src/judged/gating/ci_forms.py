@@ -1,4 +1,4 @@
-"""A gate's decision in the forms that CI reads: JUnit XML, and SARIF 2.1.0, which code hosts show beside changed lines."""
+"""A gate's decision as CI reads it: JUnit XML, and SARIF 2.1.0, which code hosts show beside the changed lines."""
 
 from __future__ import annotations
 

@@ -11,12 +11,11 @@ import numpy as np
 
 from judged.gating.check_result import CheckResult, TopicLoss
 from judged.measures import aggregate, logarithms
-from judged.stats.attainable import least_p
 from judged.stats.correction import adjust
-from judged.stats.detecting import detectable
+from judged.stats.detecting import detectable, least_p
+from judged.stats.equivalence import unseen_loss
+from judged.stats.options import paired_differences, spread, topics_text
 from judged.stats.paired import paired_test
-from judged.stats.pairing import paired_differences, spread, topics_text
-from judged.stats.rare import unseen_loss
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

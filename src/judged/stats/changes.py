@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.pairing import check_resampling
+from judged.stats.options import check_resampling
 
 if TYPE_CHECKING:
     from judged._types import Floats

@@ -16,17 +16,15 @@ from judged.web.api_page import router as api_page
 from judged.web.comparing.routes import router as comparing
 from judged.web.desk import Desk
 from judged.web.evaluator.routes import router as evaluator
-from judged.web.faults import Faults
 from judged.web.guard import Guard, Rules
 from judged.web.home import router as home
 from judged.web.leaderboard.routes import router as leaderboard
 from judged.web.learning.routes import router as learning
 from judged.web.matrix.routes import router as matrix
-from judged.web.opening.alone import OneAtATime
-from judged.web.opening.routes import API_OPEN, OPEN, OPENING
+from judged.web.opening.routes import API_OPEN, OPEN, OPENING, OneAtATime
 from judged.web.opening.routes import router as opening
 from judged.web.opening.storing import Limits
-from judged.web.problems import add_problems
+from judged.web.problems import Faults, add_problems
 from judged.web.shared_files import router as shared_files
 from judged.web.slices.routes import router as slices
 from judged.web.topics.routes import router as topics

@@ -1,11 +1,19 @@
-"""Long tables a page at a time."""
+"""What fields of a form hold, in which order a table stands, and long tables a page at a time."""
 
 from __future__ import annotations
 
+import re
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
+from pydantic import StringConstraints
+
+from judged.errors import JudgedError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,3 +72,47 @@ def order_by(values: Sequence[Any], *, falling: bool) -> list[int]:
         values = np.unique(np.array(values, dtype=object), return_inverse=True)[1].tolist()
     keys = np.array(values, dtype=np.float64)
     return np.argsort(-keys if falling else keys, kind="stable").tolist()
+
+
+LONGEST = 8192
+"""Characters of the name of a run."""
+Trimmed: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True)]
+"""A text, without blanks around it."""
+
+_PART = re.compile(r"(?:[^,;({]|\([^)]*\)|\{[^}]*\}|[({])+")  # up to a comma that is in no brackets
+_CUTOFFS = re.compile(r"[0-9][0-9.]*")
+
+
+def names_in(texts: Iterable[str]) -> list[str]:
+    """Part names of measures from one another: by commas, but not by those inside a name.
+
+    >>> names_in(["nDCG@10, AP", "P@5,10;RBP(p=0.5,rel=2)@10", " "])
+    ['nDCG@10', 'AP', 'P@5,10', 'RBP(p=0.5,rel=2)@10']
+    """
+    names: list[str] = []
+    for text in texts:
+        parts: list[str] = []
+        for part in map(str.strip, _PART.findall(text)):
+            if parts and _CUTOFFS.fullmatch(part):
+                parts[-1] += f",{part}"
+            elif part:
+                parts.append(part)
+        names += parts
+    return names
+
+
+class RefusedError(JudgedError):
+    """What stands in a field makes no sense."""
+
+    field = ""
+
+
+@contextmanager
+def concerning(field: str) -> Generator[None]:
+    """Say of what is refused inside which field is to blame."""
+    try:
+        yield
+    except JudgedError as error:
+        refused = RefusedError(str(error))
+        refused.field = field
+        raise refused from None

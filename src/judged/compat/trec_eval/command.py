@@ -44,7 +44,7 @@ def trec_eval(arguments: Sequence[str]) -> Outcome:
         if options.version:
             return Outcome("", 0, f"judged {judged.__version__}, by the rules of {options.dialect}")
         if options.help:
-            from judged.compat.trec_eval.manual import manual
+            from judged.compat.trec_eval.options import manual
 
             return Outcome(manual(options))
         return _evaluated(options)

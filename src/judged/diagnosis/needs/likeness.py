@@ -11,7 +11,7 @@ import numpy as np
 from judged.judging.dense import all_returned
 from judged.judging.policies import Ranking
 from judged.judging.segments import segment_starts
-from judged.stats.pairing import ROUNDING
+from judged.stats.options import ROUNDING
 from judged.stats.rbo import overlap_at, rbo
 from judged.stats.student import student_quantile
 

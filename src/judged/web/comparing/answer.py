@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+from pydantic import BaseModel, Field
 
-from judged.answer import CHANGE, NUMBER, TEXT, Answer, Column, Section, Sentences, Show, Table, beginning
+from judged.answer import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, beginning
 from judged.answer import number as digits
+from judged.charting import PALETTE
 from judged.comparison.comparison import data_tables
 from judged.comparison.notes import intervals
 from judged.comparison.pair import verdict_columns
-from judged.decimals import p_text
+from judged.decimals import decimal, p_text
 from judged.slicing.comparison import direction
-from judged.stats.pairing import paired_differences
+from judged.stats.options import paired_differences
 from judged.stats.robustness import leave_one_topic_out
-from judged.web.comparing.charts import figures
 from judged.web.filters import probability, query
-from judged.web.paging import Paging, order_by
+from judged.web.paging import LONGEST, Paging, Trimmed, order_by
 from judged.web.slices.attributes import attributes, both
 
 if TYPE_CHECKING:
@@ -33,8 +34,101 @@ if TYPE_CHECKING:
     from judged.notes import Note
     from judged.slicing import SliceComparison
     from judged.stats.robustness import LeaveOneTopicOut
-    from judged.web.comparing.asked import Asked
     from judged.web.workspace import Workspace
+
+DRAWN = 400
+"""Topics that can still be told apart in a chart."""
+_COLOURS = {"second": PALETTE[0], "first": PALETTE[1], "neither": PALETTE[7]}
+
+
+def figures(page: ComparePage) -> tuple[Chart, ...]:
+    """Draw both charts; nothing where no topic differs."""
+    known = np.flatnonzero(~np.isnan(page.gains))
+    if not page.gains[known].any():
+        return ()
+    order = known[np.argsort(-page.gains[known], kind="stable")]
+    places = np.linspace(0, len(order) - 1, min(len(order), DRAWN)).round().astype(np.int64)
+    drawn = order[places].tolist()
+    cut = "" if len(drawn) == len(order) else f" Of {len(order):,} topics, sorted by difference, {DRAWN} are drawn."
+    table = _drawn(page, drawn)
+    return _differences(page, table, cut), _scores(page, table, cut)
+
+
+def _drawn(page: ComparePage, rows: list[int]) -> Table:
+    ahead = ["neither" if gain == 0 else "second" if gain > 0 else "first" for gain in page.gains[rows]]
+    shown = ("query_id", "query", "first", "second", "difference")
+    table = page.topics.take(rows).showing(*shown[: 1 + (page.workspace.topics is not None)], *shown[2:])
+    columns = (*table.columns, Column("ahead", ahead, only="data"))
+    return replace(table, name="drawn", columns=columns, only="people")
+
+
+def _differences(page: ComparePage, table: Table, cut: str) -> Chart:
+    first, second = page.comparison.scores.run_names
+    ids, differences = table.column("query_id").values, table.column("difference").values
+    ends = [f"topic {ids[at]} ({decimal(differences[at], 3, '+')})" for at in (0, -1)]
+    which = f"from {ends[0]} to {ends[1]}" if len(ids) > 1 else ends[0]
+    colours = f"Blue: {second} is {page.words[0]}; orange: {first} is."
+    lower = " Lower is better here: a bar downwards is good." if page.lower_is_better else ""
+    return Chart(
+        name="differences",
+        title="Differences by topic",
+        table=table,
+        sentence=f"{second} minus {first} on each topic, {which}. {colours}{cut}{lower}",
+        kind="columns", x="query_id", y="difference", colour="ahead", colours=_COLOURS, legend=False,
+        x_title="topics, sorted by difference", y_title=f"difference in {page.measure}",
+    )  # fmt: skip
+
+
+def _scores(page: ComparePage, table: Table, cut: str) -> Chart:
+    first, second = page.comparison.scores.run_names
+    side = "below" if page.lower_is_better else "above"
+    scores: list[Any] = [*table.column("first").values, *table.column("second").values]
+    ends = (min(scores), max(scores))
+    return Chart(
+        name="scores",
+        title="One run against the other",
+        table=table,
+        sentence=f"One point a topic; {side} the dashed line {second} is {page.words[0]}.{cut}",
+        kind="points", x="first", y="second", colour="ahead", colours=_COLOURS, legend=False,
+        diagonal=True, reach={"x": ends, "y": ends},
+        x_title=f"{page.measure} of {first}", y_title=f"{page.measure} of {second}",
+    )  # fmt: skip
+
+
+MEASURE = "nDCG@10"
+MEASURES = "nDCG@10, AP, RR, R@100"
+MOST = 8
+"""Measures of one table: every one that is tested is another chance to find something by luck."""
+
+Outcome: TypeAlias = Literal["all", "wins", "losses", "ties"]
+Sort: TypeAlias = Literal[
+    "", "topic", "-topic", "query", "-query", "first", "-first", "second", "-second", "difference", "-difference",
+    "first_judged", "-first_judged", "second_judged", "-second_judged",
+]  # fmt: skip
+
+
+class Asked(BaseModel):
+    """Two runs, a measure, and which topics are listed."""
+
+    first: str = Field("", max_length=LONGEST, description="The run that is the baseline; the first one without it.")
+    second: str = Field("", max_length=LONGEST, description="The other run; the best of the others without it.")
+    measure: Trimmed = Field(MEASURE, max_length=300, description="The measure whose topics are shown.")
+    measures: str = Field(
+        MEASURES,
+        max_length=500,
+        description=f"Measures that are tested together, with commas between; {MOST} at most.",
+    )
+    where: Trimmed = Field("", max_length=2000, description="Only topics that satisfy it, such as kind == 'law'.")
+    show: Outcome = Field(
+        "all", description="Which topics are listed: where the second run is better, worse, or equal."
+    )
+    q: str = Field("", max_length=500, description="Only list topics with this in their id or query.")
+    sort: Sort = Field("", description="The column by which topics are sorted; falling with - before it.")
+    page: int = Field(1, ge=1, le=1_000_000, description="Which page of the topics.")
+    by: Trimmed = Field(
+        "", max_length=300, description="An attribute of the topics: compare the two on each slice of it."
+    )
+
 
 MOST_LEFT_OUT = 300
 """Topics: the test is done again without each of them, which takes too long for more."""

@@ -8,17 +8,91 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from judged.errors import InputError
+from judged.evaluation import measures_of
+from judged.evaluation.facts import order_of
+from judged.measures import parse
+from judged.slicing import compare_slices, slice_topics
 from judged.web.answers import page
-from judged.web.comparing.asked import MEASURE, MEASURES, Asked
-from judged.web.comparing.charts import figures
-from judged.web.comparing.choosing import compared
+from judged.web.comparing.answer import MEASURE, MEASURES, MOST, Asked, ComparePage, figures
 from judged.web.desk import Opened
 from judged.web.filters import blocks
+from judged.web.paging import RefusedError, concerning, names_in
 from judged.web.problems import PROBLEMS
-from judged.web.typed import RefusedError
+from judged.web.workspace import RESAMPLES
 
 if TYPE_CHECKING:
-    from judged.web.comparing.answer import ComparePage
+    from judged.comparison import Comparison
+    from judged.measures import Measure
+    from judged.slicing import SliceComparison
+    from judged.web.workspace import Workspace
+
+HOW: dict[str, Any] = {"family": "all", "ci": "none", "resamples": RESAMPLES}
+"""How `compare` is called: the p-values of all measures of the table are corrected together."""
+
+
+def compared(workspace: Workspace, asked: Asked) -> ComparePage:
+    """Choose the runs, the measures and the topics, and test the difference."""
+    with concerning("measure"):
+        measure = parse(asked.measure or MEASURE)
+    with concerning("measures"):
+        family = tuple(dict.fromkeys((*measures_of(names_in([asked.measures]) or (measure,)), measure)))
+        if len(family) > MOST + 1:
+            raise InputError(f"{len(family)} measures are too many for one table", fix=f"name at most {MOST}")
+    first, second = _runs(workspace, asked, measure)
+    with concerning("measure"):
+        workspace.scores((measure,), (first, second))
+    with concerning("where"):
+        workspace.mask(asked.where, first)
+    with concerning("measures"):
+        comparison = workspace.comparison(family, first, (first, second), asked.where, **HOW)
+    by_slice = _by_slice(workspace, asked, comparison, measure) if asked.by else None
+    asked = asked.model_copy(update={"first": first, "second": second})
+    notes = workspace.notes_over(len(comparison.scores.query_ids), comparison.notes)
+    return ComparePage(workspace, asked, measure, comparison, by_slice, notes)
+
+
+def _runs(workspace: Workspace, asked: Asked, measure: Measure) -> tuple[str, str]:
+    """Choose the two runs: what was asked for, else the first, and the best of the others."""
+    names = workspace.run_names
+    for field in ("first", "second"):
+        if given := getattr(asked, field):
+            with concerning(field):
+                workspace.judged(given)
+    with concerning("second"):
+        if len(names) < 2:
+            is_open = f"only {names[0]} is open" if names else "no run is open"
+            raise InputError(f"two runs are needed to compare, and {is_open}", fix="open another run")
+        if asked.first and asked.first == asked.second:
+            problem = f"{asked.first} is compared with itself: there is no difference"
+            raise InputError(problem, fix="choose another run")
+    first = asked.first or next(name for name in names if name != asked.second)
+    return first, asked.second or _best(workspace, measure, first)
+
+
+def _best(workspace: Workspace, measure: Measure, beside: str) -> str:
+    """Name the best run by a measure, beside one."""
+    with concerning("measure"):
+        scores = workspace.scores((measure,))
+    less = measure.properties.higher_is_better is False
+    order = workspace.remember(
+        ("order", scores.run_names, measure),
+        lambda: order_of([row.value for row in scores.estimates(ci="none")], lower_is_better=less),
+    )
+    return next(name for place in order if (name := scores.run_names[place]) != beside)
+
+
+def _by_slice(workspace: Workspace, asked: Asked, comparison: Comparison, measure: Measure) -> SliceComparison:
+    """Compare the two on each slice of an attribute."""
+    scores, (first, _) = comparison.scores, comparison.scores.run_names
+
+    def make() -> SliceComparison:
+        slicing = slice_topics(workspace.known((asked.by,), first), asked.by, query_ids=scores.query_ids)
+        return compare_slices(scores, slicing, first, measures=(measure,), correction="holm", resamples=RESAMPLES)
+
+    with concerning("by"):
+        return workspace.remember(("compare by", scores.run_names, measure, asked.where, asked.by), make)
+
 
 router = APIRouter()
 

@@ -2,19 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
+from judged.data import Qrels, Run
+from judged.data.write import write_qrels, write_run
+from judged.errors import InputError
 from judged.web.answers import page
 from judged.web.desk import Opened
-from judged.web.evaluator.asked import Asked, ExportAsked, MeasureAsked, Pasted
-from judged.web.evaluator.files import exported
 from judged.web.evaluator.paste import read_pasted
-from judged.web.evaluator.scores import evaluation
+from judged.web.evaluator.scores import LIST, evaluation, worlds_of
+from judged.web.evaluator.state import Asked, ExportAsked, MeasureAsked, Pasted, read_state
 from judged.web.evaluator.working import explained
 from judged.web.problems import PROBLEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from judged.web.evaluator.scores import World
+    from judged.web.workspace import Workspace
+
+_BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
+_TO_ENCODE = re.compile(r"[\s%\x00-\x1f\x7f]")
+
+
+def exported(workspace: Workspace, asked: ExportAsked) -> Response:
+    """Write what was asked for."""
+    name, media = "list.md", "text/markdown"
+    if asked.format in {"qrels", "run"}:
+        state = read_state(workspace, asked)
+        name, media = f"{asked.which}.run" if asked.format == "run" else "list.qrels", "text/plain"
+        content = _trec(worlds_of(state), state.source.topic if state.source else LIST, asked)
+    else:
+        answer = evaluation(workspace, asked)
+        content = f"# {answer.title}\n\n{answer.markdown()}\n".encode()
+        if asked.format == "json":
+            name, media, content = "list.json", "application/json", answer.json().encode()
+    return Response(content, media_type=media, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+
+def _trec(worlds: Sequence[World], topic: str, asked: ExportAsked) -> bytes:
+    """Write judgments or a run in TREC format."""
+    world = next((world for world in worlds if world.name == asked.which), None)
+    if world is None:
+        raise InputError("there is no second list", fix=f"give which={LIST}")
+    rows = worlds[0].grades if asked.format == "qrels" else world.run
+    if not rows and asked.format == "qrels":
+        raise InputError("no document has a grade, so there are no judgments", fix="give at least one grade")
+    if not rows:
+        raise InputError("the list is empty, so there is no run", fix="give at least one document")
+    # Names have no blanks there. Where one has, blanks and percent signs are percent-encoded in all of them, so that
+    # different names stay different and qrels and run go together; otherwise names stay as they are.
+    if any(map(_BLANK.search, (topic, *(doc for world in worlds for doc in (*world.docs, *world.grades))))):
+        topic, rows = _encoded(topic), {_encoded(doc): number for doc, number in rows.items()}
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "list.txt"
+        if asked.format == "qrels":
+            write_qrels(Qrels.of({topic: rows}), path, "trec")
+        else:
+            write_run(Run.of({topic: rows}), path, "trec")
+        return path.read_bytes()
+
+
+def _encoded(name: str) -> str:
+    return _TO_ENCODE.sub(lambda found: quote(found[0], safe=""), name)
+
 
 router = APIRouter()
 _API = "/api/v1/evaluator"

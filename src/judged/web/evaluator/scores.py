@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from judged.judging import Judged
     from judged.measures import Measure
-    from judged.web.evaluator.asked import Asked
-    from judged.web.evaluator.state import State
+    from judged.web.evaluator.state import Asked, State
     from judged.web.workspace import Workspace
 
 _IDEAL_SHOWN = 200

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from judged.explanation.explanation import Explanation
     from judged.explanation.sheets import Line
     from judged.measures import Measure
-    from judged.web.evaluator.asked import MeasureAsked
     from judged.web.evaluator.scores import World
+    from judged.web.evaluator.state import MeasureAsked
     from judged.web.workspace import Workspace
 
 TERMS = (

@@ -13,10 +13,9 @@ from judged.errors import InputError, JudgedError, MeasureError
 from judged.measures import parse, parse_many
 from judged.notes import Note
 from judged.slicing.slices import MINIMUM
-from judged.stats.pairing import topics_text
-from judged.web.leaderboard.answer import LeaderboardPage
-from judged.web.leaderboard.asked import CORRECTION
-from judged.web.typed import names_in
+from judged.stats.options import topics_text
+from judged.web.leaderboard.answer import CORRECTION, LeaderboardPage
+from judged.web.paging import names_in
 from judged.web.workspace import LEVEL, RESAMPLES
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from judged.comparison import Comparison
     from judged.evaluation.summary import Summary
     from judged.measures import Measure
-    from judged.web.leaderboard.asked import Asked
+    from judged.web.leaderboard.answer import Asked
     from judged.web.workspace import Workspace
 
     Made = TypeVar("Made")

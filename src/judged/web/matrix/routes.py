@@ -14,9 +14,7 @@ from judged.errors import JudgedError, MissingExtraError
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import pairs, query
-from judged.web.matrix.answer import matrix_page
-from judged.web.matrix.asked import PARTS, AskedMatrix
-from judged.web.matrix.figures import figures
+from judged.web.matrix.answer import PARTS, AskedMatrix, figures, matrix_page
 from judged.web.problems import PROBLEMS
 from judged.web.slices.attributes import attributes, both, wrong_of
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, File, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from judged.errors import InputError
 from judged.web.answers import page
@@ -13,11 +16,37 @@ from judged.web.desk import Desk, desk_of
 from judged.web.home import what_is_open
 from judged.web.opening.reading import workspace_of
 from judged.web.opening.storing import Limits, Stored, shown_name, store
-from judged.web.problems import PROBLEMS, Problem
+from judged.web.problems import PROBLEMS, Problem, answer
 from judged.web.workspace import Workspace, open_sample
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+@dataclass
+class OneAtATime:
+    """Refuse to open files while others are opened: an ASGI application around another."""
+
+    app: ASGIApp  # what answers
+    paths: frozenset[str]  # where files are opened
+    _busy: bool = field(default=False, init=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in self.paths:
+            await self.app(scope, receive, send)
+        elif self._busy:
+            refusal = answer(
+                Request(scope), HTTPStatus.CONFLICT, "other files are being opened", "wait until they are open"
+            )
+            await refusal(scope, receive, send)
+        else:
+            self._busy = True
+            try:
+                await self.app(scope, receive, send)
+            finally:
+                self._busy = False
+
 
 OPEN, API_OPEN = "/open", "/api/v1/open"
 OPENING = frozenset({OPEN, API_OPEN, "/open/sample", "/api/v1/open/sample"})

@@ -15,7 +15,7 @@ from judged.slicing.queries import can_guess
 from judged.web.workspace import RESAMPLES
 
 if TYPE_CHECKING:
-    from judged.web.slices.asked import Sliced
+    from judged.web.slices.answer import Sliced
     from judged.web.workspace import Workspace
 
 _KINDS = {"double": "number", "bool": "true or false", "string": "text"}

@@ -15,8 +15,7 @@ from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import blocks, query
 from judged.web.problems import PROBLEMS
-from judged.web.slices.answer import slices
-from judged.web.slices.asked import AskedSlices
+from judged.web.slices.answer import AskedSlices, slices
 from judged.web.slices.attributes import attributes, wrong_of
 
 if TYPE_CHECKING:

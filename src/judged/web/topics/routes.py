@@ -19,8 +19,7 @@ from judged.web.desk import Opened
 from judged.web.filters import query
 from judged.web.paging import Paging
 from judged.web.problems import PROBLEMS
-from judged.web.topics.asked import AskedDocument, AskedExplanation, AskedList, AskedTopic
-from judged.web.topics.listing import topics
+from judged.web.topics.listing import AskedDocument, AskedExplanation, AskedList, AskedTopic, topics
 from judged.web.topics.one import check_apart, judged_topic
 from judged.web.topics.topic import topic
 

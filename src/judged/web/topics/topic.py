@@ -15,10 +15,17 @@ from judged.measures import parse
 from judged.notes import Note
 from judged.web.answers import PageAnswer
 from judged.web.topics.causes import CANDIDATES, losses, reaches
-from judged.web.topics.explained import explained, tools
 from judged.web.topics.listing import facts_of, level_of, ordered, run_scores
-from judged.web.topics.lists import difference, documents
-from judged.web.topics.one import check_topic, grades_of, judged_topic, state_of
+from judged.web.topics.one import (
+    check_topic,
+    difference,
+    documents,
+    explained,
+    grades_of,
+    judged_topic,
+    state_of,
+    tools,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
     from judged.explanation import Explanation
     from judged.judging import Judged
     from judged.measures import Measure
-    from judged.web.topics.asked import AskedTopic
+    from judged.web.topics.listing import AskedTopic
     from judged.web.workspace import Workspace
 
 
