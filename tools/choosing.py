@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tabled import markdown_table
+
 from judged.advice.rules import RULES, SOURCES
 from judged.advice.tasks import TASKS
-from judged.tables import Markdown, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from judged.advice.rules import Rule
 
 _HEAD = """\
@@ -39,16 +38,14 @@ def page() -> str:
     parts = [
         _HEAD,
         "## Tasks",
-        Table(
-            ("task", "take it when"), tuple((task.name, Markdown(task.what)) for task in TASKS.values()), labels=2
-        ).markdown(),
+        markdown_table(("task", "take it when"), ((task.name, task.what) for task in TASKS.values())),
         "## Task, measures, why",
         "Measures joined by + belong side by side.",
         _by_task(),
         "## What to avoid, and when",
-        _table(("measures", "tasks", "when", "why", "source"), (_row(rule) for rule in _of("avoid"))),
+        markdown_table(("measures", "tasks", "when", "why", "source"), (_row(rule) for rule in _of("avoid"))),
         "## What to know when reading the numbers",
-        _table(("about", "tasks", "when", "what", "source"), (_row(rule) for rule in _of("note"))),
+        markdown_table(("about", "tasks", "when", "what", "source"), (_row(rule) for rule in _of("note"))),
         "## Sources",
         "\n".join(f"- **{key}.** {SOURCES[key]}" for key in sorted(SOURCES, key=str.lower)),
     ]
@@ -57,10 +54,6 @@ def page() -> str:
 
 def _of(*kinds: str) -> list[Rule]:
     return [rule for rule in RULES if rule.kind in kinds]
-
-
-def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    return Table(header, tuple(tuple(map(Markdown, row)) for row in rows), labels=len(header)).markdown()
 
 
 def _by_task() -> str:
@@ -75,7 +68,7 @@ def _by_task() -> str:
     rows += [
         ("every task", _measures(rule), _when(rule), _why(rule), _source(rule)) for rule in rules if not rule.tasks
     ]
-    return _table(("task", "measures", "when", "why", "source"), rows)
+    return markdown_table(("task", "measures", "when", "why", "source"), rows)
 
 
 def _row(rule: Rule) -> tuple[str, ...]:

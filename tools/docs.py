@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import choosing
+from tabled import markdown_table
 
 import judged
 from judged import sample
@@ -35,7 +36,6 @@ from judged.measures import REGISTRY
 from judged.measures.pages import page
 from judged.online.metrics.registry import FAMILIES
 from judged.online.showing import listing
-from judged.tables import Markdown, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -188,8 +188,7 @@ def api() -> str:
             if taken := route.parameters.records():
                 head = ("parameter", "is", "default", "means")
                 rows = [(f"`{row['name']}`", row["kind"], row["default"], row["meaning"]) for row in taken]
-                cells = tuple(tuple(map(Markdown, row)) for row in rows)
-                parts.append(Table(head, cells, labels=len(head)).markdown())
+                parts.append(markdown_table(head, rows))
     return "\n\n".join(parts) + "\n"
 
 
@@ -210,8 +209,8 @@ def documents() -> str:
                         described.setdefault(f"`{key}[].{name}`", set()).add(_kind(part))
     parts = [_JSON]
     for schema, described in sorted(schemas.items()):
-        rows = tuple((Markdown(key), ", ".join(sorted(kinds))) for key, kinds in described.items())
-        parts += [f"## {schema}", Table(("key", "is"), rows, labels=2).markdown()]
+        rows = ((key, ", ".join(sorted(kinds))) for key, kinds in described.items())
+        parts += [f"## {schema}", markdown_table(("key", "is"), rows)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -341,7 +341,7 @@ def test_without_queries_there_is_no_column_of_them() -> None:
 def drawn(workspace: Workspace) -> list[list[dict[str, Any]]]:
     """Give the rows of both charts."""
     charts = figures(compared(workspace, Asked(measure="RR")))
-    return [list(specification(draw(chart))["datasets"].values())[-1] for chart in charts]
+    return [max(specification(draw(chart))["datasets"].values(), key=len) for chart in charts]
 
 
 def test_what_is_drawn() -> None:
@@ -373,10 +373,11 @@ def test_of_many_topics_some_are_drawn() -> None:
     bars, points = drawn(many())
     page = compared(many(), Asked(measure="RR"))
     falling = [row["y"] for row in bars]
-    assert len(bars) == len(points) == DRAWN
+    assert (len(bars), len(points)) == (DRAWN, 1500)
     assert falling == sorted(falling, reverse=True)
     assert (falling[0], falling[-1]) == (np.nanmax(page.differences), np.nanmin(page.differences))
-    assert all("Of 1,500 topics, sorted by difference, 400 are drawn." in chart.sentence for chart in figures(page))
+    cut = "Of 1,500 topics, sorted by difference, 400 are drawn."
+    assert [cut in chart.sentence for chart in figures(page)] == [True, False]
 
 
 def test_page_and_api_show_the_same(sample: Workspace) -> None:

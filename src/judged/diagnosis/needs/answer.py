@@ -260,7 +260,7 @@ class Needs(ReadOnly, Answer):
     def sentences(self) -> tuple[str, ...]:
         """How good, how bad at worst and how consistent each run is, and which differ over needs."""
         needs, words = counted(len(self.needs), "need"), counted(sum(map(len, self.query_ids)), "query", "queries")
-        rule = "each need counts once, and intervals and tests are over needs, as wordings of one are not independent"
+        rule = "each need counts once, and intervals and tests are over needs, as its wordings are not independent"
         said = [f"{needs}, worded by {words}: {rule}."]
         said += [self._of_run(row) for row in self._ordered()[:_TOLD]]
         if self.comparison is not None:

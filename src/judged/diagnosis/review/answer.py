@@ -223,11 +223,11 @@ class ReviewList(Answer):
         said = [text for row in whole[: _RUNS if len(whole) <= _RUNS else 2] for text in self._of_rates(row)]
         if len(whole) > _RUNS:
             said.append(f"The {counted(len(whole) - 2, 'other run is', 'other runs are')} in the table of rates.")
-        counts = ", ".join(f"{self.found[kind]} {kind}" for kind in self.kinds)
+        kinds = ((kind, self.found[kind]) for kind in self.kinds)
+        counts = ", ".join(f"{n} unjudged" if kind == "unjudged" else counted(n, kind) for kind, n in kinds)
         count, several = len(self.items), len(self.runs) > 1
-        listed = (
-            f"; listed are the {count} most informative" if count < sum(map(self.found.__getitem__, self.kinds)) else ""
-        )
+        some = count < sum(map(self.found.__getitem__, self.kinds))
+        listed = f"; the {count} most informative are listed" if some else ""
         of_any = " of some run" if several else ""
         said.append(f"Labels to review, each topic and document once: {counts}{of_any}{listed}.")
         if several:
@@ -246,12 +246,12 @@ class ReviewList(Answer):
     def _of_rates(self, row: ReviewRates) -> Iterator[str]:
         """Say what was counted of a run, and in which slice each rate is highest, among those with enough topics."""
         wrong, unknown, lacking = (f"{getattr(row, count)}{_percent(getattr(row, rate))}" for count, rate, *_ in _RATES)
-        no_place = f"; {row.without_place} can have no place there, as their topics have more than {self.k}"
+        no_place = f" ({row.without_place} of them can have no place there, as their topics have more than {self.k})"
         yield (
             f"{row.run}: of the {counted(row.returned, 'document')} among the first {self.k} of"
-            f" {counted(row.topics, 'topic')}, judged not relevant {wrong}, not judged {unknown}. Of"
-            f" {counted(row.relevant, 'relevant document')} not among them {lacking}: ranked lower {row.low}, not"
-            f" returned {row.missed}{no_place if row.without_place else ''}."
+            f" {counted(row.topics, 'topic')}, {wrong} are judged not relevant and {unknown} are not judged. Of"
+            f" {counted(row.relevant, 'relevant document')} {lacking} are not among them: {row.low} stand lower,"
+            f" {row.missed} were not returned{no_place if row.without_place else ''}."
         )
         slices = [part for part in self.rates if part.run == row.run and part.slice and not part.small]
         worst: list[str] = []

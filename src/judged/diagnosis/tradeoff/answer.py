@@ -193,7 +193,7 @@ class Tradeoff(Answer):
             ),
             *(
                 f"{row.run} is there by its mean alone: the interval of the difference in {self.measure} leaves open"
-                f" whether {_some(row.rivals)}, which cost no more, is better."
+                f" whether a run that costs no more is better: {_some(row.rivals)}."
                 for row in front
                 if not row.sure
             ),
@@ -231,11 +231,11 @@ class Tradeoff(Answer):
         """Say what a run on the front gains over the baseline, and for how much."""
         ends = row.gain_interval and [decimal(end, 3, "+") for end in row.gain_interval]
         limits = f" ({ends[0]} to {ends[1]})" if ends else ""
-        costs = [
-            f"{name} {change:+.6g}" + ("" if row.per_unit[name] is None else f" ({row.per_unit[name]:.3g} per unit)")
-            for name, change in row.cost_change.items()
-            if change is not None
-        ]
+        rates = {
+            name: "" if ratio is None else f" ({ratio:.3g} for one unit of {name})"
+            for name, ratio in row.per_unit.items()
+        }
+        costs = [f"{name} {change:+.6g}{rates[name]}" for name, change in row.cost_change.items() if change is not None]
         gain = decimal(row.gain or 0.0, 4, "+")
         return f"{row.run} against {self.baseline}: {self.measure} {gain}{limits}; {'; '.join(costs) or 'no costs'}."
 

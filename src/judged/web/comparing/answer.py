@@ -27,7 +27,7 @@ from judged.web.slices.attributes import attributes, both
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged._types import Bools, Floats
+    from judged._types import Bools, Floats, Ints
     from judged.answer import Block
     from judged.comparison import Comparison, MeasureComparison, Pair
     from judged.measures import Measure
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from judged.stats.robustness import LeaveOneTopicOut
     from judged.web.workspace import Workspace
 
-DRAWN = 400
-"""Topics that can still be told apart in a chart."""
+DRAWN, DOTS = 400, 3000
+"""Topics that can still be told apart in a chart of bars, and of points: more are small and grey."""
 _COLOURS = {"second": PALETTE[0], "first": PALETTE[1], "neither": PALETTE[7]}
 
 
@@ -47,19 +47,19 @@ def figures(page: ComparePage) -> tuple[Chart, ...]:
     if not page.gains[known].any():
         return ()
     order = known[np.argsort(-page.gains[known], kind="stable")]
-    places = np.linspace(0, len(order) - 1, min(len(order), DRAWN)).round().astype(np.int64)
-    drawn = order[places].tolist()
-    cut = "" if len(drawn) == len(order) else f" Of {len(order):,} topics, sorted by difference, {DRAWN} are drawn."
-    table = _drawn(page, drawn)
-    return _differences(page, table, cut), _scores(page, table, cut)
+    return _differences(page, *_drawn(page, order, DRAWN)), _scores(page, *_drawn(page, order, DOTS))
 
 
-def _drawn(page: ComparePage, rows: list[int]) -> Table:
+def _drawn(page: ComparePage, order: Ints, most: int) -> tuple[Table, str]:
+    """Lay out some topics, from the largest gain to the largest loss, and say which they are."""
+    rows = order[np.linspace(0, len(order) - 1, min(len(order), most)).round().astype(np.int64)].tolist()
     ahead = ["neither" if gain == 0 else "second" if gain > 0 else "first" for gain in page.gains[rows]]
     shown = ("query_id", "query", "first", "second", "difference")
     table = page.topics.take(rows).showing(*shown[: 1 + (page.workspace.topics is not None)], *shown[2:])
-    columns = (*table.columns, Column("ahead", ahead, only="data"))
-    return replace(table, name="drawn", columns=columns, only="people")
+    many = Column("many", [len(rows) > DRAWN for _ in rows], only="data")
+    columns = (*table.columns, Column("ahead", ahead, only="data"), many)
+    cut = "" if len(rows) == len(order) else f" Of {len(order):,} topics, sorted by difference, {most:,} are drawn."
+    return replace(table, name=f"drawn_{most}", columns=columns, only="people"), cut
 
 
 def _differences(page: ComparePage, table: Table, cut: str) -> Chart:
@@ -90,7 +90,7 @@ def _scores(page: ComparePage, table: Table, cut: str) -> Chart:
         table=table,
         sentence=f"One point a topic; {side} the dashed line {second} is {page.words[0]}.{cut}",
         kind="points", x="first", y="second", colour="ahead", colours=_COLOURS, legend=False,
-        diagonal=True, reach={"x": ends, "y": ends},
+        faint="many", diagonal=True, reach={"x": ends, "y": ends},
         x_title=f"{page.measure} of {first}", y_title=f"{page.measure} of {second}",
     )  # fmt: skip
 
