@@ -25,9 +25,20 @@ _CODE = re.compile(r"(`[^`\r\n]+`)")
 _NAMED = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 _START = re.compile(r"^(\s*(?:\d+(?=[.)]\s))?)([#+.)-])(?=[\s#]|$)")
 _LINES = re.compile(r"[\t\r\n\v\f\x85\u2028\u2029]+")
-_LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-          "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
-          "<": r"\textless{}", ">": r"\textgreater{}"}  # fmt: skip
+_LATEX = {
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
 
 
 class Cell(str):

@@ -79,7 +79,7 @@ def test_warnings_stand_above_and_long_labels_lose_their_middle(tmp_path: Path) 
     code = """
 import warnings
 from threading import Thread
-from judged.cli.progress import bar
+from judged.cli.inputs import bar
 with bar("reading", 400) as tell:
     tell("one of " + 100 * "very " + "many", 100)
     warnings.warn("odd")

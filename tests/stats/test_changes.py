@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged import InputError
-from judged.stats.changes import _scores, change_points
+from judged.stats.control import _scores, change_points
 
 
 @given(st.lists(st.tuples(st.floats(-5, 5), st.floats(0.5, 4.0)), min_size=4, max_size=15), st.integers(1, 2))

@@ -192,10 +192,15 @@ def _closeness(qrels: Qrels, runs: list[Any], measures: Any, policies: dict[str,
             effect = (baselines[0], original, baselines[1], again)
         made.append(
             Closeness(
-                measure, _mean(original), _mean(again), rmse(original, again), t_test_p(original, again),
-                effect and effect_ratio(*effect), effect and delta_relative_improvement(*effect),
+                measure,
+                _mean(original),
+                _mean(again),
+                rmse(original, again),
+                t_test_p(original, again),
+                effect and effect_ratio(*effect),
+                effect and delta_relative_improvement(*effect),
             )
-        )  # fmt: skip
+        )
     return tuple(made)
 
 

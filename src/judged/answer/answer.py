@@ -32,9 +32,19 @@ FORMS = ("table", "markdown", "latex", "csv", "json", "html", *PICTURES, "parque
 """What every answer can be written as: the text of a terminal, and the others."""
 _LABELS = "<style>th.label, td.label { text-align: left !important }</style>"  # notebooks know none of our classes
 SUFFIXES = {
-    "": "table", ".txt": "table", ".md": "markdown", ".tex": "latex", ".csv": "csv", ".json": "json", ".html": "html",
-    ".htm": "html", ".png": "png", ".svg": "svg", ".pdf": "pdf", ".parquet": "parquet",
-}  # fmt: skip
+    "": "table",
+    ".txt": "table",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".csv": "csv",
+    ".json": "json",
+    ".html": "html",
+    ".htm": "html",
+    ".png": "png",
+    ".svg": "svg",
+    ".pdf": "pdf",
+    ".parquet": "parquet",
+}
 
 
 class Answer:

@@ -60,8 +60,12 @@ def drawn(chart: Chart) -> Any:
 
 def _panel(alt: Any, chart: Chart, rows: list[Row]) -> Any:
     kinds: dict[str, Callable[[Any, Chart, list[Row]], list[Any]]] = {
-        "dots": _dots, "points": _points, "lines": _lines, "bars": _bars, "columns": _columns,
-    }  # fmt: skip
+        "dots": _dots,
+        "points": _points,
+        "lines": _lines,
+        "bars": _bars,
+        "columns": _columns,
+    }
     layers = [*_references(alt, chart), *kinds[chart.kind](alt, chart, rows)]
     return alt.layer(*layers).properties(width=chart.width, height=_height(chart, rows))
 
@@ -69,8 +73,17 @@ def _panel(alt: Any, chart: Chart, rows: list[Row]) -> Any:
 def _rows(chart: Chart) -> list[Row]:
     """Give one record a row that can be drawn: ``x``, ``y``, what else is seen, and all columns as tooltips."""
     table = chart.table
-    fields = {"x": chart.x, "y": chart.y, "x2": chart.x2, "colour": chart.colour, "hollow": chart.hollow,
-              "label": chart.label, "path": chart.path, "faint": chart.faint, "facet": chart.facet}  # fmt: skip
+    fields = {
+        "x": chart.x,
+        "y": chart.y,
+        "x2": chart.x2,
+        "colour": chart.colour,
+        "hollow": chart.hollow,
+        "label": chart.label,
+        "path": chart.path,
+        "faint": chart.faint,
+        "facet": chart.facet,
+    }
     used = {field: table.column(name) for field, name in fields.items() if name}
     links = next((column.links for column in table.columns if column.links), ())
     cells = [column.cells() for column in table.shown]
@@ -130,9 +143,11 @@ def _quantity(alt: Any, chart: Chart, axis: str, rows: list[Row], scale: Scale |
     """Make the encoding of an axis of numbers."""
     scale = scale or _scale(chart, axis, rows)
     bounds = alt.Scale(
-        type="log" if scale.logarithmic else "linear", domain=[scale.low, scale.high], nice=False,
+        type="log" if scale.logarithmic else "linear",
+        domain=[scale.low, scale.high],
+        nice=False,
         **({} if scale.logarithmic else {"zero": False}),
-    )  # fmt: skip
+    )
     form = {"format": ",.3~r"} if axis == "x" and chart.spread else {}
     kind = alt.X if axis == "x" else alt.Y
     return kind(
@@ -231,8 +246,12 @@ def _points(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     for at, name in enumerate(chart.corners):
         right, above = at < 2, at % 2 == 0
         corner = {"x": across.high if right else across.low, "y": up.high if above else up.low, "label": name}
-        where = {"align": "right" if right else "left", "dx": -4 if right else 4,
-                 "baseline": "top" if above else "bottom", "dy": 4 if above else -4}  # fmt: skip
+        where = {
+            "align": "right" if right else "left",
+            "dx": -4 if right else 4,
+            "baseline": "top" if above else "bottom",
+            "dy": 4 if above else -4,
+        }
         mark = _base(alt, [corner]).mark_text(fontSize=11, fontStyle="italic", color="#666", **where)
         layers.append(mark.encode(x=x, y=y, text="label:N"))
     if chart.diagonal:
@@ -263,8 +282,11 @@ def _points(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     moved = apart(wanted, _NAME / _height(chart, rows) * (up.high - up.low)).tolist()
     far = (across.share(np.array([row["x"] for row in named], dtype=np.float64)) > _FAR).tolist()
     for align, sign in (("left", 1), ("right", -1)):
-        side = [{"x": row["x"], "y": place, "label": row["label"]}
-                for row, place, right in zip(named, moved, far, strict=True) if right == (sign < 0)]  # fmt: skip
+        side = [
+            {"x": row["x"], "y": place, "label": row["label"]}
+            for row, place, right in zip(named, moved, far, strict=True)
+            if right == (sign < 0)
+        ]
         for halo in ({"stroke": "white", "strokeWidth": 3}, {"color": "#333"}) if side else ():
             mark = {"align": align, "baseline": "middle", "dx": 7 * sign, "dy": -8, "fontSize": 11, "font": FONT}
             layers.append(_base(alt, side).mark_text(**mark, **halo).encode(x=x, y=y, text="label:N"))
@@ -294,8 +316,9 @@ def _lines(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     if direct and rows:
         last = list({row["colour"]: row for row in rows}.values())
         ends = apart(np.array([row["y"] for row in last]), (_NAME + 1) / _height(chart, rows) * (up.high - up.low))
-        labels = [{"x": row["x"], "y": end, "colour": row["colour"]}
-                  for row, end in zip(last, ends.tolist(), strict=True)]  # fmt: skip
+        labels = [
+            {"x": row["x"], "y": end, "colour": row["colour"]} for row, end in zip(last, ends.tolist(), strict=True)
+        ]
         text = {"align": "left", "baseline": "middle", "dx": 7, "fontSize": 11, "font": FONT, "clip": False}
         layers.append(_base(alt, labels).mark_text(**text).encode(x=x, y=y, text="colour:N", color=colour))
     return layers

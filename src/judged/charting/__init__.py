@@ -1,8 +1,7 @@
 """The look of every chart, its axes, and how it becomes a picture or a file."""
 
-from judged.charting.look import DASHES, FONT, PALETTE, altair, apart, axis_of, themed
+from judged.charting.look import DASHES, FONT, PALETTE, Scale, altair, apart, axis_of, by_cutoff, even, round_of, themed
 from judged.charting.pictures import PICTURES, library, picture, resource, save_chart, specification
-from judged.charting.scale import Scale, by_cutoff, even, round_of
 
 __all__ = [
     "DASHES",

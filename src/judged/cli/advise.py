@@ -14,9 +14,18 @@ if TYPE_CHECKING:
     from judged.cli.giving import Give
 
 _TASKS = (
-    "single-answer", "many-relevant", "graded", "coverage", "first-stage", "rag", "recommendation", "diversity",
-    "assessors", "preferences", "set",
-)  # fmt: skip
+    "single-answer",
+    "many-relevant",
+    "graded",
+    "coverage",
+    "first-stage",
+    "rag",
+    "recommendation",
+    "diversity",
+    "assessors",
+    "preferences",
+    "set",
+)
 
 
 @click.command("advise")

@@ -20,9 +20,21 @@ if TYPE_CHECKING:
     from judged.comparison import Collections
 
 _TESTS = (
-    "randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "studentised", "ratio", "bayes",
-    "tukey", "randomised-tukey", "nemenyi", "dunnett", "randomised-dunnett",
-)  # fmt: skip
+    "randomisation",
+    "t",
+    "wilcoxon",
+    "sign",
+    "bootstrap",
+    "bca",
+    "studentised",
+    "ratio",
+    "bayes",
+    "tukey",
+    "randomised-tukey",
+    "nemenyi",
+    "dunnett",
+    "randomised-dunnett",
+)
 _OF_TWO = _TESTS.index("tukey")
 _SPELT = ("randomization", "studentized", "randomized-tukey", "randomized-dunnett")
 

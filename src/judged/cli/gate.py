@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from judged.cli import inputs, output
-from judged.cli.bounds import bounded
 from judged.cli.giving import Give, answer_options
-from judged.cli.options import FORMATS, shared
+from judged.cli.options import FORMATS, bounded, shared
 from judged.errors import InputError, JudgedWarning
 
 _FILE = click.Path(path_type=Path)

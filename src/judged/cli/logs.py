@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, output
-from judged.cli.progress import bar
+from judged.cli.inputs import bar
 from judged.errors import InputError
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ import click
 
 import judged
 from judged.cli import output
-from judged.cli.bounds import bounded
-from judged.cli.ending import CODES, STOPPED, ended
-from judged.cli.streams import guard
+from judged.cli.ending import CODES, STOPPED, ended, guard
+from judged.cli.options import bounded
 from judged.errors import JudgedWarning
 
 if TYPE_CHECKING:

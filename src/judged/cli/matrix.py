@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("-x", default="R@100", show_default=True, metavar="NAME", help="The measure across: of the candidates.")
 @click.option("-y", default="nDCG@10", show_default=True, metavar="NAME", help="The measure up: of the final ranking.")
-@click.option("--baseline", metavar="RUN", help="The run whose means are the cuts, and that the others are compared"
-              " with.  [default: the first]")  # fmt: skip
+@click.option(
+    "--baseline",
+    metavar="RUN",
+    help="The run whose means are the cuts, and that the others are compared with.  [default: the first]",
+)
 @click.option("--cuts", metavar="X,Y", help="Other cuts than the baseline's means.")
 @shared("level", "rate", "resamples")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")

@@ -216,9 +216,13 @@ def _time(metric: str, every: str, warm_up: int | None, **options: Any) -> None:
 @command.command("list", short_help="List the metrics, or show one in full.")
 @click.argument("name", required=False)
 @click.option(
-    "--format", "form", type=click.Choice(["table", "markdown", "json"]), default="table", show_default=True,
+    "--format",
+    "form",
+    type=click.Choice(["table", "markdown", "json"]),
+    default="table",
+    show_default=True,
     help="Form of the list.",
-)  # fmt: skip
+)
 def _list(name: str | None, form: str) -> None:
     """List the metrics, or show NAME in full: formula, numerator, denominator, window, source, when it misleads."""
     from judged.online.metrics.registry import ONLINE_METRICS, online_metric

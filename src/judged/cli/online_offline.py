@@ -26,26 +26,55 @@ _ASKED = ("topics", "by", "pages", "unit", "level")
 @click.argument("logs", nargs=-1, metavar="LOG...")
 @click.argument("qrels", metavar="QRELS")
 @click.option("-m", "--measure", multiple=True, metavar="NAME", help="A measure.  [default: nDCG@10, P@10, RR]")
-@click.option("--outcome", multiple=True, metavar="NAME",
-              help="Such as satisfied, clicked, 'first click RR', opened, abandoned, reformulated.")  # fmt: skip
+@click.option(
+    "--outcome",
+    multiple=True,
+    metavar="NAME",
+    help="Such as satisfied, clicked, 'first click RR', opened, abandoned, reformulated.",
+)
 @click.option("--preferences", is_flag=True, help="Compare preferences between results, as clicks express them.")
-@click.option("--rule", multiple=True, metavar="NAME",
-              help="With --preferences: above, last-above, earlier, previous or next.")  # fmt: skip
-@click.option("--topics", multiple=True, callback=once, metavar="NAME",
-              help="How pages find topics: a column of the log, or a file of topics' texts.")  # fmt: skip
+@click.option(
+    "--rule", multiple=True, metavar="NAME", help="With --preferences: above, last-above, earlier, previous or next."
+)
+@click.option(
+    "--topics",
+    multiple=True,
+    callback=once,
+    metavar="NAME",
+    help="How pages find topics: a column of the log, or a file of topics' texts.",
+)
 @click.option("--by", multiple=True, callback=once, metavar="COLUMN", help="Slice by this column of the log.")
-@click.option("--pages", type=click.Choice(["first", "all"]), default="first", show_default=True,
-              help="Of each result list its first page, or later ones too.")  # fmt: skip
+@click.option(
+    "--pages",
+    type=click.Choice(["first", "all"]),
+    default="first",
+    show_default=True,
+    help="Of each result list its first page, or later ones too.",
+)
 @click.option("--dwell", type=float, default=30.0, show_default=True, help="Seconds that satisfy.")
-@click.option("--least-judged", type=float, default=0.8, show_default=True,
-              help="A page counts if this share of its first 10 results is judged.")  # fmt: skip
-@click.option("--unit", type=click.Choice(["user", "session"]), default="user", show_default=True,
-              help="Whose pages are not independent: intervals are over these.")  # fmt: skip
+@click.option(
+    "--least-judged",
+    type=float,
+    default=0.8,
+    show_default=True,
+    help="A page counts if this share of its first 10 results is judged.",
+)
+@click.option(
+    "--unit",
+    type=click.Choice(["user", "session"]),
+    default="user",
+    show_default=True,
+    help="Whose pages are not independent: intervals are over these.",
+)
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself.")
 @log_options
-@click.option("--format", "form", type=click.Choice((*_FORMS, *_PICTURES)),
-              help="Form of the result: a table, or what -o ends in; png, svg, pdf and html are a chart.")  # fmt: skip
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice((*_FORMS, *_PICTURES)),
+    help="Form of the result: a table, or what -o ends in; png, svg, pdf and html are a chart.",
+)
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file.")
 def command(logs: tuple[str, ...], qrels: str, out: Path | None, form: str | None, **options: Any) -> None:
     """Score the lists of LOG by the judgments in QRELS, and see whether better scores go with better outcomes.
@@ -114,6 +143,10 @@ def _compared(log: InteractionLog, judgments: Qrels, options: dict[str, Any]) ->
     if options["measure"]:
         asked["measures"] = options["measure"]
     return against_qrels(
-        log, judgments, outcomes=options["outcome"] or None, dwell=options["dwell"],
-        least_judged=options["least_judged"], **asked,
-    )  # fmt: skip
+        log,
+        judgments,
+        outcomes=options["outcome"] or None,
+        dwell=options["dwell"],
+        least_judged=options["least_judged"],
+        **asked,
+    )

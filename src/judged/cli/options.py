@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,3 +136,30 @@ def shared(*names: str) -> Callable[[Command], Command]:
         return command
 
     return decorate
+
+
+_MOST = 2**31 - 1
+_MOST_OF = {"seed": 2**63 - 1, "resamples": 1_000_000}
+
+
+def bounded(command: click.Command) -> click.Command:
+    """Let a command, and those below it, refuse numbers that are none, endless, or too large to mean anything."""
+    for param in command.params:
+        if isinstance(param.type, click.types.IntParamType | click.types.FloatParamType):
+            param.callback = _checked(param.callback)
+    for below in getattr(command, "commands", {}).values():
+        bounded(below)
+    return command
+
+
+def _checked(callback: Callable[..., Any] | None) -> Callable[..., Any]:
+    def check(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+        most = _MOST_OF.get(param.name or "", _MOST)
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, float) and not math.isfinite(number):
+                raise click.BadParameter(f"{number} is no number to work with.", ctx, param)
+            if isinstance(number, int) and abs(number) > most:
+                raise click.BadParameter(f"{number} is more than {most:,}.", ctx, param)
+        return value if callback is None else callback(ctx, param, value)
+
+    return check

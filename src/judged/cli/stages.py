@@ -20,26 +20,47 @@ if TYPE_CHECKING:
 @click.argument("qrels")
 @click.argument("run")
 @click.argument("final", required=False)
-@click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME",
-              help="A measure for which a better document higher is better.")  # fmt: skip
-@click.option("--depth", type=click.IntRange(1), default=100, show_default=True,
-              help="Candidates of each topic of RUN.")  # fmt: skip
+@click.option(
+    "-m",
+    "--measure",
+    default="nDCG@10",
+    show_default=True,
+    metavar="NAME",
+    help="A measure for which a better document higher is better.",
+)
+@click.option(
+    "--depth", type=click.IntRange(1), default=100, show_default=True, help="Candidates of each topic of RUN."
+)
 @click.option("--recall", metavar="NAME", help="The measure of the candidates.  [default: R at the depth]")
 @click.option("--against", metavar="RUN", help="Compare with another system: its candidates, or all of it.")
 @click.option("--against-final", metavar="RUN", help="With --against: the final ranking of the other system.")
-@click.option("--least", type=float, default=0.1, show_default=True,
-              help="A part counts for a topic from this share of the best score on.")  # fmt: skip
-@click.option("--share", type=float, default=0.15, show_default=True,
-              help="And from this share of all that is lost on the topic on.")  # fmt: skip
+@click.option(
+    "--least",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="A part counts for a topic from this share of the best score on.",
+)
+@click.option(
+    "--share",
+    type=float,
+    default=0.15,
+    show_default=True,
+    help="And from this share of all that is lost on the topic on.",
+)
 @shared("rate", "alpha", "resamples")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
 @click.option("--per-topic", is_flag=True, help="Show every topic, largest loss first.")
 @click.option("-t", "--topic", metavar="ID", help="Show what this topic lost, and where its documents were lost.")
 @slice_options
-@click.option("--topics", type=click.Choice(["qrels", "both"]), default="qrels", show_default=True,
-              help="Which topics count: all of the qrels, or those that every run has too.")  # fmt: skip
-@click.option("--ties", type=click.Choice(TIES[:4]), default="docid", show_default=True,
-              help="Order of equal scores.")  # fmt: skip
+@click.option(
+    "--topics",
+    type=click.Choice(["qrels", "both"]),
+    default="qrels",
+    show_default=True,
+    help="Which topics count: all of the qrels, or those that every run has too.",
+)
+@click.option("--ties", type=click.Choice(TIES[:4]), default="docid", show_default=True, help="Order of equal scores.")
 @answer_options()
 @shared(*FORMATS)
 def command(

@@ -119,11 +119,16 @@ class Collections(Answer):
             return f"nothing is tested; {mean}"
         families = [found.family for comparison in self.comparisons.values() for found in comparison.measures]
         sizes = numbers(filter(None, families))
-        return "; ".join([
-            f"topics: {topics}", f"{tested(self.choices, pairs)}, on each collection by itself",
-            corrected(self.choices, sizes, several=len(self.measures) > 1), f"alpha = {self.choices.alpha:g}",
-            marked(self.choices, f"the baseline {self.choices.baseline}", letters(len(self.systems))), mean,
-        ])  # fmt: skip
+        return "; ".join(
+            [
+                f"topics: {topics}",
+                f"{tested(self.choices, pairs)}, on each collection by itself",
+                corrected(self.choices, sizes, several=len(self.measures) > 1),
+                f"alpha = {self.choices.alpha:g}",
+                marked(self.choices, f"the baseline {self.choices.baseline}", letters(len(self.systems))),
+                mean,
+            ]
+        )
 
 
 def compare_collections(

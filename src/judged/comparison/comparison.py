@@ -304,10 +304,14 @@ class Comparison(Answer):
         sizes = numbers([found.family for found in self.measures if found.family] or [0])
         several = sum(bool(found.pairs) for found in self.measures) > 1
         count = numbers(pair.found.n for pair in self.pairs)
-        return "; ".join([
-            f"n = {count} topic{'' if count == '1' else 's'}", tested(self.choices, self.pairs),
-            corrected(self.choices, sizes, several=several), f"alpha = {self.choices.alpha:g}",
-        ])  # fmt: skip
+        return "; ".join(
+            [
+                f"n = {count} topic{'' if count == '1' else 's'}",
+                tested(self.choices, self.pairs),
+                corrected(self.choices, sizes, several=several),
+                f"alpha = {self.choices.alpha:g}",
+            ]
+        )
 
 
 def board(

@@ -52,8 +52,10 @@ class Plans(Answer):
         every = Column("observed", [getattr(row[3], "difference", None) for row in rows], _AMOUNT, only="data")
         pairs = (*keys, *self._numbers([row[3] for row in rows]), every)
         asked = columns_of(plans, "systems", "alpha", "power", "difference")
-        ends = [Column(f"range_{end}", [plan.range[at] for plan in plans], _AMOUNT, only="data")
-                for at, end in enumerate(("low", "high"))]  # fmt: skip
+        ends = [
+            Column(f"range_{end}", [plan.range[at] for plan in plans], _AMOUNT, only="data")
+            for at, end in enumerate(("low", "high"))
+        ]
         return (
             Table("plans", (*names, *self._numbers(plans), *asked, *ends)),
             Table("pairs", pairs, labels=3, folded=True),

@@ -260,11 +260,15 @@ class Curves(ReadOnly, Answer):
             table=self._points(),
             numbers=self.by_run(),
             sentence=sentence,
-            kind="lines", x="cutoff" if by_cutoff else "recall", y="value", colour="run",
-            spread="cutoff" if by_cutoff else "", from_zero=True,
+            kind="lines",
+            x="cutoff" if by_cutoff else "recall",
+            y="value",
+            colour="run",
+            spread="cutoff" if by_cutoff else "",
+            from_zero=True,
             reach={"x": (0.0, 1.0)} if self.how == "interpolated" else {},
             height=300,
-        )  # fmt: skip
+        )
 
     def _repr_html_(self) -> str:
         try:

@@ -73,8 +73,10 @@ class _Canvas:
 
     def lines(self, *, colour: bool) -> list[str]:
         """Give the rows from the top down."""
-        return ["".join(self._cell(row, at, colour=colour) for at in range(self.dots.shape[1])).rstrip()
-                for row in reversed(range(len(self.dots)))]  # fmt: skip
+        return [
+            "".join(self._cell(row, at, colour=colour) for at in range(self.dots.shape[1])).rstrip()
+            for row in reversed(range(len(self.dots)))
+        ]
 
     def _cell(self, row: int, column: int, *, colour: bool) -> str:
         letter, dots, owner = self.letters[row, column], int(self.dots[row, column]), int(self.owner[row, column])
@@ -177,9 +179,10 @@ def _steps(x: Floats, y: Floats) -> Iterable[tuple[float, float]]:
         count = max(1, int(np.ceil(max(abs(x[at] - x[at - 1]), abs(y[at] - y[at - 1])))))
         part = np.arange(1, count + 1) / count
         yield from zip(
-            (x[at - 1] + part * (x[at] - x[at - 1])).tolist(), (y[at - 1] + part * (y[at] - y[at - 1])).tolist(),
+            (x[at - 1] + part * (x[at] - x[at - 1])).tolist(),
+            (y[at - 1] + part * (y[at] - y[at - 1])).tolist(),
             strict=True,
-        )  # fmt: skip
+        )
 
 
 def _letter(run: int) -> str:

@@ -62,8 +62,11 @@ def several_labels(rows: Rows) -> list[Finding]:
         f"{counted(count, 'row')} give another label, under another iteration, to a pair that has one "
         f"({counted(kinds, 'iteration')}: subtopics or assessors); measures of one label take the highest"
     )
-    return [rows.finding("warning", "several-labels", problem, "choose one iteration if that is not meant",
-                         count=count, row=row)]  # fmt: skip
+    return [
+        rows.finding(
+            "warning", "several-labels", problem, "choose one iteration if that is not meant", count=count, row=row
+        )
+    ]
 
 
 def grades(rows: Rows) -> list[Finding]:
@@ -73,26 +76,40 @@ def grades(rows: Rows) -> list[Finding]:
     infinite = np.flatnonzero(~np.isfinite(values))
     if len(infinite):
         problem = f"no finite number in {counted(len(infinite), 'grade')}"
-        found.append(rows.finding("error", "bad-relevance", problem, "write finite numbers",
-                                  count=len(infinite), row=int(infinite[0])))  # fmt: skip
+        found.append(
+            rows.finding(
+                "error", "bad-relevance", problem, "write finite numbers", count=len(infinite), row=int(infinite[0])
+            )
+        )
     best = np.full(len(rows.topics), -np.inf)
     np.maximum.at(best, rows.topic, values)
     empty = np.flatnonzero(best <= 0)
     if len(empty):
         names = first_few([rows.topics[int(at)].as_py() for at in empty])
         problem = f"{counted(len(empty), 'topic')} without a relevant document: {names}"
-        found.append(rows.finding("warning", "topics-without-relevant", problem,
-                                  "most measures are 0 or undefined there", count=len(empty),
-                                  row=int(np.flatnonzero(rows.topic == empty[0])[0])))  # fmt: skip
+        found.append(
+            rows.finding(
+                "warning",
+                "topics-without-relevant",
+                problem,
+                "most measures are 0 or undefined there",
+                count=len(empty),
+                row=int(np.flatnonzero(rows.topic == empty[0])[0]),
+            )
+        )
     huge = np.flatnonzero(np.isfinite(values) & (values > _HUGE))
     if len(huge):
         problem = f"{counted(len(huge), 'grade')} above {_HUGE}, the highest {values[huge].max():g}: are they grades?"
-        found.append(rows.finding("warning", "huge-grades", problem, "exponential gains will be huge",
-                                  count=len(huge), row=int(huge[0])))  # fmt: skip
+        found.append(
+            rows.finding(
+                "warning", "huge-grades", problem, "exponential gains will be huge", count=len(huge), row=int(huge[0])
+            )
+        )
     if len(rows.table) > 1 and len(np.unique(values)) == 1:
         problem = f"every grade is {values[0]:g}; what is judged not relevant is not listed"
-        found.append(rows.finding("warning", "one-grade", problem, "judged and relevant mean the same here",
-                                  count=len(values)))  # fmt: skip
+        found.append(
+            rows.finding("warning", "one-grade", problem, "judged and relevant mean the same here", count=len(values))
+        )
     return found
 
 
@@ -115,8 +132,16 @@ def _rank_order(rows: Rows, scores: Floats) -> list[Finding]:
         return []
     names = first_few([rows.topics[int(at)].as_py() for at in odd])
     problem = f"the ranks disagree with the scores in {counted(len(odd), 'topic')}: {names}; scores decide"
-    return [rows.finding("warning", "rank-order", problem, "make the scores fall with the rank, if ranks are meant",
-                         count=len(odd), row=int(order[1:][rises].min()))]  # fmt: skip
+    return [
+        rows.finding(
+            "warning",
+            "rank-order",
+            problem,
+            "make the scores fall with the rank, if ranks are meant",
+            count=len(odd),
+            row=int(order[1:][rises].min()),
+        )
+    ]
 
 
 def forms(rows: Rows) -> list[Finding]:
@@ -132,8 +157,9 @@ def forms(rows: Rows) -> list[Finding]:
         if len(odd):
             row = pc.index(rows.table[name], odd[0]).as_py()
             problem = f"{counted(len(odd), name)} with characters that cannot be seen, such as {odd[0].as_py()!r}"
-            found.append(rows.finding("warning", "invisible-characters", problem, "take them out",
-                                      count=len(odd), row=row))  # fmt: skip
+            found.append(
+                rows.finding("warning", "invisible-characters", problem, "take them out", count=len(odd), row=row)
+            )
     keys = normal_form(rows.topics)
     again = _seen_before(codes_of(keys, pc.unique(keys)))
     if again.any():
@@ -141,8 +167,16 @@ def forms(rows: Rows) -> list[Finding]:
         first = pc.index(keys, keys[at]).as_py()
         one, other = rows.topics[first].as_py(), rows.topics[at].as_py()
         problem = f"the topics {one!r} and {other!r} differ only in leading zeros, case or Unicode form"
-        found.append(rows.finding("warning", "near-same-ids", problem, "write each id in one way",
-                                  count=int(again.sum()), row=int(np.flatnonzero(rows.topic == at)[0])))  # fmt: skip
+        found.append(
+            rows.finding(
+                "warning",
+                "near-same-ids",
+                problem,
+                "write each id in one way",
+                count=int(again.sum()),
+                row=int(np.flatnonzero(rows.topic == at)[0]),
+            )
+        )
     return found
 
 
@@ -161,8 +195,11 @@ def against_qrels(rows: Rows, topics: Strings, docs: Strings) -> list[Finding]:
         problem = (
             f"nothing returned for {counted(len(missing), 'topic')} of the qrels: {first_few(missing.to_pylist())}"
         )
-        found.append(rows.finding("warning", "missing-topics", problem, "return documents for them, or they score 0",
-                                  count=len(missing)))  # fmt: skip
+        found.append(
+            rows.finding(
+                "warning", "missing-topics", problem, "return documents for them, or they score 0", count=len(missing)
+            )
+        )
     extra = rows.topics.filter(pc.invert(pc.is_in(rows.topics, value_set=topics)))
     if len(extra):
         problem = f"no judgment for {counted(len(extra), 'topic')} of the run: {first_few(extra.to_pylist())}"

@@ -94,8 +94,9 @@ def _constant(groups: _Groups) -> list[Finding]:
     names = first_few([rows.topics[int(at)].as_py() for at in level])
     row = int(np.flatnonzero(rows.topic == level[0])[0])
     problem = f"{counted(len(level), 'topic')} with one score for all documents: {names}"
-    return [rows.finding("warning", "constant-scores", problem, "write the scores of the system",
-                         count=len(level), row=row)]  # fmt: skip
+    return [
+        rows.finding("warning", "constant-scores", problem, "write the scores of the system", count=len(level), row=row)
+    ]
 
 
 def _effect(groups: _Groups, index: QrelsIndex) -> list[Finding]:
@@ -115,5 +116,6 @@ def _effect(groups: _Groups, index: QrelsIndex) -> list[Finding]:
         f" among the first {_TOP}: there the order of ties changes measures"
     )
     fix = "see how much: judged evaluate --ties bounds"
-    return [rows.finding("warning", "ties-matter", problem, fix,
-                         count=len(in_all), row=int(groups.order[matters].min()))]  # fmt: skip
+    return [
+        rows.finding("warning", "ties-matter", problem, fix, count=len(in_all), row=int(groups.order[matters].min()))
+    ]

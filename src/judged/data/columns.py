@@ -13,14 +13,24 @@ Kind = Literal["qrels", "run"]
 
 _ALIASES: dict[str, tuple[str, ...]] = {
     "query_id": ("qid", "query", "q_id", "topic", "topic_id", "query_number", "query_no"),
-    "doc_id": ("docid", "docno", "doc", "did", "pid", "corpus_id", "document_id", "passage_id", "item_id",
-               "doc_number"),
+    "doc_id": (
+        "docid",
+        "docno",
+        "doc",
+        "did",
+        "pid",
+        "corpus_id",
+        "document_id",
+        "passage_id",
+        "item_id",
+        "doc_number",
+    ),
     "relevance": ("rel", "label", "grade", "judgment", "judgement", "relevance_grade"),
     "score": ("sim", "similarity", "rsv", "retrieval_score"),
     "rank": ("position", "rank_of_doc"),
     "run_id": ("run", "system", "system_id", "system_number", "run_name", "tag"),
     "iteration": ("iter", "subtopic", "subtopic_id", "assessor", "q0"),
-}  # fmt: skip
+}
 
 _CANONICAL = {alias: name for name, aliases in _ALIASES.items() for alias in (name, *aliases)}
 _USED = {

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from judged.data.aspects import Aspects, build_aspects
 from judged.data.compute import pc
-from judged.data.index import QrelsIndex, build_index
+from judged.data.index import Aspects, QrelsIndex, build_aspects, build_index
 from judged.data.objects import rows_of_object
 from judged.data.sources import Source, open_source
 from judged.errors import InputError

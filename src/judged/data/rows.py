@@ -204,8 +204,12 @@ def _rank_column(column: Any, where: str) -> Any:
 def _number_column(column: Any, name: str, where: str) -> Any:
     column = decoded(column)
     kind = column.type
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
-            or pa.types.is_decimal(kind)):  # fmt: skip
+    if not (
+        pa.types.is_floating(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+    ):
         raise InputError(
             f"the column {name} holds {kind}, not numbers", fix=f"cast {name} to float", path=where, code="bad-score"
         )

@@ -347,9 +347,11 @@ def _no_layout(sample: _Sample, width: int) -> InputError:
         "qrels": "'query 0 doc relevance' or 'query doc relevance'",
     }
     text = sample.lines[0][1].strip()[:80].decode(errors="replace")
-    return sample.error(f"no known layout of a {sample.kind} file with {width} fields: {text!r}",
-                        f"write {shapes[sample.kind]}, or a header that names the columns",
-                        "unknown-layout")  # fmt: skip
+    return sample.error(
+        f"no known layout of a {sample.kind} file with {width} fields: {text!r}",
+        f"write {shapes[sample.kind]}, or a header that names the columns",
+        "unknown-layout",
+    )
 
 
 def _looks_like(sample: _Sample, reason: str) -> InputError:

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from judged.data import files, json_rows
 from judged.data.arrow_files import arrow_table, parquet_table
+from judged.data.bulk import in_order
 from judged.data.columns import canonical
 from judged.data.layout import Layout
 from judged.data.looks import looks_like_qrels
 from judged.data.objects import named_table
-from judged.data.parallel import in_order
 from judged.data.rows import Rows, TableRows
 from judged.data.sniff import sniff
 from judged.data.text import TextRows
@@ -28,10 +28,29 @@ if TYPE_CHECKING:
     from judged.data.columns import Kind
     from judged.data.rows import Digest, Part
 
-_SUFFIXES = frozenset({
-    ".gz", ".zst", ".bz2", ".xz", ".run", ".res", ".qrels", ".qrel", ".txt", ".trec", ".tsv", ".csv",
-    ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".xml",
-})  # fmt: skip
+_SUFFIXES = frozenset(
+    {
+        ".gz",
+        ".zst",
+        ".bz2",
+        ".xz",
+        ".run",
+        ".res",
+        ".qrels",
+        ".qrel",
+        ".txt",
+        ".trec",
+        ".tsv",
+        ".csv",
+        ".json",
+        ".jsonl",
+        ".ndjson",
+        ".parquet",
+        ".arrow",
+        ".feather",
+        ".xml",
+    }
+)
 _SAMPLE = 200  # rows looked at
 
 

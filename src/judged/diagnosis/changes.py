@@ -26,9 +26,21 @@ SMALL = "few"
 _NAMED = 8  # topics in a sentence
 _SLICES = 6  # changes in a sentence
 _TESTED = (
-    "method", "level", "alpha", "p", "correction", "statistic", "effect", "differing", "left_out", "resamples", "exact",
-    "seed", "alternative", "note",
-)  # fmt: skip
+    "method",
+    "level",
+    "alpha",
+    "p",
+    "correction",
+    "statistic",
+    "effect",
+    "differing",
+    "left_out",
+    "resamples",
+    "exact",
+    "seed",
+    "alternative",
+    "note",
+)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """How a score comes about, and what other tools report in its place."""
 
-from judged.explanation.explaining import explain
-from judged.explanation.explanation import Explanation
+from judged.explanation.explanation import Explanation, explain
 from judged.explanation.other_tools import ToolComparison, compare_tools
 from judged.explanation.sheets import Line, Sheet
 

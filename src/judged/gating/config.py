@@ -11,7 +11,7 @@ from judged.errors import InputError
 from judged.evaluation import DIALECTS
 from judged.gating.places import Places, SettingError
 from judged.judging import TopicPolicy
-from judged.judging.policies import TiePolicy
+from judged.judging.ranking import TiePolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

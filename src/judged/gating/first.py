@@ -95,15 +95,20 @@ def first_config(
         _comment(f"Too few topics to decide anything: {few}.") if few else "",
         *(_check(check, len(checks), margin_relative, strict=strict) for check in checks),
     ]
-    text = files("judged.gating").joinpath("first.toml").read_text("utf-8").format(
-        baseline=" ".join(first[0].name.split()),
-        topics=topics_text(len(scores.query_ids)),
-        strict=str(strict).lower(),
-        alpha=ALPHA,
-        parts="\n\n".join(filter(None, parts)),
-        share=share,
-        judged=_judged(share),
-    )  # fmt: skip
+    text = (
+        files("judged.gating")
+        .joinpath("first.toml")
+        .read_text("utf-8")
+        .format(
+            baseline=" ".join(first[0].name.split()),
+            topics=topics_text(len(scores.query_ids)),
+            strict=str(strict).lower(),
+            alpha=ALPHA,
+            parts="\n\n".join(filter(None, parts)),
+            share=share,
+            judged=_judged(share),
+        )
+    )
     parse_config(text)
     return text.rstrip()
 

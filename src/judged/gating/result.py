@@ -38,10 +38,33 @@ _STATUS = re.compile(r"^(fail|inconclusive|pass)\b", re.MULTILINE | re.IGNORECAS
 _TESTS = {"randomisation": "paired randomisation test", "t": "paired t-test"}
 _NUMBER = Show(number, "float64")
 _OF_CHECK = (
-    "owner", "left_out", "minimum", "level", "kind", "lower_is_better", "p", "adjusted", "p_safe", "detectable",
-    "power", "correction", "method", "strict", "note", "family", "least_p", "large_loss", "max_share_of_large_losses",
-    "identical", "unseen_loss", "loss", "blocks", "sentence", "name", "line",
-)  # fmt: skip
+    "owner",
+    "left_out",
+    "minimum",
+    "level",
+    "kind",
+    "lower_is_better",
+    "p",
+    "adjusted",
+    "p_safe",
+    "detectable",
+    "power",
+    "correction",
+    "method",
+    "strict",
+    "note",
+    "family",
+    "least_p",
+    "large_loss",
+    "max_share_of_large_losses",
+    "identical",
+    "unseen_loss",
+    "loss",
+    "blocks",
+    "sentence",
+    "name",
+    "line",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,7 +4,7 @@ from judged.judging.dense import Returned
 from judged.judging.hits import Labels
 from judged.judging.join import judge, judge_list
 from judged.judging.judged import Judged
-from judged.judging.policies import Precision, Ranking, TiePolicy, TopicPolicy
+from judged.judging.ranking import Precision, Ranking, TiePolicy, TopicPolicy
 
 __all__ = [
     "Judged",

@@ -14,13 +14,12 @@ from judged.data import Run
 from judged.data.compute import int_array, pc
 from judged.errors import InputError
 from judged.judging.dense import all_tied
-from judged.judging.policies import Ranking
-from judged.judging.ranking import DuplicateDocumentError
+from judged.judging.ranking import DuplicateDocumentError, Ranking
 from judged.judging.segments import segment_starts
 
 if TYPE_CHECKING:
     from judged._types import Ints, Strings
-    from judged.judging.policies import Precision, TiePolicy
+    from judged.judging.ranking import Precision, TiePolicy
 
 
 @dataclass(frozen=True, eq=False)

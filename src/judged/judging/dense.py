@@ -14,7 +14,7 @@ from judged.judging.segments import segment_starts
 if TYPE_CHECKING:
     from judged._types import Floats, Ints, Strings
     from judged.data import Run
-    from judged.judging.policies import Ranking
+    from judged.judging.ranking import Ranking
 
 
 class Returned(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from judged._types import ReadOnly
 from judged.errors import MeasureError
 from judged.judging.dense import Returned, all_returned
-from judged.judging.policies import Ranking
+from judged.judging.ranking import Ranking
 from judged.judging.segments import running_count, running_sum, segment_starts, segment_sum
 
 if TYPE_CHECKING:

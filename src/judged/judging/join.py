@@ -14,15 +14,14 @@ from judged.data import MappingRows, Qrels, Run, TableRows
 from judged.errors import InputError
 from judged.judging.judged import Judged
 from judged.judging.mapping import scan_mapping
-from judged.judging.policies import Ranking
-from judged.judging.ranking import DuplicateDocumentError
+from judged.judging.ranking import DuplicateDocumentError, Ranking
 from judged.judging.scan import scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged.judging.found import Found
-    from judged.judging.policies import Precision, TiePolicy
+    from judged.judging.ranking import Precision, TiePolicy
 
 
 class _Meter:

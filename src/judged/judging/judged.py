@@ -10,7 +10,7 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.judging.hits import JudgedHits
-from judged.judging.policies import TopicPolicy
+from judged.judging.ranking import TopicPolicy
 from judged.judging.segments import segment_starts
 from judged.judging.working import Rows, Step, Working
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from judged._types import Floats, Ints
     from judged.data import QrelsIndex
-    from judged.judging.policies import Ranking
+    from judged.judging.ranking import Ranking
 
 _Topics: TypeAlias = "dict[str, Mapping[Any, Any]]"
 

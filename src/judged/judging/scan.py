@@ -21,7 +21,7 @@ from judged.judging.ranking import columns_of, rank_topics, topic_runs
 if TYPE_CHECKING:
     from judged._types import Batch, Strings
     from judged.data import Digest, QrelsIndex, Rows
-    from judged.judging.policies import Ranking
+    from judged.judging.ranking import Ranking
 
 SHARE = 2_000_000
 """Rows of a scattered run that are held at a time, at the least."""

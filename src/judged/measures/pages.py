@@ -267,11 +267,12 @@ def properties(entry: Entry) -> list[str]:
         f"range {low} to {high}",
         "grades count" if known.graded else _binary(entry),
         "needs a ranking" if known.needs_ranking else "needs no ranking: a set will do",
-        "unjudged documents at the end change nothing" if known.ignores_unjudged_tail else
-        "unjudged documents at the end change it",
+        "unjudged documents at the end change nothing"
+        if known.ignores_unjudged_tail
+        else "unjudged documents at the end change it",
         better[known.higher_is_better],
         f"over topics: {entry.aggregate}",
-    ]  # fmt: skip
+    ]
 
 
 def _binary(entry: Entry) -> str:

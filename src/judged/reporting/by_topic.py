@@ -54,10 +54,15 @@ def differences(material: Material) -> Found | None:
         "topics",
         f"{material.lead} by topic: {candidate} against {reference}",
         *_drawn(material, order, apart),
-        kind="bars", x="gain", y="label", colour="side", lines=(Line("x", 0.0, dashed=False),),
+        kind="bars",
+        x="gain",
+        y="label",
+        colour="side",
+        lines=(Line("x", 0.0, dashed=False),),
         x_title=f"{material.lead}: {candidate} against {reference}",
-        colours={"gain": PALETTE[0], "loss": PALETTE[1]}, legend=False,
-    )  # fmt: skip
+        colours={"gain": PALETTE[0], "loss": PALETTE[1]},
+        legend=False,
+    )
     section = Section("topics", "Topic by topic", (Sentences((said + lower,)), chart))
     return Found(section, headline=said)
 

@@ -49,9 +49,12 @@ AGE = Bands((0, 2, 8, 31, 366), ("after today", "0-1", "2-7", "8-30", "31-365", 
 FREQUENCY = ("head", "torso", "tail")
 _ROUNDING = 1e-12  # of all traffic: 0.9 of a total is not always the nearest number
 _KNOWN = (
-    LENGTH.names, RELEVANT.names, (*FIRST_RELEVANT.names[1:], FIRST_RELEVANT.names[0]), AGE.names,
+    LENGTH.names,
+    RELEVANT.names,
+    (*FIRST_RELEVANT.names[1:], FIRST_RELEVANT.names[0]),
+    AGE.names,
     FREQUENCY,
-)  # fmt: skip
+)
 _RANGE = re.compile(r"(\d+(?:\.\d+)?)(?:\+|\s*(?:-|to)\s*\d+(?:\.\d+)?)?")
 
 

@@ -229,26 +229,36 @@ class SliceComparison(Answer):
         tables[-1] = replace(tables[-1], note=self.caption)
         rows = [row for part in parts for row in self.with_all(*part)]
         pairs, between = [row.pair for row in rows], self.between
-        results = Table("results", (
-            *columns_of(rows, "measure", "first", "second", "slice"),
-            Column("topics", [row.n for row in rows], COUNT),
-            *columns_of(rows, "share", "minimum", "small"),
-            Column("difference", [row.difference for row in rows], DIFFERENCE, ci=[row.interval for row in rows]),
-            Column("p", [pair and pair.found.p for pair in pairs], NUMBER),
-            Column("adjusted", [pair and pair.found.decisive_p for pair in pairs], NUMBER),
-            Column("significant", [pair and pair.significant for pair in pairs], YES_NO),
-            *columns_of(rows, "better"),
-            *(Column(name, [pair and getattr(pair.wins, name) for pair in pairs], COUNT)
-              for name in ("wins", "ties", "losses")),
-            Column("detectable", [pair and pair.detectable for pair in pairs], NUMBER),
-            *rest_columns([row.rest for row in rows]),
-        ), only="data")  # fmt: skip
-        varying = Table("between", (
-            *columns_of(between, "measure", "first", "second", "slices"),
-            *columns_of([test.found for test in between], "n", "means", "statistic", "p"),
-            *columns_of(between, "adjusted", "significant"),
-            *columns_of([test.found for test in between], "between", "resamples", "note"),
-        ), only="data")  # fmt: skip
+        results = Table(
+            "results",
+            (
+                *columns_of(rows, "measure", "first", "second", "slice"),
+                Column("topics", [row.n for row in rows], COUNT),
+                *columns_of(rows, "share", "minimum", "small"),
+                Column("difference", [row.difference for row in rows], DIFFERENCE, ci=[row.interval for row in rows]),
+                Column("p", [pair and pair.found.p for pair in pairs], NUMBER),
+                Column("adjusted", [pair and pair.found.decisive_p for pair in pairs], NUMBER),
+                Column("significant", [pair and pair.significant for pair in pairs], YES_NO),
+                *columns_of(rows, "better"),
+                *(
+                    Column(name, [pair and getattr(pair.wins, name) for pair in pairs], COUNT)
+                    for name in ("wins", "ties", "losses")
+                ),
+                Column("detectable", [pair and pair.detectable for pair in pairs], NUMBER),
+                *rest_columns([row.rest for row in rows]),
+            ),
+            only="data",
+        )
+        varying = Table(
+            "between",
+            (
+                *columns_of(between, "measure", "first", "second", "slices"),
+                *columns_of([test.found for test in between], "n", "means", "statistic", "p"),
+                *columns_of(between, "adjusted", "significant"),
+                *columns_of([test.found for test in between], "between", "resamples", "note"),
+            ),
+            only="data",
+        )
         charts = map(self._chart, self.measures)
         tests = [(row.slice, row.pair) for row in rows if row.pair]
         names, topics = Column("slice", [name for name, _ in tests], TEXT), topics_table([pair for _, pair in tests])
@@ -275,21 +285,32 @@ class SliceComparison(Answer):
         rows = [row for _, second in self.pairs for row in self.with_all(measure, second)]
         ratio, first = self._is_ratio(measure), self.pairs[0][0]
         what = "ratio" if ratio else "difference"
-        points = Table("points", (
-            Column("slice", [f"{row.slice} ({row.n})" for row in rows], TEXT),
-            Column("run", [row.second for row in rows], TEXT),
-            Column("value", [row.difference for row in rows], RATIO if ratio else DIFFERENCE,
-                   f"{what} in {measure}", ci=[row.interval for row in rows]),
-            Column("open", [not (row.pair and row.pair.significant) for row in rows], only="data"),
-        ))  # fmt: skip
+        points = Table(
+            "points",
+            (
+                Column("slice", [f"{row.slice} ({row.n})" for row in rows], TEXT),
+                Column("run", [row.second for row in rows], TEXT),
+                Column(
+                    "value",
+                    [row.difference for row in rows],
+                    RATIO if ratio else DIFFERENCE,
+                    f"{what} in {measure}",
+                    ci=[row.interval for row in rows],
+                ),
+                Column("open", [not (row.pair and row.pair.significant) for row in rows], only="data"),
+            ),
+        )
         return Chart(
             name=measure,
             title=f"{measure}: {self._others()} {'/' if ratio else '-'} {first}",
             subtitle="filled: significant after correction; hollow: not significant",
             table=points,
             sentence=f"One dot a slice: the {what} in {measure} to {first}, with its interval; filled: significant.",
-            y="slice", colour="run", hollow="open", lines=(Line("x", 1.0 if ratio else 0.0),),
-        )  # fmt: skip
+            y="slice",
+            colour="run",
+            hollow="open",
+            lines=(Line("x", 1.0 if ratio else 0.0),),
+        )
 
     @property
     def caption(self) -> str:
@@ -312,7 +333,8 @@ class SliceComparison(Answer):
         exact = drawn and any(pair.found.exact for pair in every)  # of some, all arrangements were taken instead
         few = f"{FEW}: fewer topics than the slice is judged by, not tested"
         parts = (
-            tested(choices, drawn or every) + ", or all arrangements where there are fewer" * bool(exact)
+            tested(choices, drawn or every)
+            + ", or all arrangements where there are fewer" * bool(exact)
             + SECOND * any(pair.found.method in {"randomisation", "t", "ratio"} for pair in pairs),
             corrected,
             f"{ALL}: the comparison without slices, corrected by itself",
@@ -321,7 +343,7 @@ class SliceComparison(Answer):
             intervals(pairs, choices, sizes[-1]),
             detectable(pairs),
             few * any(row.small for row in self.rows),
-        )  # fmt: skip
+        )
         return "; ".join(filter(None, parts))
 
     @property

@@ -115,9 +115,11 @@ def group_judgments(
     docs = qrels.table["doc_id"].to_pylist()
     names = np.array([group_of.get(doc) or UNKNOWN for doc in docs], dtype=object)
     counts = Counter(names[relevant].tolist())
-    order = [*AGE.names[1:], AGE.names[0], UNKNOWN] if by == date else sorted(
-        counts, key=lambda name: (name == UNKNOWN, -counts[name], name)
-    )  # fmt: skip
+    order = (
+        [*AGE.names[1:], AGE.names[0], UNKNOWN]
+        if by == date
+        else sorted(counts, key=lambda name: (name == UNKNOWN, -counts[name], name))
+    )
     ordered = tuple(name for name in order if name in counts)
     code = {name: at for at, name in enumerate(ordered)}
     return Grouped(qrels, ordered, np.array([code.get(name, -1) for name in names], dtype=np.int64), relevant)

@@ -28,9 +28,13 @@ Compare: TypeAlias = Callable[[Any, Any], Any]
 
 _LONGEST = 2000  # characters
 _COMPARE: dict[type[ast.cmpop], tuple[type[ast.cmpop], Compare]] = {
-    ast.Eq: (ast.Eq, operator.eq), ast.NotEq: (ast.NotEq, operator.ne), ast.Lt: (ast.Gt, operator.lt),
-    ast.LtE: (ast.GtE, operator.le), ast.Gt: (ast.Lt, operator.gt), ast.GtE: (ast.LtE, operator.ge),
-}  # fmt: skip
+    ast.Eq: (ast.Eq, operator.eq),
+    ast.NotEq: (ast.NotEq, operator.ne),
+    ast.Lt: (ast.Gt, operator.lt),
+    ast.LtE: (ast.GtE, operator.le),
+    ast.Gt: (ast.Lt, operator.gt),
+    ast.GtE: (ast.LtE, operator.ge),
+}
 """Each with what it is when its sides change places."""
 _HELP = (
     "compare attributes with texts in quotes or numbers: domain == 'law' and 2 <= words < 5, kind in ('a', 'b'),"

@@ -175,8 +175,10 @@ class ScoresOfParts(Answer, Generic[Row]):
             subtitle=self.rule + "; hollow: too few topics" * any(row.small for row in rows),
             table=Table("points", points),
             sentence=f"One dot a {self.part} and run: its {measure}, with the interval; hollow: too few topics.",
-            y=self.part, colour="run", hollow="small",
-        )  # fmt: skip
+            y=self.part,
+            colour="run",
+            hollow="small",
+        )
 
 
 def value_column(rows: Sequence[Any], title: str | None = None) -> Column:

@@ -177,9 +177,20 @@ def _equivalence(
         interval = (mean - half, mean + half)
         note = "" if error else "all differences are the same, so the t-test takes their mean for exact"
     return Equivalence(
-        kind, mean, float(margin), higher_is_better, statistic, p, interval, within, level, p < 1 - level,
-        size, left_out, note,
-    )  # fmt: skip
+        kind,
+        mean,
+        float(margin),
+        higher_is_better,
+        statistic,
+        p,
+        interval,
+        within,
+        level,
+        p < 1 - level,
+        size,
+        left_out,
+        note,
+    )
 
 
 def _one_sided(distance: float, error: float, df: int) -> tuple[float, float]:

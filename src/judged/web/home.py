@@ -80,16 +80,27 @@ def _runs(workspace: Workspace, estimates: Sequence[Estimate]) -> Table:
     topics = [int(np.count_nonzero(judged.returned)) for judged in lists]
     missing = [len(judged.query_ids) - found for judged, found in zip(lists, topics, strict=True)]
     columns = (
-        Column("name", workspace.run_names, TEXT, "Run",
-               links=[f"/topics{query({'runs': name})}" for name in workspace.run_names]),
-        Column("value", [row and row.value for row in rows], NUMBER, MEASURE, ci=[row and row.ci for row in rows],
-               beside=["" if judged.ranked else "a set, no ranking" for judged in lists]),
+        Column(
+            "name",
+            workspace.run_names,
+            TEXT,
+            "Run",
+            links=[f"/topics{query({'runs': name})}" for name in workspace.run_names],
+        ),
+        Column(
+            "value",
+            [row and row.value for row in rows],
+            NUMBER,
+            MEASURE,
+            ci=[row and row.ci for row in rows],
+            beside=["" if judged.ranked else "a set, no ranking" for judged in lists],
+        ),
         Column("topics", topics, COUNT, "Topics"),
         Column("missing", missing, COUNT, "Missing"),
         Column("documents", [int(judged.returned.sum()) for judged in lists], COUNT, "Documents"),
         Column("ranked", [judged.ranked for judged in lists], only="data"),
         Column("extra", [len(judged.extra) for judged in lists], only="data"),  # topics beyond those of the judgments
-    )  # fmt: skip
+    )
     return Table("runs", columns, "Runs")
 
 

@@ -111,9 +111,15 @@ def serve(workspace: Workspace, where: Place, *, ready: Callable[[], Any] = lamb
 def configured(app: FastAPI, rules: Rules) -> uvicorn.Config:
     """Say how uvicorn is to serve the application."""
     return uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none",
-        http=watched(rules.patience), timeout_graceful_shutdown=2,
-    )  # fmt: skip
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        http=watched(rules.patience),
+        timeout_graceful_shutdown=2,
+    )
 
 
 def _warm(workspace: Workspace) -> None:

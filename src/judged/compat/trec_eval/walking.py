@@ -92,11 +92,13 @@ def _without_repeats(qrels: Qrels, run: Run, ranking: Ranking) -> tuple[Run, dic
         code = int(returned.topic[at])
         problems.setdefault(code, f"{run.where}: document {returned.doc[at]} is returned twice for {topics[code]}")
     kept = np.flatnonzero(~again)
-    table = pa.table({
-        "query_id": pa.array(topics, pa.string()).take(pa.array(returned.topic[kept])),
-        "doc_id": returned.doc.take(pa.array(kept)),
-        "score": pa.array(-returned.rank[kept].astype(np.float64)),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "query_id": pa.array(topics, pa.string()).take(pa.array(returned.topic[kept])),
+            "doc_id": returned.doc.take(pa.array(kept)),
+            "score": pa.array(-returned.rank[kept].astype(np.float64)),
+        }
+    )
     return Run(TableRows(table, run.where)), problems
 
 
@@ -108,10 +110,11 @@ def _judged_twice(qrels: Qrels, options: Options) -> dict[int, str]:
     counts = qrels.table.select(keys).group_by(keys).aggregate([([], "count_all")])
     twice = counts.filter(pc.greater(counts["count_all"], 1))
     return {
-        qrels.index.codes[pair["query_id"]]:
-        f"{qrels.where}: document {pair['doc_id']} is judged twice for topic {pair['query_id']}"
+        qrels.index.codes[
+            pair["query_id"]
+        ]: f"{qrels.where}: document {pair['doc_id']} is judged twice for topic {pair['query_id']}"
         for pair in twice.to_pylist()
-    }  # fmt: skip
+    }
 
 
 def _emptied(judged: Judged) -> Judged:

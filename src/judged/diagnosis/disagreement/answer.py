@@ -279,9 +279,16 @@ class Disagreement(Answer):
             subtitle=f"named: the topics that pull the means of {first} and {second} apart most",
             table=Table("points", points),
             sentence=f"How much better {second} is than {first} on each topic, by both measures.",
-            kind="points", x="x", y="y", colour="kind", colours=kinds, label="label",
-            lines=(Line("x", 0.0, dashed=False), Line("y", 0.0, dashed=False)), width=420, height=360,
-        )  # fmt: skip
+            kind="points",
+            x="x",
+            y="y",
+            colour="kind",
+            colours=kinds,
+            label="label",
+            lines=(Line("x", 0.0, dashed=False), Line("y", 0.0, dashed=False)),
+            width=420,
+            height=360,
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:

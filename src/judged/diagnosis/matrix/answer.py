@@ -295,24 +295,42 @@ class Matrix(Answer):
             axes.append(Column(name, values, NUMBER, str(axis), ci=[*(mean.ci for mean in means), *none]))
             ends = [end for end in (axis.properties.low, axis.properties.high) if end is not None]
             reach[name] = (*ends, float(np.nanmin(numbers)), float(np.nanmax(numbers)))
-        table = Table("map", (
-            Column("run", [*(point.run for point in points), *topics.column("run").values], TEXT, only="data"),
-            Column("name", [*(point.slice for point in points), *topics.column("query_id").values], TEXT),
-            Column("quadrant", [*classes, *topics.column("quadrant").values], TEXT),
-            Column("class", [*classes, *none], TEXT, only="data"),
-            Column("topics", [*(point.topics for point in points), *none], COUNT),
-            *axes,
-            Column("small", [*(point.small for point in points), *none], only="data"),
-            Column("faint", [*(False for _ in points), *(True for _ in none)], only="data"),
-        ), only="people")  # fmt: skip
+        table = Table(
+            "map",
+            (
+                Column("run", [*(point.run for point in points), *topics.column("run").values], TEXT, only="data"),
+                Column("name", [*(point.slice for point in points), *topics.column("query_id").values], TEXT),
+                Column("quadrant", [*classes, *topics.column("quadrant").values], TEXT),
+                Column("class", [*classes, *none], TEXT, only="data"),
+                Column("topics", [*(point.topics for point in points), *none], COUNT),
+                *axes,
+                Column("small", [*(point.small for point in points), *none], only="data"),
+                Column("faint", [*(False for _ in points), *(True for _ in none)], only="data"),
+            ),
+            only="people",
+        )
         whose = "given" if self.given_cuts else f"means of {self.baseline}"
         return Chart(
-            "matrix", f"{run}: {self.title}" if run else self.title, table,
-            f"Topics and slices by {self.x} across and {self.y} upwards, with the cuts that part them.", "points",
-            x="x", y="y", colour="class", colours=_COLOURS, hollow="small", label="name", faint="faint", facet="run",
-            subtitle=f"cuts (dashed): {whose}; bars: intervals; grey: topics", corners=QUADRANTS, reach=reach,
-            lines=(Line("x", self.cuts[0]), Line("y", self.cuts[1])), width=380, height=380,
-        )  # fmt: skip
+            "matrix",
+            f"{run}: {self.title}" if run else self.title,
+            table,
+            f"Topics and slices by {self.x} across and {self.y} upwards, with the cuts that part them.",
+            "points",
+            x="x",
+            y="y",
+            colour="class",
+            colours=_COLOURS,
+            hollow="small",
+            label="name",
+            faint="faint",
+            facet="run",
+            subtitle=f"cuts (dashed): {whose}; bars: intervals; grey: topics",
+            corners=QUADRANTS,
+            reach=reach,
+            lines=(Line("x", self.cuts[0]), Line("y", self.cuts[1])),
+            width=380,
+            height=380,
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -247,8 +247,12 @@ class Needs(ReadOnly, Answer):
             subtitle=f"from the worst to the best wording, with the mean{some}",
             table=Table("needs", columns, only="people"),
             sentence=f"{name} of {system} by need: the mean, from the worst to the best wording.",
-            kind="dots", x="mean", y="need", width=420, from_zero=True,
-        )  # fmt: skip
+            kind="dots",
+            x="mean",
+            y="need",
+            width=420,
+            from_zero=True,
+        )
 
     def _ordered(self) -> list[NeedsSummary]:
         """Give the summaries by the first measure, best first."""

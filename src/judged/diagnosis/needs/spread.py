@@ -14,8 +14,7 @@ from judged.data import Qrels
 from judged.data.topics import Topics
 from judged.decimals import counted
 from judged.diagnosis.needs.answer import Needs, NeedsSummary
-from judged.diagnosis.needs.likeness import alike, consistency
-from judged.diagnosis.needs.variants import by_variant, needs_of
+from judged.diagnosis.needs.likeness import alike, by_variant, consistency, needs_of
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
 from judged.evaluation.scoring import TESTED_MEASURES, chosen_measures, scores_of

@@ -21,7 +21,7 @@ from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
 from judged.judging import judge
 from judged.judging.dense import all_returned
 from judged.judging.grading import keeping, withdrawn
-from judged.judging.policies import Ranking
+from judged.judging.ranking import Ranking
 from judged.judging.variants import copies
 from judged.measures import parse
 from judged.stats.options import ROUNDING

@@ -286,8 +286,11 @@ class Stages(Answer):
         rows: list[dict[str, Any]] = []
         for trace in self.traces:
             every = trace.documents
-            ways = {"not returned": every.candidate == 0, "below the depth": every.candidate > self.choices.depth,
-                    "ranked low": every.final > 0}  # fmt: skip
+            ways = {
+                "not returned": every.candidate == 0,
+                "below the depth": every.candidate > self.choices.depth,
+                "ranked low": every.final > 0,
+            }
             where = np.select(list(ways.values()), list(ways), "dropped").tolist()
             rows += [
                 {
@@ -339,10 +342,21 @@ class Stages(Answer):
         columns = columns_of(rows, ("bar", TEXT), ("part", TEXT), *ends, ("topics", TEXT))
         across = f"{score}, and what is lost of the best"
         return Chart(
-            name, title, Table(name, columns), f"{across}.", "bars", x="start", x2="end", y="bar",
-            x_title=across, colour="part", colours=dict(zip(kinds, _COLOURS, strict=False)), width=480,
-            subtitle=self._over, folded=name == "topics",
-        )  # fmt: skip
+            name,
+            title,
+            Table(name, columns),
+            f"{across}.",
+            "bars",
+            x="start",
+            x2="end",
+            y="bar",
+            x_title=across,
+            colour="part",
+            colours=dict(zip(kinds, _COLOURS, strict=False)),
+            width=480,
+            subtitle=self._over,
+            folded=name == "topics",
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:

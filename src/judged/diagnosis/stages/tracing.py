@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 POSITIVE = float(np.nextafter(0, 1))
 """The relevance level of measures that have none: any grade above 0."""
 HEALTHY, NOT_FOUND, BADLY_RANKED, BOTH, NOTHING = VERDICTS = (
-    "little lost", "not found", "found but ranked badly", "both", "nothing relevant",
-)  # fmt: skip
+    "little lost",
+    "not found",
+    "found but ranked badly",
+    "both",
+    "nothing relevant",
+)
 """What is said of a topic: which parts of its loss count."""
 SHORT: dict[str, str] = {BADLY_RANKED: "ranked badly", NOTHING: "no relevant"}
 """Verdicts in tables."""

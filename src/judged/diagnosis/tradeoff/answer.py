@@ -128,24 +128,34 @@ class Tradeoff(Answer):
         values = np.array([row.value for row in rows]) * (1.0 if self.higher_is_better else -1.0)
         dearer = (-amounts if more else amounts)[:, np.newaxis]
         front = [not dominators(at, values, dearer).any() for at in range(len(rows))]
-        points = Table(f"points_{cost}", (
-            Column("run", [row.run for row in rows], TEXT),
-            Column("cost", amounts.tolist(), significant(3), cost),
-            Column("value", [row.value for row in rows], NUMBER, self.measure, ci=[row.interval for row in rows]),
-            Column("place", ["on the front" if of else "dominated" for of in front], TEXT),
-            Column("front", front, only="data"),
-        ), only="people")  # fmt: skip
+        points = Table(
+            f"points_{cost}",
+            (
+                Column("run", [row.run for row in rows], TEXT),
+                Column("cost", amounts.tolist(), significant(3), cost),
+                Column("value", [row.value for row in rows], NUMBER, self.measure, ci=[row.interval for row in rows]),
+                Column("place", ["on the front" if of else "dominated" for of in front], TEXT),
+                Column("front", front, only="data"),
+            ),
+            only="people",
+        )
         return Chart(
             name=cost,
             title=f"{self.measure} against {cost}",
             subtitle=f"means with {self.level:.0%} intervals; dashed: the front of these two",
             table=points,
             sentence=f"{self.measure} of each run over its {cost}, with intervals, and the front of these two.",
-            kind="points", x="cost", y="value", colour="place", label="run", path="front",
+            kind="points",
+            x="cost",
+            y="value",
+            colour="place",
+            label="run",
+            path="front",
             colours={"on the front": PALETTE[0], "dominated": PALETTE[-1]},
             steps="step-before" if more else "step-after",  # the best for at most this cost
-            spread="amount", from_zero=True,
-        )  # fmt: skip
+            spread="amount",
+            from_zero=True,
+        )
 
     def _results(self) -> Table:
         """Lay out one row a run: measure, gain, and of each cost its amount with its change, and the gain a unit."""

@@ -14,8 +14,7 @@ import numpy as np
 from judged.errors import InputError
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.result import OnlineEstimate
-from judged.stats.changes import Change, change_points
-from judged.stats.control import FEWEST, Control, Signal, control_limits
+from judged.stats.control import FEWEST, Change, Control, Signal, change_points, control_limits
 from judged.tables import Table
 
 if TYPE_CHECKING:

@@ -74,9 +74,15 @@ def _differences(page: ComparePage, table: Table, cut: str) -> Chart:
         title="Differences by topic",
         table=table,
         sentence=f"{second} minus {first} on each topic, {which}. {colours}{cut}{lower}",
-        kind="columns", x="query_id", y="difference", colour="ahead", colours=_COLOURS, legend=False,
-        x_title="topics, sorted by difference", y_title=f"difference in {page.measure}",
-    )  # fmt: skip
+        kind="columns",
+        x="query_id",
+        y="difference",
+        colour="ahead",
+        colours=_COLOURS,
+        legend=False,
+        x_title="topics, sorted by difference",
+        y_title=f"difference in {page.measure}",
+    )
 
 
 def _scores(page: ComparePage, table: Table, cut: str) -> Chart:
@@ -89,10 +95,18 @@ def _scores(page: ComparePage, table: Table, cut: str) -> Chart:
         title="One run against the other",
         table=table,
         sentence=f"One point a topic; {side} the dashed line {second} is {page.words[0]}.{cut}",
-        kind="points", x="first", y="second", colour="ahead", colours=_COLOURS, legend=False,
-        faint="many", diagonal=True, reach={"x": ends, "y": ends},
-        x_title=f"{page.measure} of {first}", y_title=f"{page.measure} of {second}",
-    )  # fmt: skip
+        kind="points",
+        x="first",
+        y="second",
+        colour="ahead",
+        colours=_COLOURS,
+        legend=False,
+        faint="many",
+        diagonal=True,
+        reach={"x": ends, "y": ends},
+        x_title=f"{page.measure} of {first}",
+        y_title=f"{page.measure} of {second}",
+    )
 
 
 MEASURE = "nDCG@10"
@@ -102,9 +116,22 @@ MOST = 8
 
 Outcome: TypeAlias = Literal["all", "wins", "losses", "ties"]
 Sort: TypeAlias = Literal[
-    "", "topic", "-topic", "query", "-query", "first", "-first", "second", "-second", "difference", "-difference",
-    "first_judged", "-first_judged", "second_judged", "-second_judged",
-]  # fmt: skip
+    "",
+    "topic",
+    "-topic",
+    "query",
+    "-query",
+    "first",
+    "-first",
+    "second",
+    "-second",
+    "difference",
+    "-difference",
+    "first_judged",
+    "-first_judged",
+    "second_judged",
+    "-second_judged",
+]
 
 
 class Asked(BaseModel):
@@ -248,14 +275,21 @@ class ComparePage(Answer):
         differences = [pair.shown_difference if pair else math.nan for pair in pairs]
         head = direction(second, first, ratio=ratio)
         columns = (
-            Column("measure", [found.name for found, _ in rows], TEXT, "Measure",
-                   beside=["lower is better" if found.lower_is_better else "" for found, _ in rows],
-                   links=[f"/compare{query(self.asked, measure=found.name, page=None)}" for found, _ in rows]),
-            *(Column(f"run{at}", [found.estimates[at].value for found, _ in rows], NUMBER, run)
-              for at, run in enumerate((first, second))),
+            Column(
+                "measure",
+                [found.name for found, _ in rows],
+                TEXT,
+                "Measure",
+                beside=["lower is better" if found.lower_is_better else "" for found, _ in rows],
+                links=[f"/compare{query(self.asked, measure=found.name, page=None)}" for found, _ in rows],
+            ),
+            *(
+                Column(f"run{at}", [found.estimates[at].value for found, _ in rows], NUMBER, run)
+                for at, run in enumerate((first, second))
+            ),
             *verdict_columns(pairs, differences, head, "p", "not tested"),
             Column("better", [(pair.better or "neither") if pair else "" for pair in pairs], TEXT),
-        )  # fmt: skip
+        )
         kinds = ["chosen" if found.measure == self.measure else "" for found, _ in rows]
         return Table(f"by_{'ratio' if ratio else 'difference'}", columns, only="people", kinds=kinds)
 
@@ -283,9 +317,13 @@ class ComparePage(Answer):
             Column("difference", self.differences[topics].tolist(), CHANGE, "Difference"),
             Column("without", [found.differences[at] for at in chosen], CHANGE, "Mean without"),
             Column("p", [found.p_values[at] for at in chosen], _P, "p without"),
-            Column("changes", [" and ".join(name for name, those in rests if at in those) for at in topics],
-                   Show(lambda text: text or "nothing", "string"), "Changes"),
-        )  # fmt: skip
+            Column(
+                "changes",
+                [" and ".join(name for name, those in rests if at in those) for at in topics],
+                Show(lambda text: text or "nothing", "string"),
+                "Changes",
+            ),
+        )
         note = f"By a paired t-test of {self.measure} alone: p {p_text(found.p, found.alpha)} over all topics"
         return Table("deciding", columns, "Without single topics", note, only="" if topics else "data")
 
@@ -316,14 +354,21 @@ class ComparePage(Answer):
         sides = list(zip(("first", "second"), runs, self.values.tolist(), judged, has, strict=True))
         columns = (
             Column("query_id", ids, TEXT, "Topic", links=[f"/topic{query({'id': topic}, **asked)}" for topic in ids]),
-            Column("query", [self.workspace.query(topic) for topic in ids], beginning(160), "Query",
-                   only="data" if self.workspace.topics is None else ""),
-            *(Column(side, values, NUMBER, run, beside=["" if there else "nothing returned" for there in known])
-              for side, run, values, _, known in sides),
+            Column(
+                "query",
+                [self.workspace.query(topic) for topic in ids],
+                beginning(160),
+                "Query",
+                only="data" if self.workspace.topics is None else "",
+            ),
+            *(
+                Column(side, values, NUMBER, run, beside=["" if there else "nothing returned" for there in known])
+                for side, run, values, _, known in sides
+            ),
             Column("difference", self.differences.tolist(), CHANGE, "Difference"),
             *(Column(f"{side}_judged", shares, digits(2), f"{share} {run}") for side, run, _, shares, _ in sides),
             *(Column(f"{side}_has", known, only="data") for side, _, _, _, known in sides),
-        )  # fmt: skip
+        )
         return Table("listed", columns, "Topics")
 
     @property

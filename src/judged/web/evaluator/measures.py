@@ -28,21 +28,35 @@ class Group:
 
 
 GROUPS = (
-    Group("graded", "Graded",
-          "How much each document is worth, and how far down it stands; grades count.", ("graded",)),
-    Group("ranked", "Ranked, relevant or not",
-          "At which ranks the relevant documents stand; a grade only says whether a document is relevant.",
-          ("ranked, binary",)),
-    Group("set", "Sets",
-          "How many of the first k documents, or of all that were returned, are relevant; their order does not count.",
-          ("set at a cutoff", "set")),
-    Group("user", "User models",
-          "What a person gains who reads from the top, and stops with a probability that the model gives.",
-          ("user model",)),
-    Group("incomplete", "Incomplete judgments",
-          "What is known where not every document has a judgment, and how much is not.", ("incomplete judgments",)),
+    Group(
+        "graded", "Graded", "How much each document is worth, and how far down it stands; grades count.", ("graded",)
+    ),
+    Group(
+        "ranked",
+        "Ranked, relevant or not",
+        "At which ranks the relevant documents stand; a grade only says whether a document is relevant.",
+        ("ranked, binary",),
+    ),
+    Group(
+        "set",
+        "Sets",
+        "How many of the first k documents, or of all that were returned, are relevant; their order does not count.",
+        ("set at a cutoff", "set"),
+    ),
+    Group(
+        "user",
+        "User models",
+        "What a person gains who reads from the top, and stops with a probability that the model gives.",
+        ("user model",),
+    ),
+    Group(
+        "incomplete",
+        "Incomplete judgments",
+        "What is known where not every document has a judgment, and how much is not.",
+        ("incomplete judgments",),
+    ),
     Group("count", "Counts", "How many documents there are of each kind.", ("count",)),
-)  # fmt: skip
+)
 """In the order in which they are shown."""
 
 _NEEDS_FAMILY = {

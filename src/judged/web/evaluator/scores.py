@@ -159,9 +159,14 @@ def _scores_of(state: State, worlds: tuple[World, ...], together: Judged, only: 
         rows.append({**row, "why": why})
     shown = (("other", NUMBER), ("difference", NUMBER)) if state.other is not None else ("other", "difference")
     columns = columns_of(
-        rows, "group", ("name", TEXT, "measure"), "family", ("value", NUMBER, "list"), *shown,
+        rows,
+        "group",
+        ("name", TEXT, "measure"),
+        "family",
+        ("value", NUMBER, "list"),
+        *shown,
         *("before", "moved", "low", "high", "higher_is_better", "perfect", "why"),
-    )  # fmt: skip
+    )
     return Table("measures", columns, "Measures")
 
 

@@ -158,10 +158,14 @@ class LeaderboardPage(Answer):
         if self.result is None:
             return ()
         entries = [
-            {"measure": str(measure), "family": measure.entry.name, "aggregate": measure.entry.aggregate,
-             "higher_is_better": measure.properties.higher_is_better}
+            {
+                "measure": str(measure),
+                "family": measure.entry.name,
+                "aggregate": measure.entry.aggregate,
+                "higher_is_better": measure.properties.higher_is_better,
+            }
             for measure in self.measures
-        ]  # fmt: skip
+        ]
         heads = Table("columns", columns_of(entries, *entries[0]), only="data")
         data = [block for block in self.result.blocks() if isinstance(block, Table) and block.only == "data"]
         return (self.board(), *self.figures(), heads, *data)
@@ -184,10 +188,17 @@ class LeaderboardPage(Answer):
         columns = (
             Column("run", runs, TEXT, "Run"),
             *(column for measure in self.measures for column in self._columns(measure)),
-            Column("judged", shares, _PERCENT, SHARE, mark=["!" * few for few in low],
-                   beside=["low" * few for few in low], kinds=["bad" * few for few in low]),
+            Column(
+                "judged",
+                shares,
+                _PERCENT,
+                SHARE,
+                mark=["!" * few for few in low],
+                beside=["low" * few for few in low],
+                kinds=["bad" * few for few in low],
+            ),
             Column("missing", missing, COUNT, only="data"),
-        )  # fmt: skip
+        )
         kinds = ["baseline" if self.comparison and run == self.baseline else "" for run in runs]
         table = Table("board", columns, f"Runs by {counted(len(self.measures), 'measure')}", kinds=kinds)
         values = table.column(self.sort.removeprefix("-")).values

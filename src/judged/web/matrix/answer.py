@@ -173,9 +173,15 @@ def _matrix(workspace: Workspace, asked: AskedMatrix, names: tuple[str, ...]) ->
         mask = workspace.mask(asked.where)
         scores = workspace.scores(tuple(dict.fromkeys((*axes, parse("Judged@10")))), names, asked.where)
         made = performance_matrix(
-            scores, x=axes[0], y=axes[1], slicing=cut(workspace, asked) if asked.names else None, baseline=names[0],
-            level=LEVEL, resamples=draws(int(mask.sum())), seed=SEED,
-        )  # fmt: skip
+            scores,
+            x=axes[0],
+            y=axes[1],
+            slicing=cut(workspace, asked) if asked.names else None,
+            baseline=names[0],
+            level=LEVEL,
+            resamples=draws(int(mask.sum())),
+            seed=SEED,
+        )
         level = max(float(getattr(axis, "rel", 1)) for axis in axes)
         return replace(made, barren=workspace.judged(names[-1]).num_relevant(level)[mask] == 0)
 
@@ -245,14 +251,27 @@ def _frame(matrix: Matrix, run: str, *, brush: bool) -> dict[str, Any] | None:
     seen = next(layer["encoding"] for layer in made["layer"] if "tooltip" in layer["encoding"])
     x, y = {**seen["x"], "field": "across"}, {**seen["y"], "field": "up"}
     most = max((dot["topics"] for dot in _dots(matrix, run, (x, y), None)), default=1)
-    scale = {"type": "pow", "exponent": 0.5, "domain": [1, max(most, 2)],
-             "range": [_DOT, min(_DOT * math.sqrt(most), _LARGEST)]}  # fmt: skip
+    scale = {
+        "type": "pow",
+        "exponent": 0.5,
+        "domain": [1, max(most, 2)],
+        "range": [_DOT, min(_DOT * math.sqrt(most), _LARGEST)],
+    }
     shown = sorted({*(10**power for power in range(len(str(most)))), most})
-    legend = {"title": "topics", "orient": "bottom", "symbolFillColor": _GREY, "symbolStrokeWidth": 0, "values": shown,
-              "format": ",d"}  # fmt: skip
+    legend = {
+        "title": "topics",
+        "orient": "bottom",
+        "symbolFillColor": _GREY,
+        "symbolStrokeWidth": 0,
+        "values": shown,
+        "format": ",d",
+    }
     sized = {"type": "quantitative", "scale": scale, "legend": legend if most > 1 else None}
-    tooltip = [{"field": "query_id", "type": "nominal"}, {"field": "topics", "type": "quantitative"},
-               *({"field": axis["field"], "title": axis["title"], "format": ".4f"} for axis in (x, y))]  # fmt: skip
+    tooltip = [
+        {"field": "query_id", "type": "nominal"},
+        {"field": "topics", "type": "quantitative"},
+        *({"field": axis["field"], "title": axis["title"], "format": ".4f"} for axis in (x, y)),
+    ]
     grey = {"color": _GREY, "opacity": 0.55}
     coloured = {"color": PALETTE[4], "opacity": 0.9, "stroke": "#333", "strokeWidth": 0.6}
     dots: list[dict[str, Any]] = [

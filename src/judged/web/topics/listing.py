@@ -158,14 +158,19 @@ def _table(workspace: Workspace, measure: Measure, runs: tuple[str, ...]) -> tup
     one_run = "data" if len(runs) < 2 else ""  # its mean is its score
     columns = (
         Column("query_id", ids, TEXT, "Topic"),
-        Column("query", [workspace.query(topic) for topic in ids], TEXT, "Query",
-               only="data" if workspace.topics is None else ""),
+        Column(
+            "query",
+            [workspace.query(topic) for topic in ids],
+            TEXT,
+            "Query",
+            only="data" if workspace.topics is None else "",
+        ),
         Column("relevant", counts[0], COUNT, "Relevant"),
         Column("judged", counts[1], COUNT, "Judged"),
         Column("mean", mean.tolist(), NUMBER, "Mean", only=one_run),
         Column("spread", spread.tolist(), NUMBER, "Spread", only=one_run),  # the largest score less the smallest
         *(Column(f"run:{run}", values.tolist(), NUMBER, run) for run, (values, _) in made.items()),
-    )  # fmt: skip
+    )
     notes = dict.fromkeys(Note("no-scores", why) for _, why in made.values() if why)
     return Table("topics", columns, "Table of topics"), tuple(notes)
 

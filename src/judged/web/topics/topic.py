@@ -164,14 +164,16 @@ def _all_runs(workspace: Workspace, query_id: str, measure: Measure, shown: Sequ
     rows: list[dict[str, Any]] = []
     for run, judged in workspace.lists.items():
         returned = int(judged.returned[at])
-        rows.append({
-            "run": run,
-            "score": float(run_scores(workspace, measure, run)[0][at]),
-            "returned": returned,
-            "unjudged": returned - int(judged.starts[at + 1] - judged.starts[at]),
-            "ranked": judged.ranked,
-            "shown": sides.get(run, ""),
-        })  # fmt: skip
+        rows.append(
+            {
+                "run": run,
+                "score": float(run_scores(workspace, measure, run)[0][at]),
+                "returned": returned,
+                "unjudged": returned - int(judged.starts[at + 1] - judged.starts[at]),
+                "ranked": judged.ranked,
+                "shown": sides.get(run, ""),
+            }
+        )
     sign = 1 if facts_of(measure)["lower_is_better"] else -1
     rows.sort(key=lambda row: math.inf if math.isnan(row["score"]) else sign * row["score"])
     columns = columns_of(
