@@ -31,7 +31,7 @@ from judged.diagnosis.disagreement.pulls import disagreement as disagreement
 from judged.diagnosis.matrix.answer import Matrix as Matrix
 from judged.diagnosis.matrix.performance import performance_matrix as performance_matrix
 from judged.diagnosis.needs.answer import Needs as Needs
-from judged.diagnosis.needs.variants import expand_qrels as expand_qrels
+from judged.diagnosis.needs.likeness import expand_qrels as expand_qrels
 from judged.diagnosis.needs.spread import needs as needs
 from judged.diagnosis.review.answer import ReviewList as ReviewList
 from judged.diagnosis.review.labelling import apply_review as apply_review
@@ -53,7 +53,7 @@ from judged.evaluation.scoring import score_lists as score_lists
 from judged.explanation.explanation import Explanation as Explanation
 from judged.explanation.other_tools import ToolComparison as ToolComparison
 from judged.explanation.other_tools import compare_tools as compare_tools
-from judged.explanation.explaining import explain as explain
+from judged.explanation.explanation import explain as explain
 from judged.gating.config import Check as Check
 from judged.gating.config import GateConfig as GateConfig
 from judged.gating.result import GateResult as GateResult
@@ -61,7 +61,7 @@ from judged.gating.config import Guardrail as Guardrail
 from judged.gating.running import gate as gate
 from judged.gating.running import gate_scores as gate_scores
 from judged.judging.judged import Judged as Judged
-from judged.judging.policies import Ranking as Ranking
+from judged.judging.ranking import Ranking as Ranking
 from judged.judging.join import judge as judge
 from judged.judging.join import judge_list as judge_list
 from judged.judging.align import Aligned as Aligned
