@@ -20,7 +20,7 @@ from typing import Any
 from judged.online import InteractionLog, OnlineEstimate, OnlineScores, online_metrics, read_log
 from judged.online.findings import doubts
 from judged.online.showing.numbers import NOTHING, amount, span_of, value_of
-from judged.tables import Markdown, Table
+from judged.tables import Table
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "real-logs.md"
 NOW = 1_767_225_600_000  # 2026-01-01: nothing in these logs is later, whenever this runs
@@ -251,8 +251,7 @@ def found_in(log: InteractionLog) -> str:
     if not log.findings:
         return "The check finds nothing wrong."
     rows = tuple(
-        (Markdown(f"`{one.rule}`"), one.table, one.done, f"{one.rows:,}", f"{one.of:,}", f"{one.share:.1%}")
-        for one in log.findings
+        (one.rule, one.table, one.done, f"{one.rows:,}", f"{one.of:,}", f"{one.share:.1%}") for one in log.findings
     )
     return Table(("rule", "of", "done", "rows", "of rows", "share"), rows, labels=3).markdown()
 

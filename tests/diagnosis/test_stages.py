@@ -328,8 +328,8 @@ def test_two_systems_and_slices() -> None:
     assert found.lost_kinds[:2] == ("candidates", "ranking")
     said = " ".join(found.sentences)
     assert "run scores 1.0000 lower than run (other)" in said
-    assert "side=even candidates -1.0000" in said
-    assert "side=odd ranking -1.0000" in said
+    assert "side=even by candidates -1.0000" in said
+    assert "side=odd by ranking -1.0000" in said
     assert "40 of 40 topics lost 1 or more, where 0 gained as much" in said
     assert "; 20 by candidates; 20 by ranking." in said
     assert "run by candidates alone: 20 of 40 topics lost 1 or more" in said

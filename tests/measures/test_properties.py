@@ -72,7 +72,7 @@ def test_the_definition_is_complete(name: str) -> None:
     assert not entry.cite.endswith(".")
     for parameter in entry.all_parameters:
         assert parameter.meaning.endswith("."), parameter.name
-        assert parameter.values, parameter.name
+        assert parameter.allowed, parameter.name
     assert name in catalogue()
 
 

@@ -172,9 +172,10 @@ def who_lost(lost: Discoveries, query_ids: Sequence[str]) -> str:
 def told_by_slice(changes: Iterable[Change], tests: int) -> Iterator[str]:
     """Say on which slices something changed by more than luck, of so many tests; without a capital."""
     tested = sorted((change for change in changes if change.by_slice), key=lambda change: change.found.difference)
-    seen = [f"{change.slice} {change.part} {change.told()}" for change in tested if change.significant]
+    seen = [f"{change.slice} by {change.part} {change.told()}" for change in tested if change.significant]
     more = [f"{len(seen) - _SLICES} more in the table"] if len(seen) > _SLICES else []
     if seen:
-        yield f"by slice: {'; '.join([*seen[:_SLICES], *more])} (Holm over {tests} tests)."
+        told = "; ".join([*seen[:_SLICES], *more])
+        yield f"by slice: {told}; Holm over {tests} tests, and nothing is claimed of other slices."
     elif tested:
         yield f"in no slice is a change more than luck might make it (Holm over {tests} tests)."
