@@ -8,11 +8,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer.blocks import Chart, Lists, Sentences, asked, flat
+from judged.answer.blocks import Chart, Lists, Sentences, flat
 from judged.answer.by_name import form_by_name
 from judged.answer.latex import latex
 from judged.answer.markdown import markdown
-from judged.answer.table import Table, plain
+from judged.answer.table import Table, asked, plain
 from judged.answer.terminal import text
 from judged.atomic import replaced
 from judged.errors import InputError, MissingExtraError

@@ -190,13 +190,3 @@ def flat(blocks: Iterable[Block]) -> Iterator[Block]:
             yield from flat(block.blocks)
         else:
             yield block
-
-
-def asked(blocks: Iterable[Block], unfold: Iterable[str]) -> list[Block]:
-    """Leave out what is folded and not asked for, and the tables that only data have."""
-    names = set(unfold)
-    return [
-        block
-        for block in blocks
-        if (not block.folded or block.name in names) and not (isinstance(block, Table) and block.only == "data")
-    ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judged.answer.blocks import Section, asked
-from judged.answer.table import Table
+from judged.answer.blocks import Section
+from judged.answer.table import Table, asked
 from judged.tables import latex_text
 
 if TYPE_CHECKING:

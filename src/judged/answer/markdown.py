@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from judged.answer.blocks import Chart, Code, Lists, Section, Sentences, asked
-from judged.answer.table import Table
+from judged.answer.blocks import Chart, Code, Lists, Section, Sentences
+from judged.answer.table import Table, asked
 from judged.tables import Table as Grid
 from judged.tables import markdown_list, markdown_prose, markdown_text, visible
 

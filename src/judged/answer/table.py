@@ -17,9 +17,10 @@ from judged.tables import Cell, csv_lines, visible
 from judged.tables import Table as Grid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from judged._types import Table as ArrowTable
+    from judged.answer.blocks import Block
 
 _WIDTH, _LEAST = 100, 40  # of texts below rows, where no width is given, and at least
 Type: TypeAlias = Literal["", "float64", "int64", "string", "bool"]
@@ -194,6 +195,8 @@ class Column:
 def columns_of(rows: Sequence[Any], *named: str | tuple[str, Show] | tuple[str, Show, str]) -> tuple[Column, ...]:
     """Make columns of attributes, or keys, of rows: of a name, how it is shown, and a title; of a name for data alone.
 
+    A ``value`` has the interval that stands beside it as ``ci``.
+
     >>> [(column.name, column.values, column.heading, column.only) for column in columns_of([1j], ("imag", ANY, "i"))]
     [('imag', [1.0], 'i', '')]
     """
@@ -202,7 +205,8 @@ def columns_of(rows: Sequence[Any], *named: str | tuple[str, Show] | tuple[str, 
         name, show = (given, ANY) if isinstance(given, str) else given[:2]
         title = given[2] if not isinstance(given, str) and len(given) == 3 else None
         values = [row[name] if isinstance(row, Mapping) else getattr(row, name) for row in rows]
-        made.append(Column(name, values, show, title, only="data" if isinstance(given, str) else ""))
+        ci = [row.ci for row in rows] if name == "value" and all(hasattr(row, "ci") for row in rows) else None
+        made.append(Column(name, values, show, title, ci, only="data" if isinstance(given, str) else ""))
     return tuple(made)
 
 
@@ -409,3 +413,19 @@ def _flat(value: Any) -> Any:
         return None if math.isnan(value) else float(value)
     flat = plain(value)
     return "; ".join(map(str, flat)) if isinstance(flat, list) else flat
+
+
+def asked(blocks: Iterable[Block], unfold: Iterable[str]) -> list[Block]:
+    """Leave out what is folded and not asked for, and the tables that only data have."""
+    names = set(unfold)
+    return [
+        block
+        for block in blocks
+        if (not block.folded or block.name in names) and not (isinstance(block, Table) and block.only == "data")
+    ]
+
+
+def order_of(values: Sequence[float], *, lower_is_better: bool) -> list[int]:
+    """Give places from the best number to the worst, those without one last, equal ones as they are given."""
+    side = 1 if lower_is_better else -1
+    return sorted(range(len(values)), key=lambda at: (math.isnan(values[at]), side * values[at]))

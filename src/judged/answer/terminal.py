@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from judged.answer.blocks import Chart, Code, Lists, Section, Sentences, asked
-from judged.answer.table import Table
+from judged.answer.blocks import Chart, Code, Lists, Section, Sentences
+from judged.answer.table import Table, asked
 from judged.decimals import wrapped
 from judged.tables import cells_of, visible
 

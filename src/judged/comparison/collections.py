@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from judged.answer import NUMBER, TEXT, Answer, Column, Table
 from judged.comparison.choices import Choices
 from judged.comparison.comparison import SHOWN, board, data_tables, letters
-from judged.comparison.notes import corrected, marked, numbers, tested
+from judged.comparison.pair import corrected, marked, numbers, tested
 from judged.comparison.testing import compared
 from judged.errors import InputError
 from judged.evaluation.scoring import chosen_measures, scores_of

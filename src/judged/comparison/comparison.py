@@ -10,20 +10,27 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, columns_of
+from judged.answer.table import order_of
 from judged.comparison.choices import MANY
-from judged.comparison.notes import BETTER, WORSE, corrected, detectable, intervals, marked, numbers, tested
 from judged.comparison.pair import (
+    BETTER,
     SIGNIFICANT,
     TIMES,
+    WORSE,
     Pair,
+    corrected,
+    detectable,
+    intervals,
+    marked,
+    numbers,
     pair_columns,
+    tested,
     topics_table,
     verdict_columns,
 )
 from judged.decimals import counted, decimal
 from judged.errors import InputError
-from judged.evaluation.facts import order_of
-from judged.evaluation.summary import estimate_columns
+from judged.evaluation.summary import ESTIMATE
 
 if TYPE_CHECKING:
     from judged.answer import Block
@@ -328,7 +335,7 @@ def data_tables(measures: Sequence[MeasureComparison]) -> Iterator[Table]:
     """Give everything that was found by measures, for data: aggregates, pairs, topics of pairs, and families."""
     pairs = [pair for found in measures for pair in found.pairs]
     estimates = [estimate for found in measures for estimate in found.estimates]
-    yield Table("results", estimate_columns(estimates), only="data")
+    yield Table("results", columns_of(estimates, *ESTIMATE), only="data")
     yield Table("pairs", pair_columns(pairs), only="data")
     yield topics_table(pairs)
     yield Table("measures", columns_of(measures, "name", "family", "untested", "overall"), only="data")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from judged._types import ReadOnly
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
 
     from judged._types import Floats
@@ -137,9 +134,3 @@ class Estimate:
     ci: tuple[float, float] | None
     topics: int
     reaches: tuple[Reach, ...] = ()
-
-
-def order_of(values: Sequence[float], *, lower_is_better: bool) -> list[int]:
-    """Give places from the best number to the worst, those without one last, equal ones as they are given."""
-    side = 1 if lower_is_better else -1
-    return sorted(range(len(values)), key=lambda at: (math.isnan(values[at]), side * values[at]))

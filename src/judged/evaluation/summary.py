@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judged.answer import COUNT, TEXT, Answer, Chart, Column, Show, Table, columns_of, number
+from judged.answer import COUNT, NUMBER, TEXT, Answer, Chart, Column, Show, Table, columns_of, number
+from judged.answer.table import order_of
 from judged.decimals import counted, decimal, listed, percent
-from judged.evaluation.facts import order_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from judged.stats import IntervalMethod
     from judged.uncertainty.range import Exactness
 
+ESTIMATE = ("run", TEXT), ("measure", TEXT), ("aggregate", TEXT), ("value", NUMBER), ("topics", COUNT)
+"""What tables show of an estimate."""
 _TEXT_WIDTH = 40
 _DRAWN = 40  # runs of the chart
 _WHOLE = Show(COUNT.write, "float64")
@@ -106,7 +108,7 @@ class Summary(Answer):
 
     def _results(self) -> Table:
         """Lay out one number a row."""
-        columns = [*estimate_columns(self.estimates)]
+        columns = [*columns_of(self.estimates, *ESTIMATE)]
         for span in self.scores.ranges:
             reaches = [
                 next((reach for reach in one.reaches if reach.reason == span.reason), None) for one in self.estimates
@@ -120,13 +122,6 @@ class Summary(Answer):
             values = [by_topic[one.run][one.measure] for one in self.estimates]
             columns.append(Column("per_topic", values, only="json"))
         return Table("results", tuple(columns), labels=3, only="data")
-
-
-def estimate_columns(estimates: Sequence[Estimate]) -> tuple[Column, ...]:
-    """Lay out one number a row, with its interval."""
-    value = Column("value", [one.value for one in estimates], number(), ci=[one.ci for one in estimates])
-    named = columns_of(estimates, ("run", TEXT), ("measure", TEXT), ("aggregate", TEXT))
-    return (*named, value, *columns_of(estimates, ("topics", COUNT)))
 
 
 def best_first(lead: Measure, estimates: Sequence[Estimate], emphasised: Sequence[str] = ()) -> Chart:
@@ -143,8 +138,7 @@ def best_first(lead: Measure, estimates: Sequence[Estimate], emphasised: Sequenc
         first, last = (show.write(one.value) for one in (known[0], known[-1]))
         sentence += f" {known[0].run} stands first with {first}, {known[-1].run} last with {last}."
     sentence += f" The best {_DRAWN} of {len(known)} are drawn." if len(known) > _DRAWN else ""
-    value = Column("value", [one.value for one in shown], show, str(lead), ci=[one.ci for one in shown])
-    columns = [*columns_of(shown, ("run", TEXT)), value, *columns_of(shown, ("topics", COUNT))]
+    columns = [*columns_of(shown, ("run", TEXT), ("value", show, str(lead)), ("topics", COUNT))]
     more: dict[str, Any] = {}
     if emphasised:
         from judged.charting import PALETTE

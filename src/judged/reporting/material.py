@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from judged.answer import Chart, Table
+from judged.answer.table import order_of
 from judged.decimals import counted
 from judged.diagnosis.stages import stages
 from judged.errors import InputError
 from judged.evaluation import dialect_of
-from judged.evaluation.facts import order_of
 from judged.slicing.derived import known_topics
 from judged.slicing.slices import slice_topics
 

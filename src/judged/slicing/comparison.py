@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import Answer, Chart, Column, Line, Sentences, Table, counted, listed
 from judged.answer.table import COUNT, NUMBER, TEXT, YES_NO, columns_of
-from judged.comparison.notes import detectable, intervals, tested
 from judged.comparison.pair import (
     DIFFERENCE,
     RATIO,
     TIMES,
+    detectable,
+    intervals,
     name_of_correction,
     of_means,
     pair_columns,
     shown,
+    tested,
     topics_table,
     verdict_columns,
 )

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import ANY, CHANGE, COUNT, SHARE, YES_NO, Column, Table, columns_of, counted
-from judged.comparison.notes import BETTER, WORSE
-from judged.comparison.pair import TIMES
+from judged.comparison.pair import BETTER, TIMES, WORSE
 from judged.decimals import decimal, p_text
 from judged.errors import InputError
 from judged.notes import first_few

@@ -14,8 +14,7 @@ from judged.answer import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section, 
 from judged.answer import number as digits
 from judged.charting import PALETTE
 from judged.comparison.comparison import data_tables
-from judged.comparison.notes import intervals
-from judged.comparison.pair import verdict_columns
+from judged.comparison.pair import intervals, verdict_columns
 from judged.decimals import decimal, p_text
 from judged.slicing.comparison import direction
 from judged.stats.options import paired_differences

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from judged.answer.table import order_of
 from judged.errors import InputError
 from judged.evaluation import measures_of
-from judged.evaluation.facts import order_of
 from judged.measures import parse
 from judged.slicing import compare_slices, slice_topics
 from judged.web.answers import page

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import BaseModel, Field
 
 from judged.answer import CHANGE, COUNT, TEXT, Answer, Column, Show, Table, columns_of, counted
+from judged.answer.table import order_of
 from judged.comparison import Comparison
 from judged.comparison.pair import RATIO, of_means
 from judged.curves import Curves, curve_of_scores
 from judged.decimals import percent
 from judged.errors import JudgedError
-from judged.evaluation.facts import order_of
 from judged.evaluation.summary import best_first
 from judged.stats import IntervalMethod
 from judged.web.filters import probability

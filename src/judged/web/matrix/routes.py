@@ -71,7 +71,10 @@ def _shown(workspace: Workspace, asked: AskedMatrix) -> dict[str, Any]:
     points = points.showing("slice", *(["run"] if against else []), "quadrant", "topics", "x", "y", "judged")
     return {
         **answer.facts(),
-        "answer": answer,
+        "x": str(matrix.x),
+        "y": str(matrix.y),
+        "counts": matrix.counts(run),
+        **{name: getattr(answer, name) for name in ("sentences", "warnings", "paging")},
         "data": True,
         "topics": next(point.topics for point in matrix.points if point.run == run),
         "parts": PARTS,
