@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Bools: TypeAlias = NDArray[np.bool_]
-Hashes: TypeAlias = NDArray[np.uint64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-# pyarrow ships no types. These aliases say what is meant; pyright sees Any.
-Table: TypeAlias = Any
-Batch: TypeAlias = Any
-Strings: TypeAlias = Any
+    Floats: TypeAlias = NDArray[np.float64]
+    Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
+    Hashes: TypeAlias = NDArray[np.uint64]
+
+    # pyarrow ships no types. These aliases say what is meant; pyright sees Any.
+    Table: TypeAlias = Any
+    Batch: TypeAlias = Any
+    Strings: TypeAlias = Any
 
 
 class ReadOnly:

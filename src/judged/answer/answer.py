@@ -16,6 +16,7 @@ from judged.answer.table import Table, asked, plain
 from judged.answer.terminal import text
 from judged.atomic import replaced
 from judged.errors import InputError, MissingExtraError
+from judged.forms import FORMS, PICTURES, SUFFIXES
 from judged.notes import lines
 from judged.tables import isolated
 
@@ -27,24 +28,7 @@ if TYPE_CHECKING:
     from judged.answer.blocks import Block
     from judged.notes import Note
 
-PICTURES = ("png", "svg", "pdf")
-FORMS = ("table", "markdown", "latex", "csv", "json", "html", *PICTURES, "parquet")
-"""What every answer can be written as: the text of a terminal, and the others."""
 _LABELS = "<style>th.label, td.label { text-align: left !important }</style>"  # notebooks know none of our classes
-SUFFIXES = {
-    "": "table",
-    ".txt": "table",
-    ".md": "markdown",
-    ".tex": "latex",
-    ".csv": "csv",
-    ".json": "json",
-    ".html": "html",
-    ".htm": "html",
-    ".png": "png",
-    ".svg": "svg",
-    ".pdf": "pdf",
-    ".parquet": "parquet",
-}
 
 
 class Answer:

@@ -57,14 +57,17 @@ def command(
     QRELS and RUN are files in any of the formats that 'judged' knows, found by their content: TREC, CSV, TSV,
     JSON, JSONL, Parquet, BEIR, MS MARCO; also compressed, or - for standard input. NAME=FILE names a run.
     """
-    from judged.data.topics import Topics
     from judged.evaluation import DEFAULT_MEASURES, evaluate
 
     chooses = {name: options.pop(name) for name in CHOICE}
     judgments, given = give.inputs(
         qrels, runs, options, options["documents"], chooses["queries"], chooses["attributes"]
     )
-    texts = Topics.read(chooses["queries"]) if chooses["queries"] else None
+    texts = None
+    if chooses["queries"]:
+        from judged.data.topics import Topics
+
+        texts = Topics.read(chooses["queries"])
     judgments = narrowed(judgments, given, **chooses, topics=options["topics"])
     with inputs.scoring(given) as progress:
         scores = evaluate(judgments, given, measure or DEFAULT_MEASURES, seed=seed, progress=progress, **options)

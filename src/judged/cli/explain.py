@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.answer import Several
 from judged.cli.giving import answer_options
 from judged.cli.options import FORMATS, shared
 from judged.errors import InputError
@@ -80,6 +79,7 @@ def command(
     The measure itself writes down its intermediate numbers: what is shown is what was computed. With --as, show
     what other tools report for the topic, and why.
     """
+    from judged.answer import Several
     from judged.data.topics import Topics
     from judged.explanation import compare_tools, explain
     from judged.measures import parse_many

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass, field
 from functools import wraps
@@ -11,13 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from judged.answer import FORMS, PICTURES, SUFFIXES, Answer
 from judged.cli import inputs, output
 from judged.errors import InputError
+from judged.forms import FORMS, PICTURES, SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from judged.answer import Answer
     from judged.data import Qrels, Run
 
     Command = TypeVar("Command", bound=Callable[..., Any])
@@ -74,6 +74,8 @@ class Give:
             if ascii_only or (to_terminal and not (sys.stdout.encoding or "").lower().startswith("utf")):
                 made = made.translate(_ASCII).encode("ascii", "replace").decode()
         elif self.form == "json" and where is not None:
+            import json
+
             made = json.dumps({**answer.to_dict(), "where": where}, indent=2, ensure_ascii=False, allow_nan=False)
         else:
             made = answer.written(self.form, unfold=unfold, table=table, chart=chart)
