@@ -422,11 +422,9 @@ def test_more_that_does_not_fit(tmp_path: Any) -> None:
 
 def test_sentences_give_every_count() -> None:
     said = " ".join(review(QRELS, RUN, measure="P@2", limit=2).sentences)
-    assert (
-        "of the 4 documents among the first 2 of 3 topics, judged not relevant 1 (25.0%), not judged 2 (50.0%)" in said
-    )
-    assert "Of 4 relevant documents not among them 3 (75.0%): ranked lower 2, not returned 1" in said
-    assert "1 false positive, 3 false negative, 2 unjudged; listed are the 2 most informative" in said
+    assert "of the 4 documents among the first 2 of 3 topics, 1 (25.0%) are judged not relevant and 2 (50.0%)" in said
+    assert "Of 4 relevant documents 3 (75.0%) are not among them: 2 stand lower, 1 were not returned" in said
+    assert "1 false positive, 3 false negatives, 2 unjudged; listed: the 2 most informative" in said
 
 
 def test_many_runs_are_summed_up() -> None:
@@ -441,7 +439,7 @@ def test_many_runs_are_summed_up() -> None:
         ("q", "b", "false positive", "0", "1", "2 of 6 runs", "+0.5000", "+0.0000", ""),
     )
     said = " ".join(listed.sentences)
-    assert "r1: of the 1 document among the first 1 of 1 topic, judged not relevant 1 (100.0%)" in said
+    assert "r1: of the 1 document among the first 1 of 1 topic, 1 (100.0%) are judged not relevant" in said
     assert "r2: of" not in said
     assert "The 4 other runs are in the table of rates." in said
     assert len(listed.rates) == 6
@@ -493,10 +491,10 @@ def test_the_head_of_the_document_is_that_of_evaluate() -> None:
 
 def test_one_is_not_called_several() -> None:
     said = " ".join(review(QRELS, RUN, measure="P@2", limit=1).sentences)
-    assert "listed are the 1 most informative" in said
+    assert "listed: the 1 most informative" in said
     single = " ".join(review({"q": {"a": 1}}, {"q": ["a"]}, measure="P@1").sentences)
-    assert "of the 1 document among the first 1 of 1 topic, judged not relevant 0 (0.0%)" in single
-    assert "Of 1 relevant document not among them 0 (0.0%)" in single
+    assert "of the 1 document among the first 1 of 1 topic, 0 (0.0%) are judged not relevant" in single
+    assert "Of 1 relevant document 0 (0.0%) are not among them" in single
 
 
 def test_texts_stand_below_their_rows_and_rates_by_slice() -> None:

@@ -196,10 +196,10 @@ def test_what_is_lost_for_a_unit_is_not_called_a_gain() -> None:
     """Against slow, mid loses a half of RR: for 80 requests a second more, and for 40 ms less."""
     costs = {"slow": {"ms": 50, "qps": 20}, "mid": {"ms": 10, "qps": 100}}
     back = " ".join(tradeoff(SCORES, costs, baseline="slow", more_is_better="qps").sentences)
-    assert "mid against slow: RR -0.5000 (-0.500 to -0.500); ms -40 (0.0125 per unit);" in back
-    assert "qps +80 (0.00625 per unit)." in back
+    assert "mid against slow: RR -0.5000 (-0.500 to -0.500); ms -40 (0.0125 for one unit of ms);" in back
+    assert "qps +80 (0.00625 for one unit of qps)." in back
     there = " ".join(tradeoff(SCORES, costs, baseline="mid", more_is_better="qps").sentences)
-    assert "ms +40 (0.0125 per unit); qps -80 (0.00625 per unit)." in there
+    assert "ms +40 (0.0125 for one unit of ms); qps -80 (0.00625 for one unit of qps)." in there
     table = tradeoff(SCORES, costs, baseline="slow", more_is_better="qps").table().grid()
     assert table.header == ("run", "RR", "gain", "ms", "per ms", "qps", "per qps", "front")
     row = next(row for row in table.rows if row[0] == "mid")

@@ -227,7 +227,7 @@ class ReviewList(Answer):
         counts = ", ".join(f"{n} unjudged" if kind == "unjudged" else counted(n, kind) for kind, n in kinds)
         count, several = len(self.items), len(self.runs) > 1
         some = count < sum(map(self.found.__getitem__, self.kinds))
-        listed = f"; the {count} most informative are listed" if some else ""
+        listed = f"; listed: the {count} most informative" if some else ""
         of_any = " of some run" if several else ""
         said.append(f"Labels to review, each topic and document once: {counts}{of_any}{listed}.")
         if several:
