@@ -83,7 +83,9 @@ _HOMES = {
     "judged.stats.rankings": ("kendall_tau", "spearman", "tau_ap"),
     "judged.stats.rbo": ("rbo", "rbo_weight"),
     "judged.stats.weighted": ("weighted_means",),
-    "judged.uncertainty": ("leave_one_out", "tie_expected", "tie_range", "tied_share", "unjudged_range"),
+    "judged.uncertainty.pools": ("leave_one_out",),
+    "judged.uncertainty.ties": ("tie_expected", "tie_range", "tied_share"),
+    "judged.uncertainty.unjudged": ("unjudged_range",),
     **{f"judged.measures.{module}": classes for module, classes in MODULES.items()},
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

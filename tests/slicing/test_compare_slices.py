@@ -18,7 +18,7 @@ from judged.comparison.pair import TIMES
 from judged.stats.correction import adjust
 from judged.stats.heterogeneity import against_rest, heterogeneity
 from judged.stats.paired import paired_test
-from judged.stats.student import allowing_for_skew
+from judged.stats.skewness import allowing_for_skew
 from slices_made import scores_of, slicing_of
 
 GROUPS = ["news"] * 20 + ["law"] * 15 + ["chat"] * 12 + ["rare"] * 4

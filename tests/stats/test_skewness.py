@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from judged.stats.paired import paired_test, paired_tests
-from judged.stats.student import allowing_for_skew
+from judged.stats.skewness import allowing_for_skew
 
 
 def alone(gaps: np.ndarray, **options: object) -> object:

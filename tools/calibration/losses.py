@@ -15,7 +15,7 @@ import numpy as np
 from calibration import Measured
 from judged.stats.equivalence import equivalence
 from judged.stats.paired import paired_tests
-from judged.stats.student import allowing_for_skew
+from judged.stats.skewness import allowing_for_skew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -17,7 +17,7 @@ from calibration import Measured
 from judged.stats.correction import adjust
 from judged.stats.heterogeneity import heterogeneity
 from judged.stats.paired import paired_tests
-from judged.stats.student import allowing_for_skew
+from judged.stats.skewness import allowing_for_skew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

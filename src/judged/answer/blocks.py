@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from judged.answer.table import Table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sentences:
     """Texts under a title; what stands in backticks is code."""
 
@@ -19,7 +19,7 @@ class Sentences:
     folded: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Code:
     """Commands or files, to be copied as they stand."""
 
@@ -29,8 +29,7 @@ class Code:
     folded: bool = False
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A reference line across a chart."""
 
     axis: Literal["x", "y"]
@@ -38,7 +37,7 @@ class Line:
     dashed: bool = True
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Chart:
     """A picture that is drawn from a table, with what it says in words.
 
@@ -130,7 +129,7 @@ class Chart:
     folded: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Item:
     """One document of a ranked list."""
 
@@ -144,7 +143,7 @@ class Item:
     text: str = ""  # the beginning of its text, where that is known
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ranking:
     """One ranked list: the name of the run, what is said of it, and its first documents."""
 
@@ -153,7 +152,7 @@ class Ranking:
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lists:
     """Ranked lists of one topic next to each other."""
 
@@ -165,7 +164,7 @@ class Lists:
     only: Literal["", "people"] = ""  # ``people`` where a table has the same for data
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Section:
     """One question and its answer, of several that stand together."""
 

@@ -9,7 +9,8 @@ import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from judged.decimals import decimal, listed, percent
 from judged.errors import JudgedError
@@ -29,8 +30,7 @@ Limits: TypeAlias = tuple[float, float] | None
 """Low and high end of an interval; None where there is none."""
 
 
-@dataclass(frozen=True)
-class Show:
+class Show(NamedTuple):
     """How the values of a column are written for people."""
 
     write: Callable[[Any], str]
@@ -76,17 +76,12 @@ NUMBER = number()
 YES_NO = Show(lambda value: "yes" if value else "no", "bool")
 
 
-@dataclass(frozen=True)
-class _Written:
-    """Values as they were written, by how Python writes them."""
-
-    texts: Mapping[str, str]
-
-    def __call__(self, value: Any) -> str:
-        return self.texts[repr(value)]
+def _look_up(texts: Mapping[str, str], value: Any) -> str:
+    """Give a value as it was written, by how Python writes it."""
+    return texts[repr(value)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Column:
     """One column: what it holds, and how people see it.
 
@@ -143,7 +138,7 @@ class Column:
         texts = {repr(value): self.show.write(value) for value in self.values if not missing(value)}
         ends = [end for limits in self.ci or () if limits is not None for end in limits if not math.isnan(end)]
         limits = {repr(end): (self.show.limit or self.show.write)(end) for end in ends}
-        return {**vars(self), "show": Show(_Written(texts), self.show.type, _Written(limits))}
+        return {**vars(self), "show": Show(partial(_look_up, texts), self.show.type, partial(_look_up, limits))}
 
     @property
     def heading(self) -> str:
@@ -210,7 +205,7 @@ def columns_of(rows: Sequence[Any], *named: str | tuple[str, Show] | tuple[str, 
     return tuple(made)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """Columns of equal length, with what a reader must know of them.
 

@@ -48,7 +48,7 @@ def command(
     The judgments of documents that a run alone has among its first documents are taken away. What it loses then, a
     new run, which contributed nothing, is undervalued by.
     """
-    from judged.uncertainty import leave_one_out
+    from judged.uncertainty.pools import leave_one_out
 
     judgments, given = give.inputs(qrels, runs, options)
     give(leave_one_out(judgments, given, measure or ("nDCG@10", "AP"), groups=_groups(group), **options))

@@ -19,7 +19,7 @@ from judged.evaluation.scoring import scores_of
 from judged.measures import logarithms
 from judged.stats import IntervalMethod
 from judged.stats.detecting import detectable, out_of_reach
-from judged.stats.options import complete_topics, paired_differences, spread
+from judged.stats.pairing import complete_topics, paired_differences, spread
 from judged.stats.results import Difference
 
 if TYPE_CHECKING:

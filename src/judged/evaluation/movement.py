@@ -74,7 +74,7 @@ class Movement:
         """Score every topic, and say how far the numbers are samples: (T,)."""
         if self.ties != "expected":
             return measure(self.cut(whole)), Sampled()
-        from judged.uncertainty import tie_expected
+        from judged.uncertainty.ties import tie_expected
 
         found = tie_expected(whole, measure, depth=self.depth, seed=self.seed)
         sampled = found.kind == "sampled"
@@ -84,11 +84,11 @@ class Movement:
         """Give the reasons why scores could move that were asked about, each with what computes the range."""
         found: list[tuple[str, Callable[[Judged, Measure], Range]]] = []
         if self.ties == "bounds":
-            from judged.uncertainty import tie_range
+            from judged.uncertainty.ties import tie_range
 
             found.append(("ties", lambda whole, measure: tie_range(whole, measure, depth=self.depth, seed=self.seed)))
         if self.unjudged:
-            from judged.uncertainty import unjudged_range
+            from judged.uncertainty.unjudged import unjudged_range
 
             found.append(("unjudged", lambda whole, measure: unjudged_range(self.cut(whole), measure)))
         return found

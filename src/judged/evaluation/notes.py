@@ -239,7 +239,7 @@ def _tie_effect(lists: Sequence[Judged], measures: Sequence[Measure]) -> str:
     quick = [m for m in measures if m.properties.better_first and not getattr(m, "judged_only", False)][:_LOOKED_AT]
     if not quick or any(one.ranking.depth is not None for one in lists):
         return ""
-    from judged.uncertainty import tie_range
+    from judged.uncertainty.ties import tie_range
 
     found: list[tuple[float, str]] = []
     for one in lists:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from judged.decimals import decimal, p_text
 from judged.stats.equivalence import share_bound
-from judged.stats.options import topics_text
+from judged.stats.pairing import topics_text
 from judged.stats.planning import amount
 
 if TYPE_CHECKING:

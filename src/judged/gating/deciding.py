@@ -14,8 +14,8 @@ from judged.measures import aggregate, logarithms
 from judged.stats.correction import adjust
 from judged.stats.detecting import detectable, least_p
 from judged.stats.equivalence import unseen_loss
-from judged.stats.options import paired_differences, spread, topics_text
 from judged.stats.paired import paired_test
+from judged.stats.pairing import paired_differences, spread, topics_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

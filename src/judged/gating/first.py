@@ -28,7 +28,7 @@ from judged.measures import aggregate
 from judged.notes import lines
 from judged.slicing.derived import known_topics
 from judged.slicing.slices import Slice, slice_topics
-from judged.stats.options import paired_differences, spread, topics_text
+from judged.stats.pairing import paired_differences, spread, topics_text
 from judged.stats.sample_size import minimum_detectable, power
 from judged.stats.student import student_quantile
 

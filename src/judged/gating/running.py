@@ -19,7 +19,7 @@ from judged.gating.reading import config_of
 from judged.gating.result import GateResult
 from judged.notes import Note
 from judged.slicing.slices import Slice
-from judged.stats.options import topics_text
+from judged.stats.pairing import topics_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

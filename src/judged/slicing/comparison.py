@@ -27,7 +27,7 @@ from judged.errors import InputError
 from judged.slicing.parts import FEW, measure_named
 from judged.slicing.scores import MOST, rest_columns, too_few
 from judged.slicing.testing import ALL
-from judged.stats.student import SECOND
+from judged.stats.skewness import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

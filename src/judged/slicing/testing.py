@@ -12,7 +12,7 @@ import numpy as np
 from judged.comparison.testing import differences
 from judged.measures import logarithms
 from judged.stats.correction import corrected_family
-from judged.stats.student import allowing_for_skew
+from judged.stats.skewness import allowing_for_skew
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Sequence

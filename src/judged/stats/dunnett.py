@@ -13,7 +13,7 @@ from judged.stats.anova import anova_of
 from judged.stats.blocked_results import AgainstBaseline
 from judged.stats.complete import NO_RESIDUAL, complete, in_errors, significance
 from judged.stats.extremes import baseline_critical, baseline_tail
-from judged.stats.options import check_share
+from judged.stats.pairing import check_share
 from judged.stats.permuting import permuted
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from judged.stats.anova import anova_of
 from judged.stats.blocked_results import AllPairs
 from judged.stats.complete import NO_RESIDUAL, complete, in_errors, significance
 from judged.stats.extremes import studentised_range_critical, studentised_range_tail
-from judged.stats.options import check_share
+from judged.stats.pairing import check_share
 from judged.stats.permuting import permuted
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from judged.judging import judge
 from judged.judging.align import align
 from judged.judging.variants import placed
 from judged.measures import aggregate
-from judged.stats.options import paired_differences
+from judged.stats.pairing import paired_differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

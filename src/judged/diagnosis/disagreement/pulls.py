@@ -19,7 +19,7 @@ from judged.evaluation import Scores, dialect_of, runs_of
 from judged.evaluation.scoring import chosen_measures, scores_of
 from judged.judging import Returned, judge
 from judged.slicing.slices import slicing_given
-from judged.stats.options import paired_differences, spread
+from judged.stats.pairing import paired_differences, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

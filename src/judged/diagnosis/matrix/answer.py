@@ -17,7 +17,7 @@ from judged.diagnosis.changes import SMALL, changes_table, lost_table, told_by_s
 from judged.diagnosis.matrix.points import COVERAGE, NOTHING, OPEN, QUADRANTS, RANKING, SHORT, topic_quadrants
 from judged.errors import InputError
 from judged.slicing.comparison import direction
-from judged.stats.student import SECOND
+from judged.stats.skewness import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judged.evaluation.provenance import Provenance
     from judged.notes import Note
 
-_SCORE, _SHARE = replace(number(3), limit=None), replace(number(2), limit=None)
+_SCORE, _SHARE = number(3)._replace(limit=None), number(2)._replace(limit=None)
 _TOLD = 5  # runs and pairs
 _DRAWN = 40  # needs: more than these are no longer read one by one
 

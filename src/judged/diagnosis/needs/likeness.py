@@ -18,7 +18,7 @@ from judged.errors import InputError
 from judged.judging.dense import all_returned
 from judged.judging.ranking import Ranking
 from judged.judging.segments import segment_starts
-from judged.stats.options import ROUNDING
+from judged.stats.pairing import ROUNDING
 from judged.stats.rbo import overlap_at, rbo
 from judged.stats.student import student_quantile
 

@@ -20,7 +20,7 @@ from judged.evaluation import Scores, dialect_of, runs_of
 from judged.evaluation.scoring import TESTED_MEASURES, chosen_measures, scores_of
 from judged.notes import Note, first_few
 from judged.stats import IntervalMethod, mean_intervals
-from judged.stats.options import spread
+from judged.stats.pairing import spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

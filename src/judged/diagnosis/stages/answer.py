@@ -22,7 +22,7 @@ from judged.errors import InputError
 from judged.slicing.comparison import direction
 from judged.slicing.testing import Quantity, everywhere
 from judged.stats.discoveries import losers
-from judged.stats.student import SECOND
+from judged.stats.skewness import SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,7 +17,7 @@ from judged.judging.variants import cut, placed
 from judged.measures import parse
 from judged.slicing.testing import everywhere
 from judged.stats import IntervalMethod, mean_intervals
-from judged.stats.options import check_share
+from judged.stats.pairing import check_share
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints

@@ -13,7 +13,7 @@ from judged.errors import InputError, JudgedError, MeasureError
 from judged.measures import parse, parse_many
 from judged.notes import Note
 from judged.slicing.slices import MINIMUM
-from judged.stats.options import topics_text
+from judged.stats.pairing import topics_text
 from judged.web.leaderboard.answer import CORRECTION, LeaderboardPage
 from judged.web.paging import names_in
 from judged.web.workspace import LEVEL, RESAMPLES

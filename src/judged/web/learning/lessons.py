@@ -15,7 +15,8 @@ from judged.errors import InputError
 from judged.evaluation import evaluate
 from judged.judging import judge, judge_list
 from judged.measures import parse
-from judged.uncertainty import tie_expected, tie_range, unjudged_range
+from judged.uncertainty.ties import tie_expected, tie_range
+from judged.uncertainty.unjudged import unjudged_range
 from judged.web.evaluator.lists import read_list, read_missing
 from judged.web.learning.examples import ExamplePage, typed_example
 
