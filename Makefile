@@ -14,7 +14,7 @@ demo: $(VENV)/.installed  ## Install judged into .venv and run it on the sample
 test: $(VENV)/.tested  ## Run every test and doctest
 	$(BIN)/python -m pytest -n auto
 
-quick: $(VENV)/.tested  ## Run most tests and all doctests, in less than a minute
+quick: $(VENV)/.tested  ## Run the quick tests and all doctests, in less than a minute
 	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not oracle"
 
 fuzz: $(VENV)/.tested  ## Read N damaged files, and fail where one ends in anything but a result or an error of ours
