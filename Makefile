@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 
 N ?= 100000
 
-.PHONY: demo test quick fuzz check fix bench docs clean
+.PHONY: demo test quick fuzz check fix bench docs site clean
 
 demo: $(VENV)/.installed  ## Install judged into .venv and run it on the sample
 	@$(BIN)/judged demo
@@ -45,6 +45,10 @@ fix: $(VENV)/.checked  ## Let the linter mend what it can
 docs: $(VENV)/.checked  ## Write what is generated: README's output, the catalogue, the command line's help
 	$(BIN)/python tools/docs.py
 
+site: $(VENV)/.tested  ## Build the documentation as a site that needs no network: build/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	$(BIN)/python tools/website/check.py build/site
+
 bench: $(VENV)/.benched  ## Compare with other tools (some minutes) and write docs/benchmarks.md
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/compare.py
@@ -65,7 +69,7 @@ $(VENV)-lowest/.installed: pyproject.toml tools/lowest.py
 	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --group test
+	$(BIN)/python -m pip install --quiet --group test --group docs
 	@touch $@
 
 $(VENV)/.checked: $(VENV)/.tested

@@ -101,7 +101,7 @@ def definition(entry: Entry) -> str:
     <BLANKLINE>
     $$ \mathrm{CG}@k = \sum_{r \le k} g_r $$
     """
-    return _markdown(_with_formula(_docstring(entry)[0]))
+    return as_markdown(_docstring(entry)[0])
 
 
 def examples(entry: Entry) -> str:
@@ -120,12 +120,16 @@ def _docstring(entry: Entry) -> tuple[str, str]:
     return before.strip(), behind.strip()
 
 
-def _markdown(text: str) -> str:
-    """Turn the formulas and the code inside reStructuredText lines into those of Markdown.
+def as_markdown(docstring: str) -> str:
+    r"""Turn a docstring's formulas and code, which are reStructuredText, into those of Markdown.
 
-    >>> _markdown("where :math:`x_1` is ``max=4``")
-    'where $x_1$ is `max=4`'
+    >>> as_markdown(".. math:: x_1\n\nwhere :math:`x_1` is ``max=4``").splitlines()
+    ['$$ x_1 $$', '', 'where $x_1$ is `max=4`']
     """
+    return _markdown(_with_formula(docstring))
+
+
+def _markdown(text: str) -> str:
     return re.sub(r"``([^`]+)``", r"`\1`", re.sub(r":math:`([^`]+)`", r"$\1$", text))
 
 

@@ -1,0 +1,77 @@
+"""The site is built without a warning, every link leads somewhere, and it needs no network, not even for search."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from website.check import faults
+from website.pages import MODULES, anchor
+
+from browsing import chromium, lacking
+from judged.measures import REGISTRY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if importlib.util.find_spec("mkdocs") is None:
+        lacking("mkdocs is not installed")
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
+        cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+@pytest.fixture(name="browser", scope="module")
+def _browser() -> Iterator[Any]:
+    yield from chromium()
+
+
+def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    assert faults(site) == []
+
+
+def test_every_public_name_has_its_place(site: Path) -> None:
+    for module in MODULES:
+        text = (site / "reference" / f"{module}.html").read_text(encoding="utf-8")
+        for name in set(importlib.import_module(module).__all__) - {"__version__"}:
+            in_catalogue = name in REGISTRY and f"../measures.html#{anchor(name)}" in text
+            assert in_catalogue or f'id="{module}.{name}"' in text, (module, name)
+
+
+def test_faults_are_seen(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<h1 id="x"><a href="#x"><a href="#y"><a href="b.html"><a href="https://a.b/">')
+    (tmp_path / "c.html").write_text('<script src="//a.b/c.js"></script><i style="background: url(http://a.b/c)">')
+    (tmp_path / "d.css").write_text("@import 'http://a.b/d.css'; i { background: url(data:,) }")
+    assert sorted(faults(tmp_path)) == [
+        "a.html: #y leads nowhere",
+        "a.html: b.html leads nowhere",
+        "c.html: loads //a.b/c.js",
+        "c.html: loads http://a.b/c",
+        "d.css: loads http://a.b/d.css",
+    ]
+
+
+def test_a_page_opened_as_a_file_can_be_searched(site: Path, browser: Any) -> None:
+    page = browser.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((site / "compare.html").as_uri())
+    page.fill("input[name=query]", "holm correction")
+    page.wait_for_selector(".md-search-result__item")
+    assert all(address.startswith("file:") for address in asked)
+    page.close()

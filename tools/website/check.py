@@ -1,0 +1,95 @@
+"""Check a built site: every link leads somewhere, to the letter of its anchor, and no page loads anything from a host.
+
+It is called with the site's folder, by `make site`, and ends with 1 where something is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+_LOADED = {"src", "srcset", "poster", "data"}
+_CSS = re.compile(r"""(?:@import\s+|url\()\s*["']?([^"')\s]+)""")
+
+
+@dataclass
+class Page(HTMLParser):
+    """What a page links to and loads, and the anchors that it has."""
+
+    links: set[str] = field(default_factory=set)
+    loaded: set[str] = field(default_factory=set)
+    anchors: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take one element's addresses."""
+        for name, value in attrs:
+            if name == "id" or (name == "name" and tag == "a"):
+                self.anchors.add(value or "")
+            elif name == "href":
+                (self.links if tag == "a" else self.loaded).add(value or "")
+            elif name in _LOADED:
+                self.loaded.add(value or "")
+            elif name == "style":
+                self.loaded.update(_CSS.findall(value or ""))
+
+
+def faults(site: Path) -> list[str]:
+    """Name what is wrong with a site, a line each."""
+    pages = {path.resolve(): _read(path) for path in site.rglob("*.html")}
+    said = [
+        f"{path.relative_to(site)}: loads {address}"
+        for path in site.rglob("*.css")
+        for address in _CSS.findall(path.read_text(encoding="utf-8"))
+        if _is_elsewhere(address)
+    ]
+    for path, page in pages.items():
+        name = path.relative_to(site.resolve())
+        said += [f"{name}: loads {address}" for address in sorted(page.loaded) if _is_elsewhere(address)]
+        for address in sorted(page.links | page.loaded):
+            if (
+                _is_elsewhere(address)
+                or urlsplit(address).scheme
+                or (path.name == "404.html" and address.startswith("/"))
+            ):
+                continue
+            if not _leads_somewhere(address, path, pages):
+                said.append(f"{name}: {address} leads nowhere")
+    return said
+
+
+def _read(path: Path) -> Page:
+    page = Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    return page
+
+
+def _is_elsewhere(address: str) -> bool:
+    return urlsplit(address).scheme not in {"", "data"} or address.startswith("//")
+
+
+def _leads_somewhere(address: str, path: Path, pages: dict[Path, Page]) -> bool:
+    parts = urlsplit(address)
+    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+    target = target / "index.html" if target.is_dir() else target
+    if target in pages and parts.fragment:
+        return unquote(parts.fragment) in pages[target].anchors
+    return target.is_file()
+
+
+def main() -> int:
+    """Print the faults of a site."""
+    site = Path(sys.argv[1])
+    said = faults(site)
+    print("\n".join([*said, f"{site}: {len(list(site.rglob('*.html')))} pages, {len(said)} faults"]))
+    return 1 if said else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
