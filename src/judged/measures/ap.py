@@ -13,6 +13,8 @@ from judged.measures.parameters import CUTOFF, REL, Parameter, one_of
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from judged._types import Floats
     from judged.judging import Judged
 
@@ -55,7 +57,7 @@ class AP(RelevanceMeasure):
 
     cutoff: int | None = param(CUTOFF)
     rel: float = param(REL)
-    norm: str = param(NORM)
+    norm: Literal["relevant", "cutoff", "returned"] = param(NORM)
 
     @property
     def properties(self) -> Properties:

@@ -18,9 +18,13 @@ from judged.measures.registry import measure
 from judged.measures.top_ranks import MOST_SHOWN, TopRanks
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Literal
+
     from judged._types import Floats, Ints, Strings
     from judged.data.documents import Documents
     from judged.judging import Judged
+    from judged.measures.parameters import Takes, Undefined
 
 Target: TypeAlias = str | tuple[tuple[str, float], ...]
 
@@ -91,9 +95,9 @@ class AWRF(Measure):
 
     cutoff: int | None = param(CUTOFF)
     p: float | None = param(PATIENCE)
-    target: Target = param(TARGET)
+    target: Takes[Literal["relevant", "collection"] | Mapping[str, float], Target] = param(TARGET)
     rel: float = param(REL)
-    undefined: float = param(UNDEFINED)
+    undefined: Undefined = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """One minus the divergence of the attention from the target."""

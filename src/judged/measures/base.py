@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from inspect import Parameter as InspectParameter
 from inspect import Signature
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from judged.judging import Judged
     from judged.judging.join import Grade, Grades
     from judged.measures.aggregates import Aggregate
+    from judged.measures.parameters import Undefined
 
 
 @dataclass(frozen=True)
@@ -141,11 +142,13 @@ class MeasureType(type):
         return cls(**{cls.entry.at: cutoff})
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False)
 class Measure(metaclass=MeasureType):
     """Base of all measures. A measure has one method of its own: `score`.
 
     Its parameters are attributes that cannot be set anew. One constructor serves all measures: a generated
-    one for each class, as data classes have, would cost a command most of its start.
+    one for each class, as data classes have, would cost a command most of its start. To an editor each class has
+    one of its own, with its parameters.
     """
 
     entry: ClassVar[Entry]
@@ -282,4 +285,4 @@ class RelevanceMeasure(Measure):
     """Base of the measures that need something relevant; these have two parameters more, behind their own."""
 
     judged_only: bool = param(JUDGED_ONLY)
-    undefined: float = param(UNDEFINED)
+    undefined: Undefined = param(UNDEFINED)

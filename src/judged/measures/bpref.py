@@ -14,6 +14,7 @@ from judged.measures.registry import measure
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
+    from judged.measures.parameters import Undefined
 
 
 @measure(
@@ -40,7 +41,7 @@ class Bpref(Measure):
     """
 
     rel: float = param(REL)
-    undefined: float = param(UNDEFINED)
+    undefined: Undefined = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Sum the preferences that hold over the relevant documents, and divide by R."""
@@ -81,7 +82,7 @@ class GMBpref(Measure):
     """
 
     rel: float = param(REL)
-    undefined: float = param(UNDEFINED)
+    undefined: Undefined = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Bpref of each topic."""

@@ -15,6 +15,7 @@ from judged.measures.registry import measure
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
     from judged.judging import Judged
+    from judged.measures.parameters import Undefined
 
 DEPTH = 1000
 """How deep the two rankings are compared, as in the authors' script; shorter ones just end."""
@@ -69,7 +70,7 @@ class Compat(Measure):
 
     p: float = param(PERSISTENCE)
     normalize: bool = param(NORMALIZE)
-    undefined: float = param(UNDEFINED)
+    undefined: Undefined = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Overlap with the ideal, divided by the overlap of the ideal with itself."""

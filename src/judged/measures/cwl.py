@@ -24,6 +24,8 @@ from judged.measures.parameters import Parameter, one_of, whole, yes_no
 from judged.measures.scale import HIGHEST, LOWEST, check_order, check_scale, share_in_words, share_of_scale
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from judged._types import Floats, Ints
     from judged.judging import Judged
 
@@ -162,8 +164,8 @@ class UserModel(Measure):
 
     max: float = param(HIGHEST)
     min: float = param(LOWEST)
-    of: str = param(OF)
-    costs: str = param(COSTS)
+    of: Literal["EU", "ETU", "EC", "ETC", "ED"] = param(OF)
+    costs: Literal["unit", "given"] = param(COSTS)
     depth: int = param(DEPTH)
     residual: bool = param(RESIDUAL)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judged.measures.base import Measure, Properties, param
-from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, check_base, discounted_by, gained, ideal_by_gain
+from judged.measures.gain import BASE, DISCOUNT, GAIN, check_base, discounted_by, gained, ideal_by_gain
 from judged.measures.parameters import CUTOFF, JUDGED_ONLY
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
+    from judged.measures.gain import Discount, TakesGain
 
 
 @measure(
@@ -33,7 +34,7 @@ class CG(Measure):
     """
 
     cutoff: int | None = param(CUTOFF)
-    gain: Gain = param(GAIN)
+    gain: TakesGain = param(GAIN)
     judged_only: bool = param(JUDGED_ONLY)
 
     def score(self, judged: Judged) -> Floats:
@@ -69,8 +70,8 @@ class DCG(Measure):
     """
 
     cutoff: int | None = param(CUTOFF)
-    gain: Gain = param(GAIN)
-    discount: str = param(DISCOUNT)
+    gain: TakesGain = param(GAIN)
+    discount: Discount = param(DISCOUNT)
     base: float = param(BASE)
     judged_only: bool = param(JUDGED_ONLY)
 
@@ -108,8 +109,8 @@ class IdealDCG(Measure):
     """
 
     cutoff: int | None = param(CUTOFF)
-    gain: Gain = param(GAIN)
-    discount: str = param(DISCOUNT)
+    gain: TakesGain = param(GAIN)
+    discount: Discount = param(DISCOUNT)
     base: float = param(BASE)
 
     def verify(self) -> None:

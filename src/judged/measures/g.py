@@ -8,13 +8,14 @@ import numpy as np
 
 from judged.measures.arithmetic import all_relevant, divide, log2
 from judged.measures.base import Properties, RelevanceMeasure, param
-from judged.measures.gain import GAIN, Gain, discounts, gained, gaining, ideal_by_gain
+from judged.measures.gain import GAIN, discounts, gained, gaining, ideal_by_gain
 from judged.measures.parameters import REL
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints
     from judged.judging import Judged
+    from judged.measures.gain import TakesGain
 
 
 @measure(
@@ -80,7 +81,7 @@ class G(RelevanceMeasure):
     0.8333333333333334
     """
 
-    gain: Gain = param(GAIN)
+    gain: TakesGain = param(GAIN)
 
     def score(self, judged: Judged) -> Floats:
         """Add up the discounted gains, and divide by the sum of the ideal ones."""

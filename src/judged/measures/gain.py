@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -16,15 +16,21 @@ from judged.measures.parameters import Parameter, one_of, real, spell
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
     from judged.judging import Judged
+    from judged.measures.parameters import Takes
 
 _MOST_EXP2 = 1000.0  # a double ends at 2^1024, and sums of gains must fit too
 _LARGEST = 2.0**1000  # the same for gains of a table
 
-Gain: TypeAlias = str | tuple[tuple[float, float], ...]
+Table: TypeAlias = tuple[tuple[float, float], ...]
+"""The gain of each grade."""
+Gain: TypeAlias = Literal["linear", "exp2"] | Table
+Discount: TypeAlias = Literal["log2", "ln", "original"]
+if TYPE_CHECKING:
+    TakesGain: TypeAlias = Takes[Literal["linear", "exp2"] | Table | Mapping[float, float], Gain]
 
 
 def _gain(given: Any) -> Gain:
-    if isinstance(given, str) and given in {"linear", "exp2"}:
+    if given in ("linear", "exp2"):
         return given
     pairs = list(given.items() if isinstance(given, Mapping) else given)
     if any(isinstance(pair, str) for pair in pairs):  # a word, or a list of numbers

@@ -13,8 +13,12 @@ from judged.measures.parameters import Parameter, shares, spell
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Literal
+
     from judged._types import Floats
     from judged.judging import Judged
+    from judged.measures.parameters import Takes
 
 Thresholds: TypeAlias = str | tuple[tuple[float, float], ...]
 
@@ -68,7 +72,7 @@ class GAP(RelevanceMeasure):
     0.5556
     """
 
-    g: Thresholds = param(THRESHOLDS)
+    g: Takes[Literal["equal"] | Mapping[float, float], Thresholds] = param(THRESHOLDS)
 
     def score(self, judged: Judged) -> Floats:
         """Average the expected precision at each rank, over the expected number of relevant documents."""

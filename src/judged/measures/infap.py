@@ -12,6 +12,7 @@ from judged.measures.registry import measure
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
+    from judged.measures.parameters import Undefined
 
 _LEAST = 0.00001  # trec_eval's smoothing: neither share can be 0/0
 
@@ -47,7 +48,7 @@ class InfAP(Measure):
     """
 
     rel: float = param(REL)
-    undefined: float = param(UNDEFINED)
+    undefined: Undefined = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Add up the expected precision at the relevant documents, and divide by R."""

@@ -13,6 +13,7 @@ from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Literal
 
     from judged._types import Bools, Floats
     from judged.judging import Judged
@@ -80,7 +81,7 @@ class IPrec(RelevanceMeasure):
     """
 
     recall: float = param(RECALL)
-    rounding: str = param(ROUNDING)
+    rounding: Literal["nearest", "up"] = param(ROUNDING)
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:
@@ -124,7 +125,7 @@ class AP11(RelevanceMeasure):
     """
 
     points: tuple[float, ...] = param(POINTS)
-    rounding: str = param(ROUNDING)
+    rounding: Literal["nearest", "up"] = param(ROUNDING)
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from judged.measures.arithmetic import divide
 from judged.measures.base import Properties, RelevanceMeasure, param
 from judged.measures.dcg import CG, DCG, IdealDCG
-from judged.measures.gain import BASE, DISCOUNT, GAIN, Gain, check_base, gaining, ideal_by_gain
+from judged.measures.gain import BASE, DISCOUNT, GAIN, check_base, gaining, ideal_by_gain
 from judged.measures.parameters import CUTOFF, NEEDED_CUTOFF
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
+    from judged.measures.gain import Discount, TakesGain
 
 
 @measure(
@@ -53,8 +54,8 @@ class nDCG(RelevanceMeasure):
     """
 
     cutoff: int | None = param(CUTOFF)
-    gain: Gain = param(GAIN)
-    discount: str = param(DISCOUNT)
+    gain: TakesGain = param(GAIN)
+    discount: Discount = param(DISCOUNT)
     base: float = param(BASE)
 
     def verify(self) -> None:
@@ -97,7 +98,7 @@ class NCG(RelevanceMeasure):
     """
 
     cutoff: int = param(NEEDED_CUTOFF)
-    gain: Gain = param(GAIN)
+    gain: TakesGain = param(GAIN)
 
     def score(self, judged: Judged) -> Floats:
         """Divide the CG of the ranking by the CG of the ideal."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from judged.decimals import read_number
 from judged.errors import MeasureError
@@ -14,6 +14,19 @@ K = TypeVar("K", float, str)
 T = TypeVar("T")
 _ROUNDED = 0.001  # how far off 1 shares may sum: thirds are written 0.333
 _LARGEST = 2**53  # the whole numbers that a float holds exactly
+if TYPE_CHECKING:
+    Given_contra = TypeVar("Given_contra", contravariant=True)
+    Kept_co = TypeVar("Kept_co", covariant=True)
+
+    class Takes(Generic[Given_contra, Kept_co]):
+        """What an editor knows of a parameter that is given in more forms than the one in which it is kept."""
+
+        def __get__(self, measure: Any, kind: Any) -> Kept_co: ...
+        def __set__(self, measure: Any, given: Given_contra) -> None: ...
+
+    Undefined: TypeAlias = Takes[float | Literal["skip"], float]
+
+
 SKIP = math.nan
 """Value of ``undefined=skip``: topics without a relevant document have no score and leave the mean."""
 

@@ -18,6 +18,8 @@ from judged.measures.parameters import Parameter, one_of
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from judged._types import Bools, Floats, Ints
     from judged.judging import Judged
     from judged.judging.pairs import Preferences
@@ -74,8 +76,8 @@ class NumPrefs(Measure):
     (2.0, 3.0)
     """
 
-    of: str = param(OF)
-    over: str = param(OVER)
+    of: Literal["kept", "possible"] = param(OF)
+    over: Literal["all", "implied", "retrieved"] = param(OVER)
 
     def score(self, judged: Judged) -> Floats:
         """Add up what each user prefers."""
@@ -136,8 +138,8 @@ class PrefShare(Measure):
     0.5
     """
 
-    mean: str = param(MEAN)
-    over: str = param(OVER)
+    mean: Literal["preferences", "pairs", "users"] = param(MEAN)
+    over: Literal["all", "implied", "retrieved"] = param(OVER)
 
     def score(self, judged: Judged) -> Floats:
         """Average over preferences, pairs or users."""
@@ -190,7 +192,7 @@ class BalancedPrefShare(Measure):
     0.25
     """
 
-    over: str = param(BALANCED_OVER)
+    over: Literal["all", "retrieved"] = param(BALANCED_OVER)
 
     def score(self, judged: Judged) -> Floats:
         """Average over users."""

@@ -9,13 +9,14 @@ import numpy as np
 from judged.judging.segments import running_sum
 from judged.measures.arithmetic import divide
 from judged.measures.base import Properties, RelevanceMeasure, param
-from judged.measures.gain import GAIN, Gain, gained, gaining, ideal_by_gain
+from judged.measures.gain import GAIN, gained, gaining, ideal_by_gain
 from judged.measures.parameters import CUTOFF, Parameter, real, spell
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats
     from judged.judging import Judged
+    from judged.measures.gain import TakesGain
 
 BETA = Parameter(
     "How much gains count beside plain hits; with 0 it is AP, and a large one forgives documents far down.",
@@ -55,7 +56,7 @@ class Q(RelevanceMeasure):
 
     cutoff: int | None = param(CUTOFF)
     beta: float = param(BETA)
-    gain: Gain = param(GAIN)
+    gain: TakesGain = param(GAIN)
 
     def score(self, judged: Judged) -> Floats:
         """Average the blended ratio over the relevant documents."""

@@ -16,6 +16,7 @@ from judged.measures.registry import measure
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
+    from judged.measures.gain import TakesGain
 
 
 def _dcg_so_far(judged: Judged, gain: Gain) -> tuple[Floats, Floats]:
@@ -54,7 +55,7 @@ class nDCGrel(RelevanceMeasure):
     0.44
     """
 
-    gain: Gain = param(GAIN)
+    gain: TakesGain = param(GAIN)
 
     def score(self, judged: Judged) -> Floats:
         """Average nDCG over the documents that gain something."""
@@ -111,7 +112,7 @@ class RnDCG(RelevanceMeasure):
     0.6895
     """
 
-    gain: Gain = param(GAIN)
+    gain: TakesGain = param(GAIN)
     rel: float = param(REL)
 
     def score(self, judged: Judged) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -15,9 +15,14 @@ from judged.measures.parameters import CUTOFF, REL, Parameter, real, spell
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from judged._types import Bools, Floats, Ints
     from judged.judging import Judged
-    from judged.measures.gain import Gain
+    from judged.measures.gain import Gain, Table
+    from judged.measures.parameters import Takes
+
+    Worth: TypeAlias = Literal["binary", "graded"] | Table
 
 _CELLS = 1 << 17
 """Ranks that are looked at together: a megabyte, which stays in a processor's cache."""
@@ -26,8 +31,8 @@ _NEGLIGIBLE = 5e-5
 """A weight below this does not show in four decimals."""
 
 
-def _worth(given: Any) -> Gain:
-    if isinstance(given, str) and given in {"binary", "graded"}:
+def _worth(given: Any) -> Worth:
+    if given in ("binary", "graded"):
         return given
     try:
         return GAIN.accept([] if isinstance(given, str) else given)
@@ -111,8 +116,8 @@ class RBP(RelevanceMeasure):
 
     cutoff: int | None = param(CUTOFF)
     p: float = param(P)
-    gain: Gain = param(WORTH)
-    max: float | str | None = param(HIGHEST)
+    gain: Takes[Worth | Mapping[float, float], Worth] = param(WORTH)
+    max: float | Literal["topic"] | None = param(HIGHEST)
     rel: float = param(REL)
 
     def verify(self) -> None:
@@ -174,7 +179,7 @@ class RBP(RelevanceMeasure):
 
     @property
     def _gain(self) -> Gain:
-        return "linear" if self.gain == "graded" else self.gain
+        return "linear" if isinstance(self.gain, str) else self.gain
 
     def is_defined(self, judged: Judged) -> Any:
         """Mark the topics that have something to find."""

@@ -13,6 +13,8 @@ from judged.measures.parameters import CUTOFF, REL, Parameter, one_of
 from judged.measures.registry import measure
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from judged._types import Floats
     from judged.judging import Judged
 
@@ -50,7 +52,7 @@ class RR(RelevanceMeasure):
     """
 
     cutoff: int | None = param(CUTOFF)
-    which: str = param(WHICH)
+    which: Literal["first", "last"] = param(WHICH)
     rel: float = param(REL)
 
     @property

@@ -15,6 +15,7 @@ from judged.measures.top_ranks import TopRanks
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
+    from judged.measures.parameters import Undefined
 
 HALFLIFE = Parameter("Seconds after which half of the users have stopped.", 224.0, real(1e-6), values="number above 0")
 CLICK = Parameter("The probability that the summary of a relevant document is clicked.", 0.64, real(0, 1))
@@ -63,7 +64,7 @@ class TBG(Measure):
     summary: float = param(SUMMARY)
     word: float = param(WORD)
     document: float = param(DOCUMENT)
-    undefined: float = param(UNDEFINED)
+    undefined: Undefined = param(UNDEFINED)
 
     def score(self, judged: Judged) -> Floats:
         """Add up what is left of each relevant document's gain when it is reached."""

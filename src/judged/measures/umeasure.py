@@ -8,7 +8,7 @@ import numpy as np
 
 from judged.measures.base import Measure, Properties, param
 from judged.measures.facts import amounts, used_up
-from judged.measures.gain import GAIN, Gain, gained
+from judged.measures.gain import GAIN, gained
 from judged.measures.parameters import CUTOFF, Parameter, real, spell
 from judged.measures.registry import measure
 from judged.measures.top_ranks import TopRanks
@@ -16,6 +16,7 @@ from judged.measures.top_ranks import TopRanks
 if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged
+    from judged.measures.gain import TakesGain
 
 READ = Parameter(
     "The length of text, in the unit of the lengths, at which a document has lost all its worth.",
@@ -56,7 +57,7 @@ class UMeasure(Measure):
 
     cutoff: int | None = param(CUTOFF)
     L: float = param(READ)
-    gain: Gain = param(GAIN)
+    gain: TakesGain = param(GAIN)
 
     def score(self, judged: Judged) -> Floats:
         """Add up the gains, each discounted by where its document ends."""

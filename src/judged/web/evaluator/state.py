@@ -209,7 +209,8 @@ def read_state(workspace: Workspace, asked: Asked) -> State:
     highest = max(1.0, asked.rel, *grades, *missing) if asked.max is None else asked.max
     if highest < max((*grades, *missing), default=0.0):
         raise InputError(f"a grade is above max={spell(highest)}, the highest of the scale", fix="give a higher max")
-    discounted = DCG(discount=asked.discount, base=asked.base if asked.discount == "original" else 2.0)  # checks both
+    base = asked.base if asked.discount == "original" else 2.0
+    discounted = DCG().replace(discount=asked.discount, base=base)  # checks both
     options = Options(asked.k, _read_gain(asked.gain), discounted.discount, discounted.base, asked.rel, highest)
     state = State(items, other, before, missing, gone, options, source, asked)
     if state.relevant < state.known:
