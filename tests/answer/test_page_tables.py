@@ -23,9 +23,9 @@ TABLE = Table(
 
 def test_numbers_are_printed_and_names_are_not_touched() -> None:
     shown = table(TABLE)
-    assert '<th scope="row" class="label">a&lt;b</th><td>6,980</td>' in shown
+    assert '<th scope="row" class="label"><bdi>a&lt;b</bdi></th><td>6,980</td>' in shown
     assert '<td>\N{MINUS SIGN}0.2500 <span class="rest">[\N{MINUS SIGN}0.500, +0.125]</span></td>' in shown
-    assert '<th scope="row" class="label">-1</th><td>3</td><td>\N{EN DASH}</td>' in shown
+    assert '<th scope="row" class="label"><bdi>-1</bdi></th><td>3</td><td>\N{EN DASH}</td>' in shown
     assert '<td><a href="/x">x</a></td></tr>' in shown
 
 
@@ -42,7 +42,7 @@ def test_rows_and_cells_are_set_off_and_lead_somewhere() -> None:
 def test_heads_sort() -> None:
     keys = {"run": "name", "topics": "topics", "change": "change"}
     shown = table(TABLE, address={"q": "x", "page": 3}, sort="-topics", keys=keys, rising=["name"])
-    assert '<a href="?q=x&amp;sort=name">Run' in shown
-    assert 'aria-sort="descending"><a href="?q=x&amp;sort=topics">Topics' in shown
-    assert '<a href="?q=x&amp;sort=-change">Change' in shown
-    assert '<th scope="col">ways</th>' in shown
+    assert '<a href="?q=x&amp;sort=name"><bdi>Run' in shown
+    assert 'aria-sort="descending"><a href="?q=x&amp;sort=topics"><bdi>Topics' in shown
+    assert '<a href="?q=x&amp;sort=-change"><bdi>Change' in shown
+    assert '<th scope="col"><bdi>ways</bdi></th>' in shown

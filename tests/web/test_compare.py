@@ -316,7 +316,7 @@ def test_every_topic_is_a_link_that_keeps_what_was_chosen() -> None:
     assert re.findall(r'href="(/topic\?[^"]*)"', table) == [
         f"/topic?id={name}&first=old&second=new&measure=RR" for name in ("q4", "q2", "q3")
     ]
-    head = re.search(r'<a href="([^"]*)">Query', table)
+    head = re.search(r'<a href="([^"]*)"><bdi>Query', table)
     assert head is not None
     kept = {"first=old", "second=new", "measure=RR", "show=wins", "q=e"}
     assert set(head[1].removeprefix("?").split("&")) == {*kept, "sort=query"}

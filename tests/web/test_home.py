@@ -24,7 +24,7 @@ POOR = {"q1": {"d2": 2.0}, "q9": {"d1": 1.0}}
 
 def cells(text: str, run: str) -> list[str]:
     """The numbers of a run's row."""
-    row = re.search(rf"<tr><th[^>]*><a[^>]*>{re.escape(run)}</a></th>(.*?)</tr>", text, re.DOTALL)[1]
+    row = re.search(rf"<tr><th[^>]*><a[^>]*><bdi>{re.escape(run)}</bdi></a></th>(.*?)</tr>", text, re.DOTALL)[1]
     return [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)]
 
 

@@ -529,7 +529,7 @@ def test_the_address_keeps_the_choice(client: TestClient) -> None:
     state = "measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7&amp;show=difference"
     assert f'href="/api/v1/leaderboard?{state}"' in page
     assert f'href="/api/v1/leaderboard/table?{state}&amp;form=latex"' in page
-    assert f'<a href="?{state}&amp;sort=-P%4010">P@10' in page
+    assert f'<a href="?{state}&amp;sort=-P%4010"><bdi>P@10' in page
     assert 'href="?measures=AP%2CP%405%2CP%4010&amp;baseline=rrf&amp;where=words+%3E+7">Hide differences</a>' in page
     assert 'href="/compare?first=rrf&amp;second=bm25&amp;measure=AP&amp;where=words+%3E+7"' in page
     assert 'href="/topics?measure=AP&amp;runs=rrf&amp;runs=bm25&amp;where=words+%3E+7"' in page

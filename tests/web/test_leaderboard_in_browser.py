@@ -16,7 +16,7 @@ MANY = {f"system-{at:02}-{'with-a-long-name-' * (at % 3)}": at for at in range(3
 
 
 def names(page: Any) -> list[str]:
-    return page.locator(".board tbody .name").all_inner_texts()
+    return page.locator(".board tbody .run-name").all_inner_texts()
 
 
 def drawn(page: Any) -> None:

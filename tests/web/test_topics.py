@@ -514,7 +514,7 @@ def test_explain_any_measure(of_sample: TestClient) -> None:
     assert of_page == {**wanted.to_dict(), "problem": ""}
     shown = of_sample.get("/topic?id=t12&explain=AP").text
     assert "<li>AP = sum of precision / R = 2.7500 / 3 = 0.9167</li>" in shown
-    assert '<td class="label">inspect.getdoc</td><td>1</td><td>2</td><td>1</td><td>2</td>' in shown
+    assert '<td class="label"><bdi>inspect.getdoc</bdi></td><td>1</td><td>2</td><td>1</td><td>2</td>' in shown
 
 
 def test_long_explanations_put_together_what_counts_nowhere() -> None:
@@ -523,7 +523,7 @@ def test_long_explanations_put_together_what_counts_nowhere() -> None:
     of = client(open_workspace(qrels, {"A": run}))
     assert len(get(of, "/api/v1/topic", id="q", measure="AP")["explained"][0]["sheets"][0]["rows"]) == 153
     shown = of.get("/topic?id=q&measure=AP").text
-    assert '>2-4</th><td class="label">(3 without a judgment)</td>' in shown
+    assert '><bdi>2-4</bdi></th><td class="label"><bdi>(3 without a judgment)</bdi></td>' in shown
 
 
 # Documents and hostile texts

@@ -27,6 +27,8 @@ _LONG = 34  # characters: a text of a table from here on gets room to wrap in
 _FEW, _LEAD = 3, 2  # sentences: so many are paragraphs; of more, the first ones
 _CODE = re.compile(r"`([^`]+)`")
 _MINUS = re.compile(r"(?<![\w.])-(?=\.?\d)")
+_MINUS_IN_PROSE = re.compile(r"(?<![\w.-])-(?=\d*\.\d)")  # with decimals: other things that begin so may be names
+_END = 12  # characters of a name that is cut: so many stay at its end
 _CURRENT = ' aria-current="true"'
 _EXPORT = re.compile(r"^export (?:default )?", re.MULTILINE)
 _UNSAFE = {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"}
@@ -45,7 +47,7 @@ def page(title: str, facts: Iterable[str], blocks: Iterable[Block]) -> str:
     sections = [block for block in blocks if isinstance(block, Section)]
     made = Template(_resource("page.html")).substitute(
         title=escape(title),
-        style="\n".join([resource("look.css"), _resource("style.css"), resource("charts.css")]).strip(),
+        style=f"{look()}\n{_resource('page.css').strip()}",
         facts=escape(" · ".join(facts)),
         contents="\n".join(
             f'<li><a href="#{escape(section.name)}">{escape(section.title)}</a></li>' for section in sections
@@ -54,6 +56,11 @@ def page(title: str, facts: Iterable[str], blocks: Iterable[Block]) -> str:
         scripts="\n".join(_scripts(specs, drawing)),
     )
     return isolated(made).rstrip("\n")
+
+
+def look() -> str:
+    """Give the style of blocks, with all sizes and colours: for a page of its own, and for the workbench."""
+    return "\n".join([resource("tokens.css"), _resource("blocks.css"), resource("charts.css")]).strip()
 
 
 def specifications(blocks: Iterable[Block]) -> dict[str, dict[str, Any]]:
@@ -93,12 +100,40 @@ def _resource(name: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Escape a sentence; what stands in backticks becomes code.
+    """Escape a sentence; what stands in backticks becomes code, and numbers get a true minus.
 
-    >>> prose("`a<b` is < c")
-    '<code>a&lt;b</code> is &lt; c'
+    >>> prose("`a<b` is < -0.25")
+    '<code>a&lt;b</code> is &lt; \u22120.25'
     """
-    return _CODE.sub(r"<code>\1</code>", escape(text))
+    parts = enumerate(_CODE.split(text))
+    return "".join(f"<code>{escape(part)}</code>" if at % 2 else escape(minus(part)) for at, part in parts)
+
+
+def minus(sentence: str) -> str:
+    """Give the numbers of a sentence a true minus, which is also read aloud.
+
+    >>> minus("t-1 is -0.25 below q-0.5")
+    't-1 is \u22120.25 below q-0.5'
+    """
+    return _MINUS_IN_PROSE.sub("\N{MINUS SIGN}", sentence)
+
+
+def named(name: str, title: str = "") -> str:
+    """Write a name, whatever its direction; a long one can be cut in its middle, and is whole where one points at it.
+
+    >>> named("a<b"), named("x" * 30 + "_2024-05-31_v2")[:25]
+    ('<bdi>a&lt;b</bdi>', '<bdi class="name" title="')
+    """
+    if _is_long_name(name):
+        start, end = escape(name[:-_END]), escape(name[-_END:])
+        return f'<bdi class="name" title="{escape(name)}"><span>{start}</span>{end}</bdi>'
+    said = f' title="{escape(title)}"' if title else ""
+    return f"<bdi{said}>{escape(name)}</bdi>"
+
+
+def _is_long_name(text: str) -> bool:
+    """Whether a text is too long for a column, and cannot be wrapped."""
+    return len(text) >= _LONG and not any(map(str.isspace, text))
 
 
 def html(blocks: Iterable[Block], drawn: Collection[str] = (), tabled: Iterable[str] = ()) -> str:
@@ -138,7 +173,7 @@ def _inner(block: Table | Sentences | Code | Lists) -> str:
         case Lists():
             said = "\n".join(f"<p>{prose(sentence)}</p>" for sentence in block.sentences)
             lists = "\n".join(map(_ranking, block.rankings))
-            return f'<div class="topic">\n{said}\n<div class="lists">\n{lists}\n</div>\n</div>'
+            return f'<div class="said-of-topic">\n{said}\n<div class="rankings">\n{lists}\n</div>\n</div>'
 
 
 def sentences(texts: tuple[str, ...]) -> str:
@@ -155,7 +190,7 @@ def _chart(chart: Chart, *, drawn: bool, tabled: bool) -> str:
     Where nothing is drawn the numbers stand open, and nothing speaks of a chart; where they stand in a table beside it,
     they are not said again.
     """
-    name, sentence = escape(chart.name), escape(chart.sentence)
+    name, sentence = escape(chart.name), escape(minus(chart.sentence))
     shown = "" if tabled else table(chart.numbers or chart.table, chart.title)
     if drawn:
         shown = shown and f"<details>\n<summary>The numbers of this chart</summary>\n{shown}\n</details>"
@@ -167,9 +202,9 @@ def _chart(chart: Chart, *, drawn: bool, tabled: bool) -> str:
 
 
 def _ranking(ranking: Ranking) -> str:
-    said = f"<p>{escape(ranking.sentence)}</p>\n" if ranking.sentence else ""
+    said = f"<p>{prose(ranking.sentence)}</p>\n" if ranking.sentence else ""
     items = "\n".join(map(_item, ranking.items))
-    return f'<div class="ranking">\n<h4>{escape(ranking.name)}</h4>\n{said}<ol>\n{items}\n</ol>\n</div>'
+    return f'<div class="ranking">\n<h4>{named(ranking.name)}</h4>\n{said}<ol>\n{items}\n</ol>\n</div>'
 
 
 def _item(item: Item) -> str:
@@ -179,7 +214,7 @@ def _item(item: Item) -> str:
     grade = f"grade {escape(item.grade)}" if item.grade else "unjudged"
     return (
         f'<li class="{kind}"><span class="rank">{escape(item.rank)}</span><span class="grade">{grade}</span>'
-        f'<span class="doc">{escape(item.doc_id)}{text}</span>{change}</li>'
+        f'<span class="doc">{named(item.doc_id)}{text}</span>{change}</li>'
     )
 
 
@@ -216,19 +251,19 @@ def table(
 def _head(text: str, link: tuple[str, str] | None, left: bool) -> str:
     kinds = _class("label" * left)
     if link is None:
-        return f'<th scope="col"{kinds}>{escape(text)}</th>'
+        return f'<th scope="col"{kinds}>{named(text)}</th>'
     where, way = link
     arrow = {"ascending": "\N{UPWARDS ARROW}", "descending": "\N{DOWNWARDS ARROW}"}.get(way, "")
     now = f' aria-sort="{way}"' if way else ""
     arrow = f'<span class="arrow" aria-hidden="true">{arrow}</span>'
-    return f'<th scope="col"{kinds}{now}><a href="{escape(where)}">{escape(text)}{arrow}</a></th>'
+    return f'<th scope="col"{kinds}{now}><a href="{escape(where)}">{named(text)}{arrow}</a></th>'
 
 
 def _cells(column: Column, *, left: bool, naming: bool, chosen: Sequence[bool]) -> list[str]:
     """Write the cells of a column; what is markup already stands as it is."""
     texts = column.cells()
     long = any(
-        len(text) >= _LONG and not isinstance(text, Cell) and not hasattr(value, "__html__")
+        len(text) >= _LONG and not isinstance(text, Cell) and not hasattr(value, "__html__") and not _is_long_name(text)
         for text, value in zip(texts, column.values, strict=True)
     )
     opened, closed = ('<th scope="row"', "</th>") if naming else ("<td", "</td>")
@@ -239,7 +274,12 @@ def _cells(column: Column, *, left: bool, naming: bool, chosen: Sequence[bool]) 
         if not isinstance(value, str):
             number, rest = printed(number, column.show.type), printed(rest)
         markup = getattr(value, "__html__", None)
-        shown = str(markup()) if markup else escape(number)
+        if markup:
+            shown = str(markup())
+        elif left and isinstance(value, str) and number:
+            shown = named(number, "" if number == value else value)
+        else:
+            shown = escape(number)
         shown = f"<b>{shown}</b>" if cell.best else shown
         shown += f"<sup>{escape(cell.mark)}</sup>" if cell.mark else ""
         shown += f' <span class="rest">{escape(rest)}</span>' if rest else ""

@@ -70,7 +70,7 @@ def library() -> str:
 
 
 def resource(name: str) -> str:
-    """Read what pages share: ``look.css``, the palette and type of pages; ``charts.css`` and ``drawing.js``."""
+    """Read what pages share: ``tokens.css``, all sizes and colours; ``charts.css`` and ``drawing.js``."""
     return files("judged.charting").joinpath(name).read_text(encoding="utf-8")
 
 

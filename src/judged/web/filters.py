@@ -142,6 +142,11 @@ def prose(text: str) -> Markup:
     return Markup(html.prose(text))  # noqa: S704  it escapes all texts
 
 
+def name(text: str) -> Markup:
+    """Write a name of a run, a topic or a document."""
+    return Markup(html.named(text))  # noqa: S704  it escapes all texts
+
+
 def blocks(given: Iterable[Block], elsewhere: Iterable[str] = ()) -> Markup:
     """Write blocks of an answer: charts with what draws them, for a page that has `ui.chart_scripts`.
 
@@ -161,6 +166,6 @@ def blocks(given: Iterable[Block], elsewhere: Iterable[str] = ()) -> Markup:
 
 FILTERS: dict[str, Callable[..., Any]] = {
     made.__name__: made
-    for made in (score, signed, interval, probability, grade, data, pairs, query, table, prose, blocks)
+    for made in (score, signed, interval, probability, grade, data, pairs, query, table, prose, name, blocks)
 }
 FILTERS["count"] = counted

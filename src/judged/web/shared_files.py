@@ -7,6 +7,7 @@ from functools import cache
 from fastapi import APIRouter
 from fastapi.responses import Response
 
+from judged.answer.html import look
 from judged.charting import library, resource
 
 router = APIRouter(include_in_schema=False)
@@ -14,9 +15,9 @@ _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 
 
 @router.get("/shared/look.css")
-def look() -> Response:
-    """Give the palette, the scale of type, and the colours of charts."""
-    return Response(resource("look.css") + resource("charts.css"), media_type=_STYLE)
+def shared_look() -> Response:
+    """Give all sizes and colours, and the look of the blocks of answers."""
+    return Response(look(), media_type=_STYLE)
 
 
 @router.get("/shared/drawing.js")

@@ -1,0 +1,81 @@
+"""One look: sizes and colours have names, in one file; names of people's things are whole wherever they are cut."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+import judged
+from judged.answer.html import look, named, prose
+
+PACKAGE = Path(judged.__file__).parent
+TOKENS = PACKAGE / "charting" / "tokens.css"
+STYLES = sorted({*PACKAGE.rglob("*.css")} - {TOKENS})
+TEMPLATES = sorted(PACKAGE.rglob("*.html"))
+RAW_COLOUR = re.compile(
+    r"#[0-9a-fA-F]{3,8}\b|\b(?:rgba?|hsla?|oklch|light-dark|color-mix)\(|\b(?:white|black|red|gray|grey)\b"
+)
+SPACE = re.compile(r"(?:margin|padding|gap|row-gap|column-gap)(?:-\w+)*")
+LENGTH = re.compile(r"(?<![\w-])-?\d*\.?\d+(?:rem|px|pt|mm)\b")
+HAIR = {"1px", "-1px", "2px"}  # lines that lie over one another
+
+
+def declarations(style: Path) -> list[tuple[str, str]]:
+    """Give the properties and values of a style, without what they are selected by, and without comments."""
+    text = re.sub(r"/\*.*?\*/", "", style.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"@page \{[^}]*\}", "", text)  # the margins of paper
+    found = re.findall(r"(?:(?<=[{;])|^)\s*([\w-]+):\s*([^;{}]+)(?=[;}])", text)
+    assert found
+    return [(name, value.strip()) for name, value in found]
+
+
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
+def test_only_tokens_have_sizes_and_colours(style: Path) -> None:
+    for name, value in declarations(style):
+        bare = re.sub(r"var\([\w-]+\)", "", value)
+        assert not RAW_COLOUR.search(bare), f"{name}: {value}"
+        if name in {"font-size", "font", "font-family"}:
+            assert re.fullmatch(r"inherit|(?:/[\d.]+)?\s*", bare.strip()), f"{name}: {value}"
+        if SPACE.fullmatch(name):
+            assert {*LENGTH.findall(bare)} <= HAIR, f"{name}: {value}"
+        if name == "border-radius":
+            assert not LENGTH.search(bare), f"{name}: {value}"
+
+
+def test_every_token_is_there_and_used() -> None:
+    defined = {*re.findall(r"(--[\w-]+):", TOKENS.read_text(encoding="utf-8"))}
+    every = "\n".join(style.read_text(encoding="utf-8") for style in STYLES)
+    own = {*re.findall(r"(--[\w-]+):", every)}
+    assert {*re.findall(r"var\((--[\w-]+)", every)} <= defined | own
+    assert {name for name in defined if f"var({name})" not in every} == set()
+    assert not own & (defined - {"--name"})
+
+
+@pytest.mark.parametrize("page", TEMPLATES, ids=lambda page: page.name)
+def test_pages_have_no_style_of_their_own(page: Path) -> None:
+    assert not re.search(r'\sstyle="', page.read_text(encoding="utf-8"))
+
+
+def test_workbench_and_files_share_the_look() -> None:
+    assert look().startswith("/*")
+    assert "--text-s:" in look()
+    assert "bdi.name" in look()
+
+
+@pytest.mark.parametrize(
+    "name", ["bm25", "x" * 80 + "_2024-05-31", "<b>" * 20, "\N{HEBREW LETTER ALEF}" * 40, "a -0.5 b"]
+)
+def test_a_name_is_whole_whatever_is_shown_of_it(name: str) -> None:
+    written = named(name)
+    assert re.fullmatch("<bdi.*</bdi>", written)
+    assert unescape(re.sub("<[^>]*>", "", written)) == name
+    titles = re.findall(r'title="([^"]*)"', written)
+    assert [unescape(title) for title in titles] == ([name] if len(name) > 33 else [])
+
+
+def test_a_minus_is_one_in_numbers_alone() -> None:
+    assert prose("-0.25 [-.5, -1.0]") == "~0.25 [~.5, ~1.0]".replace("~", "\N{MINUS SIGN}")
+    assert prose("run-1, t-2.5, `x == -0.5`, -3, --5.0") == "run-1, t-2.5, <code>x == -0.5</code>, -3, --5.0"
