@@ -76,7 +76,7 @@ from judged.measures.grammar import parse as parse
 from judged.measures.grammar import parse_many as parse_many
 from judged.reporting.result import Report as Report
 from judged.reporting.making import report as report
-from judged.slicing.expression import Expression as Expression
+from judged.data.expression import Expression as Expression
 from judged.slicing.by_document import ScoresByDocument as ScoresByDocument
 from judged.slicing.slices import Slice as Slice
 from judged.slicing.comparison import SliceComparison as SliceComparison

@@ -43,6 +43,11 @@ from judged.measures.spellings import key
         ("iprec_at_recall_0.10", "IPrec@0.1"),
         ("iprec_at_recall.1", "IPrec@1"),
         ("11pt_avg", "AP11"),
+        ("hit@10", "Success@10"),
+        ("RR@10(rel=2)", "RR(rel=2)@10"),
+        ("RR@10 (rel=2)", "RR(rel=2)@10"),
+        ("nDCG @ 10 ( gain={1:1,2:5}, discount=ln )", "nDCG(gain={1:1,2:5},discount=ln)@10"),
+        ("prec@5 where kind in ('a, b', 'c') and words < 5", "P@5 where kind in ('a, b', 'c') and words < 5"),
         ("Rprec_mult_0.20", "RprecMult@0.2"),
         ("Rprec_mult.1.4", "RprecMult@1.4"),
         ("utility", "Utility"),
@@ -269,7 +274,7 @@ def test_a_class_and_a_measure_stand_for_themselves() -> None:
         ("RBP(p=0.8,gain=linear)", "gain='linear' is not allowed. Fix: binary, graded, or a table of finite gains"),
         ("RBP(p=0.8,gain=graded,max=0)", "RBP: max='0' is not allowed. Fix: a number above 0, or topic"),
         ("Accuracy(n=0)", r"Accuracy: n='0' is not allowed. Fix: a whole number from 1"),
-        ("P@5,10", r"P@5,10 names 2 measures where one is wanted. Fix: name one cutoff"),
+        ("P@5,10", r"P@5,10 names 2 measures where one is wanted. Fix: name one, with one cutoff"),
     ],
 )
 def test_what_cannot_be_read_says_what_to_do(written: str, message: str) -> None:
@@ -344,3 +349,45 @@ def test_a_parameter_for_which_every_ranking_scores_the_same_and_numbers_of_anot
 ) -> None:
     with pytest.raises(MeasureError, match="Fix"):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("written", "names"),
+    [
+        ("nDCG@10,MRR@10", ["nDCG@10", "RR@10"]),
+        ("nDCG@10 RR@10", ["nDCG@10", "RR@10"]),
+        (" P@5,10 , MAP;recall@100 ", ["P@5", "P@10", "AP", "R@100"]),
+        ("IPrec@0.1,1e-2 SetF(beta=0.5,rel=2)", ["IPrec@0.1", "IPrec@0.01", "SetF(beta=0.5,rel=2)"]),
+        ("P@5 AP where kind == 'a, b'", ["P@5 where kind == 'a, b'", "AP where kind == 'a, b'"]),
+    ],
+)
+def test_several_names_in_one_text(written: str, names: list[str]) -> None:
+    assert [str(measure) for measure in parse_many(written)] == names
+    assert [str(measure) for measure in judged.evaluation.measures_of([written, "Bpref"])] == [*names, "Bpref"]
+    with pytest.raises(MeasureError, match="where one is wanted"):
+        parse(written)
+
+
+def test_a_cutoff_may_follow_the_other_parameters() -> None:
+    assert judged.P(rel=2) @ 5 == judged.P(cutoff=5, rel=2) == parse("P(rel=2)@5")
+    with pytest.raises(MeasureError, match=r"P\(rel=2\) needs cutoff\. Fix: write P\(rel=2\)@10"):
+        judged.P(rel=2).of_list([1])
+    for waiting in (judged.P(rel=2), "P(rel=2)"):
+        with pytest.raises(MeasureError, match=r"Fix: write P\(rel=2\)@10"):
+            parse_many(waiting)
+    with pytest.raises(MeasureError, match="Fix: write P@10"):
+        judged.P()
+
+
+def test_a_condition_is_part_of_the_measure() -> None:
+    measure = parse("P@5 where kind == 'law'")
+    assert measure != judged.P @ 5
+    assert measure.everywhere == judged.P @ 5
+    assert measure == (judged.P @ 5).replace(where=" kind == 'law' ") == parse(str(measure))
+    assert measure @ 10 == parse("P@10 where kind == 'law'")
+    with pytest.raises(MeasureError, match="needs attributes"):
+        measure.of_list([1])
+    with pytest.raises(MeasureError, match="says of no topics where"):
+        parse("P@5 where ")
+    with pytest.raises(judged.InputError, match="is no expression"):
+        parse("P@5 where kind ==")

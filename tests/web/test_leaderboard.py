@@ -17,10 +17,10 @@ import judged
 from judged import sample as shipped
 from judged.answer.latex import latex
 from judged.answer.markdown import markdown
+from judged.measures import listed
 from judged.slicing import slice_topics
 from judged.web.app import make_app
 from judged.web.leaderboard.reading import CUTOFFS, MEASURES
-from judged.web.paging import names_in
 from judged.web.workspace import Workspace, open_workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
@@ -238,7 +238,7 @@ def test_belief_in_place_of_p(client: TestClient) -> None:
     ],
 )
 def test_names_are_parted_by_commas(texts: list[str], names: list[str]) -> None:
-    assert names_in(texts) == names
+    assert listed(texts) == names
 
 
 def test_measures_in_any_spelling_count_once(small: TestClient) -> None:

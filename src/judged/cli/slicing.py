@@ -88,7 +88,7 @@ class SliceOptions:
 
     def mask(self, known: Attributes, query_ids: Sequence[str]) -> Bools | None:
         """Mark the topics that ``--where`` keeps: (T,); None without it."""
-        from judged.slicing.expression import Expression
+        from judged.data.expression import Expression
 
         if self.where is None:
             return None
@@ -152,7 +152,7 @@ def narrowed(
 
 
 def _names(expression: str) -> tuple[str, ...]:
-    from judged.slicing.expression import Expression
+    from judged.data.expression import Expression
 
     return Expression(expression).names
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from judged.decimals import counted
+from judged.measures import condition_of
 from judged.notes import Note, first_few
 from judged.stats.detecting import least_p, out_of_reach
 
@@ -42,7 +43,8 @@ def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choice
 
 
 def _left_out(tested: Sequence[MeasureComparison]) -> Iterator[Note]:
-    most = [(max(pair.found.left_out for pair in found.pairs), found.name) for found in tested]
+    everywhere = [found for found in tested if not condition_of(found.name)[1]]
+    most = [(max(pair.found.left_out for pair in found.pairs), found.name) for found in everywhere]
     if some := first_few([f"{name} {count}" for count, name in most if count]):
         text = "topics left out of pairs, as they lack a score for one of the systems, at most"
         yield Note("left-out", f"{text}: {some}")

@@ -87,8 +87,8 @@ class Attributes(Facts):
         """
         name = self.spelled(name)
         if name not in self.table.column_names:
-            known = ", ".join(self.names[:_SHOWN]) + (", ..." if len(self.names) > _SHOWN else "")
-            raise InputError(f"no attribute {name!r}", fix=f"one of {known or 'none: there are no attributes'}")
+            known = ", ".join((*self.names[:_SHOWN], *(["..."] if len(self.names) > _SHOWN else []), self.id_name))
+            raise InputError(f"no attribute {name!r}", fix=f"one of {known}")
         return self.table[name].combine_chunks()
 
     def numbers(self, name: str) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from judged.errors import InputError
 from judged.evaluation import dialect_inputs
 from judged.evaluation.facts import Policies
-from judged.measures import Measure, listed, parse_many
+from judged.measures import Measure, condition_of, listed, parse_many
 from judged.peers import names
 
 if TYPE_CHECKING:
@@ -47,8 +47,10 @@ class Dialect:
         """
         found: list[Measure] = []
         for one in listed(names):
-            known = self.read(one, grades) if isinstance(one, str) else None
-            found.extend(parse_many(one) if known is None else known)
+            name, where = condition_of(one) if isinstance(one, str) else (one, "")
+            known = self.read(name, grades) if isinstance(name, str) else None
+            read = parse_many(name) if known is None else known
+            found.extend(measure.replace(where=where) if where else measure for measure in read)
         return tuple(dict.fromkeys(found))
 
     def policies(

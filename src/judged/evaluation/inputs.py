@@ -43,9 +43,23 @@ def runs_of(data: Any) -> list[Run]:
     return _distinct(runs)
 
 
-def measures_of(data: Any) -> tuple[Measure, ...]:
-    """Take measures or names, one or several, series expanded; each counts once."""
-    found = [measure for one in listed(data) for measure in parse_many(one)]
+def measures_of(
+    data: Any, read: Callable[[Any], Iterable[Measure]] = parse_many, rel: float | None = None
+) -> tuple[Measure, ...]:
+    """Take measures or names, one or several, series expanded; each counts once.
+
+    With `rel`, this is the lowest grade that is relevant wherever a measure has a level, and its name says none.
+
+    >>> measures_of(["AP,P@5", "RR(rel=1)", "nDCG"], rel=2)
+    (AP(rel=2), P(rel=2)@5, RR, nDCG)
+    """
+    found = [
+        measure.replace(rel=rel)
+        if rel is not None and hasattr(measure, "rel") and not _LEVEL.search(str(one))
+        else measure
+        for one in listed(data)
+        for measure in read(one)
+    ]
     if not found:
         raise InputError("no measure is given", fix=f"give names such as {', '.join(DEFAULT_MEASURES[:3])}")
     return tuple(dict.fromkeys(found))

@@ -65,6 +65,14 @@ def qrels_notes(qrels: Qrels, measures: Sequence[Measure], chosen: Collection[Me
     return (*_notes(said), *_barren_notes(qrels, measures))
 
 
+def level_notes(measures: Sequence[Measure], rel: float | None) -> tuple[Note, ...]:
+    """Say which measures a level of relevance that was chosen for the call does not change."""
+    without = [measure for measure in measures if not hasattr(measure, "rel")]
+    if rel is None or not without:
+        return ()
+    return (Note("no-level", f"{named(without)}: no level of relevance to choose, so rel={rel:g} changes nothing"),)
+
+
 def named(measures: Iterable[Measure]) -> str:
     """Name measures, a long series of one of them by a letter.
 
@@ -75,7 +83,7 @@ def named(measures: Iterable[Measure]) -> str:
     series: dict[str, list[str]] = {}
     for measure in measures:
         name = str(measure)
-        stem, at, _ = name.rpartition("@")
+        stem, at, _ = ("", "", "") if measure.where else name.rpartition("@")
         letter = "c" if measure.entry.at == "recall" else "k"
         series.setdefault(f"{stem}@{letter}" if at else name, []).append(name)
     return first_few(

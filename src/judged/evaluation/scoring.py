@@ -12,11 +12,12 @@ import numpy as np
 
 from judged.data import Qrels
 from judged.errors import InputError, JudgedWarning
+from judged.evaluation.conditions import where_asked
 from judged.evaluation.dialects import Dialect, dialect_of
 from judged.evaluation.facts import Policies
 from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, runs_of
 from judged.evaluation.movement import Movement, all_ranges
-from judged.evaluation.notes import dialect_notes, list_notes, notes_of_runs, qrels_notes, sample_notes
+from judged.evaluation.notes import dialect_notes, level_notes, list_notes, notes_of_runs, qrels_notes, sample_notes
 from judged.evaluation.provenance import qrels_facts, refuse_foreign, run_facts, versions
 from judged.evaluation.scores import Scores
 from judged.judging import Judged, Precision, TopicPolicy, judge
@@ -45,6 +46,8 @@ def evaluate(
     precision: Precision | None = None,
     unjudged: bool = False,
     documents: Any = None,
+    rel: float | None = None,
+    attributes: Any = None,
     seed: int = 0,
     progress: Callable[[str, int], None] | None = None,
 ) -> Scores:
@@ -81,6 +84,11 @@ def evaluate(
     documents
         What is known of the documents, for the few measures that ask for it: a `Documents`, a path, a data
         frame or ``{doc_id: {"length": 120}}``.
+    rel
+        The lowest grade that is relevant, for every measure that has such a level and whose name says none.
+    attributes
+        What is known of the topics, for measures over some of them (``P@5 where kind == 'law'``): `Attributes`, a
+        path, a data frame or ``{query_id: {"kind": "law"}}``.
     seed
         Of the samples that ``ties="expected"`` and ``"bounds"`` draw where there are too many orders.
     progress
@@ -106,6 +114,11 @@ def evaluate(
     --------
     >>> evaluate({"q1": {"d1": 1, "d2": 0}}, {"q1": {"d2": 0.9, "d1": 0.8}}, "RR").value("RR")
     0.5
+    >>> qrels = {"q1": {"d1": 1, "d2": 2}, "q2": {"d1": 2}}
+    >>> run = {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 1.0}}
+    >>> scores = evaluate(qrels, run, ["RR", "RR where kind == 'law'"], rel=2, attributes={"q1": {"kind": "law"}})
+    >>> scores.aggregate()["run"]
+    {'RR(rel=2)': 0.75, "RR(rel=2) where kind == 'law'": 0.5}
     """
     rules = dialect_of(dialect)
     if measures is DEFAULT_MEASURES and rules.defaults:
@@ -116,7 +129,7 @@ def evaluate(
     judgments = rules.prepare_qrels(given)
     facts = qrels_facts(judgments)
     read = partial(rules.measures, grades=facts.grades)
-    wanted = measures_of(read(measures))
+    wanted = measures_of(measures, read, rel)
     if documents is not None:
         from judged.data.documents import Documents  # few calls need it
 
@@ -135,8 +148,10 @@ def evaluate(
         )
         refuse_foreign(judged)
         lists.append(judged)
-    notes = dialect_notes(rules, given, judgments) + qrels_notes(judgments, wanted, chosen_levels(measures, read))
-    scores = _scored(lists, wanted, chosen, facts, movement, notes)
+    plain = tuple(dict.fromkeys(one.everywhere for one in wanted))
+    known = {one.everywhere for one in chosen_levels(measures, read)} if rel is None else plain
+    notes = (*dialect_notes(rules, given, judgments), *qrels_notes(judgments, plain, known), *level_notes(plain, rel))
+    scores = where_asked(_scored(lists, plain, chosen, facts, movement, notes), wanted, attributes)
     for text in lines(note for note in scores.notes if note.rule in _WARNED):
         warnings.warn(text, JudgedWarning, stacklevel=2)
     return scores

@@ -154,6 +154,9 @@ def best_first(lead: Measure, estimates: Sequence[Estimate], emphasised: Sequenc
 def basis(scores: Scores, interval: IntervalMethod | None = None, over: str = "") -> str:
     """Say by which rules numbers were made: topics, ties, depth, intervals."""
     rules = scores.policies.words(len(scores.query_ids), over)
+    for row, measure in enumerate(scores.measures):
+        if measure.where:
+            rules += f"; {measure}: over {int((~np.isnan(scores.values[:, row])).any(axis=0).sum())} of them"
     if interval is None:
         return rules
     words = scores.interval_words(interval)

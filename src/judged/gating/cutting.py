@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judged.data.attributes import Attributes
+from judged.data.expression import Expression
 from judged.errors import InputError
 from judged.gating.places import SettingError
 from judged.slicing.derived import OUTCOME, known_topics
-from judged.slicing.expression import Expression
 from judged.slicing.slices import slice_topics
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ The classes themselves stand in their own modules and are imported at their firs
 
 from judged.measures.aggregates import Aggregate, aggregate, logarithms
 from judged.measures.base import Entry, Measure, Properties, param
-from judged.measures.grammar import find, listed, parse, parse_many
+from judged.measures.grammar import condition_of, find, listed, parse, parse_many
 from judged.measures.parameters import Parameter, spell
 from judged.measures.registry import REGISTRY, measure
 
@@ -17,6 +17,7 @@ __all__ = [
     "Parameter",
     "Properties",
     "aggregate",
+    "condition_of",
     "find",
     "listed",
     "logarithms",

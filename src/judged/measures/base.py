@@ -152,6 +152,7 @@ class Measure(metaclass=MeasureType):
     """
 
     entry: ClassVar[Entry]
+    where: str = ""  # of which topics: an expression over their attributes; empty for all
 
     def __init__(self, *unnamed: Any, **given: Any) -> None:
         if not hasattr(type(self), "entry"):
@@ -159,8 +160,15 @@ class Measure(metaclass=MeasureType):
         if unnamed:
             names = ", ".join(f"{parameter.name}=" for parameter in self.entry.all_parameters) or "none"
             raise MeasureError(f"{self.entry.name}: parameters are named. Fix: use {names}")
+        incomplete = bool(given)  # what follows the @ may come later: P(rel=2) @ 5
+        if where := given.pop("where", "").strip():
+            from judged.data.expression import Expression  # few measures have a condition
+
+            vars(self)["where"] = Expression(where).text
         for parameter in self.entry.all_parameters:
             if parameter.name not in given and parameter.required:
+                if incomplete and parameter.name == self.entry.at:
+                    continue
                 how = parameter.example(self.entry.name, self.entry.at)
                 raise MeasureError(f"{self.entry.name} needs {parameter.name}. Fix: write {how}")
             value = parameter.check(given.pop(parameter.name, parameter.default), self.entry.name)
@@ -171,6 +179,20 @@ class Measure(metaclass=MeasureType):
             known = ", ".join(sorted(parameter.name for parameter in self.entry.all_parameters)) or "none"
             raise MeasureError(f"{self.entry.name} has no parameter {name!r}. Fix: use one of {known}")
         self.verify()
+
+    def complete(self) -> Self:
+        """Give the measure itself, and refuse one that still waits for what follows the ``@``.
+
+        Raises
+        ------
+        MeasureError
+            If it has no cutoff and needs one.
+        """
+        if (awaited := self.entry.cutoff) is not None and awaited.required and awaited.name not in vars(self):
+            raise MeasureError(
+                f"{self} needs {awaited.name}. Fix: write {self}@{10 if awaited.name == 'cutoff' else '...'}"
+            )
+        return self
 
     def verify(self) -> None:
         """Refuse parameters that are allowed each by itself, but not together.
@@ -186,6 +208,11 @@ class Measure(metaclass=MeasureType):
 
     def __delattr__(self, name: str) -> Never:
         raise AttributeError(f"{self} cannot be changed: {name} stays")
+
+    @property
+    def everywhere(self) -> Self:
+        """The same measure over all topics."""
+        return self.replace(where="") if self.where else self
 
     @property
     def properties(self) -> Properties:
@@ -214,6 +241,11 @@ class Measure(metaclass=MeasureType):
     def __call__(self, judged: Judged) -> Floats:
         """Score every topic of a judged list."""
         # Returns NaN only for a topic that the measure's parameters leave out (`undefined=skip`).
+        self.complete()
+        if self.where:
+            raise MeasureError(
+                f"{self} needs attributes of topics. Fix: ask for it in evaluate, compare, slices or report"
+            )
         if not judged.ranked and (self.properties.needs_ranking or getattr(self, "cutoff", None) is not None):
             raise MeasureError(
                 f"{self} needs a ranking, and the run {judged.run.name} has no scores."
@@ -260,7 +292,8 @@ class Measure(metaclass=MeasureType):
         ]
         inside = f"({','.join(written)})" if written else ""
         cutoff = getattr(self, self.entry.at, None)
-        return f"{self.entry.name}{inside}" + ("" if cutoff is None else f"@{spell(cutoff)}")
+        where = f" where {self.where}" if self.where else ""
+        return f"{self.entry.name}{inside}" + ("" if cutoff is None else f"@{spell(cutoff)}") + where
 
     def __repr__(self) -> str:
         return str(self)

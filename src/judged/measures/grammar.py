@@ -1,7 +1,8 @@
 """Names to measures: ``nDCG(gain=exp2)@10`` is parsed to a value, and printed back the same.
 
 A name is ``Name``, ``Name@k``, ``Name(parameter=value,...)@k``. Several at once: ``nDCG@1..10``,
-``P@5,10``. Names of trec_eval (``ndcg_cut_10``, ``P.5,10``), ir_measures (``nDCG(dcg='exp-log2')@10``), ndeval
+``P@5,10``, ``nDCG@10,RR``. Over some topics only: ``P@5 where kind == 'law'``.
+Names of trec_eval (``ndcg_cut_10``, ``P.5,10``), ir_measures (``nDCG(dcg='exp-log2')@10``), ndeval
 (``alpha-nDCG@20``) and ranx (``mrr@10-l2``) are understood.
 """
 
@@ -27,6 +28,10 @@ _NAME = re.compile(
 )
 _SUFFIX = re.compile(r"(?P<name>[A-Za-z][A-Za-z_]*?)[_.](?P<cutoffs>[0-9][0-9.,]*)")
 _PART = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\{[^}]*\}|[^,{}]+)\s*(?:,|$)")
+_AFTER = re.compile(r"(?P<name>[^@(]*)@(?P<cutoffs>[^@(]*)(?P<inside>\(.*\))\s*", re.DOTALL)  # RR@10(rel=2)
+_WHERE = re.compile(r"(?P<names>.*?)\swhere\b(?P<where>.*)", re.DOTALL)
+_TOKEN = re.compile(r"\([^)]*\)|\{[^}]*\}|[,;]|\s+|[^,;({\s]+|[({]")  # what is in brackets is one
+_BEGINS = re.compile(r"(?![0-9.]+e[+-]?[0-9]+$)(?!\w+\s*=)[0-9]*[A-Za-z\u03b1]")  # a name, and no cutoff
 _MOST = 100_000
 _DIGITS = 16  # of a cutoff: a double holds no more
 
@@ -48,15 +53,17 @@ def parse(text: object) -> Measure:
     """
     measures = parse_many(text)
     if len(measures) != 1:
-        raise MeasureError(f"{text} names {len(measures)} measures where one is wanted. Fix: name one cutoff")
+        raise MeasureError(f"{text} names {len(measures)} measures where one is wanted. Fix: name one, with one cutoff")
     return measures[0]
 
 
 def parse_many(text: object) -> tuple[Measure, ...]:
     """Read a name that may stand for a series.
 
-    >>> parse_many("P@5,10"), parse_many("nDCG@1..3"), parse_many("recall.5,10")
-    ((P@5, P@10), (nDCG@1, nDCG@2, nDCG@3), (R@5, R@10))
+    >>> parse_many("P@5,10"), parse_many("nDCG@1..3"), parse_many("nDCG@10,RR@5(rel=2)")
+    ((P@5, P@10), (nDCG@1, nDCG@2, nDCG@3), (nDCG@10, RR(rel=2)@5))
+    >>> parse_many("P@5,10 where kind == 'law'")
+    (P@5 where kind == 'law', P@10 where kind == 'law')
 
     Raises
     ------
@@ -64,31 +71,68 @@ def parse_many(text: object) -> tuple[Measure, ...]:
         As `parse`.
     """
     if isinstance(text, Measure):
-        return (text,)
+        return (text.complete(),)
     if isinstance(text, type) and issubclass(text, Measure):
         return (text(),)
     if not isinstance(text, str):
         raise MeasureError(f"{text!r:.80} is no measure. Fix: give a name such as 'nDCG@10', or a measure")
+    if len(several := listed(text)) > 1:
+        return tuple(measure for one in several for measure in parse_many(one))
+    name, where = condition_of(text)
+    if where:
+        return tuple(measure.replace(where=where) for measure in parse_many(name))
     entry, values, cutoffs = _read(text)
     if cutoffs is None:
-        return (entry.cls(**values),)
+        return (entry.cls(**values).complete(),)
     if entry.at != "cutoff":
         return tuple(entry.cls(**{**values, entry.at: one}) for one in cutoffs.replace(" ", "").split(","))
     return tuple(entry.cls(**{**values, "cutoff": cutoff}) for cutoff in _series(cutoffs, text))
 
 
 def listed(given: Any) -> list[Any]:
-    """Take one measure or name, or several, as a list.
+    """Take one measure or name, or several, as a list; commas and blanks part names, where they are not inside one.
 
-    >>> listed("AP"), listed(("AP", "RR"))
-    (['AP'], ['AP', 'RR'])
+    >>> listed("AP"), listed(("nDCG@10 P@5,10", "RBP(p=0.5,rel=2)@10; RR"))
+    (['AP'], ['nDCG@10', 'P@5,10', 'RBP(p=0.5,rel=2)@10', 'RR'])
     """
-    if isinstance(given, (str, Measure, type)):
+    if isinstance(given, str):
+        names, where = condition_of(given)
+        return [f"{name} where {where}" if where else name for name in _names_in(names)]
+    if isinstance(given, (Measure, type)):
         return [given]
     try:
-        return list(given)
+        return [one for several in given for one in (listed(several) if isinstance(several, str) else [several])]
     except TypeError:
         raise MeasureError(f"{given!r:.80} is no measure. Fix: give a name such as 'nDCG@10', or several") from None
+
+
+def _names_in(text: str) -> Iterator[str]:
+    name, between = "", ""
+    for token in _TOKEN.findall(text):
+        if token.isspace() or token in {",", ";"}:
+            between += token
+            continue
+        if between and name and _BEGINS.match(token) and (not between.isspace() or name[-1] != "@"):
+            yield name
+            name = ""
+        name += (between if name else "") + token
+        between = ""
+    if name:
+        yield name
+
+
+def condition_of(text: str) -> tuple[str, str]:
+    """Part a name, or several, from the condition behind it; empty where there is none.
+
+    >>> condition_of("P@5 where kind == 'law'"), condition_of("P@5")
+    (('P@5', "kind == 'law'"), ('P@5', ''))
+    """
+    found = _WHERE.fullmatch(text)
+    if found is None:
+        return text, ""
+    if not found["where"].strip():
+        raise MeasureError(f"{text!r} says of no topics where. Fix: write {found['names']} where kind == 'law', say")
+    return found["names"], found["where"].strip()
 
 
 def find(name: str) -> tuple[Entry, Mapping[str, Any]]:
@@ -116,6 +160,7 @@ def entry_of(text: str) -> Entry:
     >>> entry_of("RBP(p=0.8)@10").name, entry_of("ERR").name, entry_of("ndcg_cut_10").name
     ('RBP', 'ERR', 'nDCG')
     """
+    text = condition_of(text)[0]
     whole, suffixed = _NAME.fullmatch(text), _SUFFIX.fullmatch(text.strip())
     name = whole["name"] if whole else text
     try:
@@ -135,6 +180,8 @@ def _names() -> dict[str, tuple[Entry, Mapping[str, Any]]]:
 
 
 def _read(text: str) -> tuple[Entry, dict[str, Any], str | None]:
+    if after := _AFTER.fullmatch(text):
+        text = f"{after['name']}{after['inside']}@{after['cutoffs']}"
     whole = _NAME.fullmatch(text)
     if whole is None:
         suffixed = _SUFFIX.fullmatch(text.strip())

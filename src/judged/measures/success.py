@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     cite="Soboroff 2006; trec_eval",
     use="One good document is enough: known items, question answering, a RAG context that must hold the evidence.",
     misleads="It does not see whether there is one relevant document or ten, or at which of the k ranks.",
-    aliases={"HitRate": {}, "hit_rate": {}},
+    aliases={"HitRate": {}, "hit_rate": {}, "Hit": {}},
     properties=Properties(perfect=1.0, missing_matter=False, better_first=True),
     tools={"trec_eval": "success_5", "ir_measures": "Success@5", "ranx": "hit_rate@5"},
 )

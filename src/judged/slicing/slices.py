@@ -13,11 +13,11 @@ import numpy as np
 from judged._types import ReadOnly
 from judged.answer import COUNT, YES_NO, Column, Table, columns_of, counted
 from judged.data.attributes import Attributes
+from judged.data.expression import Expression, name_in
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
 from judged.notes import Note
 from judged.slicing.bands import in_order, written
-from judged.slicing.expression import Expression, name_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ class Slice:
     name
         How results call it.
     expression
-        Which topics: see `judged.slicing.expression.Expression`.
+        Which topics: see `judged.data.expression.Expression`.
     minimum
         With fewer topics it is shown, and never tested, ranked or gated.
     owner

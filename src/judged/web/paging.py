@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
@@ -13,7 +12,7 @@ from pydantic import StringConstraints
 from judged.errors import JudgedError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,27 +77,6 @@ LONGEST = 8192
 """Characters of the name of a run."""
 Trimmed: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True)]
 """A text, without blanks around it."""
-
-_PART = re.compile(r"(?:[^,;({]|\([^)]*\)|\{[^}]*\}|[({])+")  # up to a comma that is in no brackets
-_CUTOFFS = re.compile(r"[0-9][0-9.]*")
-
-
-def names_in(texts: Iterable[str]) -> list[str]:
-    """Part names of measures from one another: by commas, but not by those inside a name.
-
-    >>> names_in(["nDCG@10, AP", "P@5,10;RBP(p=0.5,rel=2)@10", " "])
-    ['nDCG@10', 'AP', 'P@5,10', 'RBP(p=0.5,rel=2)@10']
-    """
-    names: list[str] = []
-    for text in texts:
-        parts: list[str] = []
-        for part in map(str.strip, _PART.findall(text)):
-            if parts and _CUTOFFS.fullmatch(part):
-                parts[-1] += f",{part}"
-            elif part:
-                parts.append(part)
-        names += parts
-    return names
 
 
 class RefusedError(JudgedError):

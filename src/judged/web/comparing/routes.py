@@ -11,13 +11,13 @@ from fastapi.responses import Response
 from judged.answer.table import order_of
 from judged.errors import InputError
 from judged.evaluation import measures_of
-from judged.measures import parse
+from judged.measures import listed, parse
 from judged.slicing import compare_slices, slice_topics
 from judged.web.answers import page
 from judged.web.comparing.answer import MEASURE, MEASURES, MOST, Asked, ComparePage, figures
 from judged.web.desk import Opened
 from judged.web.filters import blocks
-from judged.web.paging import RefusedError, concerning, names_in
+from judged.web.paging import RefusedError, concerning
 from judged.web.problems import PROBLEMS
 from judged.web.workspace import RESAMPLES
 
@@ -36,7 +36,7 @@ def compared(workspace: Workspace, asked: Asked) -> ComparePage:
     with concerning("measure"):
         measure = parse(asked.measure or MEASURE)
     with concerning("measures"):
-        family = tuple(dict.fromkeys((*measures_of(names_in([asked.measures]) or (measure,)), measure)))
+        family = tuple(dict.fromkeys((*measures_of(listed(asked.measures) or (measure,)), measure)))
         if len(family) > MOST + 1:
             raise InputError(f"{len(family)} measures are too many for one table", fix=f"name at most {MOST}")
     first, second = _runs(workspace, asked, measure)

@@ -10,12 +10,11 @@ import numpy as np
 from judged.comparison.choices import Choices
 from judged.curves import at_cutoffs
 from judged.errors import InputError, JudgedError, MeasureError
-from judged.measures import parse, parse_many
+from judged.measures import listed, parse, parse_many
 from judged.notes import Note
 from judged.slicing.slices import MINIMUM
 from judged.stats.pairing import topics_text
 from judged.web.leaderboard.answer import CORRECTION, LeaderboardPage
-from judged.web.paging import names_in
 from judged.web.workspace import LEVEL, RESAMPLES
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def leaderboard(workspace: Workspace, asked: Asked) -> LeaderboardPage:
 
     measures: dict[Measure, None] = {}
     refused: list[str] = []
-    for name in (typed := names_in(asked.measures)) or MEASURES:
+    for name in (typed := listed(asked.measures)) or MEASURES:
         scored = tried("measures", partial(_scored, workspace, name, MOST - len(measures)), ())
         measures |= dict.fromkeys(scored)
         refused += [] if scored else [name]

@@ -10,11 +10,11 @@ from pydantic import BaseModel, BeforeValidator, Field
 from judged.answer import COUNT, TEXT, Answer, Column, Table, columns_of
 from judged.errors import InputError
 from judged.evaluation import measures_of
+from judged.measures import listed
 from judged.slicing import by_slice, compare_slices
 from judged.slicing.scores import TOPIC_MEAN
 from judged.slicing.slices import MINIMUM
 from judged.slicing.testing import ALL
-from judged.web.paging import names_in
 from judged.web.slices.attributes import attributes, cut, draws, notes_of, usual, where_column
 from judged.web.workspace import LEVEL
 
@@ -197,7 +197,7 @@ def slices(workspace: Workspace, asked: AskedSlices) -> SlicePage:
     if not asked.names:
         asked = asked.model_copy(update={"by": usual(workspace)})
     slicing, runs = cut(workspace, asked), shown_runs(workspace, asked)
-    measures = tuple(dict.fromkeys(map(str, measures_of(names_in([asked.measures]) or ["nDCG@10"]))))
+    measures = tuple(dict.fromkeys(map(str, measures_of(listed(asked.measures) or ["nDCG@10"]))))
     if len(measures) > MOST:
         raise InputError(f"{len(measures)} measures are too many for one page", fix=f"name {MOST} at most")
     scores = _scored(workspace, workspace.scores(measures, runs, asked.where), slicing) if runs else None

@@ -1,4 +1,4 @@
-"""What a slice says of its topics: a small language over attributes. It is parsed, never run."""
+"""Which topics: a small language over their attributes. It is parsed, never run."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _constants(node: ast.expr, text: str) -> list[Constant]:
 
 def _wrong(node: ast.AST, text: str) -> InputError:
     part = ast.get_source_segment(text.strip(), node) or text
-    return InputError(f"{part[:60]!r} cannot stand in a slice's expression", fix=_HELP)
+    return InputError(f"{part[:60]!r} cannot stand in an expression", fix=_HELP)
 
 
 def _where(name: str, kind: str, test: Callable[[Any], Any], constants: Sequence[Constant] = ()) -> Condition:

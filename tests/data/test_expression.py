@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from judged import InputError
 from judged.data.attributes import Attributes
-from judged.slicing.expression import Expression, name_in
+from judged.data.expression import Expression, name_in
 
 KNOWN = Attributes.of(
     {
@@ -121,7 +121,7 @@ def test_an_expression_means_what_it_says(text: str, topics: str) -> None:
     ],
 )
 def test_nothing_else_may_stand_in_it(text: str) -> None:
-    with pytest.raises(InputError, match="cannot stand in a slice's expression"):
+    with pytest.raises(InputError, match="cannot stand in an expression"):
         Expression(text)
 
 
@@ -164,7 +164,9 @@ def test_types_must_fit_and_the_message_names_the_attribute() -> None:
 
 def test_an_unknown_attribute_lists_the_known_ones() -> None:
     for text in ("nope == 1", "missing(nope)", "contains(nope, 'a')", "words < nope", "`no pe`"):
-        with pytest.raises(InputError, match=r"no attribute 'no ?pe'\. Fix: one of kind, words, flag, rank\."):
+        with pytest.raises(
+            InputError, match=r"no attribute 'no ?pe'\. Fix: one of kind, words, flag, rank, query_id\."
+        ):
             Expression(text).mask(KNOWN)
 
 
