@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 
 N ?= 100000
 
-.PHONY: demo test quick fuzz check fix bench docs site clean
+.PHONY: demo test quick fuzz check lowest wheel release fix bench docs site clean
 
 demo: $(VENV)/.installed  ## Install judged into .venv and run it on the sample
 	@$(BIN)/judged demo
@@ -37,6 +37,10 @@ wheel:  ## Build the wheel, and run it where there is no source tree
 	$(VENV)-wheel/bin/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
 	$(VENV)-wheel/bin/python -m pip install --quiet "$$(echo build/wheel/judged-*.whl)[web]"
 	$(VENV)-wheel/bin/python tools/try_wheel.py $(VENV)-wheel/bin
+
+release: $(VENV)/.installed  ## Build wheel and sdist, check them, try both on every Python of this machine; nothing is uploaded
+	$(BIN)/python -m pip install --quiet --group release
+	$(BIN)/python tools/release.py
 
 fix: $(VENV)/.checked  ## Let the linter mend what it can
 	$(BIN)/ruff check --fix .

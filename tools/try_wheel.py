@@ -1,10 +1,11 @@
-"""Run the installed wheel, without the source tree, as its users do: the demo, and a page of the workbench.
+"""Run what was installed, without the source tree, as users do: the demo, and pages of the workbench if it is there.
 
-It is called with the folder of the programs, by `make wheel`.
+It is called with the folder of the programs, by the Python of that folder, by `make wheel` and `make release`.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -20,6 +21,8 @@ def main() -> None:
     judged = str(Path(sys.argv[1]).absolute() / "judged")
     with tempfile.TemporaryDirectory() as elsewhere:
         subprocess.run([judged, "demo"], cwd=elsewhere, check=True, stdout=subprocess.DEVNULL, timeout=120)
+        if importlib.util.find_spec("fastapi") is None:
+            return
         with subprocess.Popen(
             [judged, "serve", "--port", "0"], cwd=elsewhere, stdout=subprocess.PIPE, text=True
         ) as server:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = ("judged", "judged.measures", "judged.stats", "judged.data", "judged.slicing", "judged.online")
-FROM_ROOT = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
+FROM_ROOT = {name.lower(): name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}
 CATALOGUES = ("measures.md", "choosing.md")
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
@@ -52,6 +52,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, f"reference/{module}.md", content=reference(module)))
     for name, source in FROM_ROOT.items():
         text = (ROOT / source).read_text(encoding="utf-8").replace("](docs/", "](")
+        for other, written in FROM_ROOT.items():
+            text = text.replace(f"]({written})", f"]({other})")
         files.append(File.generated(config, name, content=text))
     return files
 
