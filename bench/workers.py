@@ -80,7 +80,7 @@ def in_memory(rounds: str, which: str, qrels: str, run: str) -> dict[str, Any]:
             seconds[name].append(perf_counter() - start)
     aggregates = found["judged"].aggregate()["run"]
     topics = found["pytrec_eval"].values()
-    mean = [name for name in ours if judged.parse(name).entry.aggregate == "mean"]
+    mean = [name for name in ours if judged.measures.parse(name).entry.aggregate == "mean"]
     means = {
         "judged": {name: aggregates[name] for name in mean},
         "pytrec_eval": {name: fmean(scores[ours[name]] for scores in topics) for name in mean},

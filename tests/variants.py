@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 import judged
 from families import NEEDED, VARIED, WITH, lookup
-from judged import Documents, Judged, judge_list
-from judged.measures import REGISTRY
+from judged import Documents, Judged
+from judged.judging import judge_list
+from judged.measures.registry import REGISTRY
 from strategies import facts
 
 if TYPE_CHECKING:
-    from judged import Measure
+    from judged.measures import Measure
 
 
 def judge(qrels: Any, run: Any, **policies: Any) -> Judged:

@@ -48,7 +48,7 @@ def page(data: Path) -> str:
 def order(scores: judged.Scores) -> str:
     """List the systems with intervals, and which of the others each cannot be told apart from."""
     values, names = scores.values[:, 0, :], scores.run_names
-    tests = judged.randomised_tukey(values, resamples=100_000, seed=0)
+    tests = judged.stats.randomised_tukey(values, resamples=100_000, seed=0)
     estimates = scores.estimates()
     ranking = sorted(range(len(names)), key=lambda at: -estimates[at].value)
     rows: list[tuple[str, ...]] = []
@@ -73,7 +73,11 @@ def order(scores: judged.Scores) -> str:
 def sureness(scores: judged.Scores) -> str:
     """Say what differences these topics can show, and how reliable the order is."""
     values = scores.values[:, 0, :]
-    found = [judged.plan(values), judged.reliability(values), judged.stability(values, samples=1000, seed=0)]
+    found = [
+        judged.stats.plan(values),
+        judged.stats.reliability(values),
+        judged.stats.stability(values, samples=1000, seed=0),
+    ]
     lines = [f"- {one.sentence}" for one in found]
     return "## How sure the order is\n\n" + "\n".join(lines)
 

@@ -7,14 +7,16 @@ Four kinds of generated text:
 * ``python`` blocks with ``>>>`` are run as doctests in the same folder, and must show what Python shows;
 * docs/measures.md and docs/cli.md are made from the registry and from ``--help``, docs/choosing.md from the rules of
   advice, docs/api.md from the description of the workbench's API;
-* src/judged/__init__.pyi tells type checkers what the package imports lazily.
+* an __init__.pyi tells type checkers what a package imports at the first use.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import doctest
 import importlib
+import inspect
 import json
 import os
 import re
@@ -32,8 +34,8 @@ from tabled import markdown_table
 import judged
 from judged import sample
 from judged.errors import JudgedWarning
-from judged.measures import REGISTRY
 from judged.measures.pages import page
+from judged.measures.registry import REGISTRY
 from judged.online.metrics.registry import FAMILIES
 from judged.online.showing import listing
 
@@ -85,7 +87,8 @@ def main() -> int:
     made[ROOT / "docs" / "online-metrics.md"] = online_measures()
     made[ROOT / "docs" / "api.md"] = api()
     made[ROOT / "docs" / "json.md"] = documents()
-    made[ROOT / "src" / "judged" / "__init__.pyi"] = stub()
+    for package in STUBBED:
+        made[ROOT / "src" / package.replace(".", "/") / "__init__.pyi"] = stub(package)
     for path, text in made.items():
         if not path.exists() or path.read_text() != text:
             stale.append(str(path.relative_to(ROOT)))
@@ -97,12 +100,50 @@ def main() -> int:
     return 1 if wrong or (check and stale) else 0
 
 
-def stub() -> str:
-    """Write what the package exports, for type checkers."""
-    head = "# Written by tools/docs.py: what `judged` exports; it is imported at its first use."
-    names = [name for name in judged.__all__ if name != "__version__"]
-    lines = [f"from {judged.__getattr__(name).__module__} import {name} as {name}" for name in names]
-    return "\n".join([head, "", *lines, "", "__version__: str", ""])
+STUBBED = ("judged", "judged.data", "judged.measures", "judged.stats", "judged.uncertainty")
+"""Packages that import at the first use what they export."""
+
+
+def stub(package: str) -> str:
+    """Write what a package exports, for type checkers; of functions that `of_runs` made, their signatures."""
+    module = importlib.import_module(package)
+    head = f"# Written by tools/docs.py: what `{package}` exports; it is imported at its first use."
+    imports, made = set[str](), list[str]()
+    for name in module.__all__:
+        value = getattr(module, name)
+        if inspect.ismodule(value):
+            imports.add(f"from judged import {name} as {name}")
+        elif hasattr(value, "__signature__") and hasattr(value, "__wrapped__"):
+            imports |= _imports(value.__wrapped__) | _imports(judged.evaluate)
+            shape = re.sub(r": '([^']*)'", r": \1", str(inspect.signature(value)))
+            made.append(f"def {name}{shape} -> {value.__wrapped__.__annotations__['return']}: ...")
+        else:
+            imports.add(f"from {value.__module__} import {name} as {name}")
+    body = "\n".join([head, "", *sorted(imports), "", *made, "", *(["__version__: str"] * (package == "judged")), ""])
+    one_a_line = ["check", "--fix", "--select", "I,F401", "--config", "lint.isort.force-single-line=true"]
+    for command in (one_a_line, ["format"]):
+        ruff = [sys.executable, "-m", "ruff", *command, "--quiet", "--stdin-filename", "stub.pyi", "-"]
+        body = subprocess.run(ruff, input=body, capture_output=True, text=True, check=True).stdout
+    return body
+
+
+def _imports(function: Any) -> set[str]:
+    """Give the imports of a function's module of the names in its annotations."""
+    words = set(re.findall(r"\w+", " ".join(map(str, function.__annotations__.values()))))
+    tree = ast.parse(inspect.getsource(sys.modules[function.__module__]))
+    lines = {
+        f"from {node.module} import {name.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module != "__future__"
+        for name in node.names
+        if name.name in words
+    }
+    own = {f"from {function.__module__} import {word}" for word in words if word in _defined(tree)}
+    return lines | own
+
+
+def _defined(tree: ast.Module) -> set[str]:
+    return {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 @contextlib.contextmanager

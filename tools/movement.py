@@ -58,7 +58,7 @@ def ties(data: Path) -> str:
     shares: list[str] = []
     for name, (qrels, run) in TIED.items():
         files = data / qrels, data / run
-        tied = next(one for one in judged.check_run(files[1]) if one.code == "ties")
+        tied = next(one for one in judged.data.check_run(files[1]) if one.code == "ties")
         shares.append(f"{name.split()[0]}: {tied.problem}.")
         bounds = judged.evaluate(*files, MEASURES, ties="bounds")
         mean = judged.evaluate(*files, MEASURES, ties="expected").aggregate()
@@ -101,7 +101,7 @@ def unjudged(data: Path) -> str:
 
 
 def _condensed(files: tuple[Path, Path], run: str) -> dict[str, float]:
-    alone = [judged.parse(name).replace(judged_only=True) for name in GRADED]
+    alone = [judged.measures.parse(name).replace(judged_only=True) for name in GRADED]
     scores: Scores = judged.evaluate(*files, alone)
     return dict(zip(GRADED, scores.aggregate()[run].values(), strict=True))
 

@@ -41,11 +41,11 @@ def main() -> None:
     """Trace the calls, and print a table and the files of each."""
     warnings.simplefilter("ignore", JudgedWarning)
     scores = judged.evaluate(sample.qrels(), sample.runs(), ["nDCG@10", "AP"])
-    comparisons = [judged.compare(scores), judged.compare(scores)]  # one a call, since texts may be kept
+    comparisons = [scores.compare(), scores.compare()]  # one a call, since texts may be kept
     server = TestClient(make_app(open_sample()))
     calls: dict[str, tuple[Callable[[], Any], int | None]] = {
         "print a comparison": (lambda: comparisons.pop().text(), 8),
-        "compute a comparison": (lambda: judged.compare(scores), None),
+        "compute a comparison": (scores.compare, None),
         "GET /matrix": (lambda: server.get("/matrix").raise_for_status(), 20),
     }
     paths = {name: crossed(call) for name, (call, _) in calls.items()}

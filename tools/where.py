@@ -41,7 +41,7 @@ def robust(folder: Path) -> str:
     qrels, runs = folder / "qrels" / "robust03_qrels.txt", sorted((folder / "runs_d100").glob("*.gz"))
     scores = judged.evaluate(qrels, runs, ["AP", "nDCG@10"])
     slicing = judged.slice_topics(folder / "topics" / "slices.tsv", "topic_set")
-    found = judged.by_slice(scores, slicing)
+    found = scores.by_slice(slicing)
     names = slicing.names
     means = {name: np.array([found.value(name, run, "AP") for run in scores.run_names]) for name in names}
     order = np.argsort(-scores.values[:, 0].mean(axis=1))
@@ -49,10 +49,10 @@ def robust(folder: Path) -> str:
         (scores.run_names[at], *(f"{found.value(name, scores.run_names[at], 'AP'):.4f}" for name in names))
         for at in order.tolist()
     )
-    tau = judged.kendall_tau(*means.values())
+    tau = judged.stats.kendall_tau(*means.values())
     worse = sum(one.significant and one.part == "topic_set=old_hard" for one in found.findings)
     best = [scores.run_names[at] for at in order[:2].tolist()]
-    pair = judged.compare_slices(chosen(scores, best), slicing, best[1])
+    pair = chosen(scores, best).compare_slices(slicing, best[1])
     said = (
         "TREC's Robust track of 2003 took 50 topics on which earlier systems had failed, and 50 new ones"
         f" ({len(scores.runs)} runs, their first 100 documents). One mean over both hides two collections: on the old,"
@@ -63,7 +63,7 @@ def robust(folder: Path) -> str:
     )
     table = Table(("run", *(f"AP, {name}" for name in names)), rows)
     both = judged.evaluate(qrels, [path for path in runs if path.name.startswith(f"{best[0]}.")], ["R@100", "nDCG@10"])
-    matrix = judged.performance_matrix(both, slicing=slicing)
+    matrix = both.matrix(slicing=slicing)
     parts = ["## Old and new topics", wrapped(said), table.markdown(), listed(pair.sentences), wrapped(MATRIX)]
     return "\n\n".join([*parts, matrix.table().markdown(), listed(matrix.sentences)])
 
@@ -87,7 +87,7 @@ def codec(folder: Path) -> str:
     qrels = judged.Qrels.read(folder / "qrels" / "document_ndcg.qrels")
     topics = judged.Topics.read(folder / "topics" / "topics.json")
     slicing = judged.slice_topics(topics, "domain")
-    tested = judged.compare_slices(judged.evaluate(qrels, [first, second], "nDCG@10"), slicing, "BM25")
+    tested = judged.evaluate(qrels, [first, second], "nDCG@10").compare_slices(slicing, "BM25")
     staged = judged.stages(qrels, second, against=first, slicing=slicing)
     said = (
         "CODEC asks about finance, history and politics (14 essay-like questions each). BM25, and BM25 reranked by T5,"
@@ -103,12 +103,12 @@ def dl19(folder: Path) -> str:
     """Eight assessors: whether the same difference is seen by each."""
     first, second = (folder / "runs" / f"{name}.run.gz" for name in ("bm25base_p", "idst_bert_p1"))
     rows: list[tuple[str, ...]] = []
-    tests: list[judged.Difference] = []
+    tests: list[judged.stats.Difference] = []
     for path in sorted((folder / "alt_qrels" / "human_main").glob("*.txt")):
         scores = judged.evaluate(path, [first, second], "nDCG@10")
-        tests.append(judged.paired_test(scores.values[0, 0], scores.values[1, 0]))
+        tests.append(judged.stats.paired_test(scores.values[0, 0], scores.values[1, 0]))
         rows.append((str(tests[-1].n), *(f"{value:.3f}" for value in np.nanmean(scores.values[:, 0], axis=1).tolist())))
-    adjusted = judged.adjust([one.p for one in tests], "holm")
+    adjusted = judged.stats.adjust([one.p for one in tests], "holm")
     shown = tuple(
         (f"assessor {at}", *row, f"{one.difference:+.3f} [{one.interval[0]:.2f}, {one.interval[1]:.2f}]", shown_p(p))
         for at, (row, one, p) in enumerate(zip(rows, tests, adjusted.tolist(), strict=True), 1)

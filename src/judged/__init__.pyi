@@ -1,219 +1,227 @@
 # Written by tools/docs.py: what `judged` exports; it is imported at its first use.
 
-from judged.agreement.answer import JudgeAgreement as JudgeAgreement
-from judged.agreement.reproducing import Reproduction as Reproduction
+from collections.abc import Callable
+from collections.abc import Iterable
+from typing import Any
+
+from judged import data as data
+from judged import measures as measures
+from judged import online as online
+from judged import slicing as slicing
+from judged import stats as stats
+from judged.advice.advising import advise as advise
 from judged.agreement.agreeing import agree as agree
 from judged.agreement.reproducing import reproduce as reproduce
-from judged.advice.advising import Advice as Advice
-from judged.advice.advising import advise as advise
-from judged.comparison.comparison import Comparison as Comparison
-from judged.comparison.testing import compare as compare
+from judged.comparison.choices import Family
 from judged.comparison.collections import compare_collections as compare_collections
-from judged.comparison.orders import orders as orders
-from judged.curves.curves import Curves as Curves
+from judged.comparison.comparison import Comparison
+from judged.comparison.plans import Plans
 from judged.curves.series import curve as curve
 from judged.curves.series import precision_recall as precision_recall
+from judged.data.attributes import Attributes as Attributes
+from judged.data.check_files import check as check
+from judged.data.documents import Documents as Documents
 from judged.data.qrels import Qrels as Qrels
 from judged.data.run import Run as Run
-from judged.data.attributes import Attributes as Attributes
-from judged.data.documents import Documents as Documents
 from judged.data.texts import Texts as Texts
-from judged.data.check import check_qrels as check_qrels
-from judged.data.check import check_run as check_run
-from judged.data.findings import Finding as Finding
 from judged.data.topics import Topics as Topics
-from judged.data.write import write_qrels as write_qrels
-from judged.data.write import write_run as write_run
-from judged.diagnosis.diff.answer import Diff as Diff
 from judged.diagnosis.diff.side_by_side import diff as diff
-from judged.diagnosis.disagreement.answer import Disagreement as Disagreement
-from judged.diagnosis.disagreement.pulls import disagreement as disagreement
-from judged.diagnosis.matrix.answer import Matrix as Matrix
-from judged.diagnosis.matrix.performance import performance_matrix as performance_matrix
-from judged.diagnosis.needs.answer import Needs as Needs
+from judged.diagnosis.disagreement.answer import Disagreement
+from judged.diagnosis.matrix.answer import Matrix
+from judged.diagnosis.needs.answer import Needs
 from judged.diagnosis.needs.likeness import expand_qrels as expand_qrels
-from judged.diagnosis.needs.spread import needs as needs
-from judged.diagnosis.review.answer import ReviewList as ReviewList
-from judged.diagnosis.review.labelling import apply_review as apply_review
 from judged.diagnosis.review.informative import review as review
-from judged.diagnosis.stages.answer import Stages as Stages
+from judged.diagnosis.review.labelling import apply_review as apply_review
 from judged.diagnosis.stages.split import stages as stages
-from judged.diagnosis.tradeoff.answer import Tradeoff as Tradeoff
-from judged.diagnosis.tradeoff.front import tradeoff as tradeoff
+from judged.diagnosis.tradeoff.answer import Tradeoff
 from judged.errors import InputError as InputError
 from judged.errors import JudgedError as JudgedError
 from judged.errors import JudgedWarning as JudgedWarning
 from judged.errors import MeasureError as MeasureError
 from judged.errors import MissingExtraError as MissingExtraError
-from judged.evaluation.facts import Estimate as Estimate
+from judged.evaluation import Scores
+from judged.evaluation.dialects import Dialect
+from judged.evaluation.facts import TieTreatment
+from judged.evaluation.scores import Scores
 from judged.evaluation.scores import Scores as Scores
 from judged.evaluation.scoring import evaluate as evaluate
-from judged.evaluation.inputs import runs_of as runs_of
-from judged.evaluation.scoring import score_lists as score_lists
-from judged.explanation.explanation import Explanation as Explanation
-from judged.explanation.other_tools import ToolComparison as ToolComparison
-from judged.explanation.other_tools import compare_tools as compare_tools
 from judged.explanation.explanation import explain as explain
-from judged.gating.config import Check as Check
+from judged.explanation.other_tools import compare_tools as compare_tools
 from judged.gating.config import GateConfig as GateConfig
-from judged.gating.result import GateResult as GateResult
-from judged.gating.config import Guardrail as Guardrail
 from judged.gating.running import gate as gate
-from judged.gating.running import gate_scores as gate_scores
-from judged.judging.judged import Judged as Judged
-from judged.judging.ranking import Ranking as Ranking
+from judged.judging import Precision
+from judged.judging import TopicPolicy
 from judged.judging.join import judge as judge
-from judged.judging.join import judge_list as judge_list
-from judged.judging.align import Aligned as Aligned
-from judged.judging.align import align as align
-from judged.judging.split import by_aspect as by_aspect
-from judged.measures.base import Measure as Measure
-from judged.measures.parameters import Parameter as Parameter
-from judged.measures.base import Properties as Properties
-from judged.measures.registry import measure as measure
-from judged.measures.base import param as param
-from judged.measures.grammar import parse as parse
-from judged.measures.grammar import parse_many as parse_many
-from judged.reporting.result import Report as Report
-from judged.reporting.making import report as report
-from judged.data.expression import Expression as Expression
-from judged.slicing.by_document import ScoresByDocument as ScoresByDocument
-from judged.slicing.slices import Slice as Slice
-from judged.slicing.comparison import SliceComparison as SliceComparison
-from judged.slicing.scores import SlicedScores as SlicedScores
-from judged.slicing.slices import Slicing as Slicing
-from judged.slicing.by_document import by_document as by_document
-from judged.slicing.by_slice import by_slice as by_slice
-from judged.slicing.compare_slices import compare_slices as compare_slices
-from judged.slicing.derived import derive as derive
-from judged.slicing.documents import document_slices as document_slices
-from judged.slicing.derived import known_topics as known_topics
-from judged.slicing.slices import slice_topics as slice_topics
-from judged.stats.anova import anova as anova
-from judged.stats.blocked_results import AgainstBaseline as AgainstBaseline
-from judged.stats.blocked_results import AllPairs as AllPairs
-from judged.stats.blocked_results import Anova as Anova
-from judged.stats.blocked_results import Friedman as Friedman
-from judged.stats.dunnett import dunnett as dunnett
-from judged.stats.dunnett import randomised_dunnett as randomised_dunnett
-from judged.stats.friedman import friedman as friedman
-from judged.stats.friedman import nemenyi as nemenyi
-from judged.stats.tukey import randomised_tukey as randomised_tukey
-from judged.stats.tukey import tukey_hsd as tukey_hsd
-from judged.stats.correction import adjust as adjust
-from judged.stats.discoveries import Discoveries as Discoveries
-from judged.stats.discoveries import losers as losers
-from judged.stats.effect import effect_sizes as effect_sizes
-from judged.stats.effect import standardise as standardise
-from judged.stats.effect import wins as wins
-from judged.stats.equivalence import equivalence as equivalence
-from judged.stats.equivalence import non_inferiority as non_inferiority
-from judged.stats.heterogeneity import heterogeneity as heterogeneity
-from judged.stats.paired import paired_test as paired_test
-from judged.stats.paired import paired_tests as paired_tests
-from judged.stats.planning import plan as plan
-from judged.stats.results import Difference as Difference
-from judged.stats.discrimination import discriminative_power as discriminative_power
-from judged.stats.reliability import reliability as reliability
-from judged.stats.robustness import leave_one_topic_out as leave_one_topic_out
-from judged.stats.sample_size import minimum_detectable as minimum_detectable
-from judged.stats.sample_size import power as power
-from judged.stats.stability import stability as stability
-from judged.stats.agreement import cohen_kappa as cohen_kappa
-from judged.stats.agreement import fleiss_kappa as fleiss_kappa
-from judged.stats.agreement import krippendorff_alpha as krippendorff_alpha
-from judged.stats.rankings import kendall_tau as kendall_tau
-from judged.stats.rankings import spearman as spearman
-from judged.stats.rankings import tau_ap as tau_ap
-from judged.stats.rbo import rbo as rbo
-from judged.stats.rbo import rbo_weight as rbo_weight
-from judged.stats.weighted import weighted_means as weighted_means
-from judged.uncertainty.pools import leave_one_out as leave_one_out
-from judged.uncertainty.ties import tie_expected as tie_expected
-from judged.uncertainty.ties import tie_range as tie_range
-from judged.uncertainty.ties import tied_share as tied_share
-from judged.uncertainty.unjudged import unjudged_range as unjudged_range
-from judged.measures.precision import P as P
-from judged.measures.precision import SetP as SetP
-from judged.measures.recall import R as R
-from judged.measures.recall import SetR as SetR
-from judged.measures.f import F as F
-from judged.measures.f import SetF as SetF
-from judged.measures.success import Success as Success
-from judged.measures.rr import RR as RR
+from judged.judging.judged import Judged as Judged
 from judged.measures.ap import AP as AP
 from judged.measures.ap import GMAP as GMAP
-from judged.measures.ap import SetAP as SetAP
-from judged.measures.rprec import Rprec as Rprec
-from judged.measures.rprec import RprecMult as RprecMult
-from judged.measures.interpolated import AP11 as AP11
-from judged.measures.interpolated import IPrec as IPrec
-from judged.measures.relative import RelP as RelP
-from judged.measures.relative import SetRelP as SetRelP
-from judged.measures.yaap import Yaap as Yaap
-from judged.measures.g import BinG as BinG
-from judged.measures.g import G as G
-from judged.measures.rbp import RBP as RBP
-from judged.measures.rbp import RBPResidual as RBPResidual
-from judged.measures.infap import InfAP as InfAP
-from judged.measures.utility import Utility as Utility
-from judged.measures.rank_ndcg import RnDCG as RnDCG
-from judged.measures.rank_ndcg import nDCGrel as nDCGrel
-from judged.measures.ndcg import nDCG as nDCG
-from judged.measures.ndcg import NCG as NCG
-from judged.measures.dcg import CG as CG
-from judged.measures.dcg import DCG as DCG
-from judged.measures.dcg import IdealDCG as IdealDCG
+from judged.measures.base import Measure
 from judged.measures.bpref import Bpref as Bpref
-from judged.measures.bpref import GMBpref as GMBpref
-from judged.measures.shares import JudgedShare as JudgedShare
-from judged.measures.shares import UnjudgedShare as UnjudgedShare
-from judged.measures.shares import Hole as Hole
-from judged.measures.counts import NumNonrelRet as NumNonrelRet
-from judged.measures.counts import NumQ as NumQ
-from judged.measures.counts import NumRel as NumRel
-from judged.measures.counts import NumRelRet as NumRelRet
-from judged.measures.counts import NumRet as NumRet
-from judged.measures.accuracy import Accuracy as Accuracy
-from judged.measures.pair_accuracy import PairAccuracy as PairAccuracy
-from judged.measures.compatibility import Compat as Compat
-from judged.measures.gap import GAP as GAP
-from judged.measures.qmeasure import Q as Q
-from judged.measures.fallout import Fallout as Fallout
-from judged.measures.fallout import Generality as Generality
-from judged.measures.awrf import AWRF as AWRF
-from judged.measures.alpha_dcg import AlphaDCG as AlphaDCG
-from judged.measures.alpha_dcg import AlphanDCG as AlphanDCG
-from judged.measures.err_ia import ERRIA as ERRIA
-from judged.measures.err_ia import nERRIA as nERRIA
-from judged.measures.nrbp import NRBP as NRBP
-from judged.measures.nrbp import nNRBP as nNRBP
-from judged.measures.intent_aware import APIA as APIA
-from judged.measures.intent_aware import PIA as PIA
-from judged.measures.intent_aware import StRecall as StRecall
-from judged.measures.preferences import BalancedPrefShare as BalancedPrefShare
-from judged.measures.preferences import NumPrefs as NumPrefs
-from judged.measures.preferences import PrefShare as PrefShare
-from judged.measures.assessors import APjg as APjg
-from judged.measures.assessors import Pjg as Pjg
-from judged.measures.assessors import RprecMultJg as RprecMultJg
-from judged.measures.inst import INSQ as INSQ
-from judged.measures.inst import INST as INST
-from judged.measures.nerr import NERR8 as NERR8
-from judged.measures.nerr import NERR9 as NERR9
-from judged.measures.nerr import NERR10 as NERR10
-from judged.measures.nerr import NERR11 as NERR11
-from judged.measures.bpm import BPM as BPM
-from judged.measures.bpm import BPMD as BPMD
-from judged.measures.sdcg import SDCG as SDCG
-from judged.measures.trap import TrAP as TrAP
-from judged.measures.ift import IFT1 as IFT1
-from judged.measures.ift import IFT2 as IFT2
-from judged.measures.ift import IFT12 as IFT12
-from judged.measures.decay import CwlTBG as CwlTBG
-from judged.measures.decay import CwlU as CwlU
+from judged.measures.dcg import DCG as DCG
 from judged.measures.err import ERR as ERR
-from judged.measures.tbg import TBG as TBG
-from judged.measures.umeasure import UMeasure as UMeasure
+from judged.measures.f import F as F
+from judged.measures.f import SetF as SetF
+from judged.measures.infap import InfAP as InfAP
+from judged.measures.ndcg import nDCG as nDCG
+from judged.measures.precision import P as P
+from judged.measures.precision import SetP as SetP
+from judged.measures.rbp import RBP as RBP
+from judged.measures.recall import R as R
+from judged.measures.recall import SetR as SetR
+from judged.measures.rprec import Rprec as Rprec
+from judged.measures.rr import RR as RR
+from judged.measures.shares import JudgedShare as JudgedShare
+from judged.measures.success import Success as Success
+from judged.reporting.making import report as report
+from judged.slicing.by_document import by_document as by_document
+from judged.slicing.derived import derive as derive
+from judged.slicing.scores import SlicedScores
+from judged.slicing.topic_slices import Slice as Slice
+from judged.slicing.topic_slices import Slicing
+from judged.slicing.topic_slices import Slicing as Slicing
+from judged.slicing.topic_slices import slice_topics as slice_topics
+from judged.stats.interval import IntervalName
+from judged.uncertainty.pools import leave_one_out as leave_one_out
+
+def compare(
+    qrels: Any,
+    runs: Any,
+    measures: Any = None,
+    *,
+    baseline: str | None = None,
+    test: str = "randomisation",
+    correction: str = "holm",
+    family: Family = "measure",
+    alpha: float = 0.05,
+    resamples: int = 100000,
+    seed: int = 0,
+    minimum: float = 0.0,
+    margin: float | None = None,
+    ci: IntervalName = "adjusted",
+    dialect: str | Dialect | None = None,
+    topics: TopicPolicy | None = None,
+    ties: TieTreatment | None = None,
+    depth: int | None = None,
+    precision: Precision | None = None,
+    documents: Any = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Comparison: ...
+def power(
+    qrels: Any,
+    runs: Any,
+    measures: Any = None,
+    *,
+    difference: float | None = None,
+    n: int | None = None,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    dialect: str | Dialect | None = None,
+    topics: TopicPolicy | None = None,
+    ties: TieTreatment | None = None,
+    depth: int | None = None,
+    precision: Precision | None = None,
+    documents: Any = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Plans: ...
+def slices(
+    qrels: Any,
+    runs: Any,
+    slicing: Slicing,
+    measures: Any = None,
+    *,
+    weights: Any = None,
+    ci: IntervalName = "adjusted",
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    dialect: str | Dialect | None = None,
+    topics: TopicPolicy | None = None,
+    ties: TieTreatment | None = None,
+    depth: int | None = None,
+    precision: Precision | None = None,
+    documents: Any = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> SlicedScores: ...
+def disagree(
+    qrels: Any,
+    runs: Any,
+    measures: Any = ("nDCG@10", "R@100"),
+    *,
+    pair: tuple[str, str] | None = None,
+    slicing: Slicing | None = None,
+    shown: int = 5,
+    queries: Any = None,
+    dialect: str | Dialect | None = None,
+    topics: TopicPolicy | None = None,
+    ties: TieTreatment | None = None,
+    depth: int | None = None,
+    precision: Precision | None = None,
+    progress: Callable[[str, int], None] | None = None,
+    documents: Any = None,
+) -> Disagreement: ...
+def matrix(
+    qrels: Any,
+    runs: Any,
+    *,
+    x: str | Measure = "R@100",
+    y: str | Measure = "nDCG@10",
+    slicing: Slicing | None = None,
+    baseline: str | None = None,
+    cuts: tuple[float, float] | None = None,
+    level: float = 0.95,
+    rate: float = 0.1,
+    resamples: int = 100000,
+    seed: int = 0,
+    dialect: str | Dialect | None = None,
+    topics: TopicPolicy | None = None,
+    ties: TieTreatment | None = None,
+    depth: int | None = None,
+    precision: Precision | None = None,
+    documents: Any = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Matrix: ...
+def needs(
+    qrels: Any,
+    runs: Any,
+    needs: Any,
+    measures: Any = None,
+    *,
+    column: str | None = None,
+    depth: int = 10,
+    p: float = 0.9,
+    baseline: str | None = None,
+    shown: int = 10,
+    level: float = 0.95,
+    seed: int = 0,
+    queries: Any = None,
+    dialect: str | Dialect | None = None,
+    topics: TopicPolicy | None = None,
+    ties: TieTreatment | None = None,
+    precision: Precision | None = None,
+    documents: Any = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Needs: ...
+def tradeoff(
+    qrels: Any,
+    runs: Any,
+    costs: Any,
+    measures: Any = None,
+    *,
+    measure: str | Measure | None = None,
+    baseline: str | None = None,
+    cost: str | Iterable[str] | None = None,
+    more_is_better: str | Iterable[str] = (),
+    level: float = 0.95,
+    test: str = "randomisation",
+    resamples: int = 10000,
+    seed: int = 0,
+    dialect: str | Dialect | None = None,
+    topics: TopicPolicy | None = None,
+    ties: TieTreatment | None = None,
+    depth: int | None = None,
+    precision: Precision | None = None,
+    documents: Any = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Tradeoff: ...
 
 __version__: str

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import judged
 from judged import sample
-from judged.advice import RULES, profile_of
+from judged.advice import RULES, Advice, profile_of
 from judged.advice.tasks import TASKS
 from judged.cli.advise import _TASKS
 from judged.cli.main import main
@@ -31,11 +31,11 @@ def rows(*lines: str) -> list[dict[str, Any]]:
     return [dict(zip(names, line.split(), strict=True)) | {"relevance": float(line.split()[3])} for line in lines]
 
 
-def names(advice: judged.Advice) -> list[str]:
+def names(advice: Advice) -> list[str]:
     return [str(one) for one in advice.measures]
 
 
-def rules(advice: judged.Advice) -> set[str]:
+def rules(advice: Advice) -> set[str]:
     return {entry.rule for entry in advice.entries}
 
 

@@ -235,7 +235,7 @@ def test_is_well_formed(rule: Any):
     assert set(rule.tasks) <= set(TASKS)
     assert set(rule.facts) <= set(FACTS)
     for name in rule.measures:
-        assert str(judged.parse(name)) == name  # the canonical name, and one that exists
+        assert str(judged.measures.parse(name)) == name  # the canonical name, and one that exists
     assert rule.why.endswith(".")
     assert rule.here == "" or rule.here.endswith(".")
     assert rule.disputed == "" or rule.disputed.endswith(".")

@@ -11,7 +11,7 @@ import scipy.stats
 
 from judged import InputError
 from judged.agreement import reproduce
-from judged.stats.rbo import rbo
+from judged.stats.rank_biased_overlap import rbo
 
 QRELS = {"q1": {"a": 1, "b": 0, "c": 1}, "q2": {"a": 1, "b": 1}, "q3": {"a": 1}}
 ORIGINAL = {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}, "q2": {"a": 2.0, "b": 1.0}, "q3": {"a": 2.0, "b": 1.0}}

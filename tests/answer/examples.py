@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import judged
-from judged.comparison.power import plans
+from judged.diagnosis.stages.answer import Stages
+from judged.gating import Check, Guardrail
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +29,11 @@ def scores(*measures: str) -> judged.Scores:
 
 
 def comparison() -> Answer:
-    return judged.compare(scores(), test="t", margin=0.1)
+    return scores().compare(test="t", margin=0.1)
 
 
 def against() -> Answer:
-    return judged.compare(scores("AP", "GMAP", "NumRet"), baseline="old", test="t")
+    return scores("AP", "GMAP", "NumRet").compare(baseline="old", test="t")
 
 
 def collections() -> Answer:
@@ -40,7 +41,7 @@ def collections() -> Answer:
 
 
 def power() -> Answer:
-    return plans(scores("AP", "NumRet"), difference=0.05)
+    return scores("AP", "NumRet").power(difference=0.05)
 
 
 def agreement() -> Answer:
@@ -53,11 +54,11 @@ def reproduction() -> Answer:
 
 
 def orders() -> Answer:
-    return judged.orders(scores())
+    return scores().orders()
 
 
 def tradeoff() -> Answer:
-    return judged.tradeoff(scores(), {"old": {"ms": 3.0}, "new": {"ms": 5.5}, "other": {"ms": 1.0}})
+    return scores().tradeoff({"old": {"ms": 3.0}, "new": {"ms": 5.5}, "other": {"ms": 1.0}})
 
 
 def advice() -> Answer:
@@ -65,7 +66,7 @@ def advice() -> Answer:
 
 
 def check() -> Answer:
-    return judged.check_run(judged.Run.of(RUNS["old"]), judged.Qrels.of(QRELS))
+    return judged.data.check_run(judged.Run.of(RUNS["old"]), judged.Qrels.of(QRELS))
 
 
 def plain_scores() -> Answer:
@@ -78,8 +79,8 @@ def summary() -> Answer:
 
 
 def gate() -> Answer:
-    checks = (judged.Check("nDCG@5", margin=0.05), judged.Check("AP", margin=0.5))
-    config = judged.GateConfig(checks, (judged.Guardrail(missing_topics=0),))
+    checks = (Check("nDCG@5", margin=0.05), Check("AP", margin=0.5))
+    config = judged.GateConfig(checks, (Guardrail(missing_topics=0),))
     return judged.gate(QRELS, RUNS["old"], RUNS["new"], config)
 
 
@@ -89,19 +90,19 @@ def diff() -> Answer:
 
 def disagreement() -> Answer:
     kinds = judged.slice_topics({topic: {"kind": "ab"[at % 2]} for at, topic in enumerate(TOPICS)}, "kind", minimum=3)
-    return judged.disagreement(QRELS, RUNS, "nDCG@5", "AP", slicing=kinds, queries={"q1": "cats"})
+    return judged.disagree(QRELS, RUNS, ["nDCG@5", "AP"], slicing=kinds, queries={"q1": "cats"})
 
 
 def needs() -> Answer:
     mapping = {topic: f"n{at // 3}" for at, topic in enumerate(TOPICS)}
-    return judged.needs(QRELS, mapping, RUNS, ["nDCG@5", "AP"], queries={"q1": "cats"}, shown=2)
+    return judged.needs(QRELS, RUNS, mapping, ["nDCG@5", "AP"], queries={"q1": "cats"}, shown=2)
 
 
 def review() -> Answer:
     return judged.review(QRELS, RUNS, limit=5, slicing=kinds(), docs={"d1": "a text"}, queries={"q1": "cats"})
 
 
-def stages(**options: Any) -> judged.Stages:
+def stages(**options: Any) -> Stages:
     return judged.stages(QRELS, judged.Run.of(RUNS["new"], name="new"), depth=5, resamples=200, **options)
 
 
@@ -115,12 +116,12 @@ def stages_against() -> Answer:
 
 
 def matrix() -> Answer:
-    return judged.performance_matrix(QRELS, RUNS, x="R@5", y="nDCG@5", slicing=kinds(), resamples=200)
+    return judged.matrix(QRELS, RUNS, x="R@5", y="nDCG@5", slicing=kinds(), resamples=200)
 
 
 def matrix_of_many() -> Answer:
     runs = {**RUNS, "fourth": RUNS["old"], "fifth": RUNS["new"]}
-    return judged.performance_matrix(QRELS, runs, x="R@5", y="nDCG@5", slicing=kinds(), resamples=200)
+    return judged.matrix(QRELS, runs, x="R@5", y="nDCG@5", slicing=kinds(), resamples=200)
 
 
 def topic() -> Answer:
@@ -128,11 +129,11 @@ def topic() -> Answer:
 
 
 def by_slice() -> Answer:
-    return judged.by_slice(scores("nDCG@5", "NumRelRet"), kinds(), weights={"traffic": range(1, 13)})
+    return scores("nDCG@5", "NumRelRet").by_slice(kinds(), weights={"traffic": range(1, 13)})
 
 
 def compare_slices() -> Answer:
-    return judged.compare_slices(scores("nDCG@5", "GMAP"), kinds(), "old", resamples=200, margin=0.5)
+    return scores("nDCG@5", "GMAP").compare_slices(kinds(), "old", resamples=200, margin=0.5)
 
 
 def by_document() -> Answer:

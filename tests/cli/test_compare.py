@@ -11,6 +11,7 @@ import pytest
 
 import judged
 from comparison_made import lists
+from judged.comparison import Comparison
 from judged.data.write import write_qrels, write_run
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 NEWS = ("compare", "news/qrels.txt", "news/good.run", "news/fair.run", "news/poor.run", "-m", "RR")
 
 
-def made(**options: object) -> judged.Comparison:
+def made(**options: object) -> Comparison:
     return judged.compare("news/qrels.txt", [f"news/{name}.run" for name in RANKS], "RR", **options)
 
 

@@ -187,7 +187,7 @@ def test_init_overwrites_when_it_is_forced(folder: Path, run: Callable[..., Ende
 def test_margins_follow_from_the_spread_of_the_differences() -> None:
     import numpy as np
 
-    from judged import minimum_detectable
+    from judged.stats import minimum_detectable
 
     qrels, runs = lists(**RANKS)
     values = judged.evaluate(qrels, runs, "RR").values[:, 0]

@@ -9,7 +9,7 @@ import pytest
 
 import judged
 from judged.diagnosis.review.informative import review
-from judged.slicing.slices import slice_topics
+from judged.slicing.topic_slices import slice_topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import pytest
 
 import judged
 from comparison_made import lists
-from judged import by_slice, compare_slices, slice_topics
+from judged import slice_topics
 from judged.data.write import write_qrels, write_run
 from judged.sample import FOLDER
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from command_line import Ended
     from judged.evaluation import Scores
-    from judged.slicing.slices import Slicing
+    from judged.slicing.topic_slices import Slicing
 
 GOOD, BAD = [1] * 12 + [4] * 12 + [2] * 3, [1, 2] * 6 + [5] * 12 + [1] * 3
 KINDS = ["news"] * 12 + ["law"] * 12 + ["rare"] * 3
@@ -63,7 +63,7 @@ def slicing(**options: object) -> Slicing:
 @pytest.mark.usefixtures("folder")
 def test_scores_by_slice(run: Callable[..., Ended]) -> None:
     done = run(*CALL, "--by", "kind", "--weights", "traffic")
-    found = by_slice(scores(), slicing(), weights="traffic")
+    found = scores().by_slice(slicing(), weights="traffic")
     assert (done.code, done.out) == (0, found.text() + "\n")
     assert done.lines[4].split()[:4] == ["kind=rare", "(few)", "3", "11%"]
     assert done.lines[6].startswith("traffic-weighted mean")
@@ -73,7 +73,7 @@ def test_scores_by_slice(run: Callable[..., Ended]) -> None:
 @pytest.mark.parametrize("option", [("--compare",), ("--baseline", "bad")])
 def test_differences_by_slice(run: Callable[..., Ended], option: tuple[str, ...]) -> None:
     done = run(*CALL, "--by", "kind", *option, "--alpha", "0.1", "--family", "measure")
-    found = compare_slices(scores(), slicing(), "bad", alpha=0.1, family="measure")
+    found = scores().compare_slices(slicing(), "bad", alpha=0.1, family="measure")
     assert (done.code, done.out) == (0, found.text() + "\n")
     assert found.row("kind=law").better == "good"
 
@@ -83,7 +83,7 @@ def test_differences_by_slice(run: Callable[..., Ended], option: tuple[str, ...]
 def test_forms(run: Callable[..., Ended], form: str) -> None:
     out = run(*CALL, "--by", "kind", "--format", form).out
     compared = run(*CALL, "--by", "kind", "--compare", "--format", form).out
-    both = by_slice(scores(), slicing()), compare_slices(scores(), slicing())
+    both = scores().by_slice(slicing()), scores().compare_slices(slicing())
     if form == "json":
         one, two = json.loads(out), json.loads(compared)
         assert [one["results"], two["results"]] == [found.to_dict()["results"] for found in both]

@@ -9,9 +9,9 @@ import pytest
 
 import judged
 from judged.data.write import write_qrels, write_run
-from judged.diagnosis.matrix import performance_matrix
+from judged.diagnosis.matrix import matrix
 from judged.diagnosis.stages import stages
-from judged.slicing.slices import slice_topics
+from judged.slicing.topic_slices import slice_topics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,9 +121,7 @@ def test_slices_by_an_outcome_say_so(run: Callable[..., Ended]) -> None:
 @pytest.mark.usefixtures("folder")
 def test_matrix(run: Callable[..., Ended]) -> None:
     options = ("-x", "R@20", "--attributes", "known.csv", "--by", "side", *HOW)
-    wanted = performance_matrix(
-        "qrels.txt", ["good.run", "bad.run"], x="R@20", slicing=slice_topics(KNOWN, "side"), resamples=500
-    )
+    wanted = matrix("qrels.txt", ["good.run", "bad.run"], x="R@20", slicing=slice_topics(KNOWN, "side"), resamples=500)
     done = run("matrix", "qrels.txt", "good.run", "bad.run", *options)
     assert done.out == wanted.text() + "\n"
     assert "bad, side=odd: both problems" in done.out

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 import judged
-from judged.diagnosis.tradeoff.front import tradeoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +33,7 @@ WARNED = "warning: costs of runs that were not scored: lost\nwarning: columns wi
 
 
 def found(**options: object) -> object:
-    return tradeoff(judged.evaluate("qrels.txt", ["good.run", "fair.run"], "RR"), "costs.csv", **options)
+    return judged.evaluate("qrels.txt", ["good.run", "fair.run"], "RR").tradeoff("costs.csv", **options)
 
 
 def test_the_table_is_that_of_python(run: Callable[..., Ended]) -> None:

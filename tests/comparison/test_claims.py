@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from comparison_made import scores
-from judged import compare
 from judged.comparison.pair import level_text
 from judged.stats.paired import paired_test
 
@@ -22,18 +21,18 @@ RANKS = {
 def test_signs_and_ranks_do_not_call_a_system_better(test: str) -> None:
     """They find differences where the mean difference is 0, so that "better in nDCG@10" would not be true."""
     for ranks in ({"old": [3] * 12, "new": [2] * 12}, {"old": SMALL, "new": LARGE}):
-        found = compare(scores(**ranks), test=test, alpha=0.1)
+        found = scores(**ranks).compare(test=test, alpha=0.1)
         pair = found.pairs[0]
         assert "is better than" not in pair.sentence
         assert "does not speak of the mean" in pair.sentence
         assert np.isnan(pair.detectable)
         assert "significantly better than;" not in f"{found.caption};"
-    alike = compare(scores(old=[1, 2, 3, 4, 2, 3], new=[2, 1, 3, 4, 3, 2]), test=test).pairs[0]
+    alike = scores(old=[1, 2, 3, 4, 2, 3], new=[2, 1, 3, 4, 3, 2]).compare(test=test).pairs[0]
     assert "better" not in alike.sentence.split(":")[0] or test == "nemenyi"
 
 
 def test_signs_that_point_against_the_mean_say_so() -> None:
-    pair = compare(scores(old=SMALL, new=LARGE), test="sign", alpha=0.1).pairs[0]
+    pair = scores(old=SMALL, new=LARGE).compare(test="sign", alpha=0.1).pairs[0]
     assert (pair.favoured, pair.better) == ("new", None)
     assert pair.found.difference < 0
     assert "points the other way" in pair.sentence
@@ -48,7 +47,7 @@ def test_signs_and_ranks_may_favour_one_side_where_the_means_are_equal(test: str
 
 
 def test_a_ratio_is_named_as_one() -> None:
-    found = compare(scores(old=[3, 4, 5, 6, 7, 3, 4, 5], new=[1, 2, 2, 3, 3, 1, 2, 2]), test="ratio").pairs[0]
+    found = scores(old=[3, 4, 5, 6, 7, 3, 4, 5], new=[1, 2, 2, 3, 3, 1, 2, 2]).compare(test="ratio").pairs[0]
     assert found.better == "new"
     assert "geometric means" in found.sentence
 
@@ -56,22 +55,22 @@ def test_a_ratio_is_named_as_one() -> None:
 @pytest.mark.parametrize("correction", ["holm", "bonferroni", "hochberg", "bh", "by", "none"])
 @pytest.mark.parametrize("family", ["measure", "all"])
 def test_no_interval_contradicts_the_verdict_beside_it(correction: str, family: str) -> None:
-    found = compare(scores(["RR", "AP", "P@2"], **RANKS), correction=correction, family=family, resamples=5000)
+    found = scores(["RR", "AP", "P@2"], **RANKS).compare(correction=correction, family=family, resamples=5000)
     assert {pair.significant for pair in found.pairs} == {True, False}
     assert all(pair.agrees for pair in found.pairs)
     assert all(level_text(pair.found.level) in pair.sentence for pair in found.pairs)
 
 
 def test_the_table_says_what_its_intervals_hold_together() -> None:
-    made = {name: compare(scores(**RANKS), correction=name, test="t").text() for name in ("holm", "bh", "none")}
+    made = {name: scores(**RANKS).compare(correction=name, test="t").text() for name in ("holm", "bh", "none")}
     assert f"{level_text(1 - 0.05 / 6)} intervals" in made["holm"]
-    assert "hold together" in compare(scores(**RANKS), test="tukey").text()
+    assert "hold together" in scores(**RANKS).compare(test="tukey").text()
     assert "for one difference alone" in " ".join(made["none"].split())
     assert "leave out 0" in " ".join(made["bh"].split())
 
 
 def test_an_interval_that_disagrees_says_that_p_decides() -> None:
-    pair = compare(scores(**RANKS), test="t").pair("a", "d")
+    pair = scores(**RANKS).compare(test="t").pair("a", "d")
     assert pair.significant
     apart = replace(pair, found=replace(pair.found, interval=(-0.1, 0.3)))
     assert "p, which decides" in apart.sentence
@@ -79,24 +78,24 @@ def test_an_interval_that_disagrees_says_that_p_decides() -> None:
 
 
 def test_what_is_detectable_is_said_to_be_at_the_level_that_is_left() -> None:
-    found = compare(scores(**RANKS), test="t")
+    found = scores(**RANKS).compare(test="t")
     assert "alpha = 0.05 / 6" in " ".join(found.text().split())
-    alone = compare(scores(**{name: RANKS[name] for name in "ab"}), test="t")
+    alone = scores(**{name: RANKS[name] for name in "ab"}).compare(test="t")
     assert "/" not in alone.text().split("==")[2]
 
 
 @pytest.mark.parametrize("test", ["randomisation", "t", "bootstrap", "tukey", "nemenyi", "bayes", "sign"])
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_of_two_to_four_topics_it_is_said_what_they_are_worth(test: str, n: int) -> None:
-    found = compare(scores(old=[2, 3, 4, 5][:n], new=[1, 2, 2, 4][:n]), test=test, ci="none")
+    found = scores(old=[2, 3, 4, 5][:n], new=[1, 2, 2, 4][:n]).compare(test=test, ci="none")
     least = f"{2.0 ** (1 - n):.2g}"
     assert any(f"{n} topics" in warning and least in warning for warning in found.warnings)
-    assert not any("few" in warning for warning in compare(scores(**RANKS), test=test, resamples=500).warnings)
+    assert not any("few" in warning for warning in scores(**RANKS).compare(test=test, resamples=500).warnings)
 
 
 def test_a_test_in_place_of_another_is_named_in_the_rules() -> None:
-    some = compare(scores(a=[1] * 48, b=[1] * 45 + [2, 3, 4], c=[2] * 47 + [1]), test="bca", ci="none", resamples=500)
+    some = scores(a=[1] * 48, b=[1] * 45 + [2, 3, 4], c=[2] * 47 + [1]).compare(test="bca", ci="none", resamples=500)
     assert "randomisation test for 1 of 3 pairs" in " ".join(some.caption.split())
-    every = compare(scores(a=[1, 2, 3, 4, 5], b=[2, 3, 3, 5, 6]), test="studentised", ci="none")
+    every = scores(a=[1, 2, 3, 4, 5], b=[2, 3, 3, 5, 6]).compare(test="studentised", ci="none")
     assert "randomisation test in place of the paired studentised bootstrap test" in every.caption
     assert every.pairs[0].found.method == "randomisation"

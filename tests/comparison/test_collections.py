@@ -7,7 +7,8 @@ import json
 import pytest
 
 from comparison_made import lists, scores
-from judged import InputError, compare, compare_collections
+from judged import InputError, compare_collections
+from judged.comparison import collections_of_scores
 
 GOOD, FAIR, POOR = [1] * 9, [2] * 9, [4] * 9
 NEWS = scores(["RR", "P@2"], bm25=FAIR, dense=GOOD, rrf=POOR)
@@ -16,7 +17,7 @@ WEB = scores(["P@2", "RR"], rrf=[1] * 12, dense=[2] * 12, bm25=[2] * 12)
 
 @pytest.fixture(scope="module")
 def found():
-    return compare_collections({"news": NEWS, "web": WEB})
+    return collections_of_scores({"news": NEWS, "web": WEB})
 
 
 def test_numbers_and_marks_are_those_of_each_collection(found) -> None:
@@ -33,7 +34,7 @@ def test_numbers_and_marks_are_those_of_each_collection(found) -> None:
         [True, False, True], [False, True, False], [False, False, False],
     ]  # fmt: skip
     for name, given in (("news", NEWS), ("web", WEB)):
-        alone = {frozenset((one.first, one.second)): one for one in compare(given, measures=["RR", "P@2"]).pairs[:3]}
+        alone = {frozenset((one.first, one.second)): one for one in given.compare(measures=["RR", "P@2"]).pairs[:3]}
         for pair in found.comparisons[name].measure("RR").pairs:
             same = alone[frozenset((pair.first, pair.second))]
             assert (same.found.difference, same.found.p, same.found.adjusted, same.better, same.wins) == (
@@ -42,7 +43,7 @@ def test_numbers_and_marks_are_those_of_each_collection(found) -> None:
 
 
 def test_a_baseline(found) -> None:
-    made = compare_collections({"news": NEWS, "web": WEB}, "RR", baseline="bm25")
+    made = collections_of_scores({"news": NEWS, "web": WEB}, "RR", baseline="bm25")
     assert [tuple(map(str, row)) for row in made.leaderboard().grid().rows] == [
         ("dense", "1.0000 †", "0.5000", "0.7500"),
         ("rrf", "0.2500 ‡", "1.0000 †", "0.6250"),
@@ -65,7 +66,7 @@ def test_the_mean_counts_every_collection_the_same(found) -> None:
 
 
 def test_a_system_that_lacks_a_collection_has_no_mean() -> None:
-    made = compare_collections({"news": NEWS, "web": scores("RR", bm25=FAIR, dense=GOOD)}, test="t")
+    made = collections_of_scores({"news": NEWS, "web": scores("RR", bm25=FAIR, dense=GOOD)}, test="t")
     assert made.measures == ("RR",)
     assert made.order() == ("dense", "bm25", "rrf")
     assert [tuple(map(str, row))[2:] for row in made.leaderboard().grid().rows][2] == ("0.2500", "-", "-")
@@ -73,7 +74,7 @@ def test_a_system_that_lacks_a_collection_has_no_mean() -> None:
     assert json.dumps(made.to_dict(), allow_nan=False)
 
 
-def test_forms(found, tmp_path) -> None:
+def test_forms(found) -> None:
     assert found.csv().splitlines()[:3] == [
         "collection,run,measure,aggregate,value,ci_low,ci_high,topics",
         "news,bm25,RR,mean,0.5,,,9",
@@ -82,9 +83,8 @@ def test_forms(found, tmp_path) -> None:
     assert found.latex().count(r"\begin{table}") == 2
     assert found.markdown().splitlines()[2] == "| a | dense | **1.0000**<sup>bc</sup> | 0.5000 | **0.7500** |"
     assert repr(found).startswith("   RR")
-    NEWS.save(tmp_path / "news.parquet")
-    qrels, runs = lists(rrf=[1] * 12, dense=[2] * 12, bm25=[2] * 12)
-    again = compare_collections({"news": tmp_path / "news.parquet", "web": (qrels, runs)}, ["RR", "P@2"])
+    web = lists(rrf=[1] * 12, dense=[2] * 12, bm25=[2] * 12)
+    again = compare_collections({"news": lists(bm25=FAIR, dense=GOOD, rrf=POOR), "web": web}, ["RR", "P@2"])
     assert again.text() == found.text()
 
 
@@ -102,7 +102,7 @@ def test_forms(found, tmp_path) -> None:
 )
 def test_errors(collections: dict, options: dict, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        compare_collections(collections, **options)
+        collections_of_scores(collections, **options)
     assert message in str(caught.value)
 
 

@@ -14,12 +14,13 @@ from scipy import stats
 from comparison_made import lists, scores
 from judged import InputError, JudgedWarning, MeasureError, compare, evaluate, sample
 from judged.comparison.choices import MANY, known_tests
-from judged.measures import logarithms
-from judged.stats import dunnett, friedman, tukey
+from judged.evaluation import Scores
+from judged.measures.aggregates import logarithms
+from judged.stats import dunnett, nemenyi, randomised_dunnett, tukey
 from judged.stats.correction import adjust
 from judged.stats.detecting import detectable
 from judged.stats.effect import effect_sizes, wins
-from judged.stats.equivalence import equivalence
+from judged.stats.equivalence_test import equivalence
 from judged.stats.paired import METHODS, paired_test
 
 RNG = np.random.default_rng(5)
@@ -39,7 +40,7 @@ def row(run: str, measure: str = "RR", table=SCORES) -> np.ndarray:
 
 @pytest.mark.parametrize("test", PAIRED)
 def test_pairs_are_those_of_the_paired_tests(test: str) -> None:
-    found = compare(SCORES, test=test, correction="bonferroni", alpha=0.1, resamples=2000, seed=3)
+    found = SCORES.compare(test=test, correction="bonferroni", alpha=0.1, resamples=2000, seed=3)
     for measure in ("RR", "P@2"):
         pairs = found.measure(measure).pairs
         assert {frozenset((pair.first, pair.second)) for pair in pairs} == set(map(frozenset, combinations(RANKS, 2)))
@@ -56,16 +57,16 @@ def test_pairs_are_those_of_the_paired_tests(test: str) -> None:
 
 
 def test_estimates_are_those_of_evaluate() -> None:
-    found = compare(SCORES, test="t")
+    found = SCORES.compare(test="t")
     for measure in found.measures:
         assert measure.estimates == tuple(one for one in SCORES.estimates() if one.measure == measure.name)
-    assert [one.ci for one in compare(SCORES, test="t", ci="none").measures[0].estimates] == [None] * 4
-    wide = compare(SCORES, test="t", ci="t", alpha=0.01).measures[0].estimates
+    assert [one.ci for one in SCORES.compare(test="t", ci="none").measures[0].estimates] == [None] * 4
+    wide = SCORES.compare(test="t", ci="t", alpha=0.01).measures[0].estimates
     assert wide == tuple(one for one in SCORES.estimates(ci="t", level=0.99) if one.measure == "RR")
 
 
 def test_effects_wins_equivalence_and_what_could_be_seen() -> None:
-    found = compare(SCORES, test="t", minimum=0.3, margin=0.2)
+    found = SCORES.compare(test="t", minimum=0.3, margin=0.2)
     for pair in found.measures[0].pairs:
         first, second = row(pair.first), row(pair.second)
         assert pair.effects == effect_sizes(first, second, reference=SCORES.values[:, 0])
@@ -73,7 +74,7 @@ def test_effects_wins_equivalence_and_what_could_be_seen() -> None:
         assert pair.equivalence == equivalence(first, second, 0.2)
         assert pair.detectable == detectable(second - first, 0.05 / 6)
         assert pair.sharing == 6
-    alone = compare(SCORES, test="t", correction="bh").measures[0].pairs[0]
+    alone = SCORES.compare(test="t", correction="bh").measures[0].pairs[0]
     assert alone.detectable == detectable(row(alone.second) - row(alone.first), 0.05)
 
 
@@ -82,12 +83,12 @@ def test_effects_wins_equivalence_and_what_could_be_seen() -> None:
     [
         ("tukey", tukey.tukey_hsd),
         ("randomised-tukey", tukey.randomised_tukey),
-        ("nemenyi", friedman.nemenyi),
+        ("nemenyi", nemenyi),
     ],
 )
 def test_all_pairs_at_once(test: str, call: Callable[..., Any]) -> None:
     drawn = {"resamples": 3000, "seed": 1}
-    found = compare(SCORES, test=test, **drawn).measure("RR")
+    found = SCORES.compare(test=test, **drawn).measure("RR")
     alone = call(SCORES.values[:, 0], **(drawn if test.startswith("randomised") else {}))
     assert found.overall == alone.sentence
     assert len(found.pairs) == 6
@@ -100,12 +101,10 @@ def test_all_pairs_at_once(test: str, call: Callable[..., Any]) -> None:
         assert pair.found.n == 15
 
 
-@pytest.mark.parametrize(
-    ("test", "call"), [("dunnett", dunnett.dunnett), ("randomised-dunnett", dunnett.randomised_dunnett)]
-)
+@pytest.mark.parametrize(("test", "call"), [("dunnett", dunnett), ("randomised-dunnett", randomised_dunnett)])
 def test_all_against_one_at_once(test: str, call: Callable[..., Any]) -> None:
     drawn = {"resamples": 3000, "seed": 1}
-    found = compare(SCORES, test=test, baseline="dense", **drawn).measure("RR")
+    found = SCORES.compare(test=test, baseline="dense", **drawn).measure("RR")
     alone = call(SCORES.values[:, 0], 1, **(drawn if test.startswith("randomised") else {}))
     assert [(pair.first, pair.second) for pair in found.pairs] == [("dense", one) for one in ("bm25", "rrf", "random")]
     assert [pair.found.p for pair in found.pairs] == alone.p[[0, 2, 3]].tolist()
@@ -114,7 +113,7 @@ def test_all_against_one_at_once(test: str, call: Callable[..., Any]) -> None:
 
 def test_what_compares_every_pair_allows_for_every_pair_also_with_a_baseline() -> None:
     for test, family in (("tukey", 6), ("dunnett", 3)):
-        found = compare(SCORES, test=test, baseline="rrf")
+        found = SCORES.compare(test=test, baseline="rrf")
         assert [one.family for one in found.measures] == [family] * 2
         assert f"it allows for the {family} comparisons of each measure by itself; alpha" in found.caption
         pair = found.pairs[0]
@@ -146,7 +145,7 @@ def test_every_test_that_is_offered_answers() -> None:
     assert set(known_tests()) == {*METHODS, *MANY}
     for test in known_tests():
         baseline = "bm25" if "dunnett" in test else None
-        found = compare(SCORES, test=test, resamples=500, baseline=baseline)
+        found = SCORES.compare(test=test, resamples=500, baseline=baseline)
         assert found.measures[0].pairs
         assert json.dumps(found.to_dict(), allow_nan=False)
         assert (f"{found.measures[0].family} comparisons" in found.caption) == (test != "bayes")
@@ -154,9 +153,9 @@ def test_every_test_that_is_offered_answers() -> None:
 
 
 def test_other_spellings() -> None:
-    assert compare(SCORES, test="randomization").choices.test == "randomisation"
-    assert compare(SCORES, test="studentized", resamples=500).choices.test == "studentised"
-    assert compare(SCORES, test="randomized-tukey", resamples=500).choices.test == "randomised-tukey"
+    assert SCORES.compare(test="randomization").choices.test == "randomisation"
+    assert SCORES.compare(test="studentized", resamples=500).choices.test == "studentised"
+    assert SCORES.compare(test="randomized-tukey", resamples=500).choices.test == "randomised-tukey"
 
 
 # --- families -----------------------------------------------------------------------------------------
@@ -165,14 +164,14 @@ def test_other_spellings() -> None:
 @pytest.mark.parametrize("correction", ["none", "bonferroni", "holm", "hochberg", "bh", "by"])
 @pytest.mark.parametrize("baseline", [None, "bm25"])
 def test_families(correction: str, baseline: str | None) -> None:
-    each = compare(SCORES, test="t", correction=correction, baseline=baseline)
+    each = SCORES.compare(test="t", correction=correction, baseline=baseline)
     size = 6 if baseline is None else 3
     for one in each.measures:
         assert one.family == size
         assert [pair.found.adjusted for pair in one.pairs] == adjust(
             [p.found.p for p in one.pairs], correction
         ).tolist()
-    every = compare(SCORES, test="t", correction=correction, baseline=baseline, family="all")
+    every = SCORES.compare(test="t", correction=correction, baseline=baseline, family="all")
     assert [pair.found.p for pair in every.pairs] == [pair.found.p for pair in each.pairs]
     assert [pair.found.adjusted for pair in every.pairs] == adjust([p.found.p for p in each.pairs], correction).tolist()
     assert {one.family for one in every.measures} == {2 * size}
@@ -181,12 +180,12 @@ def test_families(correction: str, baseline: str | None) -> None:
 
 
 def test_pairs_stand_in_an_order_that_can_be_read() -> None:
-    two = compare(scores(old=[1, 1, 1], new=[2, 2, 1]), test="t")
+    two = scores(old=[1, 1, 1], new=[2, 2, 1]).compare(test="t")
     assert [(pair.first, pair.second) for pair in two.pairs] == [("old", "new")]  # as they were given
-    many = compare(SCORES, test="t")
+    many = SCORES.compare(test="t")
     for pair in many.pairs:
         assert pair.found.difference >= 0  # the better one second
-    against = compare(SCORES, test="t", baseline="rrf")
+    against = SCORES.compare(test="t", baseline="rrf")
     assert {pair.first for pair in against.pairs} == {"rrf"}
     assert against.pair("bm25", "rrf") is against.pair("rrf", "bm25")
 
@@ -196,7 +195,7 @@ def test_pairs_stand_in_an_order_that_can_be_read() -> None:
 
 def test_geometric_means_are_compared_by_their_ratio() -> None:
     table = scores(["GMAP", "AP"], first=[1, 2, 3, 4, 2, 1], second=[2, 4, 6, 4, 4, 1])
-    found = compare(table, test="t")
+    found = table.compare(test="t")
     pair = found.pair("first", "second", "GMAP")
     assert pair.found == paired_test(*table.values[:, 0], "ratio").corrected(pair.found.p, "none")
     values = found.measure("GMAP").estimates
@@ -206,18 +205,18 @@ def test_geometric_means_are_compared_by_their_ratio() -> None:
     assert "second / first 0.63" in pair.sentence
     assert found.pair("first", "second", "AP").found.method == "randomisation"  # 4 of 6 topics differ: not t
     assert "(geometric means: of ratios)" in found.caption
-    tukey = compare(table, test="tukey")
+    tukey = table.compare(test="tukey")
     assert not tukey.measure("GMAP").pairs
     assert "GMAP is compared by ratios, which tukey does not do: it is shown, and not tested" in tukey.warnings
 
 
 def test_sums_are_shown_and_not_tested() -> None:
-    found = compare(scores(["NumRel", "RR"], first=[1, 2, 3], second=[1, 1, 1]), test="t", ci="none")
+    found = scores(["NumRel", "RR"], first=[1, 2, 3], second=[1, 1, 1]).compare(test="t", ci="none")
     assert found.measure("NumRel").pairs == ()
     assert "NumRel is a sum over the topics: it is shown, and not tested" in found.warnings
     assert found.leaderboard().text().splitlines()[1].split() == ["a", "first", "3", "0.6111"]
     assert found.measure("RR").family == 1
-    alone = compare(scores("NumRel", first=[1, 2], second=[1, 1]))
+    alone = scores("NumRel", first=[1, 2], second=[1, 1]).compare()
     assert alone.pairs == ()
     assert alone.caption.startswith("nothing is tested")
     assert "==" not in alone.text()
@@ -238,7 +237,7 @@ def test_where_lower_is_better() -> None:
 def test_a_test_of_signs_that_disagrees_with_the_mean_does_not_speak_of_the_mean() -> None:
     many_small, one_large = [9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 1], [8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 0]
     for test in ("sign", "wilcoxon"):
-        pair = compare(scores(first=many_small, second=one_large), test=test, alpha=0.1).pair("first", "second")
+        pair = scores(first=many_small, second=one_large).compare(test=test, alpha=0.1).pair("first", "second")
         if test == "sign":
             assert pair.significant  # 10 wins, 1 loss
             assert pair.found.difference < 0
@@ -251,15 +250,15 @@ def test_a_test_of_signs_that_disagrees_with_the_mean_does_not_speak_of_the_mean
 
 def test_ranks_within_topics_say_which_is_better() -> None:
     table = scores(good=[1] * 12, fair=[2] * 12, poor=[3] * 12)
-    found = compare(table, test="nemenyi")
+    found = table.compare(test="nemenyi")
     assert found.pair("good", "poor").better == "good"
     assert (found.pair("good", "poor").second, found.pair("good", "poor").side) == ("good", 1)
-    assert compare(table, test="nemenyi", baseline="good").pair("good", "poor").side == -1
+    assert table.compare(test="nemenyi", baseline="good").pair("good", "poor").side == -1
     higher_mean = scores(often=[2] * 11 + [20], rarely=[4] * 11 + [1], other=[5] * 12)
-    pair = compare(higher_mean, test="nemenyi").pair("often", "rarely")
+    pair = higher_mean.compare(test="nemenyi").pair("often", "rarely")
     assert (pair.second, pair.side) == ("often", 1)  # 11 topics of 12, and the mean as well
     upset = scores(often=[5] * 11 + [20], rarely=[6] * 11 + [1], other=[9] * 12)
-    pair = compare(upset, test="nemenyi", alpha=0.4).pair("often", "rarely")
+    pair = upset.compare(test="nemenyi", alpha=0.4).pair("often", "rarely")
     assert (pair.second, pair.side, pair.significant, pair.better) == ("rarely", -1, True, None)
 
 
@@ -267,7 +266,7 @@ def test_ranks_within_topics_say_which_is_better() -> None:
 
 
 def test_topics_with_the_largest_differences() -> None:
-    pair = compare(scores(first=[1, 1, 2, 4, 0, 1], second=[1, 2, 1, 1, 1, 0]), test="t").pair("first", "second")
+    pair = scores(first=[1, 1, 2, 4, 0, 1], second=[1, 2, 1, 1, 1, 0]).compare(test="t").pair("first", "second")
     assert [(one.query_id, one.difference) for one in pair.gains] == [("q04", 1.0), ("q03", 0.75), ("q02", 0.5)]
     assert [(one.query_id, one.difference) for one in pair.losses] == [("q05", -1.0), ("q01", -0.5)]
     assert (pair.gains[1].first, pair.gains[1].second) == (0.25, 1.0)
@@ -276,7 +275,7 @@ def test_topics_with_the_largest_differences() -> None:
 def test_runs_with_different_topics_are_compared_over_those_they_share() -> None:
     with pytest.warns(JudgedWarning, match="nothing returned"):
         table = scores(topics="both", first=[1, 2, 3, None], second=[2, 2, 1, 1])
-    found = compare(table, test="t")
+    found = table.compare(test="t")
     pair = found.pair("first", "second")
     assert (pair.found.n, pair.found.left_out) == (3, 1)
     assert pair.found.difference == pytest.approx((-1 / 2 + 0 + 2 / 3) / 3)
@@ -288,7 +287,7 @@ def test_runs_with_different_topics_are_compared_over_those_they_share() -> None
 def test_a_test_of_all_systems_uses_the_topics_that_all_have() -> None:
     with pytest.warns(JudgedWarning):
         table = scores(topics="both", a=[1, 2, 3, None, 1], b=[2, 2, 1, 1, 4], c=[5, None, 1, 2, 2])
-    found = compare(table, test="tukey")
+    found = table.compare(test="tukey")
     for pair in found.pairs:
         assert (pair.found.n, pair.found.left_out) == (3, 2)
         assert pair.wins.wins + pair.wins.ties + pair.wins.losses == 3
@@ -296,7 +295,7 @@ def test_a_test_of_all_systems_uses_the_topics_that_all_have() -> None:
 
 
 def test_identical_runs() -> None:
-    found = compare(scores(old=[1, 2, 3, 4], new=[1, 2, 3, 4]))
+    found = scores(old=[1, 2, 3, 4], new=[1, 2, 3, 4]).compare()
     pair = found.pair("old", "new")
     assert (pair.found.p, pair.significant, pair.better) == (1.0, False, None)
     assert pair.sentence == "new and old have the same RR on all 4 topics."
@@ -306,28 +305,28 @@ def test_identical_runs() -> None:
 
 
 def test_one_topic_allows_no_conclusion() -> None:
-    pair = compare(scores(old=[1], new=[2])).pair("old", "new")
+    pair = scores(old=[1], new=[2]).compare().pair("old", "new")
     assert not pair.significant
     assert pair.sentence == "new and old have one topic in common for RR: nothing can be concluded."
 
 
 def test_too_few_topics_or_resamples_to_find_anything() -> None:
-    few = compare(scores(old=[1, 2, 3, 4], new=[2, 3, 4, 5]))
+    few = scores(old=[1, 2, 3, 4], new=[2, 3, 4, 5]).compare()
     assert few.pairs[0].found.p == 2 / 2**4
     assert "with 4 topics p cannot be below 0.12: no difference can be significant at 0.05" in few.warnings
-    least = compare(SCORES, resamples=100, alpha=0.01)
+    least = SCORES.compare(resamples=100, alpha=0.01)
     assert any(
         text.startswith("with 100 resamples and 6 comparisons p cannot be below 0.059") for text in least.warnings
     )
-    assert not any("resamples" in text for text in compare(SCORES, resamples=100, alpha=0.1).warnings)
-    assert not any("resamples" in text for text in compare(SCORES, resamples=100, alpha=0.01, correction="bh").warnings)
+    assert not any("resamples" in text for text in SCORES.compare(resamples=100, alpha=0.1).warnings)
+    assert not any("resamples" in text for text in SCORES.compare(resamples=100, alpha=0.01, correction="bh").warnings)
 
 
 def test_warnings_of_the_scores_are_kept() -> None:
     with pytest.warns(JudgedWarning):
         table = scores(first=[1, 2, 3, None], second=[2, 2, 1, 1])
-    assert set(table.warnings) <= set(compare(table, test="t").warnings)
-    assert any("nothing returned for 1 of 4 topics" in text for text in compare(table, test="t").warnings)
+    assert set(table.warnings) <= set(table.compare(test="t").warnings)
+    assert any("nothing returned for 1 of 4 topics" in text for text in table.compare(test="t").warnings)
 
 
 # --- what may be given ----------------------------------------------------------------------------------
@@ -336,11 +335,11 @@ def test_warnings_of_the_scores_are_kept() -> None:
 def test_scores_qrels_and_files_are_the_same(tmp_path) -> None:
     SCORES.save(tmp_path / "scores.parquet")
     qrels, runs = lists(**RANKS)
-    wanted = compare(SCORES, resamples=500)
-    assert compare(tmp_path / "scores.parquet", resamples=500).to_dict() == wanted.to_dict()
+    wanted = SCORES.compare(resamples=500)
+    assert Scores.load(tmp_path / "scores.parquet").compare(resamples=500).to_dict() == wanted.to_dict()
     made = compare(qrels, runs, ["RR", "P@2"], resamples=500)
     assert made.csv() == wanted.csv()
-    chosen = compare(SCORES, measures="P@2", resamples=500)
+    chosen = SCORES.compare(measures="P@2", resamples=500)
     assert chosen.table().records() == [row for row in wanted.table().records() if row["measure"] == "P@2"]
 
 
@@ -372,24 +371,21 @@ def test_policies_go_to_evaluate() -> None:
         ({"test": "dunnett"}, "dunnett compares with a baseline. Fix: name one"),
         ({"test": "tukey", "family": "all"}, "tukey allows for the pairs of one measure"),
         ({"measures": "AP"}, "AP was not evaluated. Fix: one of RR, P@2"),
-        ({"depth": 3}, "depth cannot change scores that were already made"),
         ({"ci": "guess"}, "no interval method 'guess'"),
     ],
 )
 def test_wrong_options(options: dict, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        compare(SCORES, **options)
+        SCORES.compare(**options)
     assert message in str(caught.value)
 
 
 def test_wrong_input() -> None:
     with pytest.raises(InputError, match="there is nothing to compare one with"):
-        compare(scores(one=[1, 2]))
-    with pytest.raises(InputError, match="dict is no table of scores"):
-        compare({"q": {"d": 1}})
+        scores(one=[1, 2]).compare()
     with pytest.raises(MeasureError):
         compare(*lists(**RANKS), "Precisely@10")
-    found = compare(SCORES, test="t", baseline="rrf")
+    found = SCORES.compare(test="t", baseline="rrf")
     with pytest.raises(InputError, match="'bm25' and 'dense' were not compared by RR"):
         found.pair("bm25", "dense")
     with pytest.raises(InputError, match="AP was not compared"):
@@ -400,7 +396,7 @@ def test_wrong_input() -> None:
 
 def test_the_same_seed_gives_the_same_answer_and_another_another() -> None:
     table = scores(a=[1, 2, 3, 4] * 6, b=[2, 2, 2, 5] * 6)  # too many topics to list all flips
-    documents = [compare(table, resamples=1000, seed=seed).to_dict() for seed in (1, 1, 2)]
+    documents = [table.compare(resamples=1000, seed=seed).to_dict() for seed in (1, 1, 2)]
     assert documents[0] == documents[1]
     assert documents[0]["pairs"][0]["p"] != documents[2]["pairs"][0]["p"]
 
@@ -408,37 +404,37 @@ def test_the_same_seed_gives_the_same_answer_and_another_another() -> None:
 def test_the_correction_may_ask_for_more_than_few_topics_can_give() -> None:
     """With 6 topics p is at least 2^-5 = 0.031; of three pairs the least by Holm asks for 0.05 / 3."""
     runs = {"a": [1, 2, 3, 4, 5, 6], "b": [2, 3, 4, 5, 6, 7], "c": [3, 4, 5, 6, 7, 9]}
-    three = compare(scores(**runs))
+    three = scores(**runs).compare()
     assert {pair.found.p for pair in three.pairs} == {2**-5}
     assert not any(pair.significant for pair in three.pairs)
     assert all(np.isnan(pair.detectable) for pair in three.pairs)
     assert "would often be missed" not in three.pairs[0].sentence
     note = "with 6 topics p cannot be below 0.031, nor below 0.094 after holm for 3 comparisons: no difference can be"
     assert f"{note} significant at 0.05" in three.warnings
-    late = compare(scores(**runs), correction="hochberg")  # which rejects all, as all are below alpha
+    late = scores(**runs).compare(correction="hochberg")  # which rejects all, as all are below alpha
     assert all(pair.significant for pair in late.pairs)
     assert any(text.endswith("significant at 0.05, unless others are") for text in late.warnings)
-    two = compare(scores(a=runs["a"], b=runs["b"]))
+    two = scores(a=runs["a"], b=runs["b"]).compare()
     assert two.pairs[0].significant
     assert two.pairs[0].detectable > 0
     assert not any("cannot be below" in text for text in two.warnings)
-    assert compare(scores(**runs), test="t").pairs[0].detectable > 0  # which knows no such bound
+    assert scores(**runs).compare(test="t").pairs[0].detectable > 0  # which knows no such bound
 
 
 def test_what_four_topics_cannot_show_is_not_called_detectable() -> None:
-    few = compare(scores(old=[1, 2, 3, 4], new=[2, 3, 4, 6])).pairs[0]
+    few = scores(old=[1, 2, 3, 4], new=[2, 3, 4, 6]).compare().pairs[0]
     assert np.isnan(few.detectable)
     assert few.sentence.partition("That does")[2].startswith(" not make them equal. ")
 
 
 def test_nothing_is_explained_that_is_not_there() -> None:
     """One comparison is not adjusted, no mark needs no legend, and one topic is no topics."""
-    alike = compare(scores(old=[1, 2, 1, 2, 3, 4], new=[2, 1, 1, 2, 3, 4]), baseline="old")
+    alike = scores(old=[1, 2, 1, 2, 3, 4], new=[2, 1, 1, 2, 3, 4]).compare(baseline="old")
     assert "not corrected: one comparison" in alike.caption
     assert alike.pair_table().grid().header[3] == "p"
     assert "†" not in alike.text()
     assert "new is higher on 1 topic, equal on 4, lower on 1." in alike.text()
-    clear = compare(scores(old=[2] * 6, new=[1] * 6, other=[1] * 6), baseline="old", correction="bonferroni", alpha=0.1)
+    clear = scores(old=[2] * 6, new=[1] * 6, other=[1] * 6).compare(baseline="old", correction="bonferroni", alpha=0.1)
     assert "† significantly better" in clear.text()
     assert clear.pair_table().grid().header[3] == "adjusted p"
-    assert compare(scores(old=[1], new=[2])).caption.startswith("n = 1 topic;")
+    assert scores(old=[1], new=[2]).compare().caption.startswith("n = 1 topic;")

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from judged import InputError, evaluate, orders
+from judged import InputError, evaluate
 
 QRELS = {"q": {"a": 3, "b": 1, "c": 1}, "r": {"a": 1}}
 RUNS = {
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")  # w fin
 
 def test_pairs_that_change_places_by_hand() -> None:
     """x has the best document of q and no other, y the two weak ones: nDCG@2 prefers x, R@2 prefers y."""
-    found = orders(evaluate(QRELS, RUNS, ["nDCG@2", "R@2"]))
+    found = evaluate(QRELS, RUNS, ["nDCG@2", "R@2"]).orders()
     (pair,) = found.pairs
     assert (pair.first, pair.second, pair.swapped) == ("nDCG@2", "R@2", (("x", "y"),))
     assert (pair.tau.concordant, pair.tau.discordant, pair.tau.tied) == (4, 1, 1)  # x and z are equal by R@2
@@ -34,7 +34,7 @@ def test_pairs_that_change_places_by_hand() -> None:
 
 def test_depths_and_signs() -> None:
     whole, cut = (evaluate(QRELS, RUNS, ["RR", "RBPResidual(p=0.5)"], depth=depth) for depth in (None, 1))
-    found = orders(whole, cut)
+    found = whole.orders(cut)
     assert [(one.first, one.second) for one in found.pairs][:2] == [("RR", "RR"), ("RR", "RBPResidual(p=0.5)")]
     assert found.pairs[0].tau.discordant == 0  # at depth 1, z falls to w's 0
     assert found.pairs[0].tau.tied == 2  # x and y in both, z and w in one
@@ -43,9 +43,9 @@ def test_depths_and_signs() -> None:
 
 def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="an order of 2 runs says nothing"):
-        orders(evaluate(QRELS, {"x": RUNS["x"], "y": RUNS["y"]}, ["AP", "RR"]))
+        evaluate(QRELS, {"x": RUNS["x"], "y": RUNS["y"]}, ["AP", "RR"]).orders()
     with pytest.raises(InputError, match="there is only one measure"):
-        orders(evaluate(QRELS, RUNS, "AP"))
+        evaluate(QRELS, RUNS, "AP").orders()
 
 
 def test_means_that_differ_in_the_last_bit_are_tied() -> None:
@@ -57,6 +57,6 @@ def test_means_that_differ_in_the_last_bit_are_tied() -> None:
         name: {topic: [*(f"n{at}" for at in range(1, rank)), "a"] for topic, rank in zip(topics, found, strict=True)}
         for name, found in ranks.items()
     }
-    (pair,) = orders(evaluate({topic: {"a": 1} for topic in topics}, runs, ["RR", "P@1"])).pairs
+    (pair,) = evaluate({topic: {"a": 1} for topic in topics}, runs, ["RR", "P@1"]).orders().pairs
     assert pair.swapped == ()
     assert pair.tau.value == 1.0  # x and y are tied by both

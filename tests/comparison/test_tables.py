@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comparison_made import scores
-from judged import compare
 from judged.comparison.comparison import letters, together
 from judged.decimals import decimal
 from judged.tables import Cell, Table
@@ -31,7 +30,7 @@ LETTERS = "letters: the systems that this one is significantly better than"
 
 @pytest.fixture(scope="module")
 def found():
-    return compare(scores(**RANKS), ci="none")
+    return scores(**RANKS).compare(ci="none")
 
 
 def test_text_for_the_terminal(found) -> None:
@@ -100,7 +99,7 @@ c & old & 0.2279 \\
     assert r"a\_b & 50\%|x & +0.2417$^{*}$ [0.021, 0.500] & 0.016 & +1.05 & 7-3-0 & 0.272 \\" in pairs
     assert r"\caption{RR: above" in matrix
     assert r"\caption{RR: significant differences" in pairs
-    against = compare(scores(**RANKS), baseline="50%|x", ci="none").latex()
+    against = scores(**RANKS).compare(baseline="50%|x", ci="none").latex()
     assert r"\caption{n = 10 topics;" in against
     assert r"$\dagger$ significantly better, $\ddagger$ worse than the baseline 50\%|x.}" in against
     assert r"a\_b & \textbf{0.7833}$^{\dagger}$ \\" in against
@@ -124,8 +123,8 @@ def test_markdown(found) -> None:
 
 
 def test_intervals_stand_behind_the_marks_in_a_paper() -> None:
-    row = compare(scores(**RANKS), ci="t").latex().splitlines()[7]
-    low, high = compare(scores(**RANKS), ci="t").measures[0].estimates[0].ci
+    row = scores(**RANKS).compare(ci="t").latex().splitlines()[7]
+    low, high = scores(**RANKS).compare(ci="t").measures[0].estimates[0].ci
     assert row == rf"a & a\_b & \textbf{{0.7833}}$^{{bc}}$ [{low:.3f}, {high:.3f}] \\"
 
 
@@ -176,7 +175,7 @@ def test_html_for_notebooks(found) -> None:
 @pytest.mark.parametrize("measure", ["P@1", "R@3", "GMAP"])
 def test_the_matrix_is_the_same_seen_from_both_sides(measure: str) -> None:
     ranks = {"first": [1, 1, 1, 9, 9, 9, 9, 9], "second": [2, 2, 3, 3, 2, 3, 1, 2], "third": [5, 4, 1, 1, 4, 9, 9, 3]}
-    many = compare(scores(["P@1", "R@3", "GMAP"], **ranks), test="t", correction="none")
+    many = scores(["P@1", "R@3", "GMAP"], **ranks).compare(test="t", correction="none")
     one = many.measure(measure)
     columns, order = many.matrix(one.name).columns[2:], [many.scores.run_names[at] for at in many.order]
     assert order == ["first", "third", "second"]  # by P@1; by R@3 and GMAP second is the best
@@ -201,20 +200,20 @@ def test_the_matrix_is_the_same_seen_from_both_sides(measure: str) -> None:
 
 def test_not_more_is_shown_than_can_be_taken_in() -> None:
     rng = np.random.default_rng(4)
-    many = compare(scores(**{f"s{at:02}": rng.integers(1, 15, 6).tolist() for at in range(28)}), test="t")
+    many = scores(**{f"s{at:02}": rng.integers(1, 15, 6).tolist() for at in range(28)}).compare(test="t")
     text = many.text(width=100)
     assert "numbers: the systems that" in many.caption
     assert [row[0] for row in many.leaderboard().grid().rows] == [str(at) for at in range(1, 29)]
     assert "368 more pairs (--pairs)" in text  # 28 * 27 / 2 - 10
     assert "above the diagonal" not in text
     assert "above the diagonal" in many.text(width=100, unfold=["pairs"])
-    eight = compare(scores(**{f"s{at}": rng.integers(1, 15, 6).tolist() for at in range(8)}), test="t").text(width=100)
+    eight = scores(**{f"s{at}": rng.integers(1, 15, 6).tolist() for at in range(8)}).compare(test="t").text(width=100)
     assert "21 more pairs (--pairs)" in " ".join(eight.split())  # the best against seven are shown
     assert "above the diagonal" in eight
 
 
 def test_columns_follow_the_first_measure_and_bold_is_of_each() -> None:
-    table = compare(scores(["P@1", "R@2"], first=[1, 1, 3, 3], second=[2, 2, 1, 2]), test="t", ci="none").leaderboard()
+    table = scores(["P@1", "R@2"], first=[1, 1, 3, 3], second=[2, 2, 1, 2]).compare(test="t", ci="none").leaderboard()
     assert [column.heading for column in table.columns] == ["", "run", "P@1", "R@2"]
     _, names, first, second = table.columns
     assert list(names.values) == ["first", "second"]
@@ -272,6 +271,6 @@ def test_cells_in_every_form() -> None:
 
 @pytest.mark.parametrize(("p", "shown"), [(0.0498, "0.0498"), (0.05, "0.050"), (0.05003, "0.05003"), (0.25, "0.250")])
 def test_a_p_in_a_table_stands_on_its_side_of_alpha(p: float, shown: str) -> None:
-    comparison = compare(scores(old=[2] * 9, new=[1, 2, 3] * 3), None)
+    comparison = scores(old=[2] * 9, new=[1, 2, 3] * 3).compare()
     (pair,) = comparison.pairs
     assert replace(pair, found=pair.found.corrected(p, "holm")).p_shown() == shown

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import pytest
 
 from compat_data import collection
-from judged import MeasureError, parse
+from judged import MeasureError
+from judged.measures import parse
 
 ir_measures = pytest.importorskip("ir_measures")
 from judged.compat import ir_measures as ours  # noqa: E402 - it needs ir_measures

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from judged import InputError, MeasureError, Qrels, Run, curve, evaluate, judge
-from judged.curves import at_cutoffs, curve_of_scores
-from judged.evaluation import score_lists
+from judged.curves import at_cutoffs
+from judged.evaluation import Scores, score_lists
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ def same(one: object, other: object) -> None:
 def test_they_are_those_of_curve(measure: str, ci: str) -> None:
     straight = curve(QRELS, RUNS, measure, cutoffs=CUTOFFS, ci=ci, resamples=200, seed=3)  # type: ignore[arg-type]
     scores = evaluate(QRELS, RUNS, at_cutoffs(measure, CUTOFFS))
-    made = curve_of_scores(scores, ci=ci, resamples=200, seed=3)  # type: ignore[arg-type]
+    made = scores.curve(ci=ci, resamples=200, seed=3)  # type: ignore[arg-type]
     same(made, straight)
     assert (made.name, made.title, made.basis()) == (straight.name, straight.title, straight.basis())
 
@@ -40,14 +40,14 @@ def test_they_are_those_of_curve(measure: str, ci: str) -> None:
 def test_judged_lists_are_read_once() -> None:
     qrels = Qrels.of(QRELS)
     lists = [judge(qrels, Run.of(docs, name=name)) for name, docs in RUNS.items()]
-    same(curve_of_scores(score_lists(lists, at_cutoffs("P", CUTOFFS))), curve(QRELS, RUNS, "P", cutoffs=CUTOFFS))
+    same(score_lists(lists, at_cutoffs("P", CUTOFFS)).curve(), curve(QRELS, RUNS, "P", cutoffs=CUTOFFS))
 
 
 def test_over_some_topics() -> None:
     scores = evaluate(QRELS, RUNS, at_cutoffs("P", [1, 3]))
     some = np.array([name in {"q1", "q4"} for name in scores.query_ids])
     few = {name: QRELS[name] for name in ("q1", "q4")}
-    made = curve_of_scores(scores.over_topics(some), ci="none")
+    made = scores.over_topics(some).curve(ci="none")
     expected = evaluate(few, RUNS, "P@1,3").aggregate()
     assert made.mean.tolist() == [[expected[run]["P@1"], expected[run]["P@3"]] for run in RUNS]
     assert made.topics.tolist() == [[2, 2], [2, 2]]
@@ -56,7 +56,7 @@ def test_over_some_topics() -> None:
 def test_cutoffs_in_any_order_are_drawn_rising(tmp_path: Path) -> None:
     scores = evaluate(QRELS, RUNS, ["P@10", "P@1", "P@5"])
     scores.save(tmp_path / "scores.parquet")
-    made = curve_of_scores(tmp_path / "scores.parquet", ci="none")
+    made = Scores.load(tmp_path / "scores.parquet").curve(ci="none")
     assert made.at.tolist() == [1, 5, 10]
     assert made.mean[0].tolist() == [scores.value(f"P@{k}", "one") for k in (1, 5, 10)]
 
@@ -73,12 +73,12 @@ def test_a_series_of_cutoffs() -> None:
 
 def test_what_is_no_curve_is_refused() -> None:
     with pytest.raises(InputError, match="of P@k and of R@k: that is no single curve"):
-        curve_of_scores(evaluate(QRELS, RUNS, ["P@1", "R@1"]))
+        evaluate(QRELS, RUNS, ["P@1", "R@1"]).curve()
     with pytest.raises(MeasureError, match="AP has no cutoff"):
-        curve_of_scores(evaluate(QRELS, RUNS, ["AP@1", "AP"]))
+        evaluate(QRELS, RUNS, ["AP@1", "AP"]).curve()
     with pytest.raises(MeasureError, match=r"IPrec@0\.5 has no cutoff"):
-        curve_of_scores(evaluate(QRELS, RUNS, ["IPrec@0.5"]))
+        evaluate(QRELS, RUNS, ["IPrec@0.5"]).curve()
     with pytest.raises(InputError, match="a curve shows no bounds"):
-        curve_of_scores(evaluate(QRELS, RUNS, "P@1,2", ties="bounds"))
+        evaluate(QRELS, RUNS, "P@1,2", ties="bounds").curve()
     with pytest.raises(InputError, match="is no table of scores"):
-        curve_of_scores(QRELS)
+        QRELS.curve()

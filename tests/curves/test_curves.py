@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import judged
 from judged import InputError, JudgedWarning, MeasureError, curve, evaluate, precision_recall
 from judged.charting import apart, by_cutoff, even, round_of
+from judged.curves import Curves
 
 CAT = {"cat in a box": {f"d{rank}": int(rank in {2, 4, 5, 7}) for rank in range(1, 9)}}
 PLAIN = {"cat in a box": {f"d{rank}": 9.0 - rank for rank in range(1, 9)}}
@@ -239,7 +240,7 @@ a  plain  0.0000  0.7500  1.0000
 b  best   0.2500  1.0000  1.0000"""
 
 
-def drawing(made: judged.Curves, **options: Any) -> str:
+def drawing(made: Curves, **options: Any) -> str:
     """Leave out what the numbers rest on."""
     return made.plot(**options).rpartition("\n\n")[0]
 

@@ -17,7 +17,7 @@ from judged import MissingExtraError, curve, precision_recall
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judged import Curves
+    from judged.curves import Curves
 
 QRELS = {f"q{t}": {f"d{d}": (d + t) % 3 for d in range(9)} for t in range(6)}
 RUNS = {

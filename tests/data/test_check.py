@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from judged.data.check import check_qrels, check_run
+from judged.data.check_files import check_qrels, check_run
 from judged.data.findings import Finding
 from judged.data.qrels import Qrels
 from judged.data.run import Run

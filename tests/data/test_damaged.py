@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from judged import InputError, JudgedWarning, Qrels, Run, Texts, check_qrels
+from judged import InputError, JudgedWarning, Qrels, Run, Texts
+from judged.data import check_qrels
 from judged.data.arrow_files import arrow_table
 from judged.data.attributes import Attributes
 from judged.data.records import read_records

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from judged import InputError, Qrels, Run, evaluate
-from judged.data.check import check_run
+from judged.data.check_files import check_run
 from judged.decimals import read_number
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 
-from judged import InputError, Qrels, Run, judge, parse
+from judged import InputError, Qrels, Run, judge
 from judged.data.run import TopicRows
+from judged.measures import parse
 from strategies import collections
 
 

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judged import evaluate, judge, judge_list, sample
+from judged import evaluate, judge, sample
 from judged.data.topics import Topics
 from judged.diagnosis.diff.side_by_side import diff, shares
 from judged.errors import InputError
+from judged.judging import judge_list
 from judged.measures import parse
 
 if TYPE_CHECKING:

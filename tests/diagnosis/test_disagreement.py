@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged import evaluate, judge, sample
-from judged.comparison.orders import orders
-from judged.diagnosis.disagreement.pulls import disagreement
+from judged.diagnosis.disagreement.pulls import disagree
 from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError, JudgedWarning
 from judged.measures import parse
-from judged.slicing.slices import slice_topics
+from judged.slicing.topic_slices import slice_topics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,7 +159,7 @@ MANY = {f"q{at}": {"n": 4.0, "a": 3.0, "b": 2.0, "c": 1.0} for at in range(3)} |
 
 
 def test_differences_signs_and_pulls_by_hand() -> None:
-    found = disagreement(QRELS, {"early": EARLY, "many": MANY}, "RR", "R@4")
+    found = disagree(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"])
     assert found.systems == ("early", "many")
     assert found.differences == pytest.approx((-0.375, 0.5))
     assert found.opposite
@@ -176,7 +175,7 @@ def test_differences_signs_and_pulls_by_hand() -> None:
 
 def test_pulls_add_up_to_the_distance_of_the_means() -> None:
     runs = {run.name: run for run in sample.runs()}
-    found = disagreement(sample.qrels(), [runs["bm25"], runs["rrf"]], "nDCG@10", "RR")
+    found = disagree(sample.qrels(), [runs["bm25"], runs["rrf"]], ["nDCG@10", "RR"])
     distance = abs(found.means[0].in_errors - found.means[1].in_errors)
     assert sum(one.pull for one in found.topics) == pytest.approx(distance)
     scores = evaluate(sample.qrels(), [runs["bm25"], runs["rrf"]], ["nDCG@10", "RR"])
@@ -187,7 +186,7 @@ def test_pulls_add_up_to_the_distance_of_the_means() -> None:
 
 def test_what_it_rests_on_is_the_least_number_from_the_top() -> None:
     runs = {run.name: run for run in sample.runs()}
-    found = disagreement(sample.qrels(), [runs["bm25"], runs["rrf"]], "nDCG@10", "RR")
+    found = disagree(sample.qrels(), [runs["bm25"], runs["rrf"]], ["nDCG@10", "RR"])
     count = found.rests_on
     assert count is not None
     for left_out in range(count + 1):
@@ -207,7 +206,7 @@ def test_a_difference_that_may_be_luck_is_named(second: list[float], said: str) 
     values = np.array([[[0.5] * 4, [0.0] * 4], [[0.3, 0.2, 0.3, 0.2], second]])
     qrels = {f"q{at}": {"d": 1} for at in range(4)}
     scores = evaluate(qrels, {run: {query: ["d"] for query in qrels} for run in "ab"}, ["nDCG@10", "R@100"])
-    found = disagreement(replace(scores, values=values), first="nDCG@10", second="R@100")
+    found = replace(scores, values=values).disagree(measures=["nDCG@10", "R@100"])
     text = " ".join(found.sentences)
     assert found.opposite
     assert ("may be luck" in text) == bool(said)
@@ -219,7 +218,7 @@ def test_fewer_topics_than_those_that_pull_most_may_turn_the_means() -> None:
     values = np.array([[[0.5] * 3] * 2, [[0.0, 0.0, 0.4], [0.4, 0.5, 1.0]]])
     qrels = {f"q{at}": {"d": 1} for at in range(3)}
     scores = evaluate(qrels, {run: {query: ["d"] for query in qrels} for run in "ab"}, ["nDCG@10", "R@100"])
-    found = disagreement(replace(scores, values=values), first="nDCG@10", second="R@100")
+    found = replace(scores, values=values).disagree(measures=["nDCG@10", "R@100"])
     assert [one.query_id for one in found.topics] == ["q1", "q2", "q0"]
     assert found.rests_on == 2
     assert (values[1] - values[0])[:, :2].sum(axis=1) == pytest.approx([-1.0, -0.1])
@@ -228,16 +227,16 @@ def test_fewer_topics_than_those_that_pull_most_may_turn_the_means() -> None:
 
 
 def test_of_many_systems_the_pair_most_pulled_apart_and_tau() -> None:
-    found = disagreement(sample.qrels(), sample.runs(), "nDCG@10", "RR")
+    found = disagree(sample.qrels(), sample.runs(), ["nDCG@10", "RR"])
     assert found.chosen
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # a run lacks a topic
         scores = evaluate(sample.qrels(), sample.runs(), ["nDCG@10", "RR"])
-    assert found.orders == orders(scores).pairs[0]
+    assert found.orders == scores.orders().pairs[0]
     assert found.orders is not None
     assert found.orders.tau.discordant == 2
     assert set(found.systems) in [set(pair) for pair in found.orders.swapped]
-    named = disagreement(scores, first="nDCG@10", second="RR", pair=("tfidf", "bm25"))
+    named = scores.disagree(measures=["nDCG@10", "RR"], pair=("tfidf", "bm25"))
     assert named.systems == ("tfidf", "bm25")
     assert not named.chosen
     assert not any(one.reasons for one in named.topics)
@@ -246,7 +245,7 @@ def test_of_many_systems_the_pair_most_pulled_apart_and_tau() -> None:
 
 def test_slices() -> None:
     kinds = slice_topics({"q0": {"k": "x"}, "q1": {"k": "x"}, "q3": {"k": "y"}}, "k", minimum=2)
-    found = disagreement(QRELS, {"early": EARLY, "many": MANY}, "RR", "R@4", slicing=kinds)
+    found = disagree(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"], slicing=kinds)
     rows = found.table("slices").grid().rows
     assert rows[0] == ("k=x", "2", "-0.5000", "+0.6667", "early / many", "0", "2")
     assert rows[1] == ("k=y", "1", "+0.0000", "+0.0000", "too few topics", "0", "0")
@@ -255,9 +254,9 @@ def test_slices() -> None:
 def test_where_less_is_better_the_sides_turn() -> None:
     qrels = {"q": {"a": 1, "n": 0}, "r": {"a": 1, "n": 0}}
     short, long = (dict.fromkeys(qrels, docs) for docs in ({"n": 2.0}, {"n": 2.0, "a": 1.0, "x": 0.5}))
-    found = disagreement(qrels, {"short": short, "long": long}, "NumNonrelRet", "RR")
+    found = disagree(qrels, {"short": short, "long": long}, ["NumNonrelRet", "RR"])
     assert found.means[0].side == 0
-    worse = disagreement(qrels, {"a": {q: {"a": 1.0} for q in qrels}, "n": short}, "NumNonrelRet", "RR")
+    worse = disagree(qrels, {"a": {q: {"a": 1.0} for q in qrels}, "n": short}, ["NumNonrelRet", "RR"])
     assert [one.side for one in worse.means] == [-1, -1]
     assert worse.differences == (1.0, -1.0)
     assert not worse.opposite
@@ -265,7 +264,7 @@ def test_where_less_is_better_the_sides_turn() -> None:
 
 
 def test_forms_hold_the_same() -> None:
-    found = disagreement(QRELS, {"early": EARLY, "many": MANY}, "RR", "R@4", queries={"q0": "cats"})
+    found = disagree(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"], queries={"q0": "cats"})
     made = json.loads(found.json())
     assert made["agreement"][2] == {"topics": "RR down", "up": 3, "same": 0, "down": 0, "all": 3}
     assert (made["reasons"][0]["query_id"], made["reasons"][0]["kind"]) == ("q0", "first relevant")
@@ -279,7 +278,7 @@ def test_forms_hold_the_same() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"second": "RR"}, "1 measures"),
+        ({"measures": ["RR", "RR"]}, "1 measures"),
         ({"runs": {"early": EARLY}}, "one run"),
         ({"pair": ("early", "late")}, "no run 'late'"),
         ({"pair": ("early", "early")}, "not two runs"),
@@ -287,9 +286,9 @@ def test_forms_hold_the_same() -> None:
     ],
 )
 def test_refused(change: dict[str, Any], message: str) -> None:
-    arguments = {"scores": QRELS, "runs": {"early": EARLY, "many": MANY}, "first": "RR", "second": "R@4"} | change
+    arguments = {"qrels": QRELS, "runs": {"early": EARLY, "many": MANY}, "measures": ["RR", "R@4"]} | change
     with pytest.raises(InputError, match=message):
-        disagreement(**arguments)
+        disagree(**arguments)
 
 
 @pytest.mark.parametrize(
@@ -297,7 +296,7 @@ def test_refused(change: dict[str, Any], message: str) -> None:
     [{"dialect": "trec_eval-9"}, {"ties": "expected"}, {"ties": "docid-rising", "depth": 3}, {"topics": "both"}],
 )
 def test_policies_go_for_scores_and_reasons_alike(policies: dict[str, Any]) -> None:
-    found = disagreement(QRELS, {"early": EARLY, "many": MANY}, "RR", "R@4", **policies)
+    found = disagree(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"], **policies)
     scores = evaluate(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"], **policies)
     assert found.scores.policies == scores.policies
     assert found.differences == pytest.approx((scores.values[1] - scores.values[0]).mean(axis=1).tolist())
@@ -305,7 +304,7 @@ def test_policies_go_for_scores_and_reasons_alike(policies: dict[str, Any]) -> N
 
 
 def test_a_topic_that_one_run_lacks_is_an_empty_list() -> None:
-    found = disagreement(QRELS, {"early": {"q0": EARLY["q0"]}, "many": MANY}, "RR", "R@4")
+    found = disagree(QRELS, {"early": {"q0": EARLY["q0"]}, "many": MANY}, ["RR", "R@4"])
     assert found.means[0].better == 3
     assert all(one.scores[0][0] == 0 for one in found.topics if one.query_id != "q0")
     json.dumps(found.to_dict())
@@ -315,7 +314,7 @@ def test_the_picture_has_every_topic_in_its_place() -> None:
     pytest.importorskip("altair")
     from judged.charting import specification
 
-    found = disagreement(QRELS, {"early": EARLY, "many": MANY}, "RR", "R@4")
+    found = disagree(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"])
     points = next(one for one in specification(found.chart())["datasets"].values() if "t0" in one[0])
     assert [(one["t0"], one["x"], round(one["y"], 3), one["colour"]) for one in points] == [
         *((f"q{at}", -0.5, 0.667, "opposite sides") for at in range(3)),
@@ -325,7 +324,7 @@ def test_the_picture_has_every_topic_in_its_place() -> None:
 
 
 def test_identical_systems_are_said_to_be() -> None:
-    found = disagreement(QRELS, {"early": EARLY, "again": EARLY}, "RR", "R@4")
+    found = disagree(QRELS, {"early": EARLY, "again": EARLY}, ["RR", "R@4"])
     text = " ".join(found.sentences)
     assert found.identical
     assert "They have the same scores on every topic: there is nothing to disagree on." in text
@@ -341,11 +340,11 @@ def test_a_measure_of_the_first_document_does_not_look_at_both_places() -> None:
 
 def test_slices_must_be_a_slicing() -> None:
     with pytest.raises(InputError, match="'k' is no slicing of topics"):
-        disagreement(QRELS, {"early": EARLY, "many": MANY}, "RR", "R@4", slicing="k")
+        disagree(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"], slicing="k")
 
 
 def test_the_document_has_the_head_of_evaluate() -> None:
-    document = disagreement(QRELS, {"early": EARLY, "many": MANY}, "RR", "R@4").to_dict()
+    document = disagree(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"]).to_dict()
     scores = evaluate(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"]).to_dict()
     for name in ("judged", "versions", "qrels", "runs"):
         assert document[name] == scores[name]

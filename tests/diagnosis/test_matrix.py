@@ -14,11 +14,11 @@ import pytest
 
 from judged import evaluate
 from judged.answer import Table
-from judged.diagnosis.matrix import Matrix, performance_matrix
+from judged.diagnosis.matrix import Matrix, matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of, topic_quadrants
 from judged.errors import InputError, MeasureError
-from judged.slicing.slices import slice_topics
 from judged.slicing.testing import everywhere
+from judged.slicing.topic_slices import slice_topics
 
 TOPICS = [f"q{at:02}" for at in range(60)]
 QRELS = {topic: {"r1": 1, "r2": 1, "n": 0} for topic in TOPICS}
@@ -42,7 +42,7 @@ NEW = {topic: ranked(at, damage=True) for at, topic in enumerate(TOPICS)}
 def made(**options: object) -> Matrix:
     cut = slice_topics(KNOWN, ["kind", "few"], minimum=10)
     given = {"x": "R@20", "slicing": cut, "resamples": 1000, **options}
-    return performance_matrix(QRELS, {"old": OLD, "new": NEW}, **given)
+    return matrix(QRELS, {"old": OLD, "new": NEW}, **given)
 
 
 def test_quadrants_of_slices() -> None:
@@ -144,13 +144,13 @@ def test_changes_and_lost_topics() -> None:
 
 def test_given_scores_baseline_and_cuts() -> None:
     scores = evaluate(QRELS, {"old": OLD, "new": NEW}, ["R@20", "nDCG@10"])
-    found = performance_matrix(scores, x="R@20", baseline="new", resamples=100)
+    found = scores.matrix(x="R@20", baseline="new", resamples=100)
     assert found.cuts[1] == pytest.approx(scores.value("nDCG@10", "new"))
     assert {one.system for one in found.changes} == {"old"}
     assert math.isnan(found.points[0].judged)
-    given = performance_matrix(scores, x="R@20", cuts=(0.5, 0.25), resamples=100)
+    given = scores.matrix(x="R@20", cuts=(0.5, 0.25), resamples=100)
     assert (given.cuts, given.given_cuts) == ((0.5, 0.25), True)
-    alone = performance_matrix(evaluate(QRELS, {"old": OLD}, ["R@20", "nDCG@10"]), x="R@20")
+    alone = evaluate(QRELS, {"old": OLD}, ["R@20", "nDCG@10"]).matrix(x="R@20")
     assert (alone.changes, alone.lost) == ((), {})
     with pytest.raises(InputError, match="no table 'changes'"):
         alone.table("changes")
@@ -174,7 +174,7 @@ def test_given_scores_baseline_and_cuts() -> None:
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, object], why: str) -> None:
     scores = evaluate(QRELS, {"old": OLD}, ["R@20", "nDCG@10"]) if options.pop("given", False) else None
-    call = made if scores is None else partial(performance_matrix, scores)
+    call = made if scores is None else partial(matrix, scores)
     with pytest.raises((InputError, MeasureError), match=why):
         call(**options)
 
@@ -212,7 +212,7 @@ def test_the_picture_holds_every_topic_and_slice() -> None:
 
 def test_a_run_is_classed_as_a_whole_at_a_level_corrected_for_the_runs() -> None:
     scipy_stats = pytest.importorskip("scipy.stats")
-    found = performance_matrix(QRELS, {"old": OLD, "new": NEW, "again": OLD}, x="R@20", resamples=200)
+    found = matrix(QRELS, {"old": OLD, "new": NEW, "again": OLD}, x="R@20", resamples=200)
     old, new, again = found.points
     assert (old.quadrant, new.quadrant, again.quadrant) == ("", "both problems", "not told apart")
     t = scipy_stats.t.ppf(1 - 0.05 / 4 / 2, 59)  # two runs beside the baseline, two axes
@@ -223,22 +223,22 @@ def test_a_run_is_classed_as_a_whole_at_a_level_corrected_for_the_runs() -> None
     assert old.y.low == pytest.approx(y.mean() - plain * y.std(ddof=1) / math.sqrt(60))
     assert "by intervals of 98.75% (Bonferroni: 2 runs beside the baseline, two axes)" in (found.table("points").note)
     assert found.sentences[1].startswith("new, all topics: both problems: R@20 0.")
-    given = performance_matrix(QRELS, {"new": NEW}, x="R@20", cuts=(0.9, 0.99), resamples=200)
+    given = matrix(QRELS, {"new": NEW}, x="R@20", cuts=(0.9, 0.99), resamples=200)
     assert given.points[0].quadrant == "both problems"
 
 
 def test_topics_with_nothing_relevant_are_a_class_of_their_own() -> None:
     qrels = {**QRELS, "q98": {"n": 0}, "q99": {"n": 0}}
-    found = performance_matrix(qrels, {"old": OLD}, x="R@20", resamples=200)
+    found = matrix(qrels, {"old": OLD}, x="R@20", resamples=200)
     assert found.topics("old")[-2:] == ("nothing relevant",) * 2
     assert found.counts("old")["nothing relevant"] == 2
     assert sum(found.counts("old").values()) == 62
     assert "2 nothing relevant" in found.sentences[-1]
     assert "nothing relevant" not in made().counts("new")
-    none = performance_matrix({topic: {"n": 0} for topic in TOPICS}, {"old": OLD}, x="R@20", resamples=200)
+    none = matrix({topic: {"n": 0} for topic in TOPICS}, {"old": OLD}, x="R@20", resamples=200)
     assert none.counts("old")["healthy"] == 0
     assert none.sentences == ("No topic has a relevant document: nothing can be missed, and nothing ranked badly.",)
-    strict = performance_matrix(QRELS, {"old": OLD}, x="R@20", y="AP(rel=5)", resamples=200)
+    strict = matrix(QRELS, {"old": OLD}, x="R@20", y="AP(rel=5)", resamples=200)
     assert set(strict.topics("old")) == {"nothing relevant"}
 
 
@@ -254,9 +254,7 @@ def test_full_judgment_is_claimed_only_where_it_is() -> None:
 
 def test_many_runs_are_summed_up() -> None:
     runs = {"old": OLD, "new": NEW, **{f"run{at}": OLD for at in range(4)}}
-    found = performance_matrix(
-        QRELS, runs, x="R@20", slicing=slice_topics(KNOWN, ["kind", "few"], minimum=10), resamples=200
-    )
+    found = matrix(QRELS, runs, x="R@20", slicing=slice_topics(KNOWN, ["kind", "few"], minimum=10), resamples=200)
     text = " ".join(found.text(100).split())
     assert len(found.text(100).splitlines()) < 25
     summary = next(block for block in found.blocks() if isinstance(block, Table) and block.name == "summary")
@@ -276,7 +274,7 @@ def test_many_runs_are_summed_up() -> None:
 
 def test_tables_fit_a_hundred_columns() -> None:
     known = {topic: {"query_class": "known-item" if at % 2 else "how-to"} for at, topic in enumerate(TOPICS)}
-    found = performance_matrix(
+    found = matrix(
         QRELS, {"bm25": OLD, "tfidf": NEW}, x="R@50", slicing=slice_topics(known, "query_class"), resamples=200
     )
     for table in (found.table(), found.table("changes"), found.topics_table()):
@@ -294,7 +292,7 @@ def test_csv_has_slices_where_there_are_any() -> None:
     assert rows[0]["quadrant"] == ""
     at = next(at for at, point in enumerate(found.points) if (point.run, point.slice) == ("new", "kind=gone"))
     assert (rows[at]["y_side"], float(rows[at]["y_high"])) == ("below", found.points[at].y.high)
-    alone = performance_matrix(QRELS, {"old": OLD}, x="R@20")
+    alone = matrix(QRELS, {"old": OLD}, x="R@20")
     assert len(alone.csv("topics").splitlines()) == 61
 
 

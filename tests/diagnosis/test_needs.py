@@ -19,7 +19,7 @@ from judged.diagnosis.needs.likeness import alike, by_variant, consistency, expa
 from judged.diagnosis.needs.spread import needs
 from judged.errors import InputError
 from judged.stats.paired import paired_test
-from judged.stats.rbo import rbo
+from judged.stats.rank_biased_overlap import rbo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ NEW = {"7-1": at(1), "7-2": at(1), "7-3": at(1), "8-1": at(1), "8-2": at(4), "9-
 
 
 def test_every_number_by_hand() -> None:
-    found = needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, "RR")
+    found = needs(QRELS, {"old": OLD, "new": NEW}, MAPPING, "RR")
     assert found.needs == ("7", "8", "9")
     assert found.query_ids == (("7-1", "7-2", "7-3"), ("8-1", "8-2"), ("9-1",))
     assert found.mean[0, 0].tolist() == pytest.approx([(1 + 0.5 + 0.25) / 3, 0.5, 1.0])
@@ -59,7 +59,7 @@ def test_every_number_by_hand() -> None:
 
 
 def test_systems_are_compared_over_needs() -> None:
-    found = needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, "RR")
+    found = needs(QRELS, {"old": OLD, "new": NEW}, MAPPING, "RR")
     assert found.comparison is not None
     (pair,) = found.comparison.pairs
     expected = paired_test(found.mean[0, 0], found.mean[1, 0])
@@ -70,7 +70,7 @@ def test_systems_are_compared_over_needs() -> None:
 
 def test_scores_that_were_already_made_give_the_same() -> None:
     scores = evaluate(expand_qrels(QRELS, MAPPING), {"old": OLD, "new": NEW}, ["RR", "P@1"])
-    found, direct = needs(scores, MAPPING), needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, ["RR", "P@1"])
+    found, direct = scores.needs(MAPPING), needs(QRELS, {"old": OLD, "new": NEW}, MAPPING, ["RR", "P@1"])
     assert found.mean.tolist() == direct.mean.tolist()
     assert np.isnan(found.overlap).all()
     assert not np.isnan(direct.overlap[:, :2]).any()
@@ -81,7 +81,7 @@ def test_scores_that_were_already_made_give_the_same() -> None:
 
 
 def test_one_run_has_nothing_to_be_compared_with() -> None:
-    found = needs(QRELS, MAPPING, OLD, "RR")
+    found = needs(QRELS, OLD, MAPPING, "RR")
     assert found.comparison is None
     assert "pairs" not in found.to_dict()
 
@@ -89,27 +89,27 @@ def test_one_run_has_nothing_to_be_compared_with() -> None:
 def test_where_less_is_better_the_highest_is_the_worst() -> None:
     qrels = {"7": {"a": 1, "n": 0, "m": 0}, "8": {"a": 1}}
     run = {"7-1": {"n": 2.0, "m": 1.0}, "7-2": {"a": 1.0}, "8-1": {"a": 1.0}}
-    found = needs(qrels, {"7-1": "7", "7-2": "7", "8-1": "8"}, run, ["RR", "Fallout(n=10)"])
+    found = needs(qrels, run, {"7-1": "7", "7-2": "7", "8-1": "8"}, ["RR", "Fallout(n=10)"])
     assert found.worst[0, 1, 0] == pytest.approx(2 / 9)
     assert found.best[0, 1, 0] == 0.0
 
 
 def test_sums_are_left_out_and_alone_refused() -> None:
-    found = needs(QRELS, MAPPING, OLD, ["RR", "NumRel"])
+    found = needs(QRELS, OLD, MAPPING, ["RR", "NumRel"])
     assert found.scores.measure_names == ("RR",)
     assert "left out, as no means over topics: NumRel" in found.warnings
     with pytest.raises(InputError, match="NumRel is no mean"):
-        needs(QRELS, MAPPING, OLD, "NumRel")
+        needs(QRELS, OLD, MAPPING, "NumRel")
 
 
 def test_topics_without_a_need_are_left_out_and_named() -> None:
     qrels = expand_qrels(QRELS, MAPPING)
     known = {query: need for query, need in MAPPING.items() if need != "9"}
-    found = needs(qrels, known, OLD, "RR")
+    found = needs(qrels, OLD, known, "RR")
     assert found.needs == ("7", "8")
     assert "left out, as their need is not known: 1 of 6 topics: 9-1" in found.warnings
     with pytest.raises(InputError, match="no topic has a need"):
-        needs(qrels, {"z": "1"}, OLD, "RR")
+        needs(qrels, OLD, {"z": "1"}, "RR")
 
 
 def test_consistency_is_the_intraclass_correlation() -> None:
@@ -232,7 +232,7 @@ def test_where_needs_are_named(tmp_path: Path) -> None:
 
 
 def test_the_widest_needs_stand_first_with_their_wordings() -> None:
-    found = needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, "RR", queries={"7-3": "cats", "8-2": "dogs"})
+    found = needs(QRELS, {"old": OLD, "new": NEW}, MAPPING, "RR", queries={"7-3": "cats", "8-2": "dogs"})
     table = found.needs_table("old", worst=2)
     assert [row[:6] for row in table.grid().rows] == [
         ("7", "7-3", "cats", "7-1", "", "3"), ("8", "8-1", "", "8-1", "", "2"),
@@ -243,7 +243,7 @@ def test_the_widest_needs_stand_first_with_their_wordings() -> None:
 
 
 def test_forms_hold_the_same() -> None:
-    found = needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, ["RR", "P@1"], queries={"7-3": "cats", "8-2": "dogs"})
+    found = needs(QRELS, {"old": OLD, "new": NEW}, MAPPING, ["RR", "P@1"], queries={"7-3": "cats", "8-2": "dogs"})
     made: dict[str, Any] = json.loads(json.dumps(found.to_dict()))
     assert [one["mean"] for one in made["results"]] == [one.mean for one in found.summaries]
     assert made["by_need"][2]["deviation"] is None
@@ -256,7 +256,7 @@ def test_forms_hold_the_same() -> None:
 
 
 def test_one_need_and_one_query_are_called_one() -> None:
-    found = needs({"7": {"a": 1}}, {"7-1": "7"}, at_rank_two(), "RR")
+    found = needs({"7": {"a": 1}}, at_rank_two(), {"7-1": "7"}, "RR")
     assert found.sentences[0].startswith("1 need, worded by 1 query: each need counts once")
     assert found.title == "1 need in several wordings"
     with pytest.raises(InputError, match=r"Fix: name one with column= \(--column\): a, b"):
@@ -269,7 +269,7 @@ def at_rank_two() -> dict[str, dict[str, float]]:
 
 def test_the_head_of_the_document_is_that_of_evaluate() -> None:
     qrels = expand_qrels(QRELS, MAPPING)
-    made = needs(qrels, MAPPING, {"old": OLD, "new": NEW}, "RR", ties="stable").to_dict()
+    made = needs(qrels, {"old": OLD, "new": NEW}, MAPPING, "RR", ties="stable").to_dict()
     expected = evaluate(qrels, {"old": OLD, "new": NEW}, "RR", ties="stable").to_dict()
     assert {name: made[name] for name in ("judged", "versions", "qrels", "runs")} == {
         name: expected[name] for name in ("judged", "versions", "qrels", "runs")
@@ -281,7 +281,7 @@ def test_the_picture_goes_from_worst_to_best() -> None:
     pytest.importorskip("altair")
     from judged.charting import specification
 
-    found = needs(QRELS, MAPPING, {"old": OLD, "new": NEW}, "RR")
+    found = needs(QRELS, {"old": OLD, "new": NEW}, MAPPING, "RR")
     rows = next(iter(specification(found.chart("new RR"))["datasets"].values()))
     assert [(one["y"], one["x_low"], one["x"], one["x_high"]) for one in rows] == [
         ("7", 1.0, 1.0, 1.0), ("8", 0.25, 0.625, 1.0), ("9", 0.5, 0.5, 0.5),

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from judged import Qrels, Run
-from judged.diagnosis.matrix import performance_matrix
+from judged.diagnosis.matrix import matrix
 from judged.diagnosis.stages import Stages, stages
-from judged.slicing.slices import Slicing, slice_topics
+from judged.slicing.topic_slices import Slicing, slice_topics
 from planted import DEPTH, KINDS, damaged, levels, planted
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def test_the_quadrant_is_recovered(kind: Kind, quadrant: str) -> None:
     law = [topic for topic, known in made.attributes.items() if known["domain"] == "law"]
     bad = damaged(made, made.run(1), law, kind, 0.6)
     runs = {"good": made.run(0), "bad": bad}
-    found = performance_matrix(made.qrels, runs, x=RECALL, slicing=sliced(made, "domain"), resamples=2000)
+    found = matrix(made.qrels, runs, x=RECALL, slicing=sliced(made, "domain"), resamples=2000)
     told = {(point.run, point.slice): point.quadrant for point in found.points}
     assert told["bad", "domain=law"] == quadrant
     others = {name: told["bad", name] for _, name in told if name.startswith("domain=") and name != "domain=law"}
@@ -154,7 +154,7 @@ def test_coverage_alone_is_recovered_where_few_documents_are_wanted() -> None:
         relevant = [doc for doc in bad[topic] if made.qrels[topic].get(doc, 0) > 0]
         bad[topic] = [doc for doc in bad[topic] if doc not in relevant[1:]]
     runs = {"good": made.run(0), "bad": bad}
-    found = performance_matrix(made.qrels, runs, x=RECALL, y="RR@10", slicing=sliced(made, "domain"), resamples=500)
+    found = matrix(made.qrels, runs, x=RECALL, y="RR@10", slicing=sliced(made, "domain"), resamples=500)
     (law_point,) = [point for point in found.points if (point.run, point.slice) == ("bad", "domain=law")]
     assert law_point.quadrant == "coverage problem"
     assert any("of its first 10 are judged" in text for text in found.sentences)
@@ -171,8 +171,8 @@ def test_undamaged_runs_give_false_findings_at_the_declared_rate() -> None:
         by_stage.append(any(one.significant for one in found.changes if not one.every and one.part != "score"))
         by_topic.append(found.lost["score"].count > 0)
         runs = {"first": first, "second": second}
-        matrix = performance_matrix(qrels, runs, x="R@10", slicing=cut, resamples=100)
-        by_quadrant.append(any({point.x.side, point.y.side} & {"below", "above"} for point in matrix.points))
+        quadrants = matrix(qrels, runs, x="R@10", slicing=cut, resamples=100)
+        by_quadrant.append(any({point.x.side, point.y.side} & {"below", "above"} for point in quadrants.points))
     rates = {"stages": np.mean(by_stage), "quadrants": np.mean(by_quadrant), "topics": np.mean(by_topic)}
     print(f"\nfalse findings in {REPEATED} repetitions: {rates}")  # noqa: T201
     error = np.sqrt(0.05 * 0.95 / REPEATED)

@@ -20,7 +20,7 @@ from judged.diagnosis.review.informative import review
 from judged.diagnosis.review.labelling import apply_review
 from judged.errors import InputError, MeasureError
 from judged.evaluation.notes import few_note
-from judged.slicing.slices import slice_topics
+from judged.slicing.topic_slices import slice_topics
 from strategies import BINARY, collections
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")  # topics missing from generated runs
@@ -151,7 +151,7 @@ def test_changes_of_two_runs_and_of_their_difference(measure: str, made: Any, ot
 
 
 def scores(qrels: Any, run: Any, measure: str) -> dict[str, float]:
-    return judged.evaluate(qrels, run, measure).per_topic()["run"][str(judged.parse(measure))]
+    return judged.evaluate(qrels, run, measure).per_topic()["run"][str(judged.measures.parse(measure))]
 
 
 @given(made=collections(grade=grade), k=st.integers(1, 8), rel=st.sampled_from((1.0, 2.0)))

@@ -14,13 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import judged
-from judged import evaluate, judge, judge_list, parse
+from judged import evaluate, judge
 from judged.answer import Answer, Table
-from judged.diagnosis.matrix import performance_matrix
+from judged.diagnosis.matrix import matrix
 from judged.diagnosis.stages import Stages, stages
 from judged.diagnosis.stages.tracing import best_order, check_measure
 from judged.errors import InputError, MeasureError
-from judged.slicing.slices import Slice, slice_topics
+from judged.judging import judge_list
+from judged.measures import parse
+from judged.slicing.topic_slices import Slice, slice_topics
 
 SPLIT = (
     "nDCG", "nDCG@3", "nDCG(gain=exp2)@2", "nDCG(judged_only=true)@3", "DCG@3", "CG@2", "AP", "AP(rel=2)", "AP@3", "RR",
@@ -417,11 +419,11 @@ def test_slices_that_cannot_be_tested() -> None:
     assert told["large", "ranking"].adjusted == pytest.approx(2 * told["large", "ranking"].p)
     assert "Holm over 2 tests" in " ".join(found.sentences)
     json.dumps(found.to_dict(), allow_nan=False)
-    matrix = performance_matrix(qrels, {"good": good, "bad": bad}, x="R@100", slicing=cut, resamples=999)
-    points = {(point.run, point.slice): point for point in matrix.points}
+    quadrants = matrix(qrels, {"good": good, "bad": bad}, x="R@100", slicing=cut, resamples=999)
+    points = {(point.run, point.slice): point for point in quadrants.points}
     assert [points["bad", name].quadrant for name in wanted] == ["", "", "", "both problems"]
-    assert "Bonferroni: 1 slice, two axes" in matrix.table("points").note
-    json.dumps(matrix.to_dict(), allow_nan=False)
+    assert "Bonferroni: 1 slice, two axes" in quadrants.table("points").note
+    json.dumps(quadrants.to_dict(), allow_nan=False)
 
 
 def test_bars_add_up_to_the_best() -> None:

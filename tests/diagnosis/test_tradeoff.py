@@ -14,8 +14,9 @@ from pyarrow import parquet
 
 import judged
 from judged.diagnosis.tradeoff.answer import dominators
-from judged.diagnosis.tradeoff.front import Costs, tradeoff
+from judged.diagnosis.tradeoff.front import Costs
 from judged.errors import InputError, MeasureError
+from judged.evaluation import Scores
 from judged.stats.paired import paired_test
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ COSTS = {"slow": {"ms": 50, "gb": 4}, "mid": {"ms": 10, "gb": 1}, "luck": {"ms":
 
 
 def test_the_front_by_hand() -> None:
-    found = tradeoff(SCORES, COSTS, cost="ms")
+    found = SCORES.tradeoff(COSTS, cost="ms")
     assert found.front == ("mid", "luck", "slow")
     assert [one.run for one in found.rows] == ["mid", "luck", "bad", "slow"]  # cheapest first, then the better
     assert found.baseline == "mid"
@@ -52,7 +53,7 @@ def test_the_front_by_hand() -> None:
 
 
 def test_gain_cost_change_and_gain_a_unit_by_hand() -> None:
-    found = tradeoff(SCORES, COSTS, baseline="luck")
+    found = SCORES.tradeoff(COSTS, baseline="luck")
     slow, mid, bad = (found.row(name) for name in ("slow", "mid", "bad"))
     assert slow.gain == pytest.approx(0.475)  # 1 - (1 + 19/2)/20
     assert dict(slow.cost_change) == {"ms": 30, "gb": 3}
@@ -69,7 +70,7 @@ def test_gain_cost_change_and_gain_a_unit_by_hand() -> None:
 def test_gains_are_those_of_the_paired_test_in_both_directions() -> None:
     rr = SCORES.per_topic()
     for baseline in ("slow", "bad"):
-        found = tradeoff(SCORES, COSTS, baseline=baseline)
+        found = SCORES.tradeoff(COSTS, baseline=baseline)
         for one in found.rows:
             if one.run != baseline:
                 first, second = (list(rr[run]["RR"].values()) for run in (baseline, one.run))
@@ -77,11 +78,11 @@ def test_gains_are_those_of_the_paired_test_in_both_directions() -> None:
                 assert one.gain == pytest.approx(expected.difference)
                 assert one.gain_interval == pytest.approx(expected.interval, abs=2e-3)
     estimate = next(one for one in SCORES.estimates() if (one.run, one.measure) == ("luck", "RR"))
-    assert tradeoff(SCORES, COSTS).row("luck").interval == estimate.ci
+    assert SCORES.tradeoff(COSTS).row("luck").interval == estimate.ci
 
 
 def test_what_is_not_known_is_no_zero() -> None:
-    found = tradeoff(SCORES, {"slow": {"ms": 50}, "mid": {"ms": None}, "bad": {"ms": float("nan")}})
+    found = SCORES.tradeoff({"slow": {"ms": 50}, "mid": {"ms": None}, "bad": {"ms": float("nan")}})
     assert found.front == ("slow",)
     for name in ("mid", "luck", "bad"):
         one = found.row(name)
@@ -94,8 +95,8 @@ def test_what_is_not_known_is_no_zero() -> None:
 
 def test_more_of_some_costs_is_better() -> None:
     costs = {"slow": {"qps": 20}, "mid": {"qps": 100}, "luck": {"qps": 20}, "bad": {"qps": 300}}
-    assert tradeoff(SCORES, costs).front == ("slow",)
-    found = tradeoff(SCORES, costs, more_is_better="qps")
+    assert SCORES.tradeoff(costs).front == ("slow",)
+    found = SCORES.tradeoff(costs, more_is_better="qps")
     assert found.front == ("bad", "mid", "slow")
     assert found.baseline == "bad"
     assert found.row("mid").cost_change["qps"] == -200
@@ -108,14 +109,14 @@ def test_a_measure_that_is_better_low() -> None:
     scores = judged.evaluate(
         qrels, {"clean": {topic: ["r"] for topic in TOPICS}, "noisy": {topic: ["n", "r"] for topic in TOPICS}}, low
     )
-    found = tradeoff(scores, {"clean": {"ms": 2}, "noisy": {"ms": 3}})
+    found = scores.tradeoff({"clean": {"ms": 2}, "noisy": {"ms": 3}})
     assert (found.front, found.row("noisy").sure) == (("clean",), True)
-    assert tradeoff(scores, {"clean": {"ms": 3}, "noisy": {"ms": 2}}).front == ("noisy", "clean")
+    assert scores.tradeoff({"clean": {"ms": 3}, "noisy": {"ms": 2}}).front == ("noisy", "clean")
 
 
 def test_runs_with_the_same_scores_are_told_apart_by_cost_beyond_doubt() -> None:
     scores = scored(one=[2] * 20, two=[2] * 20, three=[2] * 20)
-    found = tradeoff(scores, {"one": {"ms": 1}, "two": {"ms": 1}, "three": {"ms": 2}})
+    found = scores.tradeoff({"one": {"ms": 1}, "two": {"ms": 1}, "three": {"ms": 2}})
     assert found.front == ("one", "two")
     assert (found.row("three").sure, found.row("three").rivals) == (True, ("one", "two"))
     assert (found.row("one").sure, found.row("one").rivals) == (False, ("two",))  # nothing tells which is better
@@ -123,7 +124,7 @@ def test_runs_with_the_same_scores_are_told_apart_by_cost_beyond_doubt() -> None
 
 def test_dominance_that_is_not_sure_is_said() -> None:
     scores = scored(cheap=[1, 3] * 10, dear=[2, 1, 3, 2] * 5)
-    found = tradeoff(scores, {"cheap": {"ms": 1}, "dear": {"ms": 2}})
+    found = scores.tradeoff({"cheap": {"ms": 1}, "dear": {"ms": 2}})
     dear = found.row("dear")
     assert dear.gain is not None
     assert dear.gain < 0
@@ -156,14 +157,14 @@ def test_dominators_by_definition(made: list[tuple[float, float, float]]) -> Non
 
 def test_many_runs_are_named_in_few_words() -> None:
     runs = {f"r{at}": [at] * 20 for at in range(1, 11)}
-    found = tradeoff(scored(**runs), {run: {"ms": at} for at, run in enumerate(runs)})
+    found = scored(**runs).tradeoff({run: {"ms": at} for at, run in enumerate(runs)})
     assert found.front == ("r1",)
     named = ", ".join(f"r{at} (by r1)" for at in range(2, 8))
     assert f"no cheaper: {named} and 3 more; the interval" in found.sentences[1]
 
 
 def test_forms_say_the_same(tmp_path: Path) -> None:
-    found = tradeoff(SCORES, COSTS)
+    found = SCORES.tradeoff(COSTS)
     made = json.loads(json.dumps(found.to_dict()))
     assert made["front"] == list(found.front)
     assert [one["run"] for one in made["results"]] == [one.run for one in found.rows]
@@ -179,14 +180,14 @@ def test_forms_say_the_same(tmp_path: Path) -> None:
     assert found.markdown().count("\n|") == len(found.rows) + 1
     assert all(one in " ".join(found.text().split()) for one in found.sentences)
     SCORES.save(tmp_path / "s.parquet")
-    assert tradeoff(str(tmp_path / "s.parquet"), COSTS).to_dict() == found.to_dict()
+    assert Scores.load(str(tmp_path / "s.parquet")).tradeoff(COSTS).to_dict() == found.to_dict()
 
 
 def test_an_interval_without_limits_is_none_in_json() -> None:
     """Two topics rule out nothing: the limits of the paired interval are infinite."""
     scores = judged.evaluate({"p": {"a": 1}, "q": {"a": 1}}, {
         "one": {"p": ["x", "a"], "q": ["x", "y", "a"]}, "two": {"p": ["a"], "q": ["a"]}}, "RR")  # fmt: skip
-    found = tradeoff(scores, {"one": {"ms": 1}, "two": {"ms": 2}})
+    found = scores.tradeoff({"one": {"ms": 1}, "two": {"ms": 2}})
     assert found.row("two").gain_interval == (-np.inf, np.inf)
     made = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert next(one for one in made["results"] if one["run"] == "two")["gain_ci"] == [None, None]
@@ -195,19 +196,19 @@ def test_an_interval_without_limits_is_none_in_json() -> None:
 def test_what_is_lost_for_a_unit_is_not_called_a_gain() -> None:
     """Against slow, mid loses a half of RR: for 80 requests a second more, and for 40 ms less."""
     costs = {"slow": {"ms": 50, "qps": 20}, "mid": {"ms": 10, "qps": 100}}
-    back = " ".join(tradeoff(SCORES, costs, baseline="slow", more_is_better="qps").sentences)
+    back = " ".join(SCORES.tradeoff(costs, baseline="slow", more_is_better="qps").sentences)
     assert "mid against slow: RR -0.5000 (-0.500 to -0.500); ms -40 (0.0125 for one unit of ms);" in back
     assert "qps +80 (0.00625 for one unit of qps)." in back
-    there = " ".join(tradeoff(SCORES, costs, baseline="mid", more_is_better="qps").sentences)
+    there = " ".join(SCORES.tradeoff(costs, baseline="mid", more_is_better="qps").sentences)
     assert "ms +40 (0.0125 for one unit of ms); qps -80 (0.00625 for one unit of qps)." in there
-    table = tradeoff(SCORES, costs, baseline="slow", more_is_better="qps").table().grid()
+    table = SCORES.tradeoff(costs, baseline="slow", more_is_better="qps").table().grid()
     assert table.header == ("run", "RR", "gain", "ms", "per ms", "qps", "per qps", "front")
     row = next(row for row in table.rows if row[0] == "mid")
     assert row[3:] == ("10 (-40)", "-0.0125", "100 (+80)", "-0.00625", "yes")
 
 
 def test_a_narrow_terminal_has_one_table_and_says_what_it_lacks() -> None:
-    found = tradeoff(SCORES, COSTS, cost="ms")
+    found = SCORES.tradeoff(COSTS, cost="ms")
     wide = found.text(width=200).split("\n\n")
     assert wide[0] == found.table().text()
     assert "There is no room" not in wide[1]
@@ -219,7 +220,7 @@ def test_a_narrow_terminal_has_one_table_and_says_what_it_lacks() -> None:
 
 
 def test_the_head_of_the_document_is_that_of_evaluate() -> None:
-    made, expected = tradeoff(SCORES, COSTS).to_dict(), SCORES.to_dict()
+    made, expected = SCORES.tradeoff(COSTS).to_dict(), SCORES.to_dict()
     for name in ("judged", "versions", "qrels", "runs"):
         assert made[name] == expected[name]
     assert made["policies"] == {name: value for name, value in expected["policies"].items() if name != "ci"}
@@ -231,7 +232,7 @@ def drawn(spec: dict[str, Any], mark: str) -> list[dict[str, Any]]:
 
 
 def test_a_chart_has_a_point_a_run_and_the_front_of_one_cost() -> None:
-    found = tradeoff(SCORES, COSTS)
+    found = SCORES.tradeoff(COSTS)
     spec = found.chart("gb").to_dict()
     points = drawn(spec, "point")
     assert {one["label"]: one["colour"] for one in points} == {
@@ -258,21 +259,21 @@ def test_a_chart_has_a_point_a_run_and_the_front_of_one_cost() -> None:
 )
 def test_refused(options: dict[str, Any], error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
-        tradeoff(SCORES, options.pop("costs", COSTS), **options)
+        SCORES.tradeoff(options.pop("costs", COSTS), **options)
 
 
 def test_measures_without_a_mean_are_refused() -> None:
     scores = judged.evaluate({"q": {"a": 1}}, {"one": {"q": ["a"]}}, ["GMAP", "NumRet"])
     for name in ("GMAP", "NumRet"):
         with pytest.raises(MeasureError, match=name):
-            tradeoff(scores, {"one": {"ms": 1}}, measure=name)
+            scores.tradeoff({"one": {"ms": 1}}, measure=name)
 
 
 def test_one_run_and_one_topic() -> None:
-    found = tradeoff(judged.evaluate({"q": {"a": 1}}, {"one": {"q": ["a"]}}, "RR"), {"one": {"ms": 1}})
+    found = judged.evaluate({"q": {"a": 1}}, {"one": {"q": ["a"]}}, "RR").tradeoff({"one": {"ms": 1}})
     assert (found.front, found.row("one").sure) == (("one",), True)
     two = judged.evaluate({"q": {"a": 1, "b": 0}}, {"one": {"q": ["a"]}, "two": {"q": ["b"]}}, "RR")
-    found = tradeoff(two, {"one": {"ms": 1}, "two": {"ms": 2}})
+    found = two.tradeoff({"one": {"ms": 1}, "two": {"ms": 2}})
     assert (found.row("two").front, found.row("two").sure, found.row("two").gain) == (False, False, -1.0)
 
 
@@ -297,7 +298,7 @@ def test_costs_of_every_form(tmp_path: Path) -> None:
         assert found.by_run == EXPECTED
         assert set(found.names) == {"ms", "gb"}
         assert found.left_out == ("cpu",)
-    assert tradeoff(SCORES, COSTS).to_dict() == tradeoff(SCORES, Costs.of(COSTS)).to_dict()
+    assert SCORES.tradeoff(COSTS).to_dict() == SCORES.tradeoff(Costs.of(COSTS)).to_dict()
 
 
 @pytest.mark.parametrize(
@@ -328,7 +329,7 @@ def test_refused_costs(tmp_path: Path, text: str, said: str) -> None:
 def test_other_costs_are_refused() -> None:
     with pytest.raises(InputError, match="holds no costs"):
         Costs.of(3)
-    assert tradeoff(SCORES, {**COSTS, "other": {"ms": 1}}).warnings[-1] == "costs of runs that were not scored: other"
+    assert SCORES.tradeoff({**COSTS, "other": {"ms": 1}}).warnings[-1] == "costs of runs that were not scored: other"
 
 
 @pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
@@ -337,5 +338,5 @@ def test_a_run_of_another_collection_is_said_first() -> None:
     qrels = {f"q{at}": {"d": 1} for at in range(4)}
     runs = {name: {topic: [doc] for topic in qrels} for name, doc in (("old", "other-d"), ("new", "d"))}
     scores = judged.evaluate(qrels, runs, "RR")
-    found = tradeoff(scores, {"old": {"ms": 1}, "new": {"ms": 2}})
+    found = scores.tradeoff({"old": {"ms": 1}, "new": {"ms": 2}})
     assert found.warnings[0].startswith("old: nothing was measured")

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from judged import Measure, MeasureError, parse
+from judged import MeasureError
 from judged.evaluation.dialects import DIALECTS
-from judged.measures import REGISTRY
+from judged.measures import Measure, parse
+from judged.measures.registry import REGISTRY
 from judged.peers.trec_eval import ALL, expand
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "catalogue-of-peers.md"

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from judged import InputError, JudgedWarning, MeasureError, Run, Scores, evaluate, judge, parse
+from judged import InputError, JudgedWarning, MeasureError, Run, Scores, evaluate, judge
 from judged.cli.evaluate import command
 from judged.cli.main import app
 from judged.evaluation import DIALECTS, Dialect
+from judged.measures import parse
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
 

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import judged
-from judged import InputError, MeasureError, Qrels, Run, evaluate, runs_of
-from judged.evaluation import DEFAULT_MEASURES, measures_of
+from judged import InputError, MeasureError, Qrels, Run, evaluate
+from judged.evaluation import DEFAULT_MEASURES, measures_of, runs_of
 
 QRELS = {"q1": {"d1": 2, "d2": 0, "d3": 1}, "q2": {"d4": 1}, "007": {"1": 1}}
 RUN = {"q1": {"d2": 0.9, "d1": 0.8, "x": 0.7, "d3": 0.1}, "q2": {"y": 3.0, "d4": 2.0}, "007": {"1": 1.0, "01": 0.5}}
@@ -153,7 +153,7 @@ def test_a_table_with_run_id_holds_several_runs() -> None:
         assert [scores.value("RR", name) for name in ("good", "bad")] == [1.0, 0.5]
     named = evaluate({"q1": {"d1": 1}}, {"a": pa.table(rows), "b": {"q1": {"d1": 1.0}}}, "RR")
     assert named.run_names == ("a/good", "a/bad", "b")
-    with pytest.raises(InputError, match=r"2 runs in one table: good, bad\. Fix: use judged\.runs_of"):
+    with pytest.raises(InputError, match=r"2 runs in one table: good, bad\. Fix: use judged\.evaluation\.runs_of"):
         Run.of(pa.table(rows))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import judged
+from judged.evaluation import runs_of
 
 QRELS = {"q1": {"a": 1}, "q2": {"b": 1}}
 
@@ -24,17 +25,17 @@ def test_a_given_name_stays_and_a_files_own_makes_room(tmp_path: Path) -> None:
     named = [judged.Run.scan(first, name="bm25"), judged.Run.scan(second)]
     scores = judged.evaluate(QRELS, named, "P@1")
     assert scores.aggregate() == {"bm25": {"P@1": 1.0}, "bm25#2": {"P@1": 0.5}}
-    assert [run.name for run in judged.runs_of(named[::-1])] == ["bm25#2", "bm25"]
+    assert [run.name for run in runs_of(named[::-1])] == ["bm25#2", "bm25"]
 
 
 def test_two_given_names_that_are_one_are_numbered(tmp_path: Path) -> None:
     runs = [judged.Run.scan(run_file(tmp_path, name, "a"), name="x") for name in ("one.run.gz", "two.run.gz")]
-    assert [run.name for run in judged.runs_of(runs)] == ["x", "x#2"]
+    assert [run.name for run in runs_of(runs)] == ["x", "x#2"]
 
 
 def test_files_of_one_stem_are_told_apart_by_folder(tmp_path: Path) -> None:
     runs = [run_file(tmp_path, f"{folder}/bm25.run.gz", "a") for folder in ("old", "new")]
-    assert [run.name for run in judged.runs_of(runs)] == ["old/bm25", "new/bm25"]
+    assert [run.name for run in runs_of(runs)] == ["old/bm25", "new/bm25"]
 
 
 def test_a_geometric_mean_is_shown_as_one() -> None:

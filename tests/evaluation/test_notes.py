@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from judged import JudgedWarning, Scores, compare, evaluate
+from judged import JudgedWarning, Scores, evaluate
 from judged.notes import Note, lines
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def test_what_is_said_of_each_run_stands_under_the_run(tmp_path: Path) -> None:
     scores.save(tmp_path / "scores.parquet")
     loaded = Scores.load(tmp_path / "scores.parquet")
     assert (loaded.runs, loaded.notes, loaded.warnings) == (scores.runs, scores.notes, scores.warnings)
-    assert set(scores.warnings) <= set(compare(scores, baseline="run00").warnings)
+    assert set(scores.warnings) <= set(scores.compare(baseline="run00").warnings)
 
 
 def test_lines_are_by_rule_and_not_by_text() -> None:

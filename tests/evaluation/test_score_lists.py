@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judged import InputError, Qrels, Run, evaluate, judge, sample, score_lists
+from judged import InputError, Qrels, Run, evaluate, judge, sample
+from judged.evaluation import score_lists
 from judged.judging import TiePolicy, TopicPolicy
 from strategies import collections
 

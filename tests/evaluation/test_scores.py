@@ -45,13 +45,13 @@ def test_numbers_by_hand() -> None:
     ideal = 5 + 1 / math.log2(3)
     assert found["<b>new</b>"]["nDCG(gain={1:1,2:5})@10"] == pytest.approx((1 / ideal + 1 + 0 + 1) / 4, rel=1e-15)
     assert table().value("map", "bm25") == found["bm25"]["AP"]
-    assert table().value(judged.NumQ(), run="bm25") == 4.0
+    assert table().value(judged.measures.NumQ(), run="bm25") == 4.0
 
 
 def test_per_topic_and_nan() -> None:
     by_topic = table().per_topic()
     assert list(by_topic) == ["bm25", "<b>new</b>"]
-    assert list(by_topic["bm25"]) == [str(judged.parse(name)) for name in MEASURES]
+    assert list(by_topic["bm25"]) == [str(judged.measures.parse(name)) for name in MEASURES]
     skipped = by_topic["bm25"]["AP(undefined=skip)"]
     assert list(skipped) == ["q1", "q2", "q3", "q4"]
     assert math.isnan(skipped["q3"])

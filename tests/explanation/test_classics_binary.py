@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explanation.formulas import page
-from judged import judge, judge_list
+from judged import judge
 from judged.explanation import explain
+from judged.judging import judge_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

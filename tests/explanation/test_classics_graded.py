@@ -8,8 +8,8 @@ from math import log2
 import pytest
 
 from explanation.formulas import page
-from judged import judge_list
 from judged.explanation import explain
+from judged.judging import judge_list
 
 
 def test_the_list_that_is_not_perfect() -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from explanation.formulas import page
-from judged import judge, judge_list
+from judged import judge
 from judged.explanation import Explanation, explain
+from judged.judging import judge_list
 
 
 def explained(measure: str, grades: list[float | None], **facts: list[Any]) -> Explanation:

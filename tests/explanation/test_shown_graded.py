@@ -11,15 +11,17 @@ import pytest
 
 import judged
 from explanation.formulas import check
-from judged import Qrels, judge_list
+from judged import Qrels
 from judged.explanation import explain
+from judged.judging import judge_list
 from judged.judging.working import Step, Working
-from judged.measures import REGISTRY
+from judged.measures.registry import REGISTRY
 from variants import listed, variants
 
 if TYPE_CHECKING:
-    from judged import Judged, Measure
+    from judged import Judged
     from judged.explanation import Sheet
+    from judged.measures import Measure
 
 
 def tables(grades: Any, name: str, missing: Any = ()) -> dict[str, Sheet]:

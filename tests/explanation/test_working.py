@@ -13,12 +13,13 @@ from explanation.formulas import check
 from judged.explanation import explain
 from judged.explanation.sheets import number
 from judged.judging.working import Step, Working
-from judged.measures import REGISTRY
+from judged.measures.registry import REGISTRY
 from strategies import collections
 from variants import ALL, judge, shares, some, variants
 
 if TYPE_CHECKING:
-    from judged import Judged, Measure
+    from judged import Judged
+    from judged.measures import Measure
 
 GIVEN = {"NumRet", "NumQ"}
 """Measures whose score is a number that the list holds as it is: there is nothing to compute."""

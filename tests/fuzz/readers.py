@@ -7,21 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fuzz import originals, plain
-from judged import (
-    InputError,
-    Qrels,
-    Run,
-    Scores,
-    Texts,
-    Topics,
-    apply_review,
-    check_qrels,
-    check_run,
-    evaluate,
-    sample,
-    slice_topics,
-)
+from judged import InputError, Qrels, Run, Scores, Texts, Topics, apply_review, evaluate, sample, slice_topics
 from judged.compat.trec_eval.reading import open_run, read_preferences, read_qrels
+from judged.data import check_qrels, check_run
 from judged.data.attributes import Attributes
 from judged.data.documents import Documents
 from judged.diagnosis.tradeoff.front import Costs

@@ -9,7 +9,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.gating import Check, GateConfig, Guardrail, config_of, parse_config, read_config
-from judged.slicing.slices import read_slices
+from judged.slicing.topic_slices import read_slices
 
 WHOLE = '''\
 attributes = "topics.csv"

@@ -11,8 +11,9 @@ import pytest
 
 from comparison_made import lists, scores
 from judged import InputError, evaluate
-from judged.gating import Check, GateConfig, Guardrail, gate, gate_scores
-from judged.slicing.slices import Slice, slice_topics
+from judged.evaluation import Scores
+from judged.gating import Check, GateConfig, Guardrail, gate
+from judged.slicing.topic_slices import Slice, slice_topics
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,12 +87,12 @@ def test_scores_give_the_same_decision_as_runs(tmp_path: Path) -> None:
     config = GateConfig((RR, Check("P@1", margin=0.1, slice="odd")), slices=(ODD,), resamples=5000)
     sliced = slice_topics(KINDS, slices=[ODD])
     direct = found(candidate, *config.checks, slices=(ODD,), attributes=KINDS)
-    for given in (table, tmp_path / "scores.parquet"):
-        assert gate_scores(given, "old", "new", config, slicing=sliced).checks == direct.checks
+    for given in (table, Scores.load(tmp_path / "scores.parquet")):
+        assert given.gate("old", "new", config, slicing=sliced).checks == direct.checks
     with pytest.raises(InputError, match=r"no run 'nwe' to be the candidate. Fix: write new"):
-        gate_scores(table, "old", "nwe", config, slicing=sliced)
+        table.gate("old", "nwe", config, slicing=sliced)
     with pytest.raises(InputError, match=r"\[\[check\]\] 1: AP was not evaluated. Fix: one of RR, P@1"):
-        gate_scores(table, "old", "new", GateConfig((Check("AP", margin=0.1),)))
+        table.gate("old", "new", GateConfig((Check("AP", margin=0.1),)))
 
 
 def test_names_are_read_as_the_dialect_means_them() -> None:
@@ -262,7 +263,7 @@ def test_guardrails_alone_are_a_gate() -> None:
 def test_nothing_given_is_changed() -> None:
     table = scores("RR", old=ranks(), new=ranks(odd=2))
     before = table.values.copy()
-    gate_scores(table, "old", "new", GateConfig((RR,)))
+    table.gate("old", "new", GateConfig((RR,)))
     assert (table.values == before).all()
 
 
@@ -310,7 +311,7 @@ def test_a_measure_that_no_topic_has_for_both_runs_is_wrong_input() -> None:
     values = table.values.copy()
     values[1] = math.nan
     with pytest.raises(InputError, match=r"no topic has a score in RR for both runs"):
-        gate_scores(replace(table, values=values), "old", "new", GateConfig((RR,)))
+        replace(table, values=values).gate("old", "new", GateConfig((RR,)))
 
 
 @pytest.mark.parametrize("candidate", [2, 0])
@@ -337,7 +338,7 @@ def test_slices_by_an_outcome_are_refused() -> None:
         found(ranks(odd=2), check, slices=(top,))
     table, sliced = scores("RR", old=ranks(), new=ranks()), slice_topics(dict.fromkeys(KINDS, OUTCOMES), slices=[top])
     with pytest.raises(InputError, match=r"\[\[check\]\] 1: the slice 'top' is cut by first_relevant"):
-        gate_scores(table, "old", "new", GateConfig((check,)), slicing=sliced)
+        table.gate("old", "new", GateConfig((check,)), slicing=sliced)
 
 
 def test_a_slice_without_topics_is_no_slice() -> None:
@@ -347,7 +348,7 @@ def test_a_slice_without_topics_is_no_slice() -> None:
     elsewhere = slice_topics({"x1": {"kind": "odd"}}, slices=[ODD])
     config = GateConfig((Check("RR", margin=0.1, slice="odd"),))
     with pytest.raises(InputError, match=r"the first one is 'q00', that of the attributes 'x1'"):
-        gate_scores(scores("RR", old=ranks(), new=ranks()), "old", "new", config, slicing=elsewhere)
+        scores("RR", old=ranks(), new=ranks()).gate("old", "new", config, slicing=elsewhere)
 
 
 def test_limits_by_the_baseline_are_shown_as_numbers(tmp_path: Path) -> None:

@@ -19,10 +19,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import judged
-from judged import InputError, Judged, judge, judge_list
-from judged.data import MappingRows, TableRows
+from judged import InputError, Judged, judge
 from judged.data.layout import Layout
+from judged.data.rows import MappingRows, TableRows
 from judged.data.text import TextRows
+from judged.judging import judge_list
 from judged.judging import scan as scanning
 from strategies import Qrels, Run, collections, ranked, rows_of, with_integers
 
@@ -523,20 +524,20 @@ def test_short_lists() -> None:
     """Returned < k, returned < R, R < k: 3 returned, relevant at 1 and 3 of R = 4, then of R = 2."""
     short = {"P@5": 2 / 5, "R@5": 2 / 4, "Rprec": 2 / 4, "AP@5": (1 + 2 / 3) / 4, "SetP": 2 / 3, "Success@5": 1.0}
     for name, value in short.items():
-        assert judged.parse(name).of_list([1, 0, 1], missing=[1, 1]) == value, name
+        assert judged.measures.parse(name).of_list([1, 0, 1], missing=[1, 1]) == value, name
     dcg, ideal = 1 + 1 / 2, 1 + 1 / math.log2(3) + 1 / 2 + 1 / math.log2(5)
     assert judged.nDCG(cutoff=5).of_list([1, 0, 1], missing=[1, 1]) == pytest.approx(dcg / ideal, rel=1e-15)
     few = {"P@5": 2 / 5, "R@5": 1.0, "Rprec": 1 / 2, "AP@5": (1 + 2 / 3) / 2, "R@2": 1 / 2, "AP@2": 1 / 2}
     for name, value in few.items():
-        assert judged.parse(name).of_list([1, 0, 1]) == value, name
+        assert judged.measures.parse(name).of_list([1, 0, 1]) == value, name
 
 
 def test_levels_above_all_grades_and_level_zero() -> None:
     graded = [1, 0, -1, None, 1]
     for name in ("AP(rel=2)", "RR(rel=3)", "P(rel=2)@5", "R(rel=2)@5", "Rprec(rel=2)", "Bpref(rel=2)"):
-        assert judged.parse(name).of_list(graded) == 0.0, name
-    assert judged.parse("P(rel=0)@5").of_list(graded) == 3 / 5  # grades 1, 0, 1; a negative one never is
-    assert judged.parse("NumRel(rel=0)").of_list(graded) == 3
+        assert judged.measures.parse(name).of_list(graded) == 0.0, name
+    assert judged.measures.parse("P(rel=0)@5").of_list(graded) == 3 / 5  # grades 1, 0, 1; a negative one never is
+    assert judged.measures.parse("NumRel(rel=0)").of_list(graded) == 3
 
 
 def test_means_are_summed_in_byte_order_of_the_topics() -> None:

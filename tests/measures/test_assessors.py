@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import judged
 import trec_eval_c
-from judged import Judged, Qrels, RprecMultJg, by_aspect, judge, parse
+from judged import Judged, Qrels, judge
+from judged.judging.split import by_aspect
+from judged.measures import RprecMultJg, parse
 from strategies import docs, grades, scores, topics
 
 if TYPE_CHECKING:
@@ -137,7 +139,7 @@ def test_an_assessor_who_found_nothing_counts_as_0() -> None:
     """u: a at rank 2 of one relevant; v: b at rank 3 of two. A third who finds nothing lowers the mean."""
     assert parse("map_avgjg")(two()).tolist() == [(1 / 2 + (1 / 3) / 2) / 2]
     assert parse("P_avgjg_4")(two()).tolist() == [1 / 4]
-    assert judged.APjg().of_list([(1, 0)]) == 0.5
+    assert judged.measures.APjg().of_list([(1, 0)]) == 0.5
 
 
 def test_judged_only_leaves_out_what_the_assessor_did_not_judge() -> None:
@@ -148,5 +150,5 @@ def test_judged_only_leaves_out_what_the_assessor_did_not_judge() -> None:
 def test_undefined_is_said_of_the_topic_and_not_of_an_assessor() -> None:
     nobody = judge(qrels_of({"q": {"u": {"a": 0.0}, "v": {"a": 0.0}}}), {"q": {"a": 1.0}})
     assert parse("APjg(undefined=0.5)")(nobody).tolist() == [0.5]
-    assert judged.APjg(undefined=0.5).of_list([(1, 0)]) == 0.5  # (1 + 0) / 2: the second assessor counts as 0
-    assert judged.APjg(undefined=-1).of_list([(1, 0)]) == 0.5
+    assert judged.measures.APjg(undefined=0.5).of_list([(1, 0)]) == 0.5  # (1 + 0) / 2: the second assessor counts as 0
+    assert judged.measures.APjg(undefined=-1).of_list([(1, 0)]) == 0.5

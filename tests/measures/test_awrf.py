@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judged
-from judged import AWRF, InputError, MeasureError, parse
+from judged import InputError, MeasureError
+from judged.measures import AWRF, parse
 
 GROUPS = list("abacbbaccaabc")
 TABLE = {"a": 0.5, "b": 0.3, "c": 0.2}

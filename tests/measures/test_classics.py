@@ -10,7 +10,8 @@ import math
 import numpy as np
 import pytest
 
-from judged import AP, CG, DCG, RR, F, P, R, SetF, SetP, SetR, evaluate, nDCG
+from judged import AP, DCG, RR, F, P, R, SetF, SetP, SetR, evaluate, nDCG
+from judged.measures import CG
 from judged.measures.f import f_measure
 
 LOG3, LOG5, LOG6 = math.log2(3), math.log2(5), math.log2(6)

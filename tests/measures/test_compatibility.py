@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import judged
-from judged import Compat, MeasureError, parse
+from judged import MeasureError
+from judged.measures import Compat, parse
 from shared_data import SHARED, needs_shared
 from strategies import Qrels, Run, collections
 

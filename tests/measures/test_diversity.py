@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import judged
-from judged import InputError, Judged, Qrels, judge, parse
+from judged import InputError, Judged, Qrels, judge
+from judged.measures import parse
 from judged.measures.diversity import greedy_ideal, subtopics
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def qrels_of(rows: Iterable[Row]) -> Qrels:
     return Qrels(pa.table(columns))
 
 
-def with_parameters(name: str, **values: float) -> judged.Measure:
+def with_parameters(name: str, **values: float) -> judged.measures.Measure:
     one = parse(name)
     known = {parameter.name for parameter in one.entry.all_parameters}
     return one.replace(**{key: value for key, value in values.items() if key in known})

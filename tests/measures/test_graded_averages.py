@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judged
-from judged import AP, CG, GAP, NCG, MeasureError, Q, R, parse
+from judged import AP, MeasureError, R
+from judged.measures import CG, GAP, NCG, Q, parse
 from strategies import Qrels, Run, collections, ranked
 
 TABLES: list[dict[float, float]] = [{1: 1.0}, {2: 1.0}, {1: 0.5, 2: 0.25, 4: 0.25}, {0.5: 0.25, 1.5: 0.75}]

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import judged
-from judged import MeasureError, parse, parse_many
-from judged.measures import REGISTRY
+from judged import MeasureError
+from judged.measures import parse, parse_many
+from judged.measures.registry import REGISTRY
 from judged.measures.spellings import key
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import judged
-from judged import Measure, MeasureError, Parameter, evaluate, measure, param, parse
-from judged.measures import REGISTRY
+from judged import MeasureError, evaluate
+from judged.measures import Measure, Parameter, measure, param, parse
+from judged.measures.registry import REGISTRY
 
 ABOUT: dict[str, Any] = {"family": "own", "cite": "here", "use": "never", "misleads": "always"}
 
@@ -82,4 +83,4 @@ def test_a_base_without_the_discount_that_has_one_is_refused() -> None:
 
 def test_a_collection_smaller_than_what_is_returned_is_refused() -> None:
     with pytest.raises(MeasureError, match="more documents are returned or relevant than n"):
-        judged.Accuracy(n=3).of_list([0, 0, 0, 0], missing=[1])
+        judged.measures.Accuracy(n=3).of_list([0, 0, 0, 0], missing=[1])

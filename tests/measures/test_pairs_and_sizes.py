@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judged
-from judged import RR, Accuracy, Fallout, Generality, MeasureError, PairAccuracy, SetP, SetR, parse
+from judged import RR, MeasureError, SetP, SetR
+from judged.measures import Accuracy, Fallout, Generality, PairAccuracy, parse
 from strategies import Qrels, Run, collections, ranked
 
 # --- pairs in the right order ---------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trec_eval_c
-from judged import Judged, MeasureError, Qrels, judge, parse
+from judged import Judged, MeasureError, Qrels, judge
 from judged.judging.pairs import preferences
+from judged.measures import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -19,10 +19,12 @@ from hypothesis import strategies as st
 import judged
 import judged.measures
 from families import NEEDED, ORACLE, SETS, VALUES, lookup
-from judged import InputError, Measure, MeasureError, judge_list, parse, parse_many
-from judged.measures import REGISTRY, Properties, measure
+from judged import InputError, MeasureError
+from judged.judging import judge_list
+from judged.measures import Measure, Properties, measure, parse, parse_many
 from judged.measures.gain import discounts
 from judged.measures.pages import FAMILIES, catalogue, page
+from judged.measures.registry import REGISTRY
 from strategies import Qrels, Run, collections, facts, ranked, untied, without_ties
 from variants import ALL, SCORED, default, judge, listed, shares, some
 
@@ -289,7 +291,7 @@ def test_a_cutoff_needs_a_ranking_even_where_the_measure_does_not() -> None:
 
     found = judge({"q": {"a": 1}}, pa.table({"query_id": ["q"], "doc_id": ["a"]}))
     with pytest.raises(MeasureError, match=r"Accuracy\(n=10\)@1 needs a ranking"):
-        judged.Accuracy(n=10, cutoff=1)(found)
+        judged.measures.Accuracy(n=10, cutoff=1)(found)
 
 
 @settings(max_examples=100)
@@ -536,7 +538,7 @@ def test_discounted_gain_is_the_sum_that_the_formula_says(
 
     base = base if discount == "original" else 2.0  # no other discount has one
     discounted = {"cutoff": cutoff, "gain": gain, "discount": discount, "base": base}
-    measures = [judged.CG(cutoff=cutoff, gain=gain), judged.DCG(**discounted), judged.nDCG(**discounted)]
+    measures = [judged.measures.CG(cutoff=cutoff, gain=gain), judged.DCG(**discounted), judged.nDCG(**discounted)]
     for at, topic in enumerate(found.query_ids):
         worths = [worth(qrels[topic].get(doc)) for doc in ranked(run.get(topic, {}))]
         ideal = dcg(sorted(map(worth, qrels[topic].values()), reverse=True))
@@ -546,8 +548,8 @@ def test_discounted_gain_is_the_sum_that_the_formula_says(
 
 def test_a_table_of_gains_is_read_once() -> None:
     """Grade 1 gains 2, which is not the grade 2 that gains 5; and less grade may gain more."""
-    assert judged.CG(gain={1: 2, 2: 5}).of_list([1, 2, 1]) == 2 + 5 + 2
-    assert judged.CG(gain={-1: 1, 0: 4, 1: 0}).of_list([-1, 0, 1, -2, None]) == 1 + 4 + 0
+    assert judged.measures.CG(gain={1: 2, 2: 5}).of_list([1, 2, 1]) == 2 + 5 + 2
+    assert judged.measures.CG(gain={-1: 1, 0: 4, 1: 0}).of_list([-1, 0, 1, -2, None]) == 1 + 4 + 0
     assert judged.nDCG(gain={1: 5, 2: 1}, cutoff=1).of_list([2, 1]) == 1 / 5
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from judged import evaluate, judge, parse
+from judged import evaluate, judge
+from judged.measures import parse
 from judged.measures.aggregates import FLOOR
 from judged.peers.trec_eval import expand
 

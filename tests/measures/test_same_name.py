@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import judged
-from judged import parse
+from judged.measures import parse
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "same-name.md"
 

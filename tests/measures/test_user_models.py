@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import judged
-from judged import InputError, MeasureError, judge_list, parse
+from judged import InputError, MeasureError
+from judged.judging import judge_list
+from judged.measures import parse
 from judged.measures.cwl import Expected
 from judged.measures.cwl_reading import Reading
 
@@ -179,17 +181,17 @@ def test_more_gain_may_be_less_for_each_document_read(name: str) -> None:
 
 
 def test_the_scale_is_part_of_the_name() -> None:
-    assert str(judged.INST(max=3)) == "INST(max=3)"
+    assert str(judged.measures.INST(max=3)) == "INST(max=3)"
     assert of("SDCG(max=4,min=2)@1", [3]) == 0.5
     assert of("SDCG(max=4,min=2)@1", [2]) == 0.0
     with pytest.raises(MeasureError, match=r"INST needs max\. Fix: write INST\(max=\.\.\.\)"):
-        judged.INST()  # type: ignore[call-arg]
+        judged.measures.INST()  # type: ignore[call-arg]
     with pytest.raises(MeasureError, match=r"min=3 is not below max=3\. Fix: give a lower min"):
-        judged.INSQ(max=3, min=3)
+        judged.measures.INSQ(max=3, min=3)
     with pytest.raises(MeasureError, match=r"INST: max=0 is not allowed\. Fix: the highest grade of the scale"):
-        judged.INST(max=0)
+        judged.measures.INST(max=0)
     with pytest.raises(MeasureError, match=r"INST: T=0\.2 is not allowed\. Fix: a number from 0\.5"):
-        judged.INST(max=1, T=0.2)
+        judged.measures.INST(max=1, T=0.2)
 
 
 @pytest.mark.parametrize("name", ["INST(max=2)", "SDCG(max=2)@1", "ERR(max=2)@1"])
@@ -271,11 +273,11 @@ def test_tbg_is_the_loop_of_its_paper(found: list[Any], data: st.DataObject) -> 
         if relevant:
             expected += 0.64 * 0.77 * math.exp(-seconds * math.log(2) / 224)
         seconds += 4.4 + (0.64 if relevant else 0.39) * (0.018 * length + 7.8)
-    assert judged.TBG().of_list(found, facts={"length": lengths}) == pytest.approx(expected, rel=1e-12, abs=0)
+    assert judged.measures.TBG().of_list(found, facts={"length": lengths}) == pytest.approx(expected, rel=1e-12, abs=0)
 
 
 def test_a_relevant_document_that_takes_long_can_lower_tbg() -> None:
-    slow = judged.TBG(halflife=1000)
+    slow = judged.measures.TBG(halflife=1000)
     rest = [1] * 20
     facts = {"length": [100_000, *[10] * 20]}
     assert slow.of_list([0, *rest], facts=facts) > slow.of_list([1, *rest], facts=facts) + 0.1
@@ -291,7 +293,7 @@ def test_the_time_of_tbg_as_cost_is_that_of_cwl_eval(found: list[Any]) -> None:
         4.4 + (0.64 if grade else 0.39) * (0.018 * length + 7.8) for grade, length in zip(found, lengths, strict=True)
     ]
     theirs = of("CwlTBG(max=1,costs=given,of=ETU)", found, {"cost": times})
-    ours = judged.TBG().of_list(found, facts={"length": lengths})
+    ours = judged.measures.TBG().of_list(found, facts={"length": lengths})
     assert ours == pytest.approx(0.64 * 0.77 * theirs, rel=1e-11, abs=0)
 
 
@@ -303,7 +305,7 @@ def test_u_measure_is_the_sum_over_the_trailtext(found: list[Any], data: st.Data
     for grade, length in list(zip(found, lengths, strict=True))[:cutoff]:
         position += length
         expected += max(grade or 0, 0) * max(0.0, 1 - position / 1000)
-    one = judged.UMeasure(L=1000, cutoff=cutoff)
+    one = judged.measures.UMeasure(L=1000, cutoff=cutoff)
     assert one.of_list(found, facts={"length": lengths}) == pytest.approx(expected, rel=1e-13, abs=0)
 
 
@@ -318,11 +320,11 @@ def test_time_and_text_are_each_topics_own() -> None:
     run = {"a": {"x": 2.0, "n": 1.5, "y": 1.0}, "b": {"n": 3.0, "y": 2.0}}
     known = {"x": {"length": 100}, "y": {"length": 200}, "n": {"length": 300}}
     found = judged.judge(qrels, run, documents=known)
-    assert judged.UMeasure(L=1000)(found).tolist() == pytest.approx([0.9 + 0.4, 0.5], rel=1e-14)
-    assert judged.TBG(halflife=1e-3, click=1, save=0.5)(found).tolist() == [0.5, 0.0]
+    assert judged.measures.UMeasure(L=1000)(found).tolist() == pytest.approx([0.9 + 0.4, 0.5], rel=1e-14)
+    assert judged.measures.TBG(halflife=1e-3, click=1, save=0.5)(found).tolist() == [0.5, 0.0]
 
 
 def test_a_judged_list_without_ranks_to_read_gives_nothing() -> None:
     found = judge_list([], missing=[2])
-    assert judged.INST(max=2)(found).tolist() == [0.0]
+    assert judged.measures.INST(max=2)(found).tolist() == [0.0]
     assert judged.ERR(max=2)(found).tolist() == [0.0]

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import judged
-from judged import Judged, parse
+from judged import Judged
+from judged.measures import parse
 from judged.measures.cwl import Expected
 from judged.measures.cwl_reading import Reading
 from shared_data import SHARED, needs_shared

@@ -35,7 +35,7 @@ def evaluated(expected: Path, ties: TiePolicy) -> dict[tuple[str, str], str]:
     per_topic, means = scores.per_topic()[scores.run_names[0]], scores.aggregate()[scores.run_names[0]]
     found: dict[tuple[str, str], str] = {}
     for column in COLUMNS:
-        name = str(judged.parse(column))
+        name = str(judged.measures.parse(column))
         found["amean", column] = f"{means[name]:.6f}"
         found |= {(topic, column): f"{value:.6f}" for topic, value in per_topic[name].items()}
     return found

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 import judged
-from judged import Qrels, Run, evaluate, judge, parse
+from judged import Qrels, Run, evaluate, judge
 from judged.errors import InputError
+from judged.judging import judge_list
+from judged.measures import parse
 from judged.measures.aggregates import FLOOR
 from judged.measures.relstring import relstring
 from judged.peers.trec_eval import expand
@@ -82,7 +84,7 @@ def test_an_empty_ranking_scores_0_and_a_little_less_on_the_scale_of_logarithms(
     assert score("Yaap", [], [1, 1, 0]) == math.log(1 / 3)
     assert score("RBPResidual(p=0.9)", [], [1]) == 0.0
     assert score("Utility(c=-2)", [], [1, 1, 0]) == -4.0
-    assert relstring(judged.judge_list([], missing=[1])) == [""]
+    assert relstring(judge_list([], missing=[1])) == [""]
 
 
 def test_judged_only_can_leave_nothing() -> None:
@@ -177,7 +179,7 @@ def test_negative_grades_beside_documents_without_a_judgment() -> None:
     third = 1 / 3 + 2 / 3 * (1 / 2) * (e / (2 * e))  # above: one of the pool, unjudged
     sixth = 1 / 6 + 5 / 6 * (4 / 5) * ((1 + e) / (2 + 2 * e))  # above: 1, 0, -1 and -2
     assert score("InfAP", MIXED, UNSEEN) == pytest.approx((third + sixth) / 3, rel=1e-15)
-    assert relstring(judged.judge_list(MIXED, missing=UNSEEN)) == [".-10.1-"]
+    assert relstring(judge_list(MIXED, missing=UNSEEN)) == [".-10.1-"]
     assert score("NumNonrelRet", MIXED, UNSEEN) == 1
     assert score("NumRel", MIXED, UNSEEN) == 3
     assert score("Unjudged@5", MIXED, UNSEEN) == 3 / 5
@@ -193,7 +195,7 @@ def test_without_documents_judged_not_relevant() -> None:
 
 
 def test_grades_of_two_digits_and_fractions_in_the_string() -> None:
-    assert relstring(judged.judge_list([9, 10, 1.9, 0.5, -0.5, None, 0, 1, 2, 3, 4])) == ["9>10.-0123"]
+    assert relstring(judge_list([9, 10, 1.9, 0.5, -0.5, None, 0, 1, 2, 3, 4])) == ["9>10.-0123"]
 
 
 # --- 6: levels of relevance --------------------------------------------------------------------------------

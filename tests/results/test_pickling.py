@@ -16,6 +16,7 @@ import pytest
 
 import judged
 from judged import sample
+from judged.gating import Check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +32,7 @@ OLD, NEW, THIRD = (
 RUNS = {"old": OLD, "new": NEW, "third": THIRD}
 KINDS = {q: {"kind": "ab"[at % 2], "need": f"n{at // 3}"} for at, q in enumerate(TOPICS)}
 X = np.random.default_rng(1).random((12, 3))
-CHECKS = judged.GateConfig((judged.Check("nDCG@5", margin=0.5),))
+CHECKS = judged.GateConfig((Check("nDCG@5", margin=0.5),))
 
 
 def exceptions() -> list[type[BaseException]]:
@@ -90,15 +91,17 @@ PUBLIC: dict[str, Callable[[], Any]] = {
     "agree": lambda: judged.agree(QRELS, OTHER),
     "advise": lambda: judged.advise(QRELS, RUNS),
     "compare": lambda: judged.compare(QRELS, RUNS),
-    "orders": lambda: judged.orders(judged.evaluate(QRELS, RUNS, ["AP", "P@5"])),
+    "orders": lambda: judged.evaluate(QRELS, RUNS, ["AP", "P@5"]).orders(),
     "curve": lambda: judged.curve(QRELS, RUNS, "nDCG"),
     "precision_recall": lambda: judged.precision_recall(QRELS, RUNS),
     "diff": lambda: judged.diff(QRELS, OLD, NEW),
-    "disagreement": lambda: judged.disagreement(QRELS, RUNS, "nDCG@5", "AP"),
-    "performance_matrix": lambda: judged.performance_matrix(QRELS, RUNS),
+    "disagreement": lambda: judged.disagree(
+        QRELS, RUNS, [[[[[["nDCG@5", "AP"], "R@100"], "R@100"], "R@100"], "R@100"], "R@100"]
+    ),
+    "matrix": lambda: judged.matrix(QRELS, RUNS),
     "review": lambda: judged.review(QRELS, RUNS),
     "stages": lambda: judged.stages(QRELS, OLD, NEW),
-    "tradeoff": lambda: judged.tradeoff(judged.evaluate(QRELS, RUNS, "AP"), {name: {"ms": 1.0} for name in RUNS}),
+    "tradeoff": lambda: judged.evaluate(QRELS, RUNS, "AP").tradeoff({name: {"ms": 1.0} for name in RUNS}),
     "evaluate": lambda: judged.evaluate(QRELS, RUNS),
     "estimates": lambda: judged.evaluate(QRELS, RUNS).estimates(),
     "explain": lambda: judged.explain(judged.judge(QRELS, OLD), "q1", "nDCG@5"),
@@ -106,16 +109,16 @@ PUBLIC: dict[str, Callable[[], Any]] = {
     "gate": lambda: judged.gate(QRELS, OLD, NEW, CHECKS),
     "GateConfig": lambda: CHECKS,
     "judge": lambda: judged.judge(QRELS, OLD),
-    "parse": lambda: judged.parse("nDCG(gain=exp2)@10"),
+    "parse": lambda: judged.measures.parse("nDCG(gain=exp2)@10"),
     "report": lambda: judged.report(QRELS, RUNS),
-    "by_slice": lambda: judged.by_slice(judged.evaluate(QRELS, RUNS), judged.slice_topics(KINDS, "kind")),
-    "friedman": lambda: judged.friedman(X),
-    "anova": lambda: judged.anova(X),
-    "tukey_hsd": lambda: judged.tukey_hsd(X),
-    "paired_test": lambda: judged.paired_test(X[:, 0], X[:, 1]),
-    "effect_sizes": lambda: judged.effect_sizes(X[:, 0], X[:, 1]),
-    "plan": lambda: judged.plan(X, difference=0.1),
-    "reliability": lambda: judged.reliability(X),
+    "by_slice": lambda: judged.evaluate(QRELS, RUNS).by_slice(judged.slice_topics(KINDS, "kind")),
+    "friedman": lambda: judged.stats.friedman(X),
+    "anova": lambda: judged.stats.anova(X),
+    "tukey_hsd": lambda: judged.stats.tukey_hsd(X),
+    "paired_test": lambda: judged.stats.paired_test(X[:, 0], X[:, 1]),
+    "effect_sizes": lambda: judged.stats.effect_sizes(X[:, 0], X[:, 1]),
+    "plan": lambda: judged.stats.plan(X, difference=0.1),
+    "reliability": lambda: judged.stats.reliability(X),
     "leave_one_out": lambda: judged.leave_one_out(QRELS, RUNS, "AP"),
 }
 

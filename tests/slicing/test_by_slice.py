@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from judged import InputError, by_slice, derive, evaluate, slice_topics
+from judged import InputError, derive, evaluate, slice_topics
 from judged.comparison.pair import TIMES
-from judged.measures import aggregate
+from judged.measures.aggregates import aggregate
 from slices_made import scores_of, slicing_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def numbers(estimates: Iterable[Estimate]) -> list[tuple[object, ...]]:
 
 def test_a_slice_is_an_evaluation_of_its_topics() -> None:
     scores = scores_of({"a": values(1), "b": values(2)})
-    found = by_slice(scores, slicing_of(HARD))
+    found = scores.by_slice(slicing_of(HARD))
     assert found.names == ("all topics", "group=easy", "group=hard", "group=rare")
     for name, mask in zip(found.names[1:], found.slicing.members, strict=True):
         alone = scores.over_topics(mask).estimates()
@@ -49,7 +49,7 @@ def test_a_slice_is_an_evaluation_of_its_topics() -> None:
 
 
 def test_small_slices_stand_last_and_are_not_judged() -> None:
-    found = by_slice(scores_of({"a": values()}), slicing_of(["a few"] * 4 + HARD[4:]))
+    found = scores_of({"a": values()}).by_slice(slicing_of(["a few"] * 4 + HARD[4:]))
     assert found.names == ("all topics", "group=easy", "group=hard", "group=a few", "group=rare")
     assert {one.part for one in found.findings} == {"group=easy", "group=hard"}
     assert [row[0] for row in found.overview().grid().rows[3:5]] == ["group=a few (few)", "group=rare (few)"]
@@ -63,7 +63,7 @@ def test_ways_to_average_by_hand() -> None:
     scores = scores_of({"a": [1.0, 0.8, 0.6, 0.0, 0.2, 0.5]})
     slicing = slicing_of(["x", "x", "x", "y", "y", "z"], minimum=2)
     weights = [10, 10, 10, 60, 0, 10]
-    found = by_slice(scores, slicing, weights={"traffic": weights}, ci="t")
+    found = scores.by_slice(slicing, weights={"traffic": weights}, ci="t")
     assert found.average().value == pytest.approx(3.1 / 6)
     assert found.average("mean of slices").value == pytest.approx((0.8 + 0.1) / 2)  # z has one topic
     traffic = found.average("traffic-weighted mean")
@@ -73,7 +73,7 @@ def test_ways_to_average_by_hand() -> None:
     assert traffic.ci[0] < traffic.value < traffic.ci[1]
     shares = [one.weight for one in found.estimates]
     assert shares == pytest.approx([1.0, 0.3, 0.6, 0.1])
-    assert by_slice(scores, slicing, weights=weights, ci="t").averages == found.averages
+    assert scores.by_slice(slicing, weights=weights, ci="t").averages == found.averages
     assert any("as sure as that of 2 topics" in text for text in found.warnings)
 
 
@@ -82,7 +82,7 @@ def test_recall_weighted_by_relevant_documents_is_that_of_all_of_them() -> None:
     qrels = {"q1": {"a": 1}, "q2": dict.fromkeys("abcd", 1), "q3": dict.fromkeys("abc", 1)}
     scores = evaluate(qrels, {"q1": ["a"], "q2": ["a", "x", "b"], "q3": ["y"]}, "R@10")
     known = {query: {"kind": "any", "relevant": len(docs)} for query, docs in qrels.items()}
-    found = by_slice(scores, slice_topics(known, "kind"), weights="relevant", ci="none")
+    found = scores.by_slice(slice_topics(known, "kind"), weights="relevant", ci="none")
     assert found.average().value == pytest.approx(0.5)
     pooled = found.average("weighted by relevant documents")
     assert pooled.value == pytest.approx(3 / 8)
@@ -92,7 +92,7 @@ def test_recall_weighted_by_relevant_documents_is_that_of_all_of_them() -> None:
 def test_geometric_means_are_averaged_by_their_logarithms() -> None:
     scores = scores_of({"a": [0.1, 0.4, 0.9, 0.0, 0.2, 0.5]}, "GMAP")
     slicing = slicing_of(["x", "x", "x", "y", "y", "y"], minimum=2)
-    found = by_slice(scores, slicing, weights=[1, 1, 1, 0, 0, 2])
+    found = scores.by_slice(slicing, weights=[1, 1, 1, 0, 0, 2])
     x, y = (aggregate("geometric mean", scores.values[0, 0, mask]) for mask in slicing.members)
     assert found.value("group=x") == pytest.approx(x)
     assert found.average("mean of slices").value == pytest.approx(math.sqrt(x * y))
@@ -101,7 +101,7 @@ def test_geometric_means_are_averaged_by_their_logarithms() -> None:
 
 def test_sums_are_shown_and_not_averaged() -> None:
     scores = scores_of({"a": np.ones((2, 24))}, "num_ret", "P@5")
-    found = by_slice(scores, slicing_of(["x", "y"] * 12), ci="none")
+    found = scores.by_slice(slicing_of(["x", "y"] * 12), ci="none")
     assert found.value("group=x", measure="num_ret") == 12
     assert {one.measure for one in found.averages} == {one.measure for one in found.findings} == {"P@5"}
     assert [row[3] for row in found.overview().grid().rows] == ["24", "12", "12", "-"]
@@ -111,7 +111,7 @@ def test_slices_that_overlap_have_no_mean() -> None:
     attributes = {f"q{at:04}": {"words": at, "kind": "a" if at % 2 else "b"} for at in range(40)}
     slicing = slice_topics(attributes, slices=[{"name": "short", "expression": "words < 20"},
                                                {"name": "a", "expression": "kind == 'a'"}])  # fmt: skip
-    found = by_slice(scores_of({"a": np.linspace(0, 1, 40)}), slicing)
+    found = scores_of({"a": np.linspace(0, 1, 40)}).by_slice(slicing)
     assert {one.part for one in found.averages} == {"topic mean"}
     with pytest.raises(InputError, match="no mean of slices was made"):
         found.average("mean of slices")
@@ -121,7 +121,7 @@ def test_slices_that_overlap_have_no_mean() -> None:
 
 
 def test_a_hard_slice_is_named_and_not_told_twice() -> None:
-    found = by_slice(scores_of({"a": values()}), slicing_of(["easy"] * 30 + ["hard"] * 15 + ["easy"] * 3))
+    found = scores_of({"a": values()}).by_slice(slicing_of(["easy"] * 30 + ["hard"] * 15 + ["easy"] * 3))
     assert found.tests == 1  # hard against the rest is easy against the rest
     assert [(one.part, one.better) for one in found.findings] == [("group=easy", True), ("group=hard", False)]
     (hard, averages) = found.sentences
@@ -134,7 +134,7 @@ def test_a_hard_slice_is_named_and_not_told_twice() -> None:
 def test_where_nothing_differs_nothing_is_claimed() -> None:
     rng = np.random.default_rng(5)
     scores = scores_of({"a": rng.random(60), "b": rng.random(60)})
-    found = by_slice(scores, slicing_of(["x", "y", "z"] * 20))
+    found = scores.by_slice(slicing_of(["x", "y", "z"] * 20))
     assert found.tests == 6
     assert not any(one.significant for one in found.findings)
     assert found.sentences[0].startswith("No slice is shown to differ from the other topics (6 tests, Holm).")
@@ -143,7 +143,7 @@ def test_where_nothing_differs_nothing_is_claimed() -> None:
 def test_p_values_are_corrected_for_slices_runs_and_measures() -> None:
     rng = np.random.default_rng(6)
     scores = scores_of({"a": rng.random((2, 60)), "b": rng.random((2, 60))}, "nDCG@10", "AP")
-    found = by_slice(scores, slicing_of(["x", "y", "z"] * 20))
+    found = scores.by_slice(slicing_of(["x", "y", "z"] * 20))
     assert found.tests == len(found.findings) == 12
     by_p = sorted(found.findings, key=lambda one: one.rest.p)
     assert by_p[0].adjusted == pytest.approx(min(1.0, 12 * by_p[0].rest.p))
@@ -152,7 +152,7 @@ def test_p_values_are_corrected_for_slices_runs_and_measures() -> None:
 def test_a_slice_whose_topics_have_no_score_is_not_tested() -> None:
     scores = values()
     scores[30:40] = NAN  # 5 of 15 are left
-    found = by_slice(scores_of({"a": scores}), slicing_of(HARD))
+    found = scores_of({"a": scores}).by_slice(slicing_of(HARD))
     assert [one.part for one in found.findings] == ["group=easy"]
     assert found.estimate("group=hard").topics == 5
 
@@ -160,7 +160,7 @@ def test_a_slice_whose_topics_have_no_score_is_not_tested() -> None:
 def test_a_slice_without_topics() -> None:
     attributes = {f"q{at:04}": {"words": at} for at in range(20)}
     slices = [{"name": "none", "expression": "words > 99"}, {"name": "all", "expression": ""}]
-    found = by_slice(scores_of({"a": np.linspace(0, 1, 20)}), slice_topics(attributes, slices=slices))
+    found = scores_of({"a": np.linspace(0, 1, 20)}).by_slice(slice_topics(attributes, slices=slices))
     assert math.isnan(found.value("none"))
     assert found.estimate("none").n == 0
     assert "no topic is in the slice none" in found.warnings
@@ -169,7 +169,7 @@ def test_a_slice_without_topics() -> None:
 
 def test_topics_of_another_collection_do_not_count() -> None:
     attributes = {f"q{at:04}": {"group": "x"} for at in range(100)}
-    found = by_slice(scores_of({"a": np.linspace(0, 1, 20)}), slice_topics(attributes, "group"))
+    found = scores_of({"a": np.linspace(0, 1, 20)}).by_slice(slice_topics(attributes, "group"))
     assert found.estimate("group=x").n == 20
 
 
@@ -186,18 +186,18 @@ def test_topics_of_another_collection_do_not_count() -> None:
 )
 def test_weights_that_are_none(weights: object, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
-        by_slice(scores_of({"a": values()}), slicing_of(HARD), weights=weights)
+        scores_of({"a": values()}).by_slice(slicing_of(HARD), weights=weights)
 
 
 def test_unknown_names() -> None:
-    found = by_slice(scores_of({"a": values()}), slicing_of(HARD))
+    found = scores_of({"a": values()}).by_slice(slicing_of(HARD))
     for call in (lambda: found.value("group=odd"), lambda: found.value(run="z"), lambda: found.overview("AP")):
         with pytest.raises(InputError, match="Fix: one of"):
             call()
 
 
 def test_forms() -> None:
-    found = by_slice(scores_of({"a": values(1), "b": values(2)}, "nDCG@10"), slicing_of(HARD), weights=[1] * 48)
+    found = scores_of({"a": values(1), "b": values(2)}, "nDCG@10").by_slice(slicing_of(HARD), weights=[1] * 48)
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert [one["slice"] for one in document["results"][::2]] == list(found.names)
     assert document["results"][4]["value"] == found.value("group=hard", "a")
@@ -222,19 +222,19 @@ def test_forms() -> None:
 
 def test_the_caption_tells_of_what_is_there() -> None:
     rng = np.random.default_rng(5)
-    none = by_slice(scores_of({"a": rng.random(60)}), slicing_of(["x", "y", "z"] * 20))
+    none = scores_of({"a": rng.random(60)}).by_slice(slicing_of(["x", "y", "z"] * 20))
     assert "no slice is better or worse than the other topics (permutation test" in none.text()
     assert not set("†‡") & set(none.text())
-    both = by_slice(scores_of({"a": values()}), slicing_of(HARD)).text().replace("\n", " ")
+    both = scores_of({"a": values()}).by_slice(slicing_of(HARD)).text().replace("\n", " ")
     assert "† significantly better, ‡ significantly worse than the other topics (" in both
-    many = by_slice(scores_of({name: rng.random(60) for name in "abcd"}), slicing_of(["x", "y", "z"] * 20))
+    many = scores_of({name: rng.random(60) for name in "abcd"}).by_slice(slicing_of(["x", "y", "z"] * 20))
     assert "no intervals beside more than 3 columns of numbers: CSV and JSON have them" in many.text().replace(
         "\n", " "
     )
 
 
 def test_the_chart_has_every_number() -> None:
-    found = by_slice(scores_of({"a": values(1), "b": values(2)}), slicing_of(HARD))
+    found = scores_of({"a": values(1), "b": values(2)}).by_slice(slicing_of(HARD))
     points = found.charts()["nDCG@10"].table.records()
     assert {(point["slice"], point["run"]): point["value"] for point in points} == {
         (f"{one.part} ({one.n})", one.run): one.value for one in found.estimates
@@ -246,7 +246,7 @@ def test_a_sentence_of_geometric_means_names_their_ratio() -> None:
     qrels = {f"q{at:02}": {"d": 1, "e": 1} for at in range(40)}
     ranked = {query: ["d", "e"] if at < 20 else ["x", "d"] for at, query in enumerate(qrels)}
     groups = {query: {"group": "easy" if at < 20 else "hard"} for at, query in enumerate(qrels)}
-    found = by_slice(evaluate(qrels, ranked, "GMAP"), slice_topics(groups, "group"))
+    found = evaluate(qrels, ranked, "GMAP").by_slice(slice_topics(groups, "group"))
     text = found.sentences[0]
     assert f"in GMAP: 0.250 over 20 topics, {TIMES}0.250 against the other 20" in text
     assert f"interval {TIMES}0.250 to {TIMES}0.250" in text
@@ -255,14 +255,14 @@ def test_a_sentence_of_geometric_means_names_their_ratio() -> None:
 def test_relevant_documents_of_another_level_are_not_pooled() -> None:
     qrels = {"a": {"d": 2, "e": 2, "f": 1}, "b": {"d": 2, "e": 1, "f": 1, "g": 1}}
     scores = evaluate(qrels, {"a": ["d"], "b": ["d"]}, ["R(rel=2)@5", "R@5"])
-    found = by_slice(scores, slice_topics(derive(qrels), "relevant"), weights="relevant", ci="none")
+    found = scores.by_slice(slice_topics(derive(qrels), "relevant"), weights="relevant", ci="none")
     assert found.average("weighted by relevant documents", measure="R@5").value == pytest.approx(2 / 7)
     other = found.average("weighted by relevant documents", measure="R(rel=2)@5").value
     assert other == pytest.approx((3 * 1 / 2 + 4 * 1) / 7)  # 2 of 3 are found
     said = next(one for one in found.warnings if "pooled" in one)
     assert said.startswith("relevant documents are counted from grade 1 on")
     assert said.endswith("R(rel=2)@5 weighted by them is not that of all documents pooled")
-    assert not any("pooled" in one for one in by_slice(scores, found.slicing, ci="none").warnings)
+    assert not any("pooled" in one for one in scores.by_slice(found.slicing, ci="none").warnings)
 
 
 def test_slices_of_sizes_that_add_up_are_not_taken_for_two_halves() -> None:
@@ -270,7 +270,7 @@ def test_slices_of_sizes_that_add_up_are_not_taken_for_two_halves() -> None:
     scores = scores_of({"a": np.r_[np.linspace(0.0, 0.2, 10), np.linspace(0.7, 0.9, 30)]})
     known = {query: {"at": float(at)} for at, query in enumerate(scores.query_ids)}
     slices = [{"name": "low", "expression": "at < 10"}, {"name": "high", "expression": "8 <= at < 38"}]
-    found = by_slice(scores, slice_topics(known, slices=slices))
+    found = scores.by_slice(slice_topics(known, slices=slices))
     assert [(one.part, one.better) for one in found.findings] == [("low", False), ("high", True)]
     assert [text.split(" is ")[0] for text in found.sentences[:2]] == ["a: `low`", "a: `high`"]
 
@@ -278,7 +278,7 @@ def test_slices_of_sizes_that_add_up_are_not_taken_for_two_halves() -> None:
 def test_an_average_that_does_not_exist_is_not_told() -> None:
     scores = values()
     scores[30:45] = NAN  # no topic of a slice that has enough of them
-    found = by_slice(scores_of({"a": scores}), slicing_of(HARD), weights=np.arange(48.0))
+    found = scores_of({"a": scores}).by_slice(slicing_of(HARD), weights=np.arange(48.0))
     assert math.isnan(found.average("mean of slices").value)
     told = next(one for one in found.sentences if one.startswith("Each average"))
     assert "nan" not in told
@@ -287,5 +287,5 @@ def test_an_average_that_does_not_exist_is_not_told() -> None:
 
 def test_slices_of_very_few_topics_come_with_what_their_means_are_worth() -> None:
     groups = ["many"] * 12 + ["pair"] * 2 + ["four"] * 4
-    found = by_slice(scores_of({"run": np.linspace(0.1, 0.9, 18)}), slicing_of(groups))
+    found = scores_of({"run": np.linspace(0.1, 0.9, 18)}).by_slice(slicing_of(groups))
     assert [one for one in found.warnings if one.startswith("group=four, group=pair: 4 topics say little")]

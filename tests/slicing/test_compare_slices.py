@@ -13,12 +13,13 @@ import pytest
 from calibration import slices
 
 from comparison_made import scores as ranked
-from judged import InputError, JudgedWarning, by_slice, compare_slices, slice_topics
+from judged import InputError, JudgedWarning, slice_topics
 from judged.comparison.pair import TIMES
+from judged.slicing import by_slice, compare_slices
 from judged.stats.correction import adjust
-from judged.stats.heterogeneity import against_rest, heterogeneity
 from judged.stats.paired import paired_test
 from judged.stats.skewness import allowing_for_skew
+from judged.stats.slice_differences import against_rest, heterogeneity
 from slices_made import scores_of, slicing_of
 
 GROUPS = ["news"] * 20 + ["law"] * 15 + ["chat"] * 12 + ["rare"] * 4
@@ -35,7 +36,7 @@ def made(effect: dict[str, float] | None = None, seed: int = 0, groups: list[str
 
 def test_each_slice_has_the_test_of_its_topics() -> None:
     runs = made({"law": 0.1})
-    found = compare_slices(scores_of(runs), slicing_of(GROUPS))
+    found = scores_of(runs).compare_slices(slicing_of(GROUPS))
     assert [row.slice for row in found.rows] == ["group=chat", "group=law", "group=news", "group=rare"]
     tests = []
     for row in found.rows[:3]:
@@ -60,7 +61,7 @@ def test_each_slice_has_the_test_of_its_topics() -> None:
 
 def test_a_small_slice_is_shown_and_not_tested() -> None:
     runs = made()
-    found = compare_slices(scores_of(runs), slicing_of(GROUPS))
+    found = scores_of(runs).compare_slices(slicing_of(GROUPS))
     row = found.row("group=rare")
     assert (row.n, row.minimum, row.small, row.pair, row.rest) == (4, 10, True, None, None)
     assert row.difference == pytest.approx((runs["new"] - runs["old"])[-4:].mean())
@@ -74,7 +75,7 @@ def test_a_small_slice_is_shown_and_not_tested() -> None:
 def test_topics_without_a_score_may_make_a_slice_small() -> None:
     runs = made()
     runs["new"][35:39] = NAN  # 8 of 12 are left
-    found = compare_slices(scores_of(runs), slicing_of(GROUPS))
+    found = scores_of(runs).compare_slices(slicing_of(GROUPS))
     assert [(row.slice, row.n) for row in found.rows if row.small] == [("group=chat", 8), ("group=rare", 4)]
 
 
@@ -83,7 +84,7 @@ def test_families(family: Any, sizes: list[int]) -> None:
     """3 slices, 2 pairs and 2 measures."""
     rng = np.random.default_rng(3)
     runs = {name: rng.random((2, len(GROUPS))) for name in ("a", "b", "c")}
-    found = compare_slices(scores_of(runs, "nDCG@10", "AP"), slicing_of(GROUPS), "b", family=family, resamples=999)
+    found = scores_of(runs, "nDCG@10", "AP").compare_slices(slicing_of(GROUPS), "b", family=family, resamples=999)
     assert list(found.families.values()) == sizes
     assert found.pairs == (("b", "a"), ("b", "c"))
     parts = [found.rows] if family == "all" else [found.of("nDCG@10", "a") + found.of("nDCG@10", "c"), None]
@@ -95,7 +96,7 @@ def test_families(family: Any, sizes: list[int]) -> None:
 
 def test_the_difference_varies_between_slices() -> None:
     runs = made({"law": 0.15})
-    found = compare_slices(scores_of(runs), slicing_of(GROUPS))
+    found = scores_of(runs).compare_slices(slicing_of(GROUPS))
     between = found.heterogeneity()
     assert between is not None
     codes = [{"chat": 0, "law": 1, "news": 2, "rare": -1}[name] for name in GROUPS]
@@ -110,7 +111,7 @@ def test_the_difference_varies_between_slices() -> None:
 def test_between_slices_is_corrected_for_pairs_and_measures() -> None:
     rng = np.random.default_rng(4)
     runs = {name: rng.random((2, len(GROUPS))) for name in ("a", "b", "c")}
-    found = compare_slices(scores_of(runs, "nDCG@10", "AP"), slicing_of(GROUPS), "a", resamples=999)
+    found = scores_of(runs, "nDCG@10", "AP").compare_slices(slicing_of(GROUPS), "a", resamples=999)
     assert [one.adjusted for one in found.between] == adjust([one.found.p for one in found.between]).tolist()
     assert len(found.between) == 4
 
@@ -118,7 +119,7 @@ def test_between_slices_is_corrected_for_pairs_and_measures() -> None:
 def test_slices_that_overlap() -> None:
     attributes = {f"q{at:04}": {"words": at} for at in range(len(GROUPS))}
     slices = [{"name": "short", "expression": "words < 30"}, {"name": "middle", "expression": "20 <= words < 40"}]
-    found = compare_slices(scores_of(made()), slice_topics(attributes, slices=slices))
+    found = scores_of(made()).compare_slices(slice_topics(attributes, slices=slices))
     assert found.between == ()
     assert found.heterogeneity() is None
     assert "slices overlap: their tests share topics" in found.warnings[-1]
@@ -126,7 +127,7 @@ def test_slices_that_overlap() -> None:
 
 
 def test_opposite_findings_are_warned_of() -> None:
-    found = compare_slices(scores_of(made({"law": 0.15, "news": -0.15})), slicing_of(GROUPS))
+    found = scores_of(made({"law": 0.15, "news": -0.15})).compare_slices(slicing_of(GROUPS))
     assert found.row("group=law").better == "new"
     assert found.row("group=news").better == "old"
     assert found.warnings[-1] == (
@@ -138,25 +139,25 @@ def test_opposite_findings_are_warned_of() -> None:
 def test_the_caption_tells_of_every_row_how_it_was_tested() -> None:
     """Slices of 12 topics have 4096 arrangements, all 24 topics have too many."""
     groups = ["x"] * 12 + ["y"] * 12
-    found = compare_slices(scores_of(made(groups=groups)), slicing_of(groups))
+    found = scores_of(made(groups=groups)).compare_slices(slicing_of(groups))
     assert all(row.pair.found.exact for row in found.rows if row.pair)
     assert not found.overall.pairs[0].found.exact
     test = "paired randomisation test, 100000 resamples, seed 0, or all arrangements where there are fewer; "
     assert found.caption.startswith(test)
-    small = compare_slices(scores_of(made(groups=groups[6:18])), slicing_of(groups[6:18], minimum=5))
+    small = scores_of(made(groups=groups[6:18])).compare_slices(slicing_of(groups[6:18], minimum=5))
     assert small.caption.startswith("paired randomisation test, all arrangements; ")
 
 
 def test_one_comparison_is_not_headed_as_corrected() -> None:
     groups = ["x"] * 12 + ["y"] * 2
-    found = compare_slices(scores_of(made(groups=groups)), slicing_of(groups))
+    found = scores_of(made(groups=groups)).compare_slices(slicing_of(groups))
     assert found.overview().grid().header[3] == "p"
     assert "p not corrected" in found.caption
 
 
 def test_where_nothing_can_be_tested_nothing_is_said_of_the_difference() -> None:
     groups = ["x"] * 12 + ["y"]
-    found = compare_slices(scores_of(made({"x": 0.3}, groups=groups)), slicing_of(groups, minimum=1), test="t")
+    found = scores_of(made({"x": 0.3}, groups=groups)).compare_slices(slicing_of(groups, minimum=1), test="t")
     assert math.isnan(found.row("group=y").pair.found.p)
     said = " ".join(found.sentences)
     assert "On `group=y` nothing in nDCG@10 can be tested: too few topics" in said
@@ -164,11 +165,11 @@ def test_where_nothing_can_be_tested_nothing_is_said_of_the_difference() -> None
 
 
 def test_the_head_of_differences_says_what_is_subtracted() -> None:
-    found = compare_slices(scores_of(made({"law": 0.1})), slicing_of(GROUPS), "new")
+    found = scores_of(made({"law": 0.1})).compare_slices(slicing_of(GROUPS), "new")
     assert found.overview().grid().header[2] == "old - new"
     assert float(found.overview().grid().rows[0][2].number) < 0
     long = {f"a run with quite a long name {name}": values for name, values in made().items()}
-    assert compare_slices(scores_of(long), slicing_of(GROUPS)).overview().grid().header[2] == "difference"
+    assert scores_of(long).compare_slices(slicing_of(GROUPS)).overview().grid().header[2] == "difference"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,7 @@ def test_simpsons_paradox() -> None:
     with pytest.warns(JudgedWarning, match="nothing returned"):
         scores = ranked(topics="run", old=old, new=new)
     kinds = {f"q{at:02}": {"kind": "easy" if at < 20 else "hard"} for at in range(40)}
-    found = compare_slices(scores, slice_topics(kinds, "kind"))
+    found = scores.compare_slices(slice_topics(kinds, "kind"))
     assert all(row.difference > 0 and row.n == 10 for row in found.rows)
     means = [one.value for one in found.overall.measures[0].estimates]
     assert means[0] > means[1]
@@ -205,13 +206,13 @@ def test_simpsons_paradox() -> None:
 
 def test_no_paradox_where_every_topic_counts_for_both() -> None:
     for seed in range(20):
-        found = compare_slices(scores_of(made(seed=seed)), slicing_of(GROUPS), test="t")
+        found = scores_of(made(seed=seed)).compare_slices(slicing_of(GROUPS), test="t")
         assert not any("Simpson" in text for text in found.warnings)
 
 
 def test_geometric_means_are_compared_by_ratios() -> None:
     runs = {"old": [0.2, 0.4] * 12, "new": [0.3, 0.6] * 12}
-    found = compare_slices(scores_of(runs, "GMAP"), slicing_of((["x"] * 10 + ["y"] * 2) * 2, minimum=5))
+    found = scores_of(runs, "GMAP").compare_slices(slicing_of((["x"] * 10 + ["y"] * 2) * 2, minimum=5))
     assert [row.difference for row in found.rows] == pytest.approx([1.5, 1.5])
     assert found.rows[1].small
     assert found.overview().grid().rows[2][2] == f"{TIMES}1.500"
@@ -219,19 +220,19 @@ def test_geometric_means_are_compared_by_ratios() -> None:
 
 def test_other_tests() -> None:
     scores, slicing = scores_of(made({"law": 0.1})), slicing_of(GROUPS)
-    bayes = compare_slices(scores, slicing, test="bayes", margin=0.02)
+    bayes = scores.compare_slices(slicing, test="bayes", margin=0.02)
     assert bayes.row("group=law").better == "new"
     assert "probability 0.999999" in bayes.sentences[0]
     assert "beliefs are not corrected" in bayes.caption
-    plain = compare_slices(scores, slicing, correction="none", test="t")
+    plain = scores.compare_slices(slicing, correction="none", test="t")
     assert all(row.pair.found.decisive_p == row.pair.found.p for row in plain.rows if row.pair)
     assert "after" not in plain.sentences[0]
-    close = compare_slices(scores, slicing, margin=0.2)
+    close = scores.compare_slices(slicing, margin=0.2)
     assert any("they are surely closer than 0.2" in text for text in close.sentences)
 
 
 def test_sentences_of_two_runs() -> None:
-    found = compare_slices(scores_of(made({"law": 0.1, "news": 0.1})), slicing_of(GROUPS))
+    found = scores_of(made({"law": 0.1, "news": 0.1})).compare_slices(slicing_of(GROUPS))
     law, news = found.row("group=law").pair, found.row("group=news").pair
     assert law is not None
     assert news is not None
@@ -248,7 +249,7 @@ def test_sentences_of_many_runs_tell_what_is_not_shown_once() -> None:
     base = rng.uniform(0.3, 0.6, len(GROUPS))
     runs = {name: base + rng.normal(0, 0.05, len(GROUPS)) for name in "abcde"}
     runs["e"] = base + 0.2
-    found = compare_slices(scores_of(runs), slicing_of(GROUPS), "a")
+    found = scores_of(runs).compare_slices(slicing_of(GROUPS), "a")
     assert sum("is shown on any slice for b, c and d" in text for text in found.sentences) == 1
     assert found.sentences[0].startswith("e is better than a in nDCG@10 on `group=chat`")
 
@@ -257,19 +258,19 @@ def test_what_cannot_be_compared() -> None:
     scores, slicing = scores_of(made()), slicing_of(GROUPS)
     three = scores_of({name: [0.1] * 51 for name in "abc"})
     for call, problem in (
-        (lambda: compare_slices(three, slicing), "3 runs make 3 pairs on each slice. Fix: name a baseline, such as a"),
-        (lambda: compare_slices(scores, slicing, "odd"), "no run 'odd' to be the baseline"),
-        (lambda: compare_slices(scores, slicing, test="tukey"), "tukey compares all systems at once"),
-        (lambda: compare_slices(scores, slicing, measures="AP"), "AP was not evaluated"),
-        (lambda: compare_slices(scores, slicing).row("odd"), "no slice 'odd'"),
-        (lambda: compare_slices(scores, slicing).of(second="odd"), "'odd' was not compared"),
+        (lambda: three.compare_slices(slicing), "3 runs make 3 pairs on each slice. Fix: name a baseline, such as a"),
+        (lambda: scores.compare_slices(slicing, "odd"), "no run 'odd' to be the baseline"),
+        (lambda: scores.compare_slices(slicing, test="tukey"), "tukey compares all systems at once"),
+        (lambda: scores.compare_slices(slicing, measures="AP"), "AP was not evaluated"),
+        (lambda: scores.compare_slices(slicing).row("odd"), "no slice 'odd'"),
+        (lambda: scores.compare_slices(slicing).of(second="odd"), "'odd' was not compared"),
     ):
         with pytest.raises(InputError, match=problem):
             call()
 
 
 def test_all_slices_small() -> None:
-    found = compare_slices(scores_of(made()), slicing_of(GROUPS, minimum=50))
+    found = scores_of(made()).compare_slices(slicing_of(GROUPS, minimum=50))
     assert found.caption == "no slice is tested: all have too few topics"
     assert found.between == ()
     assert found.sentences[0] == "Nothing can be said of single slices: all have too few topics."
@@ -277,7 +278,7 @@ def test_all_slices_small() -> None:
 
 
 def test_forms() -> None:
-    found = compare_slices(scores_of(made({"law": 0.1})), slicing_of(GROUPS))
+    found = scores_of(made({"law": 0.1})).compare_slices(slicing_of(GROUPS))
     document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert [one["slice"] for one in document["results"]] == ["all topics", *(row.slice for row in found.rows)]
     assert document["results"][2]["adjusted"] == found.rows[1].pair.found.adjusted
@@ -305,7 +306,7 @@ def test_forms() -> None:
 
 
 def test_the_chart_shows_what_is_significant() -> None:
-    found = compare_slices(scores_of(made({"law": 0.1})), slicing_of(GROUPS))
+    found = scores_of(made({"law": 0.1})).compare_slices(slicing_of(GROUPS))
     points = found.charts()["nDCG@10"].table.records()
     assert {point["slice"]: point["open"] for point in points} == {
         "all topics (51)": False,
@@ -327,7 +328,7 @@ def test_false_findings_are_as_rare_as_promised() -> None:
         base = rng.beta(0.8, 1.2, len(groups))
         noise = rng.normal(0, rng.uniform(0.02, 0.3, 8).repeat(12))  # slices differ in spread
         scores = scores_of({"old": base, "new": base + noise})
-        found = compare_slices(scores, slicing, resamples=999, seed=at)
+        found = scores.compare_slices(slicing, resamples=999, seed=at)
         hits += any(row.better is not None for row in found.rows)
         varies += any(one.significant for one in found.between)
     assert hits / times <= 0.05 + 3.3 * math.sqrt(0.05 * 0.95 / times)
@@ -346,7 +347,7 @@ def test_compare_slices_claims_what_the_simulation_does() -> None:
     rng, groups = np.random.default_rng(3), [f"s{at}" for at in range(5) for _ in range(12)]
     gaps = 0.05 * (rng.exponential(size=60) - 1)
     runs = {"old": np.full(60, 0.4), "new": 0.4 + gaps}
-    found = compare_slices(scores_of(runs), slicing_of(groups), resamples=1999)
+    found = scores_of(runs).compare_slices(slicing_of(groups), resamples=1999)
     for row in found.rows:
         part = gaps[found.slicing.mask(row.slice)]
         alone = paired_test(np.zeros(12), part, resamples=1999)
@@ -358,7 +359,7 @@ def test_compare_slices_claims_what_the_simulation_does() -> None:
 def test_a_planted_effect_is_found_where_it_is() -> None:
     groups = [f"s{at}" for at in range(8) for _ in range(20)]
     slicing = slicing_of(groups)
-    found = [compare_slices(scores_of(made({"s3": 0.08}, seed, groups)), slicing, resamples=4999) for seed in range(10)]
+    found = [scores_of(made({"s3": 0.08}, seed, groups)).compare_slices(slicing, resamples=4999) for seed in range(10)]
     assert all(one.row("group=s3").better == "new" for one in found)
     elsewhere = sum(row.better is not None for one in found for row in one.rows if row.slice != "group=s3")
     assert elsewhere <= 2
@@ -371,7 +372,7 @@ def test_a_slice_without_topics_is_small() -> None:
         {query: {"size": float(at)} for at, query in enumerate(scores.query_ids)},
         slices=[{"name": "all", "expression": "size >= 0"}, {"name": "none", "expression": "size < 0"}],
     )
-    found = compare_slices(scores, slicing)
+    found = scores.compare_slices(slicing)
     row = found.row("none")
     assert (row.n, row.small, row.pair) == (0, True, None)
     assert math.isnan(row.difference)
@@ -387,7 +388,7 @@ def test_slices_too_small_for_their_test_are_named_and_nothing_is_called_detecta
         old = np.full(9 + few, 0.2)
         new = np.concatenate([np.linspace(0.1, 0.3, 9), np.linspace(0.8, 0.9, few)])
         groups = ["many"] * 9 + ["few"] * few
-        found = compare_slices(scores_of({"old": old, "new": new}), slicing_of(groups, minimum=2))
+        found = scores_of({"old": old, "new": new}).compare_slices(slicing_of(groups, minimum=2))
         large, small = found.row("group=many"), found.row("group=few")
         assert large.pair.detectable > 0
         assert np.isnan(small.pair.detectable)
@@ -402,7 +403,7 @@ def test_many_small_slices_and_pairs_have_one_line_of_each_kind() -> None:
     groups = [f"g{at:02}" for at in range(10) for _ in range(2 + at % 3)]
     draw = np.random.default_rng(1)
     systems = {f"s{at}": draw.random(len(groups)) for at in range(6)}
-    found = compare_slices(scores_of(systems), slicing_of(groups, minimum=2), "s0")
+    found = scores_of(systems).compare_slices(slicing_of(groups, minimum=2), "s0")
     told = [text for text in found.warnings if "cannot be below" in text]
     assert (
         sum(text.startswith("10 slices, worst group=g00, group=g03, group=g06; group=g00: with 2") for text in told)

@@ -21,7 +21,7 @@ from judged.slicing.bands import AGE, FIRST_RELEVANT, LENGTH, RELEVANT, frequenc
 from judged.slicing.derived import derive, known_topics
 from judged.slicing.documents import day_of
 from judged.slicing.queries import _model, kind_of, languages_of, normalised, script_of, word_count
-from judged.slicing.slices import slice_topics
+from judged.slicing.topic_slices import slice_topics
 
 QRELS = {"q1": {"d1": 2, "d2": 1, "d3": 0, "d4": -2}, "q2": {"d2": 1}, "q3": {"d5": 0}}
 needs_py3langid = pytest.mark.skipif(importlib.util.find_spec("py3langid") is None, reason="needs py3langid")

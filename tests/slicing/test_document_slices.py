@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judged import InputError, JudgedWarning, Qrels, by_document, document_slices, evaluate
+from judged import InputError, JudgedWarning, Qrels, by_document, evaluate
+from judged.slicing import document_slices
 from judged.slicing.by_document import ALL
 
 QRELS = {

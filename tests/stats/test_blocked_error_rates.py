@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from judged.stats.dunnett import dunnett, randomised_dunnett
-from judged.stats.friedman import friedman, nemenyi
+from judged.stats.dunnett_test import dunnett, randomised_dunnett
+from judged.stats.friedman_test import friedman, nemenyi
 from judged.stats.tukey import randomised_tukey, tukey_hsd
 
 SYSTEMS, TOPICS = 5, 15

@@ -15,7 +15,7 @@ from statsmodels.stats.weightstats import ttost_paired
 
 from judged import InputError
 from judged.stats.effect import effect_sizes, standardise, wins
-from judged.stats.equivalence import equivalence, non_inferiority
+from judged.stats.equivalence_test import equivalence, non_inferiority
 
 NAN = math.nan
 TENTHS = st.integers(0, 10).map(lambda tenths: tenths / 10)

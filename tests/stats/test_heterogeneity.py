@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from judged import InputError
-from judged.stats.heterogeneity import AgainstRest, against_rest, heterogeneity
+from judged.stats.slice_differences import AgainstRest, against_rest, heterogeneity
 
 NAN = math.nan
 VALUES = [0.0, 0.1, -0.2, 0.1, 0.3, 0.25, 0.4, 0.05]

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from judged import InputError
-from judged.stats import IntervalMethod, mean_intervals, student_cdf, student_quantile
+from judged.stats import IntervalMethod, mean_intervals
+from judged.stats.student import student_cdf, student_quantile
 
 ADJUSTED, BOOTSTRAP, STUDENT = IntervalMethod(), IntervalMethod("bootstrap"), IntervalMethod("t")
 DEGREES = [*range(1, 31), 47, 48, 99, 100, 249, 1000, 1001, 6979]

@@ -11,7 +11,7 @@ from scipy import stats as scipy_stats
 
 from judged import InputError
 from judged.stats import permuting
-from judged.stats.dunnett import randomised_dunnett
+from judged.stats.dunnett_test import randomised_dunnett
 from judged.stats.permuting import NullDistribution, _Keys, null_distribution
 from judged.stats.tukey import randomised_tukey
 

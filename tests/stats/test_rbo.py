@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judged.errors import InputError
-from judged.stats.rbo import overlap_at, rbo, rbo_weight, union_tau
+from judged.stats.rank_biased_overlap import overlap_at, rbo, rbo_weight, union_tau
 
 # rows of the test data of Corsi and Urbano 2024 (their rbo/test.csv): two rankings, p, and ext, min, max for w, a, b
 PUBLISHED = [

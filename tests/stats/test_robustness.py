@@ -14,11 +14,11 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats as scipy_stats
 
 from judged import InputError
-from judged.stats import stability as stability_module
+from judged.stats import rank_stability
 from judged.stats.discrimination import discriminative_power
-from judged.stats.reliability import reliability
+from judged.stats.rank_stability import stability
 from judged.stats.robustness import leave_one_topic_out
-from judged.stats.stability import stability
+from judged.stats.topic_reliability import reliability
 
 NAN = math.nan
 SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
@@ -132,7 +132,7 @@ def test_the_same_seed_gives_the_same_swaps_however_many_are_held_at_a_time(monk
     scores = table(1, 6, 20)
     found = stability(scores, samples=100, seed=4)
     assert stability(scores, samples=100, seed=5) != found
-    monkeypatch.setattr(stability_module, "_CELLS", 7)
+    monkeypatch.setattr(rank_stability, "_CELLS", 7)
     assert stability(scores, samples=100, seed=4) == found
 
 

@@ -9,9 +9,8 @@ import pytest
 from calibration import uneven
 
 from comparison_made import scores
-from judged import compare
-from judged.stats.dunnett import dunnett, randomised_dunnett
-from judged.stats.friedman import nemenyi
+from judged.stats.dunnett_test import dunnett, randomised_dunnett
+from judged.stats.friedman_test import nemenyi
 from judged.stats.tukey import randomised_tukey, tukey_hsd
 
 TRIALS = 150
@@ -45,5 +44,5 @@ def test_the_note_stands_beside_the_result() -> None:
 def test_compare_warns_of_it_once() -> None:
     rng = np.random.default_rng(3)
     ranks = {f"s{at}": rng.integers(2, 4, 30).tolist() for at in range(5)}
-    said = compare(scores(**ranks, wild=rng.integers(1, 19, 30).tolist()), test="tukey").warnings
+    said = scores(**ranks, wild=rng.integers(1, 19, 30).tolist()).compare(test="tukey").warnings
     assert sum("times as much" in one for one in said) == 1

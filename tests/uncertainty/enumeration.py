@@ -16,7 +16,8 @@ from judged.judging import judge
 from strategies import facts
 
 if TYPE_CHECKING:
-    from judged import Judged, Measure
+    from judged import Judged
+    from judged.measures import Measure
 
 GRADES = (-2.0, -1.0, 0.0, 0.0, 0.5, 1.0, 1.0, 1.5, 2.0, 3.0, 4.0)
 

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from judged import parse
 from judged.judging.variants import placed
+from judged.measures import parse
 from uncertainty.enumeration import Case, seeded, some_case
 from variants import ALL
 
 if TYPE_CHECKING:
     from random import Random
 
-    from judged import Judged, Measure
+    from judged import Judged
+    from judged.measures import Measure
 
 NOT_ADDITIVE = "AP RR ERR Success GMAP SetAP Q GAP Bpref GMBpref Yaap BinG G nDCGrel AP11 IPrec InfAP Compat"
 NOT_BETTER_FIRST = "Bpref Judged@3 Unjudged@3 Fallout(n=50)@3 Q G InfAP RR(which=last)@3 AP(norm=returned)@3"

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import judged
-from judged import InputError, MeasureError, Run, parse
+from judged import InputError, MeasureError, Run
+from judged.measures import parse
 from judged.uncertainty.pools import leave_one_out
 from strategies import DOCS, TOPICS
 

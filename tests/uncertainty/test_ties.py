@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from judged import AP, ERR, RR, Bpref, InputError, Success, judge, parse
+from judged import AP, ERR, RR, Bpref, InputError, Success, judge
+from judged.measures import parse
 from judged.uncertainty import asking
 from judged.uncertainty.groups import tied_lists
 from judged.uncertainty.orders import all_orders
@@ -19,7 +20,8 @@ from uncertainty.enumeration import Case, enumerated, seeded, some_case, tied
 from variants import ALL
 
 if TYPE_CHECKING:
-    from judged import Judged, Measure
+    from judged import Judged
+    from judged.measures import Measure
 
 MORE = [
     parse(name)

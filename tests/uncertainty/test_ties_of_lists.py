@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from judged import RR, InputError, MeasureError, judge, parse
+from judged import RR, InputError, MeasureError, judge
 from judged.judging.variants import copies
+from judged.measures import parse
 from judged.uncertainty.ties import tie_expected, tie_range, tied_share
 from uncertainty.enumeration import tied
 

@@ -15,10 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import judged
-from judged import AP, ERR, InputError, Judged, Measure, P, judge_list, nDCG, parse
+from judged import AP, ERR, InputError, Judged, P, nDCG
+from judged.judging import judge_list
 from judged.judging.grading import opened, unjudged
 from judged.judging.variants import copies
-from judged.measures import REGISTRY, Properties
+from judged.measures import Measure, Properties, parse
+from judged.measures.registry import REGISTRY
 from judged.uncertainty import arrangements
 from judged.uncertainty import unjudged as module
 from judged.uncertainty.arrangements import Arranged, by_counts, by_enumeration

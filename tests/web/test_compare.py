@@ -16,7 +16,7 @@ from judged.answer import Table, plain
 from judged.answer.drawing import drawn as draw
 from judged.charting import specification
 from judged.comparison.pair import pair_columns
-from judged.slicing import compare_slices, slice_topics
+from judged.slicing import slice_topics
 from judged.stats.robustness import leave_one_topic_out
 from judged.web.app import make_app
 from judged.web.comparing.answer import DRAWN, Asked, figures
@@ -157,7 +157,7 @@ def test_pages_of_topics() -> None:
 def test_only_some_topics(sample: Workspace) -> None:
     where = "relevant > 5"
     scores = sample.scores(("AP",), ("bm25", "rrf")).over_topics(sample.mask(where))
-    pair = compare(scores, baseline="bm25", ci="none", resamples=RESAMPLES).pair("bm25", "rrf")
+    pair = scores.compare(baseline="bm25", ci="none", resamples=RESAMPLES).pair("bm25", "rrf")
     found = asked(sample, first="bm25", second="rrf", measure="AP", measures="AP", where=where)
     assert 0 < pair.found.n < 48
     assert verdict(found)["n"] == pair.found.n == found["counts"]["all"]
@@ -206,7 +206,7 @@ def test_too_many_topics_are_not_left_out_one_by_one() -> None:
 def test_by_slice(sample: Workspace) -> None:
     scores = sample.scores(("nDCG@10", "AP", "RR", "R@100"), ("bm25", "rrf"))
     slicing = slice_topics(sample.known(("relevant_band",)), "relevant_band", query_ids=scores.query_ids)
-    expected = compare_slices(scores, slicing, "bm25", measures=("AP",), resamples=RESAMPLES)
+    expected = scores.compare_slices(slicing, "bm25", measures=("AP",), resamples=RESAMPLES)
     found = asked(sample, first="bm25", second="rrf", measure="AP", by="relevant_band")["slices"]
     assert found["results"] == expected.to_dict()["results"]
     assert found["sentences"] == list(expected.sentences)

@@ -10,9 +10,11 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judged import judge, judge_list, parse
+from judged import judge
 from judged.data import Qrels, Run
 from judged.errors import InputError
+from judged.judging import judge_list
+from judged.measures import parse
 from judged.measures.registry import REGISTRY
 from judged.web.app import make_app
 from judged.web.evaluator.paste import read_pasted

@@ -144,7 +144,7 @@ def test_it_is_what_compare_says(client: TestClient, sample: Workspace, options:
         cut = slice_topics(sample.known(), "query_class", query_ids=scores.query_ids)
         scores = scores.over_topics(cut.mask("query_class=how-to"))
     how = {name: options[name] for name in ("test", "correction") if name in options}
-    comparison = judged.compare(scores, baseline=baseline, resamples=10_000, **how)  # type: ignore[arg-type]
+    comparison = scores.compare(baseline=baseline, resamples=10_000, **how)  # type: ignore[arg-type]
     found = asked(client, **options)
     pairs = {(row["measure"], row["second"]): row for row in found["pairs"]}
     assert len(pairs) == len(comparison.pairs)
@@ -502,7 +502,7 @@ def test_of_many_runs_the_best_and_the_baseline_are_drawn() -> None:
 def test_tables_are_those_of_the_comparison(client: TestClient) -> None:
     query = {"measures": "AP,P@5", "baseline": "rrf", "correction": "bonferroni"}
     scores = judged.evaluate(shipped.qrels(), shipped.runs(), ["AP", "P@5"])
-    expected = judged.compare(scores, baseline="rrf", correction="bonferroni", resamples=10_000)
+    expected = scores.compare(baseline="rrf", correction="bonferroni", resamples=10_000)
     for form, text, kind in (
         ("tests", expected.csv(), "text/csv"),
         ("latex", latex([expected.leaderboard()]), "text/plain"),

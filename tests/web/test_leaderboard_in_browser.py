@@ -35,8 +35,8 @@ def test_choose_a_baseline_from_the_list(serve: Any, tab: Any, sample: Any) -> N
     page.get_by_label("Baseline").select_option("tfidf")
     page.get_by_role("button", name="Show", exact=True).click()
     page.wait_for_url("**baseline=tfidf**")
-    expected = judged.compare(
-        judged.evaluate(shipped.qrels(), shipped.runs(), ["AP", "P@5"]), baseline="tfidf", resamples=10_000
+    expected = judged.evaluate(shipped.qrels(), shipped.runs(), ["AP", "P@5"]).compare(
+        baseline="tfidf", resamples=10_000
     )
     assert page.locator("p.lead").inner_text() == "8 runs, each tested against tfidf. All 48 topics count."
     pair = expected.pair("tfidf", "bm25", "AP")

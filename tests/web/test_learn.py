@@ -13,8 +13,9 @@ import pytest
 import judged
 from judged.advice import RULES, advise
 from judged.advice.tasks import TASKS
-from judged.measures import REGISTRY, parse
+from judged.measures import parse
 from judged.measures.pages import FAMILIES, definition, families
+from judged.measures.registry import REGISTRY
 from judged.web.app import make_app
 from judged.web.learning import catalogue
 from judged.web.learning.advice import FACTS, QUESTIONS, Asked, described, on_described
@@ -138,11 +139,11 @@ def test_measures_that_grades_are_too_little_for_say_so_and_are_worked_out_all_t
     shown = client.get("/learn/AlphanDCG").text
     assert "data-example" not in shown
     assert "needs judgments by subtopic" in shown
-    value = judged.AlphanDCG(cutoff=5).of_list([(1, 0), (0, 0), (1, 1)])
+    value = judged.measures.AlphanDCG(cutoff=5).of_list([(1, 0), (0, 0), (1, 1)])
     assert f"<b>{value:.4f}</b>" in shown
     facts = client.get("/learn/TBG").text
     assert "length 600" in facts
-    value = judged.TBG().of_list([1, 0, 1], facts={"length": [600, 300, 900]})
+    value = judged.measures.TBG().of_list([1, 0, 1], facts={"length": [600, 300, 900]})
     assert f"<b>{value:.4f}</b>" in facts
 
 

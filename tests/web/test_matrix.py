@@ -1,4 +1,4 @@
-"""The page of the matrix: the numbers of performance_matrix, and the topics of a rectangle."""
+"""The page of the matrix: the numbers of matrix, and the topics of a rectangle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from judged import sample as shipped
-from judged.diagnosis.matrix import performance_matrix
+from judged.diagnosis.matrix import matrix
 from judged.slicing import slice_topics
 from judged.web.app import make_app
 from judged.web.workspace import Workspace, open_workspace
@@ -54,7 +54,7 @@ def chosen(of: TestClient, query: str) -> list[str]:
 def test_numbers_are_those_of_performance_matrix(sample: Workspace, of_sample: TestClient) -> None:
     cut = slice_topics(sample.attributes, "query_class")
     runs = [run for run in shipped.runs() if run.name in {"bm25", "rrf"}]
-    expected = performance_matrix(shipped.qrels(), runs, slicing=cut, baseline="bm25", resamples=10_000)
+    expected = matrix(shipped.qrels(), runs, slicing=cut, baseline="bm25", resamples=10_000)
     data = of_sample.get("/api/v1/matrix?run=rrf&against=bm25&by=query_class").json()
     assert data["cuts"] == list(expected.cuts)
     assert data["sentences"] == list(expected.sentences)

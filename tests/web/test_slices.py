@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from fastapi.testclient import TestClient
 
-from judged.slicing import by_slice, compare_slices, slice_topics
+from judged.slicing import slice_topics
 from judged.web.app import make_app
 from judged.web.slices.answer import shown_runs
 from judged.web.slices.attributes import both, draws
@@ -57,7 +57,7 @@ def test_scores_are_those_of_by_slice(sample: Workspace, of_sample: TestClient) 
     for run in runs:
         asked = {"by": "query_class", "measures": ",".join(measures), "run": run, "minimum": 8}
         data = of_sample.get("/api/v1/slices", params=asked).json()
-        expected = by_slice(sample.scores(measures, [run]), cut, seed=0)
+        expected = sample.scores(measures, [run]).by_slice(cut, seed=0)
         assert data["sentences"] == list(expected.sentences)
         assert data["results"] == expected.table("results").records()
         assert sum(row["adjusted"] is not None for row in data["results"]) == 8  # four slices, two measures
@@ -71,7 +71,7 @@ def test_where_narrows_scores_and_thirds(sample: Workspace, of_sample: TestClien
     mask = sample.mask(where)
     kept = [query for query, keeps in zip(sample.query_ids, mask.tolist(), strict=True) if keeps]
     cut = slice_topics(known, "length", query_ids=kept)
-    expected = by_slice(sample.scores(["nDCG@10", "R@100"], ["bm25"]).over_topics(mask), cut)
+    expected = sample.scores(["nDCG@10", "R@100"], ["bm25"]).over_topics(mask).by_slice(cut)
     assert (data["topics"], len(kept)) == (32, 32)
     assert data["results"] == expected.table("results").records()
     for row in data["slices"]:
@@ -83,7 +83,7 @@ def test_differences_are_those_of_compare_slices(sample: Workspace, of_sample: T
     asked = {"by": "query_class", "run": "rrf", "against": "bm25"}
     data = of_sample.get("/api/v1/slices", params=asked).json()["compared"]
     cut = slice_topics(sample.attributes, "query_class")
-    expected = compare_slices(sample.scores(["nDCG@10", "R@100"], ["bm25", "rrf"]), cut, "bm25", resamples=10_000)
+    expected = sample.scores(["nDCG@10", "R@100"], ["bm25", "rrf"]).compare_slices(cut, "bm25", resamples=10_000)
     assert data["sentences"] == list(expected.sentences)
     assert data["choices"]["resamples"] == 10_000
     assert len(data["results"]) == 10  # all topics and four slices, two measures

@@ -22,7 +22,7 @@ from judged.stats import IntervalMethod, mean_intervals
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.stats import IntervalName
+    from judged.stats.interval import IntervalName
 
 SIZES = (2, 3, 5, 10, 25, 50, 100)
 METHODS: tuple[IntervalName, ...] = ("t", "adjusted", "bootstrap")

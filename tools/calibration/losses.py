@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration import Measured
-from judged.stats.equivalence import equivalence
+from judged.stats.equivalence_test import equivalence
 from judged.stats.paired import paired_tests
 from judged.stats.skewness import allowing_for_skew
 

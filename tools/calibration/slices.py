@@ -15,9 +15,9 @@ import numpy as np
 
 from calibration import Measured
 from judged.stats.correction import adjust
-from judged.stats.heterogeneity import heterogeneity
 from judged.stats.paired import paired_tests
 from judged.stats.skewness import allowing_for_skew
+from judged.stats.slice_differences import heterogeneity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

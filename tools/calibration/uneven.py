@@ -14,8 +14,8 @@ import numpy as np
 from calibration import Measured
 from judged.stats.complete import UNEVEN, complete
 from judged.stats.correction import adjust
-from judged.stats.dunnett import dunnett, randomised_dunnett
-from judged.stats.friedman import nemenyi
+from judged.stats.dunnett_test import dunnett, randomised_dunnett
+from judged.stats.friedman_test import nemenyi
 from judged.stats.paired import paired_tests
 from judged.stats.tukey import randomised_tukey, tukey_hsd
 

@@ -12,11 +12,12 @@ from judged.advice.rule import written
 from judged.advice.rules import RULES, SOURCES, fact
 from judged.advice.tasks import alternatives, checked, inferred
 from judged.answer import Answer, Block, Code, Column, Sentences, Table, columns_of
-from judged.data import Qrels
 from judged.data.files import exists
+from judged.data.qrels import Qrels
 from judged.data.sources import source_name
 from judged.evaluation import runs_of
-from judged.measures import Measure, parse
+from judged.measures.base import Measure
+from judged.measures.grammar import parse
 
 if TYPE_CHECKING:
     from judged.advice.profile import Profile

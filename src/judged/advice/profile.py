@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.data import Qrels
+from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.evaluation.provenance import refuse_foreign
 from judged.judging import judge
-from judged.measures import parse
 from judged.measures.gain import gains
+from judged.measures.grammar import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from judged._types import Bools, Floats, Ints
-    from judged.data import Run
+    from judged.data.run import Run
     from judged.judging import Judged
     from judged.measures.gain import Gain
 

@@ -14,13 +14,14 @@ import pyarrow as pa
 
 from judged._types import ReadOnly
 from judged.agreement.answer import JudgeAgreement, PairAgreement, SystemEffect, TopicAgreement
-from judged.data import Qrels, is_ids
 from judged.data.ids import id_text
+from judged.data.objects import is_ids
+from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.evaluation import measures_of, runs_of
 from judged.judging import judge
 from judged.judging.grading import withdrawn
-from judged.measures import aggregate
+from judged.measures.aggregates import aggregate
 from judged.notes import Note
 from judged.stats.agreement import ENOUGH, Agreement, cohen_kappa, confusion, fleiss_kappa, krippendorff_alpha
 from judged.stats.rankings import kendall_tau, spearman, tau_ap
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from judged._types import Bools, Floats
     from judged.judging import Judged, Precision, TiePolicy
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.stats.agreement import Scale
 
 

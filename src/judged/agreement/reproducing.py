@@ -11,12 +11,13 @@ import numpy as np
 
 from judged._types import ReadOnly
 from judged.answer import NUMBER, TEXT, Answer, Column, Sentences, Table, columns_of
-from judged.data import Qrels, Run
+from judged.data.qrels import Qrels
+from judged.data.run import Run
 from judged.decimals import decimal, percent
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate
 from judged.judging.align import align
-from judged.stats.rbo import overlap_at, rbo, union_tau
+from judged.stats.rank_biased_overlap import overlap_at, rbo, union_tau
 from judged.stats.reproduction import delta_relative_improvement, effect_ratio, rmse, t_test_p
 
 if TYPE_CHECKING:

@@ -55,7 +55,7 @@ def command(
     from dataclasses import replace
 
     from judged.advice import advise
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
 
     given = inputs.runs_at(runs, run_format)
     give.keep(qrels, *(run.where for run in given))

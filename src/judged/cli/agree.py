@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from judged.cli.giving import Give
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
 
 
 @click.command("agree")
@@ -71,7 +71,7 @@ def command(
 
 
 def _judge(text: str, qrels_format: str | None) -> Qrels:
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
 
     name, path = inputs.named(text)
     return Qrels.read(path, format=qrels_format, name=name or None)

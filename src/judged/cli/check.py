@@ -23,17 +23,9 @@ def command(qrels: str, runs: tuple[str, ...], give: Give, qrels_format: str | N
 
     Exit code 0: clean, or only warnings; 1: errors; 2: a file cannot be read at all.
     """
-    from judged.data import Qrels
-    from judged.data.check import check_qrels, check_run
-    from judged.errors import InputError
+    from judged.data.check_files import check
 
     give.keep(qrels, *runs)
-    findings = check_qrels(qrels, format=qrels_format)
-    try:
-        judgments = Qrels.read(qrels, format=qrels_format)
-    except InputError:
-        judgments = None  # what is wrong with it has been found; the runs are still looked at by themselves
-    for run in runs:
-        findings += check_run(run, judgments, format=run_format)
+    findings = check(qrels, runs, qrels_format=qrels_format, run_format=run_format)
     give(findings)
     raise SystemExit(1 if findings.errors else 0)

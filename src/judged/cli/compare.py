@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from judged.cli.giving import Give
-    from judged.comparison import Collections
 
 _TESTS = (
     "randomisation",
@@ -100,7 +99,8 @@ def command(
     QRELS and RUN are files as for 'judged evaluate'. With --collection or several --scores, systems are compared on
     each collection, with collections as columns.
     """
-    from judged.comparison import compare
+    from judged.comparison import collections_of_scores, compare, compare_collections
+    from judged.evaluation import Scores
 
     if sum(map(bool, (qrels, scores, collections))) != 1:
         raise InputError(
@@ -116,11 +116,15 @@ def command(
         give.keep(*(inputs.named(text)[1] for text in scores))
     unfold = ["pairs"] if pairs else ()
     if len(scores) > 1:
-        give(_collections((_stem(text) for text in scores), options))
+        options = _of_collections(options)
+        tables = {name: Scores.load(path) for name, path in _distinct(map(_stem, scores)).items()}
+        give(collections_of_scores(tables, **options))
     elif collections:
-        give(_collections((_read(text, give, formats, options["documents"]) for text in collections), options))
+        options = _of_collections(options)
+        named = _distinct(_read(text, give, formats, options["documents"]) for text in collections)
+        give(compare_collections(named, **options))
     elif scores:
-        give(compare(scores[0], **options), unfold=unfold)
+        give(Scores.load(scores[0]).compare(**options), unfold=unfold)
     else:
         paths = options["documents"], chooses["queries"], chooses["attributes"]
         judgments, found = give.inputs(qrels or "", runs, formats, *paths)
@@ -132,10 +136,8 @@ def command(
         give(answer, unfold=unfold, where=chooses["where"])
 
 
-def _collections(named: Iterable[tuple[str, Any]], options: dict[str, Any]) -> Collections:
-    """Compare systems on several collections."""
-    from judged.comparison import compare_collections
-
+def _of_collections(options: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what makes no sense for several collections, and refuse what was asked of it."""
     context = click.get_current_context()
     for unused in ("minimum", "margin", "ci", "pairs"):
         if context.get_parameter_source(unused) is click.core.ParameterSource.COMMANDLINE:
@@ -143,7 +145,7 @@ def _collections(named: Iterable[tuple[str, Any]], options: dict[str, Any]) -> C
                 f"--{unused} is not for several collections", fix="leave it out, or compare them one by one"
             )
         options.pop(unused, None)
-    return compare_collections(_distinct(list(named)), **options)
+    return options
 
 
 def _stem(text: str) -> tuple[str, str]:
@@ -161,7 +163,8 @@ def _read(text: str, give: Give, formats: dict[str, str | None], documents: str 
     return name, give.inputs(qrels, runs, {**formats}, documents)
 
 
-def _distinct(named: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct(collections: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    named = list(collections)
     names = [name for name, _ in named]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"two collections are named {twice[0]}", fix="give them names: NAME=...")

@@ -96,7 +96,7 @@ def _cutoffs(to: int | None, text: str | None) -> int | list[int] | None:
         return to
     if to is not None:
         raise InputError("--to and --cutoffs contradict each other", fix="give one of them")
-    from judged.measures import parse_many
+    from judged.measures.grammar import parse_many
 
     try:
         return [vars(measure)["cutoff"] for measure in parse_many(f"P@{text}")]  # the grammar of measures knows series

@@ -43,7 +43,7 @@ def command(
     Of the topics that pull the two means apart most, the judged documents are compared, to say what one measure
     sees there and the other does not.
     """
-    from judged.diagnosis.disagreement.pulls import disagreement
+    from judged.diagnosis.disagreement.pulls import disagree
 
     if len(measure) not in {0, 2}:
         many = "one measure is named" if len(measure) == 1 else f"{len(measure)} measures are named"
@@ -54,5 +54,5 @@ def command(
     judgments, slicing = asked.applied(judgments, first, documents)
     with inputs.progress_bar(given) as progress:
         how = {"slicing": slicing, "queries": asked.queries, "progress": progress}
-        answer = disagreement(judgments, given, *measure, **how, **options)
+        answer = disagree(judgments, given, measure or ("nDCG@10", "R@100"), **how, **options)
     give(answer, where=asked.where, remarks=map(str, asked.notes(first)))

@@ -82,7 +82,7 @@ def command(
     from judged.answer import Several
     from judged.data.topics import Topics
     from judged.explanation import compare_tools, explain
-    from judged.measures import parse_many
+    from judged.measures.grammar import parse_many
 
     if level is not None and tools is None:
         raise InputError("--level goes with --as", fix="write the level into the measure: -m 'AP(rel=2)'")
@@ -110,7 +110,8 @@ def command(
 def _read(
     qrels: str | None, run: str | None, qrels_format: str | None, run_format: str | None, how: dict[str, Any]
 ) -> Judged:
-    from judged.data import Qrels, Run
+    from judged.data.qrels import Qrels
+    from judged.data.run import Run
     from judged.judging import judge
 
     if qrels is None or run is None:

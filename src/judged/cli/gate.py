@@ -76,7 +76,7 @@ def command(
     """
     from dataclasses import replace
 
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
     from judged.gating import gate, read_config
 
     asked = read_config(config)
@@ -139,8 +139,8 @@ def init(
     Other RUNs, such as earlier versions, show how much versions differ by topic; without any, that is assumed. What
     each margin can tell stands in the file beside it.
     """
-    from judged.data import Qrels
     from judged.data.files import exists
+    from judged.data.qrels import Qrels
     from judged.gating.first import first_config
 
     if exists(out) and str(out) != "-" and not force:

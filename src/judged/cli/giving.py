@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from judged.answer import Answer
-    from judged.data import Qrels, Run
+    from judged.data.qrels import Qrels
+    from judged.data.run import Run
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -42,7 +43,7 @@ class Give:
         self, qrels: str, runs: Sequence[str], options: dict[str, Any], *others: str | None
     ) -> tuple[Qrels, list[Run]]:
         """Read judgments, and give the runs; both and the others are kept. Takes the formats out of the options."""
-        from judged.data import Qrels
+        from judged.data.qrels import Qrels
 
         given = inputs.runs_at(runs, options.pop("run_format"))
         self.keep(qrels, *others, *(run.where for run in given))

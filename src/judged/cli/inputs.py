@@ -18,7 +18,7 @@ from judged.tables import visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
 
-    from judged.data import Run
+    from judged.data.run import Run
 
 _REST = len("  []  100%  00:00:00") + 1  # columns: what stands beside the label and the bar
 _BARE, _FULL = "%(label)s", "%(label)s  [%(bar)s]  %(info)s"
@@ -78,7 +78,7 @@ def runs_at(texts: Sequence[str], run_format: str | None) -> list[Run]:
 
 
 def _runs(text: str, run_format: str | None) -> list[Run]:
-    from judged.data import Run, split_runs
+    from judged.data.run import Run, split_runs
 
     name, path = named(text)
     name = name.encode(errors="backslashreplace").decode()

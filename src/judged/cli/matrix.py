@@ -52,14 +52,14 @@ def command(
     Low on -y alone: found, and ranked badly. Low on -x alone: not found, or not judged. A slice is called low only
     where its whole interval lies below the cut.
     """
-    from judged.diagnosis.matrix import performance_matrix
+    from judged.diagnosis.matrix import matrix
 
     judgments, given = give.inputs(qrels, runs, options, options["documents"], *asked.paths)
     first = next((run for run in given if run.name == baseline), given[0])
     judgments, slicing = asked.applied(judgments, first)
     with inputs.progress_bar(given) as progress:
         how = {"baseline": baseline, "cuts": _cuts(cuts), "slicing": slicing, "progress": progress}
-        answer = performance_matrix(judgments, given, **how, **options)
+        answer = matrix(judgments, given, **how, **options)
     unfold = [*(["topics"] if per_topic else []), *(["points", "changes", "sentences"] if per_run else [])]
     table = "topics" if per_topic or answer.slicing is None else "points"
     give(answer, unfold=unfold, table=table, where=asked.where, remarks=map(str, asked.notes(first)))

@@ -52,4 +52,4 @@ def command(
     judgments, given = give.inputs(qrels, runs, options, mapping, queries, options["documents"])
     options["queries"] = texts = None if queries is None else Topics.read(queries)
     with inputs.progress_bar(given) as progress:
-        give(needs(judgments, mapping or texts, given, measure or None, progress=progress, **options))
+        give(needs(judgments, given, mapping or texts, measure or None, progress=progress, **options))

@@ -12,7 +12,7 @@ from judged.cli.logs import give, log_options, once, open_log, progress_line, sa
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
     from judged.online.log import InteractionLog
 
 _FORMS = ("table", "markdown", "csv", "json")
@@ -124,7 +124,7 @@ def _refuse(options: dict[str, Any], form: str, out: Path | None) -> None:
 
 def _found(logs: tuple[str, ...], qrels: str, options: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
     """Read both and compare them; beside the result stands why the log should not be trusted, if it should not."""
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
     from judged.online.findings import doubts
     from judged.online.showing.trouble import unfit
 

@@ -57,7 +57,7 @@ def command(
     What two RUNs differ by varies from topic to topic; by how much decides which true difference a test would find.
     The observed differences play no part. Without files, give --sd and --topics.
     """
-    from judged.comparison.power import Plans, plans
+    from judged.comparison.plans import Plans
     from judged.evaluation import evaluate
     from judged.stats.planning import plan_of_sd
 
@@ -74,5 +74,4 @@ def command(
         raise InputError("one run has no differences to plan from", fix="give at least two, or --sd and --topics")
     with inputs.scoring(given) as progress:
         scores = evaluate(judgments, given, measure or ("nDCG@10", "AP"), progress=progress)
-    found = plans(scores, topics=topics, **asked)
-    give(found, unfold=["pairs"] if pairs else (), table="pairs" if pairs else None)
+    give(scores.power(n=topics, **asked), unfold=["pairs"] if pairs else (), table="pairs" if pairs else None)

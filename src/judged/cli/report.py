@@ -78,7 +78,7 @@ def command(
     QRELS and RUN are files as for 'judged evaluate'. The file's name tells the form: report.html, report.md or
     report.json. Without -o, the summary and the leaderboard are printed.
     """
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
     from judged.reporting import report
     from judged.reporting.result import undrawn
 

@@ -65,7 +65,7 @@ def command(
 
 
 def _apply(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | None, qrels_format: str | None) -> None:
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
     from judged.data.write import write_qrels
     from judged.diagnosis.review.labelling import apply_review
 

@@ -78,7 +78,7 @@ def _need_web() -> None:
 
 def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]) -> Workspace:
     """Open what was named, or the sample."""
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
     from judged.web.workspace import open_sample, open_workspace
 
     opened = {name: options[name] for name in ("queries", "docs", "attributes")}

@@ -15,7 +15,7 @@ from judged.errors import InputError
 
 if TYPE_CHECKING:
     from judged.cli.giving import Give
-    from judged.data import Run
+    from judged.data.run import Run
 
 _TESTED = ("test", "correction", "alpha", "resamples", "margin", "family")
 _TESTS = ("randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "studentised", "ratio", "bayes")
@@ -70,9 +70,7 @@ def command(
     derived from both and the qrels; or they are written down in a file (--slices). A slice of few topics is shown,
     and neither tested nor ranked.
     """
-    from judged.evaluation import evaluate
-    from judged.evaluation.scoring import TESTED_MEASURES
-    from judged.slicing import by_slice, compare_slices
+    from judged.evaluation.of_runs import scored
 
     tested = pair or baseline is not None
     _refuse_unused(weights, tested=tested)
@@ -82,14 +80,14 @@ def command(
     slicing = asked.cut(known, asked.kept(known, sorted(judgments.topics)))
     policies = {name: options[name] for name in (*POLICIES, "seed")}
     with inputs.scoring(given) as progress:
-        scores = evaluate(judgments, given, measure or TESTED_MEASURES, progress=progress, **policies)
+        scores = scored(judgments, given, measure or None, progress=progress, **policies)
     if (mask := asked.mask(known, scores.query_ids)) is not None:
         scores = scores.over_topics(mask)
     how = {name: options[name] for name in ((*_TESTED, "seed") if tested else ("ci", "level", "seed"))}
     if tested:
-        answer: Any = compare_slices(scores, slicing, first.name, **how)
+        answer: Any = scores.compare_slices(slicing, first.name, **how)
     else:
-        answer = by_slice(scores, slicing, weights=weights or None, **how)
+        answer = scores.by_slice(slicing, weights=weights or None, **how)
     give(replace(answer, notes=(*asked.notes(first), *answer.notes)), where=asked.where)
 
 

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from judged._types import Bools
-    from judged.data import Qrels, Run
     from judged.data.attributes import Attributes
-    from judged.slicing.slices import Slicing
+    from judged.data.qrels import Qrels
+    from judged.data.run import Run
+    from judged.slicing.topic_slices import Slicing
 
     Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -72,7 +73,7 @@ class SliceOptions:
 
     def cut(self, known: Attributes, query_ids: Sequence[str]) -> Slicing:
         """Cut topics into slices by what is known of them."""
-        from judged.slicing.slices import Slicing, slice_topics
+        from judged.slicing.topic_slices import Slicing, slice_topics
 
         if not (self.by or self.slices):
             raise InputError("there is nothing to slice by", fix="give --by NAME, or --slices FILE")
@@ -120,7 +121,7 @@ class SliceOptions:
 
     def _needed(self) -> list[str]:
         """Name the attributes that slices and ``--where`` ask for."""
-        from judged.slicing.slices import read_slices
+        from judged.slicing.topic_slices import read_slices
 
         texts = [slice_.expression for slice_ in read_slices(self.slices)] if self.slices else []
         return [*self.names, *(name for text in (*texts, self.where or "") for name in _names(text))]

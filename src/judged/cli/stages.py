@@ -82,7 +82,7 @@ def command(
     FINAL is the ranking made of the candidates, by a reranker say; without it, RUN as it stands. With --against, the
     difference of two systems is split in the same way and tested.
     """
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
     from judged.data.topics import Topics
     from judged.diagnosis.stages import stages
 

@@ -45,7 +45,6 @@ def command(
 
     COSTS is CSV, TSV, JSON, JSONL or Parquet. Less cost is better; what is not known stays unknown.
     """
-    from judged.diagnosis.tradeoff.front import tradeoff
     from judged.evaluation import Scores, evaluate
 
     give.keep(costs, scores, qrels)
@@ -59,4 +58,4 @@ def command(
     with inputs.scoring(given) as progress:
         ranked = judgments, given, measure or "nDCG@10"
         table = Scores.load(scores) if scores else evaluate(*ranked, progress=progress)
-    give(tradeoff(table, costs, measure=measure, cost=cost or None, **options))
+    give(table.tradeoff(costs, measure=measure, cost=cost or None, **options))

@@ -12,7 +12,8 @@ from judged.comparison.comparison import SHOWN, board, data_tables, letters
 from judged.comparison.pair import corrected, marked, numbers, tested
 from judged.comparison.testing import compared
 from judged.errors import InputError
-from judged.evaluation.scoring import chosen_measures, scores_of
+from judged.evaluation.of_runs import scored
+from judged.evaluation.scoring import chosen_measures
 from judged.notes import Note
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from judged.answer import Block
     from judged.comparison.comparison import Comparison, MeasureComparison
+    from judged.evaluation import Scores
 
 _CHOICES = ("test", "correction", "family", "alpha", "resamples", "seed")
 
@@ -132,7 +134,7 @@ class Collections(Answer):
 
 
 def compare_collections(
-    collections: Mapping[str, Any],
+    collections: Mapping[str, tuple[Any, Any]],
     measures: Any = None,
     *,
     baseline: str | None = None,
@@ -143,10 +145,9 @@ def compare_collections(
     Parameters
     ----------
     collections
-        ``{name: scores}``: what `evaluate` returned, or a file that `Scores.save` wrote; or ``{name: (qrels, runs)}``.
-        Systems are matched by the names of their runs.
+        ``{name: (qrels, runs)}``, each as `evaluate` takes them. Systems are matched by the names of their runs.
     measures
-        Which; those that all given scores have, or nDCG@10 and AP, if they are left out.
+        As `evaluate` takes them; nDCG@10 and AP, if they are left out.
     baseline, options
         As `compare` takes them: ``test``, ``correction``, ``family``, ``alpha``, ``resamples``, ``seed``, and the
         policies of `evaluate`. A correction allows for the comparisons within one collection.
@@ -172,14 +173,20 @@ def compare_collections(
     old (baseline)  0.5000    1.0000    0.7500
     new             1.0000 †  0.5000 ‡  0.7500
     """
-    if len(collections) < 2:
-        raise InputError(f"{len(collections)} collections are no several", fix="give two or more, or use compare")
     chosen = {name: options.pop(name) for name in _CHOICES if name in options}
+    tables = {name: scored(*given, measures, **options) for name, given in collections.items()}
+    return collections_of_scores(tables, baseline=baseline, **chosen)
+
+
+def collections_of_scores(
+    tables: Mapping[str, Scores], measures: Any = None, *, baseline: str | None = None, **chosen: Any
+) -> Collections:
+    """Compare systems on several collections from the scores of each, as `compare_collections` does."""
+    if len(tables) < 2:
+        raise InputError(f"{len(tables)} collections are no several", fix="give two or more, or use compare")
     choices = Choices(baseline=baseline, **chosen)
-    pairs: dict[str, tuple[Any, Any]] = {
-        name: given if isinstance(given, tuple) else (given, None) for name, given in collections.items()
-    }
-    tables = {name: scores_of(*given, measures, options) for name, given in pairs.items()}
+    if measures is not None:
+        tables = {name: chosen_measures(table, measures) for name, table in tables.items()}
     first, *others = tables.values()
     shared = [name for name in first.measure_names if all(name in table.measure_names for table in others)]
     if not shared:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from judged.comparison.choices import Choices
     from judged.evaluation import Estimate, Scores
     from judged.evaluation.provenance import Provenance
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.notes import Note
 
 SHOWN = 4  # decimals of a mean: what looks the same is best together
@@ -184,7 +184,7 @@ class Comparison(Answer):
         InputError
             If it was not compared.
         """
-        from judged.measures import parse
+        from judged.measures.grammar import parse
 
         known = {found.name: found for found in self.measures}
         if name is None or name in known:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from judged.comparison.choices import Choices
     from judged.stats.effect import Effects, Wins
-    from judged.stats.equivalence import Equivalence
+    from judged.stats.equivalence_test import Equivalence
     from judged.stats.results import Difference, Posterior
 
 TIMES, SIGNIFICANT = "\N{MULTIPLICATION SIGN}", "*"

@@ -15,10 +15,11 @@ from judged.comparison.comparison import Comparison, MeasureComparison
 from judged.comparison.notes import notes
 from judged.comparison.pair import Pair, TopicDifference
 from judged.errors import InputError
-from judged.evaluation.scoring import scores_of
-from judged.measures import logarithms
-from judged.stats import IntervalMethod
+from judged.evaluation.of_runs import of_runs
+from judged.evaluation.scoring import chosen_measures
+from judged.measures.aggregates import logarithms
 from judged.stats.detecting import detectable, out_of_reach
+from judged.stats.interval import IntervalMethod
 from judged.stats.pairing import complete_topics, paired_differences, spread
 from judged.stats.results import Difference
 
@@ -27,19 +28,18 @@ if TYPE_CHECKING:
 
     from judged._types import Floats
     from judged.evaluation import Scores
-    from judged.measures import Measure
-    from judged.stats import IntervalName
+    from judged.measures.base import Measure
+    from judged.stats.interval import IntervalName
 
 _SHOWN_TOPICS = 3
 _SHARED = ("n", "left_out", "resamples", "exact", "seed", "note")  # fields of every result
 _NOT_OF_MEANS = ("sign", "wilcoxon", "nemenyi", "ratio")
 
 
-def compare(
-    scores: Any,
-    runs: Any = None,
-    measures: Any = None,
+def comparison_of_scores(
+    scores: Scores,
     *,
+    measures: Any = None,
     baseline: str | None = None,
     test: str = "randomisation",
     correction: str = "holm",
@@ -50,17 +50,13 @@ def compare(
     minimum: float = 0.0,
     margin: float | None = None,
     ci: IntervalName = "adjusted",
-    **policies: Any,
 ) -> Comparison:
     """Compare systems over the same topics: whether they differ, by how much, and what could have been seen.
 
     Parameters
     ----------
     scores
-        What `evaluate` returned, or a file that `Scores.save` wrote; or qrels, and then `runs` follow.
-    runs, measures
-        As `evaluate` takes them. From given scores, `measures` chooses some; with qrels they are nDCG@10 and AP, or
-        the dialect's, if they are left out.
+        What `evaluate` returned.
     baseline
         The name of the run that all others are compared with; None: every pair is compared.
     test
@@ -83,8 +79,6 @@ def compare(
         Say whether systems are equivalent: surely closer than this. For ``bayes``, the region of equivalence.
     ci
         How intervals of means are made, as `IntervalMethod` says: ``adjusted``, ``t``, ``bootstrap`` or ``none``.
-    policies
-        Of `evaluate`, where qrels and runs are given: dialect, topics, ties, depth, precision, documents, progress.
 
     Returns
     -------
@@ -99,6 +93,23 @@ def compare(
 
     Examples
     --------
+    Of scores, ``measures`` chooses some that were evaluated:
+
+    >>> from judged import evaluate
+    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
+    >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
+    >>> scores = evaluate(qrels, {"bad": bad, "good": good}, ["RR", "AP"])
+    >>> scores.compare(measures="RR", baseline="bad").pair("bad", "good").better
+    'good'
+    """
+    choices = Choices(test, correction, family, alpha, resamples, seed, minimum, margin, baseline)
+    return compared(scores if measures is None else chosen_measures(scores, measures), choices, ci)
+
+
+compare = of_runs(
+    comparison_of_scores,
+    "compare",
+    examples="""
     >>> from judged import compare
     >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
@@ -106,10 +117,8 @@ def compare(
     >>> pair = found.pair("bad", "good")
     >>> pair.found.difference, pair.found.p, pair.better  # 2 of the 2^8 ways to flip signs are as extreme
     (0.5, 0.0078125, 'good')
-    """
-    choices = Choices(test, correction, family, alpha, resamples, seed, minimum, margin, baseline)
-    table = scores_of(scores, runs, measures, policies)
-    return compared(table, choices, ci)
+    """,
+)
 
 
 def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") -> Comparison:
@@ -231,8 +240,8 @@ def differences(
 
 def _of_many(values: Floats, pairs: Sequence[tuple[int, int]], choices: Choices) -> Tested:
     """Ask a test of all systems at once, and take the pairs out of its matrices."""
-    from judged.stats.dunnett import dunnett, randomised_dunnett
-    from judged.stats.friedman import nemenyi
+    from judged.stats.dunnett_test import dunnett, randomised_dunnett
+    from judged.stats.friedman_test import nemenyi
     from judged.stats.tukey import randomised_tukey, tukey_hsd
 
     test: Callable[..., Any] = {
@@ -292,7 +301,7 @@ def pair_of(
 ) -> Pair:
     """Put together all that is known of two systems."""
     from judged.stats.effect import effect_sizes, wins
-    from judged.stats.equivalence import equivalence
+    from judged.stats.equivalence_test import equivalence
 
     measure, values = scores.measures[at], _counted(scores.values[:, at], choices)
     geometric = found.method == "ratio"

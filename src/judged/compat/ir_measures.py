@@ -30,8 +30,8 @@ Numbers are those of ir_measures 0.4.3, with these exceptions:
 More works than there: ``RR(judged_only=True)@10``, ``RBP(rel=1)@10``, ``nDCG(dcg="exp-log2")`` without a cutoff,
 ``ERR`` without a cutoff, ``NumRel(rel=2)``, fractional grades.
 
-The ``beta`` of ``SetF`` is not squared, as in ir_measures; `judged.parse` reads the same text as our measure, which
-squares it.
+The ``beta`` of ``SetF`` is not squared, as in ir_measures; `judged.measures.parse` reads the same text as our
+measure, which squares it.
 """
 
 from __future__ import annotations
@@ -43,12 +43,15 @@ from typing import Any
 
 import numpy as np
 
-from judged.data import Qrels, Run, id_text
+from judged.data.ids import id_text
+from judged.data.qrels import Qrels
+from judged.data.run import Run
 from judged.errors import MeasureError, MissingExtraError
 from judged.judging import Judged, judge
-from judged.measures import Measure, find
 from judged.measures.arithmetic import relevant_returned
+from judged.measures.base import Measure
 from judged.measures.cwl import UserModel
+from judged.measures.grammar import find
 from judged.measures.pair_accuracy import PairAccuracy
 from judged.measures.spellings import translated
 

@@ -37,10 +37,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from judged.compat.names import names_of
-from judged.data import Qrels, id_text
+from judged.data.ids import id_text
+from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.judging import Judged, judge
-from judged.measures import logarithms
+from judged.measures.aggregates import logarithms
 from judged.peers.errors import TrecEvalError
 from judged.peers.trec_eval import NICKNAMES, Printed, expand, roots
 

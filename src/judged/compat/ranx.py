@@ -36,7 +36,7 @@ import numpy as np
 
 from judged import data
 from judged.compat.names import names_of
-from judged.data import id_text
+from judged.data.ids import id_text
 from judged.errors import InputError, MeasureError
 from judged.evaluation import DIALECTS
 from judged.judging import Judged, judge

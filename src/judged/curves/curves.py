@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from judged.evaluation import Scores
     from judged.evaluation.provenance import Provenance
     from judged.notes import Note
-    from judged.stats import IntervalMethod
+    from judged.stats.interval import IntervalMethod
 
 How: TypeAlias = Literal["cutoff", "interpolated", "raw"]
 _HELD = 4000  # lines times cutoffs whose resamples are held at a time

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from judged.curves.curves import Curves
-from judged.data import Qrels
+from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of, evaluate
-from judged.evaluation.scoring import scores_of
-from judged.measures import REGISTRY, Measure
+from judged.measures.base import Measure
 from judged.measures.grammar import entry_of
-from judged.stats import IntervalMethod
+from judged.measures.registry import REGISTRY
+from judged.stats.interval import IntervalMethod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Floats
     from judged.evaluation import Scores
-    from judged.stats import IntervalName
+    from judged.stats.interval import IntervalName
 
 _USUAL, _DEEP = 100, 1000  # how far a curve goes if nothing is said: by cutoff, and by recall
 _MOST = 100_000
@@ -100,33 +100,32 @@ def at_cutoffs(measure: Any = "nDCG", cutoffs: int | Iterable[int] | None = None
 
 
 def curve_of_scores(
-    scores: Any, *, ci: IntervalName = "adjusted", level: float = 0.95, resamples: int = 2000, seed: int = 0
+    scores: Scores, *, ci: IntervalName = "adjusted", level: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> Curves:
     """Draw scores that are there already: those of one measure at several cutoffs.
 
     >>> from judged import evaluate
     >>> scores = evaluate({"q": {"b": 1, "c": 1}}, {"q": ["a", "b", "c"]}, at_cutoffs("R", 3))
-    >>> curve_of_scores(scores).mean.tolist()
+    >>> scores.curve().mean.tolist()
     [[0.0, 0.5, 1.0]]
     """
     # Nothing is read again, and the scores may be those of some topics: `scores.over_topics(mask)`. Returns as `curve`
     # gives them for the same qrels, runs and cutoffs.
     interval = IntervalMethod(ci, level, resamples, seed)
-    found = scores_of(scores, None, None, {})
-    if found.ranges:
+    if scores.ranges:
         raise InputError(_NO_BOUNDS, fix=_WITHOUT_BOUNDS)
-    for one in found.measures:
+    for one in scores.measures:
         if one.entry.at != "cutoff" or vars(one).get("cutoff") is None:
             raise MeasureError(f"{one} has no cutoff, and so no place on a curve. Fix: evaluate at_cutoffs('nDCG')")
-    if several := {one.replace(cutoff=1) for one in found.measures} - {found.measures[0].replace(cutoff=1)}:
+    if several := {one.replace(cutoff=1) for one in scores.measures} - {scores.measures[0].replace(cutoff=1)}:
         other = _named(next(iter(several)), "cutoff", "k")
         raise InputError(
-            f"the scores are of {_named(found.measures[0], 'cutoff', 'k')} and of {other}: that is no single curve",
+            f"the scores are of {_named(scores.measures[0], 'cutoff', 'k')} and of {other}: that is no single curve",
             fix="evaluate one measure at several cutoffs",
         )
-    rising = np.argsort(_cutoffs(found.measures), kind="stable").tolist()
-    measures = tuple(found.measures[at] for at in rising)
-    return _by_cutoff(replace(found, measures=measures, values=found.values[:, rising]), interval)
+    rising = np.argsort(_cutoffs(scores.measures), kind="stable").tolist()
+    measures = tuple(scores.measures[at] for at in rising)
+    return _by_cutoff(replace(scores, measures=measures, values=scores.values[:, rising]), interval)
 
 
 def _by_cutoff(scores: Scores, interval: IntervalMethod) -> Curves:

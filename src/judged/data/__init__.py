@@ -1,29 +1,30 @@
 """Qrels, runs and topics: read from what people have, held as Arrow columns."""
 
-from judged.data.bulk import in_order
-from judged.data.columns import Kind
-from judged.data.ids import hash_ids, id_text
-from judged.data.index import Aspects, QrelsIndex
-from judged.data.objects import is_ids, rows_of_object
-from judged.data.qrels import Qrels
-from judged.data.rows import Digest, MappingRows, Part, Rows, TableRows
-from judged.data.run import Run, split_runs
+from __future__ import annotations
 
-__all__ = [
-    "Aspects",
-    "Digest",
-    "Kind",
-    "MappingRows",
-    "Part",
-    "Qrels",
-    "QrelsIndex",
-    "Rows",
-    "Run",
-    "TableRows",
-    "hash_ids",
-    "id_text",
-    "in_order",
-    "is_ids",
-    "rows_of_object",
-    "split_runs",
-]
+from judged._lazily import lazily
+
+__all__, __getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "judged.data.qrels": ("Qrels",),
+        "judged.data.run": ("Run",),
+        "judged.data.topics": ("Topics",),
+        "judged.data.attributes": ("Attributes",),
+        "judged.data.documents": ("Documents",),
+        "judged.data.texts": ("Texts",),
+        "judged.data.check_files": (
+            "check",
+            "check_qrels",
+            "check_run",
+        ),
+        "judged.data.findings": (
+            "Finding",
+            "Findings",
+        ),
+        "judged.data.write": (
+            "write_qrels",
+            "write_run",
+        ),
+    },
+)

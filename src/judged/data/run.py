@@ -90,7 +90,9 @@ class Run:
             return cls.scan(data)
         run = cls(rows_of_object(data, "run"), name)
         if len(names := run_ids(run.rows)) > 1:
-            raise InputError(f"{len(names)} runs in one table: {', '.join(names[:5])}", fix="use judged.runs_of")
+            raise InputError(
+                f"{len(names)} runs in one table: {', '.join(names[:5])}", fix="use judged.evaluation.runs_of"
+            )
         return run
 
     @property

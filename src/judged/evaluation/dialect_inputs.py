@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from judged.data import MappingRows, Qrels, Run, TableRows
 from judged.data.compute import pc
+from judged.data.qrels import Qrels
+from judged.data.rows import MappingRows, TableRows
+from judged.data.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judged._types import Batch, Table
-    from judged.data import Digest, Part, Rows
+    from judged.data.rows import Digest, Part, Rows
 
     Block = TypeVar("Block", Table, Batch)
     Data = TypeVar("Data", Qrels, Run)

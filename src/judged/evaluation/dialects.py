@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from judged.errors import InputError
 from judged.evaluation import dialect_inputs
 from judged.evaluation.facts import Policies
-from judged.measures import Measure, condition_of, listed, parse_many
+from judged.measures.base import Measure
+from judged.measures.grammar import condition_of, listed, parse_many
 from judged.peers import names
 
 if TYPE_CHECKING:
-    from judged.data import Qrels, Run
+    from judged.data.qrels import Qrels
+    from judged.data.run import Run
     from judged.evaluation.facts import TieTreatment
     from judged.judging import Precision, TiePolicy, TopicPolicy
     from judged.peers.names import Reader

@@ -9,10 +9,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from judged.data import Run, is_ids, rows_of_object, split_runs
+from judged.data.objects import is_ids, rows_of_object
+from judged.data.run import Run, split_runs
 from judged.data.sources import source_name
 from judged.errors import InputError
-from judged.measures import Measure, listed, parse_many
+from judged.measures.base import Measure
+from judged.measures.grammar import listed, parse_many
 
 DEFAULT_MEASURES = ("nDCG@10", "AP", "RR@10", "P@10", "R@100", "Judged@10")
 _LEVEL = re.compile(r"\brel=|-l[0-9]")

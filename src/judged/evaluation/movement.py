@@ -11,7 +11,8 @@ import numpy as np
 from judged.errors import InputError
 from judged.evaluation.facts import Reach, TopicRanges
 from judged.judging import TiePolicy
-from judged.measures import aggregate, find, logarithms
+from judged.measures.aggregates import aggregate, logarithms
+from judged.measures.grammar import find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from judged._types import Floats
     from judged.evaluation.facts import TieTreatment
     from judged.judging import Judged
-    from judged.measures import Measure
     from judged.measures.aggregates import Aggregate
+    from judged.measures.base import Measure
     from judged.uncertainty.range import Range
 
 

@@ -8,19 +8,19 @@ import numpy as np
 
 from judged.data.compute import distinct
 from judged.decimals import decimal, percent
-from judged.measures import aggregate
+from judged.measures.aggregates import aggregate
 from judged.notes import Note, first_few
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from judged._types import Floats
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
     from judged.evaluation.dialects import Dialect
     from judged.evaluation.facts import Policies
     from judged.evaluation.movement import Sampled
     from judged.judging import Judged, TopicPolicy
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.notes import Severity
 
 TESTABLE = 6

@@ -18,11 +18,11 @@ from judged.notes import lines
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
     from judged.judging import Judged, TopicPolicy
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.notes import Note
-    from judged.stats import IntervalMethod
+    from judged.stats.interval import IntervalMethod
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from importlib import import_module
+from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -17,17 +19,31 @@ from judged.evaluation.facts import Estimate, Policies, QrelsFacts, Reach, RunFa
 from judged.evaluation.provenance import Provenance
 from judged.evaluation.storage import load, parquet_of
 from judged.evaluation.summary import Summary
-from judged.measures import Measure, aggregate, logarithms, parse
-from judged.stats import IntervalMethod, mean_intervals
+from judged.measures.aggregates import aggregate, logarithms
+from judged.measures.base import Measure
+from judged.measures.grammar import parse
+from judged.stats.interval import IntervalMethod, mean_intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from judged._types import Bools, Floats, Table
     from judged.answer import Block
     from judged.notes import Note
-    from judged.stats import IntervalName
+    from judged.stats.interval import IntervalName
+
+
+class Asked:
+    """A method that is a function of scores in a layer above: found by its name, so that nothing here imports it."""
+
+    def __init__(self, module: str, function: str) -> None:
+        self._home = module, function
+
+    def __get__(self, scores: Scores | None, owner: type) -> Callable[..., Any]:
+        module, function = self._home
+        found = getattr(import_module(module), function)
+        return found if scores is None else MethodType(found, scores)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,6 +66,18 @@ class Scores(Answer, ReadOnly):
 
     kind: ClassVar[str] = "scores"
     main: ClassVar[str] = "topics"
+
+    compare = Asked("judged.comparison.testing", "comparison_of_scores")
+    orders = Asked("judged.comparison.orders", "orders")
+    power = Asked("judged.comparison.plans", "power_of_scores")
+    curve = Asked("judged.curves.series", "curve_of_scores")
+    by_slice = Asked("judged.slicing.by_slice", "by_slice")
+    compare_slices = Asked("judged.slicing.compare_slices", "compare_slices")
+    matrix = Asked("judged.diagnosis.matrix.performance", "matrix_of_scores")
+    disagree = Asked("judged.diagnosis.disagreement.pulls", "disagreement_of_scores")
+    needs = Asked("judged.diagnosis.needs.spread", "needs_of_scores")
+    tradeoff = Asked("judged.diagnosis.tradeoff.front", "tradeoff_of_scores")
+    gate = Asked("judged.gating.running", "gate_of_scores")
 
     runs: tuple[RunFacts, ...]  # R
     measures: tuple[Measure, ...]  # M

@@ -5,12 +5,11 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.data import Qrels
+from judged.data.qrels import Qrels
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation.conditions import where_asked
 from judged.evaluation.dialects import Dialect, dialect_of
@@ -21,7 +20,8 @@ from judged.evaluation.notes import dialect_notes, level_notes, list_notes, note
 from judged.evaluation.provenance import qrels_facts, refuse_foreign, run_facts, versions
 from judged.evaluation.scores import Scores
 from judged.judging import Judged, Precision, TopicPolicy, judge
-from judged.measures import Measure, listed
+from judged.measures.base import Measure
+from judged.measures.grammar import listed
 from judged.notes import lines
 
 if TYPE_CHECKING:
@@ -240,40 +240,6 @@ def _scored(
         versions=versions(),
         ranges=all_ranges(movement, counting, measures, query_ids),
     )
-
-
-TESTED_MEASURES = ("nDCG@10", "AP")
-"""Where nothing is said; few, for every measure that is tested is another chance to find something by luck."""
-
-_FEW = 3
-
-
-def scores_of(given: Any, runs: Any, measures: Any, policies: dict[str, Any]) -> Scores:
-    """Take scores as they are, read them, or make them."""
-    if runs is not None:
-        wanted = _usual(policies.get("dialect")) if measures is None else measures
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", JudgedWarning)  # they are part of the result
-            return evaluate(given, runs, wanted, **policies)
-    if policies:
-        raise InputError(
-            f"{', '.join(policies)} cannot change scores that were already made",
-            fix="give qrels and runs, or choose this where the scores are made",
-        )
-    if isinstance(given, (str, Path)):
-        given = Scores.load(given)
-    if not isinstance(given, Scores):
-        raise InputError(
-            f"{type(given).__name__} is no table of scores", fix="give Scores, a file of scores, or qrels and runs"
-        )
-    return given if measures is None else chosen_measures(given, measures)
-
-
-def _usual(dialect: Any) -> tuple[str, ...]:
-    """Take a dialect's own measures where they are few."""
-    rules = dialect_of(dialect)
-    count = len(rules.measures(list(rules.defaults), (0.0, 1.0))) if rules.defaults else 0
-    return rules.defaults if 0 < count <= _FEW else TESTED_MEASURES
 
 
 def chosen_measures(scores: Scores, measures: Any) -> Scores:

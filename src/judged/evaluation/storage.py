@@ -15,7 +15,7 @@ from judged.data import files
 from judged.data.arrow_files import parquet_table
 from judged.errors import InputError
 from judged.evaluation.facts import Policies, QrelsFacts, RunFacts, TopicRanges
-from judged.measures import parse
+from judged.measures.grammar import parse
 from judged.notes import Note
 
 if TYPE_CHECKING:

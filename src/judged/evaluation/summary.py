@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from judged.evaluation.facts import Estimate
     from judged.evaluation.provenance import Provenance
     from judged.evaluation.scores import Scores
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.notes import Note
-    from judged.stats import IntervalMethod
+    from judged.stats.interval import IntervalMethod
     from judged.uncertainty.range import Exactness
 
 ESTIMATE = ("run", TEXT), ("measure", TEXT), ("aggregate", TEXT), ("value", NUMBER), ("topics", COUNT)

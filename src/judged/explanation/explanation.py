@@ -14,7 +14,8 @@ from judged.errors import InputError
 from judged.explanation.sheets import bare, number, readable, sheets
 from judged.judging import Judged, judge
 from judged.judging.working import Step, Working
-from judged.measures import Measure, parse
+from judged.measures.base import Measure
+from judged.measures.grammar import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -209,7 +210,7 @@ def explain(given: Any, chosen: Any, measure: str | Measure, /, *, topic: str | 
 
     Examples
     --------
-    >>> from judged import judge_list
+    >>> from judged.judging import judge_list
     >>> explain(judge_list([3, 0, 2, 1, 0]), None, "nDCG(gain=exp2)@5")
     == nDCG(gain=exp2)@5 ==
     <BLANKLINE>

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.answer import TEXT, Answer, Column, Section, Sentences, Table, columns_of
-from judged.data import Qrels, Run
 from judged.data.compute import distinct
+from judged.data.qrels import Qrels
+from judged.data.run import Run
 from judged.errors import MeasureError
 from judged.evaluation.dialects import DIALECTS
 from judged.explanation.explanation import title
 from judged.judging import judge
-from judged.measures import parse
+from judged.measures.grammar import parse
 from judged.measures.parameters import spell
 from judged.peers.names import ranx_rbp
 from judged.peers.readings import TOOLS, tool_of
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from judged.answer import Block
     from judged.evaluation.dialects import Dialect
     from judged.judging import Precision, TiePolicy
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.peers.readings import Reading, Tool
 
 _OWN_TIES = "but it orders equal scores in its own way, and this topic has some"

@@ -5,7 +5,7 @@ from judged.gating.config import Check, GateConfig, Guardrail
 from judged.gating.guarding import GuardrailResult
 from judged.gating.reading import config_of, parse_config, read_config
 from judged.gating.result import GateResult
-from judged.gating.running import gate, gate_scores
+from judged.gating.running import gate, gate_of_scores
 
 __all__ = [
     "Check",
@@ -16,7 +16,7 @@ __all__ = [
     "GuardrailResult",
     "config_of",
     "gate",
-    "gate_scores",
+    "gate_of_scores",
     "parse_config",
     "read_config",
 ]

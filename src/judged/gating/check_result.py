@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from judged.decimals import decimal, p_text
-from judged.stats.equivalence import share_bound
+from judged.stats.equivalence_test import share_bound
 from judged.stats.pairing import topics_text
 from judged.stats.planning import amount
 

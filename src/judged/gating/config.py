@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from judged.evaluation.facts import TieTreatment
-    from judged.slicing.slices import Slice
+    from judged.slicing.topic_slices import Slice
 
 ALL = "all"
 """The slice of all topics."""

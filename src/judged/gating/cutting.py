@@ -10,14 +10,14 @@ from judged.data.expression import Expression
 from judged.errors import InputError
 from judged.gating.places import SettingError
 from judged.slicing.derived import OUTCOME, known_topics
-from judged.slicing.slices import slice_topics
+from judged.slicing.topic_slices import slice_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
     from judged.gating.config import GateConfig
-    from judged.slicing.slices import Slice, Slicing
+    from judged.slicing.topic_slices import Slice, Slicing
 
 
 def sliced(config: GateConfig, attributes: Any = None, qrels: Qrels | None = None) -> Slicing | None:

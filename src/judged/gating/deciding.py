@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.gating.check_result import CheckResult, TopicLoss
-from judged.measures import aggregate, logarithms
+from judged.measures.aggregates import aggregate, logarithms
 from judged.stats.correction import adjust
 from judged.stats.detecting import detectable, least_p
-from judged.stats.equivalence import unseen_loss
+from judged.stats.equivalence_test import unseen_loss
 from judged.stats.paired import paired_test
 from judged.stats.pairing import paired_differences, spread, topics_text
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from judged._types import Floats
     from judged.gating.config import Check, GateConfig
-    from judged.measures import Measure
+    from judged.measures.base import Measure
 
 _WORST = 3
 _ROUNDING = 1e-12

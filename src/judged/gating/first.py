@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.data import Qrels
+from judged.data.qrels import Qrels
 from judged.decimals import decimal
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import runs_of
-from judged.evaluation.scoring import scores_of
+from judged.evaluation.of_runs import scored
 from judged.gating.check_result import digits, often
 from judged.gating.config import ALL
 from judged.gating.cutting import refuse_outcomes
 from judged.gating.reading import parse_config
 from judged.judging import judge
-from judged.measures import aggregate
+from judged.measures.aggregates import aggregate
 from judged.notes import lines
 from judged.slicing.derived import known_topics
-from judged.slicing.slices import Slice, slice_topics
+from judged.slicing.topic_slices import Slice, slice_topics
 from judged.stats.pairing import paired_differences, spread, topics_text
 from judged.stats.sample_size import minimum_detectable, power
 from judged.stats.student import student_quantile
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged._types import Floats
-    from judged.data import Run
+    from judged.data.run import Run
     from judged.evaluation import Scores
-    from judged.slicing.slices import Slicing
+    from judged.slicing.topic_slices import Slicing
 
 ALPHA, POWER, CORRELATION, RELATIVE = 0.05, 0.8, 0.9, 0.02
 _STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
@@ -77,8 +77,8 @@ def first_config(
     if len(first) != 1:
         raise InputError(f"the baseline holds {len(first)} runs", fix="give one run")
     wanted = _fitting(judgments, first[0]) if measures is None else measures
-    scores = scores_of(judgments, [*first, *([] if others is None else runs_of(others))], wanted, {})
-    share = scores_of(judgments, first, "Judged@10", {}).value("Judged@10")
+    scores = scored(judgments, [*first, *([] if others is None else runs_of(others))], wanted)
+    share = scored(judgments, first, "Judged@10").value("Judged@10")
     _refuse_zeros(scores)
     _warn(scores, share)
     slicing = _slicing(judgments, attributes, queries, by, scores.query_ids)

@@ -14,13 +14,13 @@ from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of
 from judged.gating.config import Check, GateConfig, Guardrail, nearest
 from judged.gating.places import Places, SettingError
-from judged.slicing.slices import Slice, slices_of
+from judged.slicing.topic_slices import Slice, slices_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from judged.evaluation import Dialect
-    from judged.measures import Measure
+    from judged.measures.base import Measure
 
 _HEADER = re.compile(r"^\s*\[(\[?)\s*([\w-]+)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"^\s*([\w-]+)\s*=")

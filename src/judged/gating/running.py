@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.data import Qrels, Run
+from judged.data.qrels import Qrels
+from judged.data.run import Run
 from judged.errors import InputError
 from judged.evaluation import runs_of
-from judged.evaluation.scoring import scores_of
+from judged.evaluation.of_runs import scored
 from judged.gating.check_result import digits
 from judged.gating.config import ALL, nearest
 from judged.gating.cutting import folder, over_these, refuse_outcome, sliced
@@ -18,7 +19,7 @@ from judged.gating.guarding import guarded, lost_topics, row_of
 from judged.gating.reading import config_of
 from judged.gating.result import GateResult
 from judged.notes import Note
-from judged.slicing.slices import Slice
+from judged.slicing.topic_slices import Slice
 from judged.stats.pairing import topics_text
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from judged.gating.check_result import CheckResult
     from judged.gating.config import Check, GateConfig
     from judged.gating.places import Places
-    from judged.measures import Measure
-    from judged.slicing.slices import Slicing
+    from judged.measures.base import Measure
+    from judged.slicing.topic_slices import Slicing
 
 _SHOWN = 5
 _SAME_IDS = "check that it is a run of the same collection as the qrels: that both use the same ids ('judged check')"
@@ -85,19 +86,19 @@ def gate(
     slicing = sliced(asked, attributes, judgments)
     _refuse_unknown(asked, slicing)
     policies = {name: getattr(asked, name) for name in ("dialect", "topics", "ties", "depth")}
-    scores = scores_of(judgments, runs, wanted or ["Judged@10"], {**policies, "progress": progress})
+    scores = scored(judgments, runs, wanted or ["Judged@10"], progress=progress, **policies)
     return _decided(scores, [0, 1], asked, slicing)
 
 
-def gate_scores(
-    scores: Any, baseline: str, candidate: str, config: Any, *, slicing: Slicing | None = None
+def gate_of_scores(
+    scores: Scores, baseline: str, candidate: str, config: Any, *, slicing: Slicing | None = None
 ) -> GateResult:
     """Decide from scores that were already made.
 
     Parameters
     ----------
     scores
-        What `evaluate` returned, or a file that `Scores.save` wrote.
+        What `evaluate` returned.
     baseline, candidate
         The names of two runs in it.
     config
@@ -117,20 +118,18 @@ def gate_scores(
     Examples
     --------
     >>> from judged import evaluate
-    >>> from judged.gating import gate_scores
     >>> qrels = {f"q{at}": {"d": 1} for at in range(12)}
     >>> runs = {name: {topic: docs for topic in qrels} for name, docs in (("old", ["d"]), ("new", ["x", "d"]))}
     >>> scores = evaluate(qrels, runs, ["RR", "R@10"])
     >>> checks = [{"measure": "RR", "margin": 0.6}, {"measure": "R@10", "margin": 0.01}]
-    >>> gate_scores(scores, "old", "new", {"check": checks}).sentences[0]
+    >>> scores.gate("old", "new", {"check": checks}).sentences[0]
     'PASS: new against old: all checks passed.'
     """
     asked = config_of(config)
-    table = scores_of(scores, None, None, {})
-    at = [_position(table, name, role) for name, role in ((baseline, "baseline"), (candidate, "candidate"))]
+    at = [_position(scores, name, role) for name, role in ((baseline, "baseline"), (candidate, "candidate"))]
     cut = sliced(asked) if slicing is None else slicing
     _refuse_unknown(asked, cut)
-    return _decided(table, at, asked, cut)
+    return _decided(scores, at, asked, cut)
 
 
 def _refuse_unknown(config: GateConfig, slicing: Slicing | None) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from judged._types import ReadOnly
-from judged.data import Run
 from judged.data.compute import int_array, pc
+from judged.data.run import Run
 from judged.errors import InputError
 from judged.judging.dense import all_tied
 from judged.judging.ranking import DuplicateDocumentError, Ranking

@@ -13,7 +13,7 @@ from judged.judging.segments import segment_starts
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints, Strings
-    from judged.data import Run
+    from judged.data.run import Run
     from judged.judging.ranking import Ranking
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from judged.data import Qrels
+from judged.data.qrels import Qrels
 from judged.judging.segments import segment_starts
 from judged.judging.variants import shown_again
 
@@ -102,7 +102,7 @@ def _alike(topics: Ints) -> Iterator[tuple[int, int]]:
 def opened(judged: Judged) -> Open:
     """Give every unjudged returned document the grade 0, as a hit and as a judged pair.
 
-    >>> from judged import judge_list
+    >>> from judged.judging import judge_list
     >>> found = opened(judge_list([2, None], missing=[1]))
     >>> found.hits.tolist(), found.full.grade.tolist(), found.full.label_grade.tolist()
     ([1], [2.0, 0.0], [2.0, 1.0, 0.0])
@@ -141,7 +141,7 @@ def opened(judged: Judged) -> Open:
 def unjudged(judged: Judged) -> tuple[Ints, Ints]:
     """Give the topic and rank of every returned document that has no judgment: (U,) each.
 
-    >>> from judged import judge_list
+    >>> from judged.judging import judge_list
     >>> [found.tolist() for found in unjudged(judge_list([None, 1, -1, None]))]
     [[0, 0], [1, 4]]
     """
@@ -170,7 +170,7 @@ def _named(full: Judged, hits: Ints) -> Judged:
 def withdrawn(judged: Judged, gone: Bools) -> Judged:
     """Take judgments away: these documents become unjudged, and the topics stay.
 
-    >>> from judged import judge_list
+    >>> from judged.judging import judge_list
     >>> found = withdrawn(judge_list([2, 0, 1], missing=[3]), np.array([True, False, False, False]))
     >>> found.rank.tolist(), found.grade.tolist(), found.ideal.grade.tolist()
     ([2, 3], [0.0, 1.0], [3.0, 1.0, 0.0])

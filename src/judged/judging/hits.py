@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged._types import Bools, Floats, Ints
-    from judged.data import Qrels, Run
     from judged.data.documents import Documents
+    from judged.data.qrels import Qrels
+    from judged.data.run import Run
 
 
 _OF_HITS = ("topic", "rank", "grade", "row", "score", "tie_first", "tie_last")

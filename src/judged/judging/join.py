@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from judged.data import MappingRows, Qrels, Run, TableRows
+from judged.data.qrels import Qrels
+from judged.data.rows import MappingRows, TableRows
+from judged.data.run import Run
 from judged.errors import InputError
 from judged.judging.judged import Judged
 from judged.judging.mapping import scan_mapping

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from judged.data import id_text
-from judged.data.ids import shown
+from judged.data.ids import id_text, shown
 from judged.errors import InputError
 from judged.judging.found import Found, nothing
 from judged.judging.ranking import DuplicateDocumentError, as_compared
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from judged._types import Floats, Ints
-    from judged.data import QrelsIndex
+    from judged.data.index import QrelsIndex
     from judged.judging.ranking import Ranking
 
 _Topics: TypeAlias = "dict[str, Mapping[Any, Any]]"

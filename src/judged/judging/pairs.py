@@ -224,7 +224,7 @@ class Preferences:
 def preferences(judged: Judged) -> Preferences:
     """Read preferences from the labels of a judged list.
 
-    >>> from judged import judge_list
+    >>> from judged.judging import judge_list
     >>> found = preferences(judge_list([1, 3, None, 0]))
     >>> kept, possible = found.counts(found.grade >= 0)
     >>> kept.tolist(), possible.tolist()  # 1 over 0 and 3 over 0, and not 3 over 1

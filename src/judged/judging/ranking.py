@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 import pyarrow as pa
 
-from judged.data import hash_ids
 from judged.data.compute import distinct, int_array, pc
+from judged.data.ids import hash_ids
 from judged.errors import InputError
 from judged.judging.found import Found
 from judged.judging.segments import falling_bounds
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged._types import Batch, Floats, Hashes, Ints, Strings
-    from judged.data import QrelsIndex, Run
+    from judged.data.index import QrelsIndex
+    from judged.data.run import Run
 
 TopicPolicy: TypeAlias = Literal["qrels", "run", "both"]
 TiePolicy: TypeAlias = Literal["docid", "docid-rising", "stable", "rank"]

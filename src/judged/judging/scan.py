@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from judged.data import in_order
+from judged.data.bulk import in_order
 from judged.data.compute import int_array, pc
 from judged.judging.found import Found, together
 from judged.judging.ranking import columns_of, rank_topics, topic_runs
 
 if TYPE_CHECKING:
     from judged._types import Batch, Strings
-    from judged.data import Digest, QrelsIndex, Rows
+    from judged.data.index import QrelsIndex
+    from judged.data.rows import Digest, Rows
     from judged.judging.ranking import Ranking
 
 SHARE = 2_000_000

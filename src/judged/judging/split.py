@@ -61,7 +61,8 @@ def by_aspect(judged: Judged, what: str = "aspect") -> ByAspect:
 
     Examples
     --------
-    >>> from judged import AP, judge_list
+    >>> from judged import AP
+    >>> from judged.judging import judge_list
     >>> split = by_aspect(judge_list([(1, 0), (0, 1)]))  # two assessors, who disagree
     >>> AP()(split.judged).tolist()
     [1.0, 0.5]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def copies(judged: Judged, topics: Ints) -> Judged:
     """Make a list whose topics are copies of these topics, one for each entry, in this order: (V,).
 
-    >>> from judged import judge_list
+    >>> from judged.judging import judge_list
     >>> j = copies(judge_list([3, None, 1]), np.array([0, 0]))
     >>> j.query_ids, j.topic.tolist(), j.rank.tolist()
     (('list', 'list'), [0, 0, 1, 1], [1, 3, 1, 3])
@@ -41,7 +41,7 @@ def copies(judged: Judged, topics: Ints) -> Judged:
 def reranked(judged: Judged, rank: Ints) -> Judged:
     """Give each hit another rank: (H,). Those beyond the depth of the ranking are left out.
 
-    >>> from judged import judge_list
+    >>> from judged.judging import judge_list
     >>> j = reranked(judge_list([3, None, 1]), np.array([2, 1]))
     >>> j.rank.tolist(), j.grade.tolist()
     ([1, 2], [1.0, 3.0])
@@ -54,7 +54,7 @@ def reranked(judged: Judged, rank: Ints) -> Judged:
 def cut(judged: Judged, depth: int) -> Judged:
     """Leave the first documents of each topic, as if the run ended there.
 
-    >>> from judged import judge_list
+    >>> from judged.judging import judge_list
     >>> j = cut(judge_list([3, None, 1]), 2)
     >>> j.rank.tolist(), j.returned.tolist()
     ([1], [2])
@@ -73,7 +73,7 @@ def cut(judged: Judged, depth: int) -> Judged:
 def placed(judged: Judged, topics: Ints, variant: Ints, hit: Ints, rank: Ints, shown: Returned | None = None) -> Judged:
     """Make variants of these topics, (V,), out of hits put at ranks: variant, hit of this list and rank, (N,) each.
 
-    >>> from judged import judge_list
+    >>> from judged.judging import judge_list
     >>> first, both = np.array([0]), np.array([0, 1])  # the first hit alone at rank 2; both, exchanged
     >>> variant, hit, rank = np.repeat([0, 1], [1, 2]), np.append(first, both), np.array([2, 3, 1])
     >>> j = placed(judge_list([3, None, 1]), np.array([0, 0]), variant, hit, rank)

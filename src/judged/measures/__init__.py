@@ -1,29 +1,27 @@
 """The measures: one definition each, which serves Python, command line, pages and documentation.
 
-The classes themselves stand in their own modules and are imported at their first use.
+The classes stand in their own modules and are imported at their first use.
 """
 
-from judged.measures.aggregates import Aggregate, aggregate, logarithms
-from judged.measures.base import Entry, Measure, Properties, param
-from judged.measures.grammar import condition_of, find, listed, parse, parse_many
-from judged.measures.parameters import Parameter, spell
-from judged.measures.registry import REGISTRY, measure
+from __future__ import annotations
 
-__all__ = [
-    "REGISTRY",
-    "Aggregate",
-    "Entry",
-    "Measure",
-    "Parameter",
-    "Properties",
-    "aggregate",
-    "condition_of",
-    "find",
-    "listed",
-    "logarithms",
-    "measure",
-    "param",
-    "parse",
-    "parse_many",
-    "spell",
-]
+from judged._catalogue import MODULES
+from judged._lazily import lazily
+
+__all__, __getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "judged.measures.base": (
+            "Measure",
+            "Properties",
+            "param",
+        ),
+        "judged.measures.parameters": ("Parameter",),
+        "judged.measures.registry": ("measure",),
+        "judged.measures.grammar": (
+            "parse",
+            "parse_many",
+        ),
+        **{f"judged.measures.{module}": classes for module, classes in MODULES.items()},
+    },
+)

@@ -78,7 +78,7 @@ def returned_within(judged: Judged, cutoff: int | None) -> Ints:
 def for_each_hit(judged: Judged, values: Floats) -> Floats | float:
     """Give each hit the number of its topic: (T,) to (H,); for a single topic that number alone, no column of it.
 
-    >>> from judged import judge_list
+    >>> from judged.judging import judge_list
     >>> for_each_hit(judge_list([1, 0]), np.array([5.0]))
     5.0
     """

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def relstring(judged: Judged, length: int = 10) -> list[str]:
     """Write the grades of the first documents of each topic, one character each.
 
-    >>> from judged import judge_list
+    >>> from judged.judging import judge_list
     >>> relstring(judge_list([3, None, 0, -1, 12, 1]))
     ['3-0.>1']
     >>> relstring(judge_list([3, None, 0]), 2)

@@ -46,7 +46,7 @@ class JudgedShare(Measure):
 
     Examples
     --------
-    >>> from judged import parse
+    >>> from judged.measures import parse
     >>> parse("Judged@10").of_list([1, None, 0, None])
     0.5
     """
@@ -89,7 +89,7 @@ class UnjudgedShare(Measure):
 
     Examples
     --------
-    >>> from judged import parse
+    >>> from judged.measures import parse
     >>> parse("Unjudged@4").of_list([1, None, 0, -1])
     0.5
     >>> parse("Unjudged@10").of_list([1, None])

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from judged.errors import MeasureError
-from judged.measures import Measure, find, parse_many
+from judged.measures.base import Measure
+from judged.measures.grammar import find, parse_many
 from judged.measures.spellings import key
 
 Reader: TypeAlias = "Callable[[str, Sequence[float]], tuple[Measure, ...] | None]"

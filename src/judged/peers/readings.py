@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from judged.judging import Precision, TopicPolicy
-    from judged.measures import Measure
+    from judged.measures.base import Measure
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from judged.peers.errors import CALCULATION, INPUT, USAGE, TrecEvalError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from judged.measures import Measure
+    from judged.measures.base import Measure
 
 Dialect: TypeAlias = Literal["trec_eval-10", "trec_eval-9"]
 Kind: TypeAlias = Literal["float", "integer", "text"]

@@ -11,13 +11,14 @@ from judged.answer import Section, Sentences
 from judged.comparison.choices import Choices
 from judged.comparison.comparison import MeasureComparison
 from judged.comparison.testing import compared
-from judged.data import Qrels
 from judged.data.attributes import Attributes
+from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.decimals import counted
 from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.evaluation import runs_of
-from judged.evaluation.scoring import chosen_measures, scores_of
+from judged.evaluation.of_runs import scored
+from judged.evaluation.scoring import chosen_measures
 from judged.notes import Note
 from judged.reporting import by_topic, overview, where
 from judged.reporting.by_topic import lists
@@ -112,7 +113,7 @@ def report(
         raise InputError(f"no run {baseline!r} to be the baseline", fix=f"one of {', '.join(given)}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the report
-        scores = scores_of(judgments, list(given.values()), wanted, {**policies, "seed": seed})
+        scores = scored(judgments, list(given.values()), wanted, seed=seed, **policies)
         resamples = 100_000 if len(scores.query_ids) <= _MOST_TOPICS else 10_000
         material = Material(
             qrels=judgments,

@@ -15,7 +15,7 @@ from judged.diagnosis.stages import stages
 from judged.errors import InputError
 from judged.evaluation import dialect_of
 from judged.slicing.derived import known_topics
-from judged.slicing.slices import slice_topics
+from judged.slicing.topic_slices import slice_topics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from judged._types import Floats
     from judged.answer import Section
     from judged.comparison import Comparison, MeasureComparison, Pair
-    from judged.data import Qrels, Run
     from judged.data.attributes import Attributes
+    from judged.data.qrels import Qrels
+    from judged.data.run import Run
     from judged.data.topics import Topics
     from judged.diagnosis.stages import Stages
     from judged.evaluation import Estimate, Scores
-    from judged.measures import Measure
-    from judged.slicing.slices import Slicing
+    from judged.measures.base import Measure
+    from judged.slicing.topic_slices import Slicing
 
 DEPTH = 100
 """Of the candidates that are looked at in stages."""

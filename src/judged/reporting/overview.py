@@ -10,9 +10,9 @@ from judged.curves import curve
 from judged.decimals import counted
 from judged.errors import JudgedError
 from judged.evaluation.summary import best_first
-from judged.measures import parse
+from judged.measures.grammar import parse
 from judged.reporting.material import Found, listed
-from judged.stats import IntervalMethod
+from judged.stats.interval import IntervalMethod
 
 if TYPE_CHECKING:
     from judged.curves import Curves

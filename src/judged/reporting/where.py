@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from judged.answer import Block, Chart, Section, Sentences
 from judged.decimals import counted, decimal
-from judged.diagnosis.matrix import performance_matrix
+from judged.diagnosis.matrix import matrix as matrix_of_runs
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
 from judged.evaluation.scoring import chosen_measures
 from judged.reporting.material import DEPTH, Found, listed, quoted
-from judged.slicing.by_slice import by_slice
-from judged.slicing.compare_slices import compare_slices
 from judged.slicing.derived import OUTCOME
 from judged.slicing.testing import ALL
 
@@ -29,7 +27,7 @@ _TOPICS = 40  # rows of a table of topics
 def matrix(material: Material) -> Found:
     """Set both runs and their slices against recall and the first measure, to tell what was not found."""
     names = material.two
-    found = performance_matrix(
+    found = matrix_of_runs(
         material.qrels,
         [material.runs[name] for name in names],
         x=CANDIDATES,
@@ -102,7 +100,7 @@ def slices(material: Material) -> Found | None:
     at = [scores.run_names.index(name) for name in material.two]
     runs = tuple(scores.runs[run] for run in at)
     scores = replace(scores, runs=runs, values=scores.values[at], counted=scores.counted[at])
-    shown, measure = by_slice(scores, material.slicing, seed=material.seed), str(material.lead)
+    shown, measure = scores.by_slice(material.slicing, seed=material.seed), str(material.lead)
     said = (
         f"{measure} of {listed(scores.run_names)} by slice, with 95% intervals over topics. A slice with fewer topics"
         f" than it is judged by is marked, and not tested.{_ends(shown, material.candidate)}"
@@ -113,8 +111,8 @@ def slices(material: Material) -> Found | None:
     sentences, warned = list(shown.sentences), list(shown.warnings)
     headline = next((text for row, text in shown.differing() if row and row.better is False), "")
     if material.reference is not None and material.tested is not None:
-        tested = compare_slices(
-            scores, material.slicing, material.reference, seed=material.seed, resamples=material.resamples
+        tested = scores.compare_slices(
+            material.slicing, material.reference, seed=material.seed, resamples=material.resamples
         )
         results["slice comparison"] = tested
         sentences = [*tested.sentences, *sentences, material.caution]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.data import Qrels, Run
+    from judged.data.qrels import Qrels
+    from judged.data.run import Run
     from judged.data.topics import Topics
 
 FOLDER = Path(str(files(__name__))) / "pydocs"
@@ -30,7 +31,7 @@ def qrels() -> Qrels:
     >>> qrels()
     Qrels('qrels': 1613 judgments, 48 topics, grades 0 to 3)
     """
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
 
     return Qrels.read(FOLDER / "qrels.txt")
 
@@ -41,7 +42,7 @@ def runs() -> list[Run]:
     >>> [run.name for run in runs()]
     ['bm25', 'bm25_nostem', 'bm25_prf', 'bm25_title', 'lm_dirichlet', 'rrf', 'tfidf', 'tfidf_char']
     """
-    from judged.data import Run
+    from judged.data.run import Run
 
     return [Run.scan(path) for path in sorted((FOLDER / "runs").glob("*.run.gz"))]
 

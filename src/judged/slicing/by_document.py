@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.answer import COUNT, Column, columns_of
-from judged.data import Qrels
 from judged.data.documents import Documents
+from judged.data.qrels import Qrels
 from judged.decimals import decimal, percent
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import evaluate, measures_of, runs_of
 from judged.notes import Note, first_few
 from judged.slicing.documents import UNKNOWN, group_judgments
 from judged.slicing.parts import FEW, PartEstimate, ScoresOfParts
-from judged.slicing.slices import MINIMUM
-from judged.stats import IntervalMethod
+from judged.slicing.topic_slices import MINIMUM
+from judged.stats.interval import IntervalMethod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.stats import IntervalName
+    from judged.stats.interval import IntervalName
 
 ALL = "all documents"
 

@@ -12,15 +12,15 @@ from judged.answer import counted
 from judged.errors import InputError
 from judged.evaluation import Estimate
 from judged.evaluation.notes import few_note
-from judged.evaluation.scoring import scores_of
-from judged.measures import logarithms
+from judged.evaluation.of_runs import of_runs
+from judged.measures.aggregates import logarithms
 from judged.notes import Note, first_few
 from judged.slicing.scores import MEAN_OF_SLICES, TOPIC_MEAN, Average, SlicedScores, SliceEstimate
-from judged.slicing.slices import slicing_given
 from judged.slicing.testing import ALL, everywhere
-from judged.stats import IntervalMethod
+from judged.slicing.topic_slices import slicing_given
 from judged.stats.correction import adjust
-from judged.stats.heterogeneity import against_rest
+from judged.stats.interval import IntervalMethod
+from judged.stats.slice_differences import against_rest
 from judged.stats.weighted import WeightedMeans, groups_of, means_of_groups, weighted_means
 
 if TYPE_CHECKING:
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
     from judged._types import Floats
     from judged.evaluation import Scores
-    from judged.measures import Measure
-    from judged.slicing.slices import Slicing
-    from judged.stats import IntervalName
-    from judged.stats.heterogeneity import AgainstRest
+    from judged.measures.base import Measure
+    from judged.slicing.topic_slices import Slicing
+    from judged.stats.interval import IntervalName
+    from judged.stats.slice_differences import AgainstRest
 
 _LEAST_EFFECTIVE = 20  # topics: below, intervals of weighted means hold their level less well
 
 
 def by_slice(
-    scores: Any,
+    scores: Scores,
     slicing: Slicing,
     *,
     weights: Any = None,
@@ -51,7 +51,7 @@ def by_slice(
     Parameters
     ----------
     scores
-        What `evaluate` returned, or a file that `Scores.save` wrote.
+        What `evaluate` returned.
     slicing
         Slices of topics, as `slice_topics` makes them; those that have no scores do not count.
     weights
@@ -79,12 +79,11 @@ def by_slice(
     >>> from judged import evaluate, slice_topics
     >>> scores = evaluate({"a": {"d": 1}, "b": {"d": 1}}, {"a": ["d"], "b": ["x", "d"]}, "RR")
     >>> known = {"a": {"kind": "law", "traffic": 300}, "b": {"kind": "news", "traffic": 100}}
-    >>> found = by_slice(scores, slice_topics(known, "kind"), weights="traffic", ci="none")
+    >>> found = scores.by_slice(slice_topics(known, "kind"), weights="traffic", ci="none")
     >>> found.value("kind=news"), found.average("topic mean").value, found.average("traffic-weighted mean").value
     (0.5, 0.75, 0.875)
     """
     method = IntervalMethod(ci, level, resamples, seed)
-    scores = scores_of(scores, None, None, {})
     cut = slicing_given(slicing).over(scores.query_ids)
     weighing, means = _weights(weights, cut), _means(scores)
     tests, count = _tests(means, cut, method)
@@ -92,6 +91,19 @@ def by_slice(
     averages = tuple(_averages(means, estimates, cut, weighing, method)) if means else ()
     notes = (*scores.notes, *_notes(scores, cut, weighing))
     return SlicedScores(scores, estimates, method, cut, averages, count, tuple(weighing), notes)
+
+
+slices = of_runs(
+    by_slice,
+    "slices",
+    examples="""
+    >>> from judged import slice_topics, slices
+    >>> qrels, run = {"a": {"d": 1}, "b": {"d": 1}}, {"a": ["d"], "b": ["x", "d"]}
+    >>> kinds = slice_topics({"a": {"kind": "law"}, "b": {"kind": "news"}}, "kind")
+    >>> slices(qrels, run, kinds, "RR", ci="none").value("kind=news")
+    0.5
+    """,
+)
 
 
 def _means(scores: Scores) -> dict[tuple[str, Measure], Floats]:

@@ -12,13 +12,13 @@ from judged.comparison.choices import MANY
 from judged.comparison.notes import least_p_text, short_of_topics
 from judged.comparison.testing import compared, pair_of
 from judged.errors import InputError
-from judged.evaluation.scoring import scores_of
+from judged.evaluation.scoring import chosen_measures
 from judged.notes import Note
 from judged.slicing.comparison import BetweenSlices, SliceComparison, SlicePair
-from judged.slicing.slices import slicing_given
 from judged.slicing.testing import Quantity, everywhere, tests_of
+from judged.slicing.topic_slices import slicing_given
 from judged.stats.correction import adjust
-from judged.stats.heterogeneity import against_rest, heterogeneity
+from judged.stats.slice_differences import against_rest, heterogeneity
 from judged.stats.weighted import groups_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from judged.comparison import Comparison, MeasureComparison
     from judged.comparison.choices import Family
-    from judged.slicing.slices import Slicing
+    from judged.evaluation import Scores
+    from judged.slicing.topic_slices import Slicing
 
     Quantities = Mapping[tuple[int, int, int], Quantity]  # by the places of a measure, and of the two runs
 
@@ -34,7 +35,7 @@ _MOST_DRAWS = 10_000  # permutations of tests against the other topics, and betw
 
 
 def compare_slices(
-    scores: Any,
+    scores: Scores,
     slicing: Slicing,
     baseline: str | None = None,
     *,
@@ -52,7 +53,7 @@ def compare_slices(
     Parameters
     ----------
     scores
-        What `evaluate` returned, or a file that `Scores.save` wrote.
+        What `evaluate` returned.
     slicing
         Slices of topics, as `slice_topics` makes them. Those with fewer topics than they are judged by are shown, and
         not tested.
@@ -100,19 +101,20 @@ def compare_slices(
 
     Examples
     --------
-    >>> from judged import compare_slices, evaluate, slice_topics
+    >>> from judged import evaluate, slice_topics
+    >>> from judged.slicing import compare_slices
     >>> ids = [f"q{at}" for at in range(24)]
     >>> scores = evaluate({query: {"d": 1} for query in ids}, {
     ...     "old": {query: ["x", "d"] for query in ids},
     ...     "new": {query: ["d"] if at < 12 else ["x", "d"] for at, query in enumerate(ids)}}, "RR")
     >>> kinds = slice_topics({query: {"kind": "law" if at < 12 else "news"} for at, query in enumerate(ids)}, "kind")
-    >>> [(row.slice, row.difference, row.better) for row in compare_slices(scores, kinds).rows]
+    >>> [(row.slice, row.difference, row.better) for row in scores.compare_slices(kinds).rows]
     [('kind=law', 0.5, 'new'), ('kind=news', 0.0, None)]
     """
     if test.replace("randomized-", "randomised-") in MANY:
         raise InputError(f"{test} compares all systems at once, not two on a slice", fix="take randomisation, say")
     choices = Choices(test, correction, family, alpha, resamples, seed, margin=margin, baseline=baseline)
-    table = scores_of(scores, None, measures, {})
+    table = scores if measures is None else chosen_measures(scores, measures)
     if baseline is None and len(table.runs) > 2:
         raise InputError(
             f"{len(table.runs)} runs make {math.comb(len(table.runs), 2)} pairs on each slice",

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from judged.comparison import Choices, Comparison, Pair
     from judged.evaluation.provenance import Provenance
     from judged.notes import Note
-    from judged.slicing.slices import Slicing
-    from judged.stats.heterogeneity import AgainstRest, Heterogeneity
+    from judged.slicing.topic_slices import Slicing
+    from judged.stats.slice_differences import AgainstRest, Heterogeneity
 
 _HEAD = 26  # characters: a column of differences with their intervals is as wide
 _PAIRS = 2  # of more, what is not shown is told of all together
@@ -110,7 +110,8 @@ class SliceComparison(Answer):
 
     Examples
     --------
-    >>> from judged import compare_slices, evaluate, slice_topics
+    >>> from judged import evaluate, slice_topics
+    >>> from judged.slicing import compare_slices
     >>> ids = [f"q{at}" for at in range(30)]
     >>> scores = evaluate({query: {"d": 1} for query in ids}, {
     ...     "old": {query: ["x", "d"] for query in ids},

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 
-from judged.data import Qrels
 from judged.data.attributes import Attributes
 from judged.data.documents import Documents
 from judged.data.ids import id_text
+from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.judging import judge
 from judged.slicing.bands import FIRST_RELEVANT, LENGTH, RELEVANT, frequency_bands
 from judged.slicing.documents import document_columns
 from judged.slicing.queries import can_guess, kind_of, languages_of, normalised, script_of, word_count
-from judged.slicing.slices import DERIVED
+from judged.slicing.topic_slices import DERIVED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from judged.data import Qrels
 from judged.data.compute import pc
 from judged.data.documents import Documents
+from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.slicing.bands import AGE, written
 

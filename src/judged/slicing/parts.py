@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Chart, Column, Sentences, Table, columns_of
 from judged.errors import InputError
 from judged.evaluation import Estimate
-from judged.measures import parse
+from judged.measures.grammar import parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from judged.answer import Block
     from judged.evaluation import Scores
     from judged.evaluation.provenance import Provenance
-    from judged.stats import IntervalMethod
+    from judged.stats.interval import IntervalMethod
 
 FEW = "(few)"  # behind the name of a small part
 MOST_INTERVALS = 3  # columns: more of them show no intervals

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged.notes import Note
-    from judged.slicing.slices import Slicing
-    from judged.stats.heterogeneity import AgainstRest
+    from judged.slicing.topic_slices import Slicing
+    from judged.stats.slice_differences import AgainstRest
 
 MOST = 6  # slices named in one sentence
 TOPIC_MEAN, MEAN_OF_SLICES = "topic mean", "mean of slices"
@@ -79,7 +79,8 @@ class SlicedScores(ScoresOfParts[SliceEstimate]):
 
     Examples
     --------
-    >>> from judged import by_slice, evaluate, slice_topics
+    >>> from judged import evaluate, slice_topics
+    >>> from judged.slicing import by_slice
     >>> qrels = {"a": {"d": 1}, "b": {"d": 1}, "c": {"d": 1}}
     >>> scores = evaluate(qrels, {"a": ["d"], "b": ["x", "d"], "c": ["d"]}, "RR")
     >>> kinds = slice_topics({"a": {"kind": "law"}, "b": {"kind": "news"}, "c": {"kind": "law"}}, "kind", minimum=1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from judged.comparison.testing import differences
-from judged.measures import logarithms
+from judged.measures.aggregates import logarithms
 from judged.stats.correction import corrected_family
 from judged.stats.skewness import allowing_for_skew
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from judged._types import Bools, Floats
     from judged.comparison import Choices
-    from judged.slicing.slices import Slicing
+    from judged.slicing.topic_slices import Slicing
     from judged.stats.results import Difference
 
     Key = tuple[int, int]  # the place of a set of topics, and that of a quantity

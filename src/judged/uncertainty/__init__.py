@@ -1,1 +1,21 @@
 """How far a score could move: ties, unjudged documents, pools."""
+
+from __future__ import annotations
+
+from judged._lazily import lazily
+
+__all__, __getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "judged.uncertainty.ties": (
+            "tie_expected",
+            "tie_range",
+            "tied_share",
+        ),
+        "judged.uncertainty.unjudged": ("unjudged_range",),
+        "judged.uncertainty.pools": (
+            "LeaveOneOut",
+            "leave_one_out",
+        ),
+    },
+)

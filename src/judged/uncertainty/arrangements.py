@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from judged._types import Bools, Floats, Ints
     from judged.judging.grading import Open
-    from judged.measures import Measure
+    from judged.measures.base import Measure
 
 _BLOCK = 1 << 16  # hits and judged pairs of the variants that are scored together: columns stay in a cache
 _PIECES = 4  # into which a cell of the search is cut

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints, Strings
     from judged.judging import Judged
     from judged.judging.dense import Returned
-    from judged.measures import Measure
-    from judged.measures.base import Properties
+    from judged.measures.base import Measure, Properties
 
 ENDLESS = int(np.iinfo(np.int64).max)
 

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.answer import COUNT, NUMBER, TEXT, Answer, Table, columns_of
-from judged.data import Qrels, Run
+from judged.data.qrels import Qrels
+from judged.data.run import Run
 from judged.decimals import percent
 from judged.errors import InputError, MeasureError
 from judged.judging import judge
 from judged.judging.grading import withdrawn
-from judged.measures import Measure, aggregate, listed, parse_many
+from judged.measures.aggregates import aggregate
+from judged.measures.base import Measure
+from judged.measures.grammar import listed, parse_many
 from judged.notes import Note, first_few
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy as np
 from judged._types import ReadOnly
 from judged.errors import InputError
 from judged.judging.segments import segment_sum
-from judged.measures import parse
 from judged.measures.arithmetic import divide
+from judged.measures.grammar import parse
 from judged.uncertainty.additive import additive_means, additive_worth, rotation_means
 from judged.uncertainty.asking import scores_in_order, scores_of_orders
 from judged.uncertainty.closed_forms import FORMS
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from judged._types import Bools, Floats, Ints
     from judged.judging import Judged
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.uncertainty.groups import TiedList
 
 LIMIT = 20_000

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged.data import Qrels
+from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.judging import judge
 from judged.judging.grading import opened, unjudged
 from judged.judging.variants import copies
-from judged.measures import parse
 from judged.measures.gain import gains
+from judged.measures.grammar import parse
 from judged.uncertainty.arrangements import Arranged, by_counts, by_enumeration, by_parts, ends
 from judged.uncertainty.range import Range
 from judged.uncertainty.ratio import by_ratio
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from judged._types import Floats, Ints
     from judged.judging import Judged
-    from judged.measures import Measure
+    from judged.measures.base import Measure
 
 _BLOCK = 1 << 19  # returned documents and judged pairs that are looked at together
 _MOST_WHOLE = 1000  # a scale with more whole numbers is taken to consist of the grades in use
@@ -79,7 +79,8 @@ def unjudged_range(
     --------
     The unjudged document at rank 5 may be better than all others: the ranking was perfect as long as it was not.
 
-    >>> from judged import judge_list, nDCG
+    >>> from judged import nDCG
+    >>> from judged.judging import judge_list
     >>> found = unjudged_range(judge_list([1, 0, 0, 0, None]), nDCG(cutoff=5), highest=3)
     >>> found.low.round(3).tolist(), found.high.tolist(), found.kind.tolist()
     ([0.595], [1.0], ['exact'])
@@ -99,7 +100,8 @@ def unjudged_range(
 def levels_of(judged: Judged, measure: Measure, highest: float | None = None) -> Floats:
     """Give the grades that an unjudged document may have, rising from 0.
 
-    >>> from judged import ERR, judge_list
+    >>> from judged import ERR
+    >>> from judged.judging import judge_list
     >>> levels_of(judge_list([1, 0.5, -1]), ERR(max=2)).tolist()
     [0.0, 0.5, 1.0, 2.0]
     """

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.comparison import Comparison, compare
-from judged.data import Qrels, Run
+from judged.comparison import Comparison
 from judged.data.attributes import Attributes
-from judged.data.run import TopicRows
+from judged.data.qrels import Qrels
+from judged.data.run import Run, TopicRows
 from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.errors import InputError, JudgedWarning
@@ -136,7 +136,7 @@ class Workspace:
         scores = self.scores(measures, runs, where, baseline)
         options: dict[str, Any] = {"resamples": RESAMPLES, **how}
         key = ("comparison", scores.run_names, scores.measures, baseline, where.strip(), *sorted(options.items()))
-        return self.remember(key, lambda: _quietly(lambda: compare(scores, baseline=baseline, **options)))
+        return self.remember(key, lambda: _quietly(lambda: scores.compare(baseline=baseline, **options)))
 
     def notes_over(self, topics: int, notes: tuple[Note, ...]) -> tuple[Note, ...]:
         """Say before notes of whole runs that they are of all topics, where some are left out."""

@@ -102,7 +102,7 @@ def test_scores_are_those_of_evaluate_for_every_list() -> None:
     for name in names:
         alone = [judged.evaluate({topic: qrels[topic]}, {topic: page["shown"]}, name).value(name)
                  for page in pages for topic in [page["topic"]]]  # fmt: skip
-        assert found.of(name, "clicked").tau.value == pytest.approx(judged.kendall_tau(alone, clicked).value)
+        assert found.of(name, "clicked").tau.value == pytest.approx(judged.stats.kendall_tau(alone, clicked).value)
 
 
 @pytest.mark.usefixtures("clicked_alone")

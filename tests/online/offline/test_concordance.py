@@ -38,7 +38,7 @@ def test_an_outcome_of_0_and_1_gives_the_area_under_the_curve(seed: int) -> None
     found = pairs_of(score, clicked * 1.0)
     area = stats.mannwhitneyu(score[clicked], score[~clicked]).statistic / clicked.sum() / (~clicked).sum()
     assert probability(found) == pytest.approx(area, abs=1e-14)
-    assert tau_b(found) == pytest.approx(judged.kendall_tau(score, clicked * 1.0).value, abs=1e-14)
+    assert tau_b(found) == pytest.approx(judged.stats.kendall_tau(score, clicked * 1.0).value, abs=1e-14)
     assert tau_b(found) == pytest.approx(stats.kendalltau(score, clicked).statistic, abs=1e-12)
 
 

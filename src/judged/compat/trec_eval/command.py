@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from judged.compat.trec_eval.scoring import Scorer
-    from judged.data import Qrels, Run
+    from judged.data.qrels import Qrels
+    from judged.data.run import Run
     from judged.peers.trec_eval import Kind, Printed
 
 FORMS = {"qrels": "qrels", "qrels_jg": "qrels_jg", "prefs": "prefs", "qrels_prefs": "prefs"}

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.data import Qrels, Run, files
+from judged.data import files
 from judged.data.layout import Layout, is_data
-from judged.data.qrels import by_user
+from judged.data.qrels import Qrels, by_user
+from judged.data.run import Run
 from judged.data.sources import Source, open_source
 from judged.data.text import TextRows
 from judged.errors import InputError

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from judged.data import Run, TableRows
 from judged.data.compute import pc
+from judged.data.rows import TableRows
+from judged.data.run import Run
 from judged.judging import Ranking, judge
 from judged.judging.dense import all_returned
 from judged.judging.ranking import DuplicateDocumentError
@@ -18,7 +19,7 @@ from judged.peers.errors import NO_TOPICS, TrecEvalError
 if TYPE_CHECKING:
     from judged._types import Ints
     from judged.compat.trec_eval.options import Options
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
     from judged.judging import Judged
 
 _PREFERENCES = frozenset({"prefs", "qrels_prefs"})

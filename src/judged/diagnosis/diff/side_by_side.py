@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.data import Qrels, Run
+from judged.data.qrels import Qrels
+from judged.data.run import Run
 from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.decimals import counted
@@ -19,7 +20,7 @@ from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
 from judged.judging import judge
 from judged.judging.align import align
 from judged.judging.variants import placed
-from judged.measures import aggregate
+from judged.measures.aggregates import aggregate
 from judged.stats.pairing import paired_differences
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from judged._types import Floats
     from judged.judging import Judged, Precision, TiePolicy
     from judged.judging.align import Aligned
-    from judged.measures import Measure
+    from judged.measures.base import Measure
 
 _SMALL = 1e-9
 
@@ -213,7 +214,7 @@ def _below(pair: ScorePair, changes: Sequence[float | None]) -> float | None:
 def shares(one: Judged, measure: Measure) -> dict[str, float] | None:
     """Ask a measure what each judged document that was returned adds to the score of the only topic.
 
-    >>> from judged import judge_list
+    >>> from judged.judging import judge_list
     >>> from judged.measures import parse
     >>> shares(judge_list([3, None, 1], missing=[2]), parse("P@2")), shares(judge_list([1]), parse("AP"))
     ({'d1': 0.5, 'd3': 0.0}, None)

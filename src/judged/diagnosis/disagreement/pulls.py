@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.comparison.orders import orders
-from judged.data import Qrels
+from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.diagnosis.disagreement.answer import Disagreement, MeanSide, SliceDisagreement, TopicDisagreement
 from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
-from judged.evaluation.scoring import chosen_measures, scores_of
+from judged.evaluation.of_runs import of_runs
+from judged.evaluation.scoring import chosen_measures
 from judged.judging import Returned, judge
-from judged.slicing.slices import slicing_given
+from judged.slicing.topic_slices import slicing_given
 from judged.stats.pairing import paired_differences, spread
 
 if TYPE_CHECKING:
@@ -26,32 +27,27 @@ if TYPE_CHECKING:
 
     from judged._types import Floats
     from judged.judging import Judged
-    from judged.slicing.slices import Slicing
+    from judged.slicing.topic_slices import Slicing
 
 
-def disagreement(
-    scores: Any,
-    runs: Any = None,
-    first: Any = "nDCG@10",
-    second: Any = "R@100",
+def disagreement_of_scores(
+    scores: Scores,
     *,
+    measures: Any = None,
     pair: tuple[str, str] | None = None,
     slicing: Slicing | None = None,
     shown: int = 5,
     queries: Any = None,
-    **policies: Any,
+    qrels: Any = None,
+    runs: Any = None,
+    documents: Any = None,
 ) -> Disagreement:
     """Show where two measures order two systems differently, which topics cause it, and what the measures see there.
 
     Parameters
     ----------
     scores
-        Qrels, and then `runs` follow, as `evaluate` takes them; or what `evaluate` returned, which has no documents
-        and so gives no reasons.
-    runs
-        Two runs or more.
-    first, second
-        The measures.
+        What `evaluate` returned.
     pair
         The names of the two systems; None: the two runs, or of several those that the measures pull apart most.
     slicing
@@ -60,8 +56,6 @@ def disagreement(
         How many of the topics that cause the disagreement are looked into.
     queries
         Texts of topics: `Topics`, a path, or ``{query_id: text}``.
-    policies
-        Of `evaluate`, where qrels and runs are given: dialect, topics, ties, depth, precision.
 
     Returns
     -------
@@ -74,18 +68,17 @@ def disagreement(
 
     Examples
     --------
+    >>> from judged import evaluate
     >>> qrels = {"q": {"a": 1, "b": 1, "c": 1, "x": 0, "y": 0}}
     >>> ranked = {"old": ["a", "x", "y"], "new": ["x", "a", "b", "c"]}
     >>> runs = {name: {"q": {doc: -at for at, doc in enumerate(docs)}} for name, docs in ranked.items()}
-    >>> found = disagreement(qrels, runs, "RR", "R@4")
+    >>> found = evaluate(qrels, runs, ["RR", "R@4"]).disagree()  # give qrels= and runs= to see reasons
     >>> [round(gap, 3) for gap in found.differences], found.agreement
     ([-0.5, 0.667], ((0, 0, 0), (0, 0, 0), (1, 0, 0)))
-    >>> [reason.kind for reason in found.topics[0].reasons]
-    ['first relevant']
     """
     if shown < 1:
         raise InputError(f"{shown} topics show nothing", fix="give a whole number from 1")
-    table = _scores(scores, runs, first, second, policies)
+    table = _two_measures(scores, measures)
     ways = np.array([-1.0 if measure.properties.higher_is_better is False else 1.0 for measure in table.measures])
     rows = _pair(table, ways, pair)
     systems = (table.run_names[rows[0]], table.run_names[rows[1]])
@@ -97,15 +90,16 @@ def disagreement(
     query_ids = [table.query_ids[at] for at in kept]
     order = sorted(range(len(kept)), key=lambda at: (-pulls[at], query_ids[at]))
     causes = [query_ids[at] for at in order[:shown] if pulls[at] > 0]
-    why = {} if runs is None or not causes else _reasons(scores, runs, table, systems, causes, policies)
+    with_reasons = qrels is not None and runs is not None
+    why = _reasons(qrels, runs, table, systems, causes, documents) if with_reasons and causes else {}
     texts = None if queries is None else Topics.of(queries)
-    scores = table.values[list(rows)][:, :, kept].transpose(2, 1, 0).tolist()  # topic, measure, system
+    values = table.values[list(rows)][:, :, kept].transpose(2, 1, 0).tolist()  # topic, measure, system
     sides = np.sign(gaps * ways[:, None]).astype(np.int64).T.tolist()
     topics = [
         TopicDisagreement(
             query_id=query_ids[at],
             query="" if texts is None else texts.text(query_ids[at]),
-            scores=(tuple(scores[at][0]), tuple(scores[at][1])),
+            scores=(tuple(values[at][0]), tuple(values[at][1])),
             sides=tuple(sides[at]),
             pull=float(pulls[at]),
             reasons=why.get(query_ids[at], ()),
@@ -122,14 +116,29 @@ def disagreement(
         orders=orders(table).pairs[0] if len(table.runs) > 2 else None,
         chosen=pair is None and len(table.runs) > 2,
         direction=direction,
-        with_reasons=runs is not None,
+        with_reasons=with_reasons,
         notes=table.notes,
     )
 
 
-def _scores(given: Any, runs: Any, first: Any, second: Any, policies: dict[str, Any]) -> Scores:
-    table = scores_of(given, runs, None if runs is None else [first, second], policies)
-    table = table if runs is not None else chosen_measures(table, [first, second])
+disagree = of_runs(
+    disagreement_of_scores,
+    "disagree",
+    measures=("nDCG@10", "R@100"),
+    examples="""
+    >>> from judged import disagree
+    >>> qrels = {"q": {"a": 1, "b": 1, "c": 1, "x": 0, "y": 0}}
+    >>> ranked = {"old": ["a", "x", "y"], "new": ["x", "a", "b", "c"]}
+    >>> runs = {name: {"q": {doc: -at for at, doc in enumerate(docs)}} for name, docs in ranked.items()}
+    >>> found = disagree(qrels, runs, ["RR", "R@4"])
+    >>> [reason.kind for reason in found.topics[0].reasons]
+    ['first relevant']
+    """,
+)
+
+
+def _two_measures(scores: Scores, measures: Any) -> Scores:
+    table = scores if measures is None else chosen_measures(scores, measures)
     if len(table.measures) != 2:
         names = ", ".join(table.measure_names)
         raise InputError(f"there are {len(table.measures)} measures: {names}", fix="name two different ones")
@@ -223,15 +232,15 @@ def _slices(
 
 
 def _reasons(
-    qrels: Any, runs: Any, table: Scores, systems: Sequence[str], query_ids: Sequence[str], policies: dict[str, Any]
+    qrels: Any, runs: Any, table: Scores, systems: Sequence[str], query_ids: Sequence[str], documents: Any
 ) -> dict[str, tuple[Reason, ...]]:
     """Judge the two runs as they were judged for the scores, and look into some topics."""
-    rules, chosen = dialect_of(policies.get("dialect")), table.policies
+    rules, chosen = dialect_of(table.policies.dialect), table.policies
     judgments = rules.prepare_qrels(Qrels.of(qrels))
     ties = chosen.ties if chosen.ties not in {"expected", "bounds"} else rules.ties
     how: dict[str, Any] = {"ties": ties, "depth": chosen.depth, "precision": chosen.precision}
     named = {run.name: rules.prepare_run(run) for run in runs_of(runs) if run.name in systems}
-    lists = [judge(judgments, named[name], documents=policies.get("documents"), **how) for name in systems]
+    lists = [judge(judgments, named[name], documents=documents, **how) for name in systems]
     every = [judged.everything for judged in lists]
 
     def only(at: int, query: str) -> Judged:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from judged.judging import Judged
-    from judged.measures import Measure
+    from judged.measures.base import Measure
 
 ROUNDING = 1e-12
 _ABOVE_ZERO = math.ulp(0.0)

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from judged.diagnosis.matrix.points import Axis, MatrixChoices, Point
     from judged.evaluation import Scores
     from judged.evaluation.provenance import Provenance
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.notes import Note
-    from judged.slicing.slices import Slicing
+    from judged.slicing.topic_slices import Slicing
     from judged.stats.discoveries import Discoveries
 
 _FEW_RUNS = 4  # of more, a summary is shown

@@ -1,4 +1,4 @@
-"""`performance_matrix`: runs, slices and topics by two measures, to tell bad candidates from bad ranking."""
+"""`matrix`: runs, slices and topics by two measures, to tell bad candidates from bad ranking."""
 
 from __future__ import annotations
 
@@ -7,33 +7,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.comparison import Choices
-from judged.data import Qrels
+from judged.data.qrels import Qrels
 from judged.diagnosis.changes import compared
 from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of
 from judged.diagnosis.stages.tracing import POSITIVE, one_measure
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of
-from judged.evaluation.scoring import scores_of
-from judged.measures import parse
-from judged.slicing.slices import slicing_given
+from judged.evaluation.of_runs import of_runs
+from judged.measures.grammar import parse
 from judged.slicing.testing import Quantity, everywhere
+from judged.slicing.topic_slices import slicing_given
 from judged.stats.discoveries import losers
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats
     from judged.evaluation import Scores
-    from judged.measures import Measure
-    from judged.slicing.slices import Slicing
+    from judged.measures.base import Measure
+    from judged.slicing.topic_slices import Slicing
     from judged.stats.discoveries import Discoveries
 
 _JUDGED = "Judged@10"
 _FIX = "Fix: take one such as R@100, nDCG@10, AP, RR@10"
 
 
-def performance_matrix(
-    scores: Any,
-    runs: Any = None,
+def matrix_of_scores(
+    scores: Scores,
     *,
     x: str | Measure = "R@100",
     y: str | Measure = "nDCG@10",
@@ -44,7 +43,7 @@ def performance_matrix(
     rate: float = 0.1,
     resamples: int = 100_000,
     seed: int = 0,
-    **policies: Any,
+    qrels: Any = None,
 ) -> Matrix:
     """Set runs, slices and topics against two measures: one of the candidates, one of the final ranking.
 
@@ -54,9 +53,7 @@ def performance_matrix(
     Parameters
     ----------
     scores
-        What `evaluate` returned, with both measures; or qrels, and then `runs` follow.
-    runs
-        As `evaluate` takes them.
+        What `evaluate` returned.
     x, y
         The axes. Any two measures of which higher is better.
     slicing
@@ -73,8 +70,6 @@ def performance_matrix(
         The false discovery rate of the topics that are said to have lost.
     resamples, seed
         Of the paired randomisation tests.
-    policies
-        Of `evaluate`, where qrels and runs are given.
 
     Returns
     -------
@@ -89,9 +84,13 @@ def performance_matrix(
 
     Examples
     --------
+    With `qrels`, topics without a relevant document are known for what they are:
+
+    >>> from judged import evaluate
     >>> qrels = {f"q{at}": {"a": 1} for at in range(20)}
     >>> run = {f"q{at}": ["a"] if at < 10 else ["x", "y", "a"] for at in range(20)}
-    >>> found = performance_matrix(qrels, run, x="R@3", y="RR@10", cuts=(0.5, 0.5))
+    >>> scores = evaluate(qrels, run, ["R@3", "RR@10"])
+    >>> found = scores.matrix(x="R@3", y="RR@10", cuts=(0.5, 0.5))
     >>> found.counts("run")
     {'healthy': 10, 'ranking problem': 10, 'coverage problem': 0, 'both problems': 0}
     """
@@ -104,16 +103,13 @@ def performance_matrix(
     if axes[0] == axes[1]:
         raise InputError(f"both axes are {axes[0]}", fix="name two measures")
     choices = MatrixChoices(level, rate, resamples, seed)
-    wanted = None if runs is None else list(dict.fromkeys([*axes, parse(_JUDGED)]))
-    judgments = None if runs is None else Qrels.of(scores)
-    table = scores_of(scores if judgments is None else judgments, runs, wanted, policies)
-    names = table.run_names
+    names = scores.run_names
     chosen = names[0] if baseline is None else baseline
     if chosen not in names:
         raise InputError(f"no run {chosen!r} to be the baseline", fix=f"one of {', '.join(names)}")
-    sliced = None if slicing is None else slicing_given(slicing).over(table.query_ids)
-    where = everywhere(len(table.query_ids), sliced)
-    values = _values(table, axes)
+    sliced = None if slicing is None else slicing_given(slicing).over(scores.query_ids)
+    where = everywhere(len(scores.query_ids), sliced)
+    values = _values(scores, axes)
     limits = _means(values[chosen]) if cuts is None else (float(cuts[0]), float(cuts[1]))
     if not all(map(np.isfinite, limits)):
         raise InputError(f"the cuts {limits} are no numbers", fix="give cuts=(x, y), or a baseline with scores")
@@ -134,7 +130,7 @@ def performance_matrix(
         lost[name][axis] = losers(pair.gaps, rate, scale=float(np.nanmax(np.abs(pair.first), initial=1.0)))
     rel = max(float(getattr(axis, "rel", POSITIVE)) for axis in axes)
     return Matrix(
-        scores=table,
+        scores=scores,
         x=axes[0],
         y=axes[1],
         baseline=chosen,
@@ -151,9 +147,23 @@ def performance_matrix(
         lost=lost,
         slicing=sliced,
         choices=choices,
-        notes=table.notes,
-        barren=_barren(judgments, policies.get("dialect"), table, rel),
+        notes=scores.notes,
+        barren=_barren(None if qrels is None else Qrels.of(qrels), scores, rel),
     )
+
+
+matrix = of_runs(
+    matrix_of_scores,
+    "matrix",
+    measures=lambda asked: list(dict.fromkeys([one_measure(asked["x"]), one_measure(asked["y"]), parse(_JUDGED)])),
+    examples="""
+    >>> from judged import matrix
+    >>> qrels = {f"q{at}": {"a": 1} for at in range(20)}
+    >>> run = {f"q{at}": ["a"] if at < 10 else ["x", "y", "a"] for at in range(20)}
+    >>> matrix(qrels, run, x="R@3", y="RR@10", cuts=(0.5, 0.5)).counts("run")
+    {'healthy': 10, 'ranking problem': 10, 'coverage problem': 0, 'both problems': 0}
+    """,
+)
 
 
 def _values(scores: Scores, axes: tuple[Measure, Measure]) -> dict[str, Floats]:
@@ -176,10 +186,10 @@ def _means(values: Floats) -> tuple[float, float]:
     return x, y
 
 
-def _barren(qrels: Qrels | None, dialect: Any, scores: Scores, rel: float) -> Bools:
+def _barren(qrels: Qrels | None, scores: Scores, rel: float) -> Bools:
     """Mark the topics without a document of a grade: (T,); none, where the judgments are not known."""
     if qrels is None:
         return np.zeros(len(scores.query_ids), dtype=np.bool_)
-    index = dialect_of(dialect).prepare_qrels(qrels).index
+    index = dialect_of(scores.policies.dialect).prepare_qrels(qrels).index
     kept = {index.topics[code] for code in set(index.topic[index.grade >= rel].tolist())}
     return np.array([query not in kept for query in scores.query_ids], dtype=np.bool_)

@@ -10,23 +10,24 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from judged.data import Qrels, id_text
 from judged.data.attributes import Attributes
 from judged.data.compute import int_array
+from judged.data.ids import id_text
+from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.errors import InputError
 from judged.judging.dense import all_returned
 from judged.judging.ranking import Ranking
 from judged.judging.segments import segment_starts
 from judged.stats.pairing import ROUNDING
-from judged.stats.rbo import overlap_at, rbo
+from judged.stats.rank_biased_overlap import overlap_at, rbo
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Floats, Ints
-    from judged.data import Run
+    from judged.data.run import Run
     from judged.judging import Precision, TiePolicy
 
 _COLUMNS = ("need", "need_id", "topic_id", "topic")

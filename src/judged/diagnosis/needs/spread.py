@@ -10,16 +10,17 @@ import numpy as np
 
 from judged.comparison import Choices
 from judged.comparison.testing import compared
-from judged.data import Qrels
+from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.decimals import counted
 from judged.diagnosis.needs.answer import Needs, NeedsSummary
 from judged.diagnosis.needs.likeness import alike, by_variant, consistency, needs_of
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
-from judged.evaluation.scoring import TESTED_MEASURES, chosen_measures, scores_of
+from judged.evaluation.of_runs import of_runs
+from judged.evaluation.scoring import chosen_measures
 from judged.notes import Note, first_few
-from judged.stats import IntervalMethod, mean_intervals
+from judged.stats.interval import IntervalMethod, mean_intervals
 from judged.stats.pairing import spread
 
 if TYPE_CHECKING:
@@ -28,11 +29,9 @@ if TYPE_CHECKING:
     from judged._types import Floats, Ints
 
 
-def needs(
-    scores: Any,
-    mapping: Any,
-    runs: Any = None,
-    measures: Any = None,
+def needs_of_scores(
+    scores: Scores,
+    needs: Any,
     *,
     column: str | None = None,
     depth: int = 10,
@@ -42,7 +41,7 @@ def needs(
     level: float = 0.95,
     seed: int = 0,
     queries: Any = None,
-    **policies: Any,
+    runs: Any = None,
 ) -> Needs:
     """Look at systems by need, where several queries word the same one.
 
@@ -52,16 +51,11 @@ def needs(
     Parameters
     ----------
     scores
-        Qrels, and then `runs` follow, as `evaluate` takes them; or what `evaluate` returned. Qrels may be by query id
-        or by need.
-    mapping
+        What `evaluate` returned.
+    needs
         The need of each query id: ``{query_id: need}``, `Attributes`, `Topics`, or a file with a column for it.
-    runs
-        With given scores: the same runs, for how alike their rankings are.
-    measures
-        As `evaluate` takes them; nDCG@10 and AP if they are left out.
     column
-        The column of `mapping` that names the need, if it is not called ``need`` or ``topic_id``.
+        The column of `needs` that names the need, if it is not called ``need`` or ``topic_id``.
     depth, p
         How many documents of each ranking are looked at for how alike rankings are, and the persistence of RBO.
     baseline
@@ -72,8 +66,6 @@ def needs(
         Of the intervals and of the tests.
     queries
         Texts of the wordings: `Topics`, a path, or ``{query_id: text}``.
-    policies
-        Of `evaluate`, where qrels and runs are given: dialect, topics, ties, precision, documents.
 
     Returns
     -------
@@ -86,23 +78,25 @@ def needs(
 
     Examples
     --------
-    >>> qrels = {"7": {"a": 1}, "8": {"a": 1}}
+    With `runs`, those of the scores, it is also seen how alike the rankings of wordings are:
+
+    >>> from judged import evaluate
+    >>> variants = {"7-1": "7", "7-2": "7", "8-1": "8", "8-2": "8"}
     >>> run = {"7-1": {"a": 1.0}, "7-2": {"x": 2.0, "a": 1.0}, "8-1": {"a": 1.0}, "8-2": {"x": 1.0}}
-    >>> found = needs(qrels, {"7-1": "7", "7-2": "7", "8-1": "8", "8-2": "8"}, {"mine": run}, "RR")
+    >>> scores = evaluate({query: {"a": 1} for query in variants}, {"mine": run}, "RR")
+    >>> found = scores.needs(variants)
     >>> found.mean.tolist(), found.worst.tolist()  # a run, a measure, two needs
     ([[[0.75, 0.5]]], [[[0.5, 0.0]]])
-    >>> found.summaries[0].mean, found.summaries[0].worst
-    (0.625, 0.25)
     """
-    need_of = needs_of(mapping, column)
-    table, notes = _scores(scores, runs, measures, need_of, policies)
+    need_of = needs_of(needs, column)
+    table, notes = _means(scores)
     members: dict[str, list[int]] = {}
     for at, query in enumerate(table.query_ids):
         if query in need_of:
             members.setdefault(need_of[query], []).append(at)
     if not members:
         first, other = table.query_ids[0], next(iter(need_of), "")
-        problem = f"no topic has a need: the first topic is {first!r}, that of the mapping {other!r}"
+        problem = f"no topic has a need: the first topic is {first!r}, that of the needs {other!r}"
         raise InputError(problem, fix="check that both use the same query ids")
     names = tuple(sorted(members))
     groups = [np.array(members[name], dtype=np.int64) for name in names]
@@ -110,7 +104,7 @@ def needs(
     parts = [[_of_needs(row, groups, less=less[m]) for m, row in enumerate(rows)] for rows in table.values]
     mean, worst, best, deviation, variants = np.moveaxis(np.array(parts), 2, 0).copy()
     query_ids = tuple(tuple(table.query_ids[at] for at in group.tolist()) for group in groups)
-    likeness = _alike(table, query_ids, runs, {"depth": depth, "p": p}, policies)
+    likeness = _alike(table, query_ids, runs, {"depth": depth, "p": p})
     counted_needs = ~np.isnan(mean).all(axis=1)
     by_need = replace(table, query_ids=names, values=mean.copy(), counted=counted_needs, ranges=(), notes=())
     choices = Choices(alpha=round(1 - level, 12), seed=seed, baseline=baseline)
@@ -136,17 +130,33 @@ def needs(
     )
 
 
-def _scores(
-    given: Any, runs: Any, measures: Any, need_of: dict[str, str], policies: dict[str, Any]
-) -> tuple[Scores, list[Note]]:
-    """Evaluate, or take scores as they are; of measures whose aggregate is a mean."""
+def _by_variant(qrels: Qrels, asked: dict[str, Any]) -> tuple[Qrels, tuple[Note, ...]]:
+    """Take judgments by need for every wording of it."""
+    judged, said = by_variant(qrels, needs_of(asked["needs"], asked["column"]))
+    return judged, (Note("judgments-of-needs", said),) if said else ()
+
+
+needs = of_runs(
+    needs_of_scores,
+    "needs",
+    prepare=_by_variant,
+    examples="""
+    Judgments may be of query ids, or of needs:
+
+    >>> from judged import needs
+    >>> variants = {"7-1": "7", "7-2": "7", "8-1": "8", "8-2": "8"}
+    >>> run = {"7-1": {"a": 1.0}, "7-2": {"x": 2.0, "a": 1.0}, "8-1": {"a": 1.0}, "8-2": {"x": 1.0}}
+    >>> found = needs({"7": {"a": 1}, "8": {"a": 1}}, {"mine": run}, variants, "RR")
+    >>> found.summaries[0].mean, found.summaries[0].worst
+    (0.625, 0.25)
+    """,
+)
+
+
+def _means(scores: Scores) -> tuple[Scores, list[Note]]:
+    """Take the measures whose aggregate is a mean."""
     notes: list[Note] = []
-    if runs is not None and not isinstance(given, Scores):
-        judged, said = by_variant(Qrels.of(given), need_of)
-        notes += [Note("judgments-of-needs", said)] if said else []
-        table = scores_of(judged, runs, TESTED_MEASURES if measures is None else measures, policies)
-    else:
-        table = scores_of(given, None, measures, policies)
+    table = scores
     means = [measure for measure in table.measures if measure.entry.aggregate == "mean"]
     dropped = ", ".join(str(measure) for measure in table.measures if measure not in means)
     if not means:
@@ -197,13 +207,11 @@ def _mean(values: Floats) -> float:
     return float(known.mean()) if len(known) else math.nan
 
 
-def _alike(
-    table: Scores, query_ids: Sequence[Sequence[str]], runs: Any, how: dict[str, Any], policies: dict[str, Any]
-) -> tuple[Floats, Floats]:
+def _alike(table: Scores, query_ids: Sequence[Sequence[str]], runs: Any, how: dict[str, Any]) -> tuple[Floats, Floats]:
     overlap, rbo = (np.full((len(table.runs), len(query_ids)), np.nan) for _ in range(2))
     if runs is None or all(len(group) < 2 for group in query_ids):
         return overlap, rbo
-    rules, chosen = dialect_of(policies.get("dialect")), table.policies
+    rules, chosen = dialect_of(table.policies.dialect), table.policies
     ties: Any = rules.ties if chosen.ties in {"expected", "bounds"} else chosen.ties
     named = {run.name: run for run in runs_of(runs)}
     for row, name in enumerate(table.run_names):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged.data import Qrels
 from judged.data.compute import int_array
 from judged.data.documents import Documents
+from judged.data.qrels import Qrels
 from judged.data.texts import Texts
 from judged.data.topics import Topics
 from judged.diagnosis.review.answer import KINDS, ReviewItem, ReviewKind, ReviewList, ReviewRates
@@ -23,17 +23,17 @@ from judged.judging.dense import all_returned
 from judged.judging.grading import keeping, withdrawn
 from judged.judging.ranking import Ranking
 from judged.judging.variants import copies
-from judged.measures import parse
+from judged.measures.grammar import parse
 from judged.stats.pairing import ROUNDING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Bools, Floats, Ints
-    from judged.data import Run
+    from judged.data.run import Run
     from judged.judging import Judged, Precision, TiePolicy
-    from judged.measures import Measure
-    from judged.slicing.slices import Slicing
+    from judged.measures.base import Measure
+    from judged.slicing.topic_slices import Slicing
 
 _ROWS = 1 << 20  # hits and judged pairs of one block of variants: some hundred megabytes
 _COLUMNS = ["query_id", "doc_id", "relevance"]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from judged.data import Qrels
 from judged.data.ids import id_text
+from judged.data.qrels import Qrels
 from judged.data.records import records_of
 from judged.data.texts import shortened
 from judged.decimals import read_number

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from judged.diagnosis.changes import Change
     from judged.diagnosis.stages.tracing import Cut, Parts, Trace
     from judged.evaluation.provenance import Provenance
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.notes import Note
-    from judged.slicing.slices import Slicing
+    from judged.slicing.topic_slices import Slicing
     from judged.stats.discoveries import Discoveries
 
 _FOREIGN = 0.1  # of the final ranking's documents: with more, it was not made of the candidates

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.answer import counted
-from judged.data import Qrels, Run
+from judged.data.qrels import Qrels
+from judged.data.run import Run
 from judged.decimals import percent
 from judged.diagnosis.changes import mean_of
 from judged.diagnosis.stages.answer import Stages
@@ -19,15 +20,15 @@ from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
 from judged.judging import judge
 from judged.judging.variants import copies, cut
 from judged.notes import Note
-from judged.slicing.slices import slicing_given
+from judged.slicing.topic_slices import slicing_given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged.evaluation.provenance import Provenance
     from judged.judging import Judged, Precision, TiePolicy, TopicPolicy
-    from judged.measures import Measure
-    from judged.slicing.slices import Slicing
+    from judged.measures.base import Measure
+    from judged.slicing.topic_slices import Slicing
 
 _JUDGED = 0.9  # of the first 10 documents: with fewer judged, unjudged ones may make the difference
 

@@ -14,16 +14,16 @@ from judged.errors import InputError, MeasureError
 from judged.evaluation import measures_of
 from judged.judging.align import align
 from judged.judging.variants import cut, placed
-from judged.measures import parse
+from judged.measures.grammar import parse
 from judged.slicing.testing import everywhere
-from judged.stats import IntervalMethod, mean_intervals
+from judged.stats.interval import IntervalMethod, mean_intervals
 from judged.stats.pairing import check_share
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
     from judged.judging import Judged
-    from judged.measures import Measure
-    from judged.slicing.slices import Slicing
+    from judged.measures.base import Measure
+    from judged.slicing.topic_slices import Slicing
 
 POSITIVE = float(np.nextafter(0, 1))
 """The relevance level of measures that have none: any grade above 0."""
@@ -162,7 +162,7 @@ def traced(candidates: Judged, depth: int, final: Judged, measure: Measure, reca
 def best_order(judged: Judged) -> Judged:
     """Put the documents of each topic into the best order: grades falling, then unjudged ones, then negative grades.
 
-    >>> from judged import judge_list
+    >>> from judged.judging import judge_list
     >>> best = best_order(judge_list([None, -1, 1, 3], missing=[2]))
     >>> best.rank.tolist(), best.grade.tolist()
     ([1, 2, 4], [3.0, 1.0, -1.0])

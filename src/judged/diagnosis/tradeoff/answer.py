@@ -66,11 +66,11 @@ class Tradeoff(Answer):
 
     Examples
     --------
-    >>> from judged import evaluate, tradeoff
+    >>> from judged import evaluate
     >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
     >>> fast, slow = ({topic: docs for topic in qrels} for docs in (["x", "d"], ["d"]))
     >>> scores = evaluate(qrels, {"fast": fast, "slow": slow}, "RR")
-    >>> print(tradeoff(scores, {"fast": {"ms": 10}, "slow": {"ms": 35}}).table().text())
+    >>> print(scores.tradeoff({"fast": {"ms": 10}, "slow": {"ms": 35}}).table().text())
     run                      RR                      gain        ms  per ms  front
     fast  0.5000 [0.398, 0.602]                         -        10       -    yes
     slow  1.0000 [0.752, 1.000]  +0.5000 [+0.500, +0.500]  35 (+25)   +0.02    yes

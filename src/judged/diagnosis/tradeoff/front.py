@@ -18,8 +18,8 @@ from judged.data.topic_records import refuse_wide
 from judged.decimals import meant_as_number, read_number
 from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow, dominators
 from judged.errors import InputError, MeasureError
-from judged.evaluation import Scores
-from judged.measures import parse
+from judged.evaluation.of_runs import of_runs
+from judged.measures.grammar import parse
 from judged.notes import Note, first_few
 from judged.stats.paired import paired_tests
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from judged._types import Bools, Floats
-    from judged.evaluation import Estimate
-    from judged.measures import Measure
+    from judged.evaluation import Estimate, Scores
+    from judged.measures.base import Measure
 
 _RUN = ("run", "run_id", "run_name", "system", "system_id", "name")
 _FIX = "give a column run, and a column of numbers for each cost"
@@ -36,7 +36,7 @@ _FIX = "give a column run, and a column of numbers for each cost"
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs by run. Immutable.
+    """Costs by run. Immuscores.
 
     >>> costs = Costs.of({"bm25": {"latency_ms": 12.5, "memory_gb": 1}, "rrf": {"latency_ms": 30, "memory_gb": None}})
     >>> costs.names, costs.by_run["rrf"]
@@ -110,8 +110,8 @@ def _number(value: Any) -> float | str:
         return str(error)
 
 
-def tradeoff(
-    scores: Scores | str | Path,
+def tradeoff_of_scores(
+    scores: Scores,
     costs: Any,
     *,
     measure: str | Measure | None = None,
@@ -128,7 +128,7 @@ def tradeoff(
     Parameters
     ----------
     scores
-        What `evaluate` returned, or a file that `Scores.save` wrote.
+        What `evaluate` returned.
     costs
         ``{run: {"latency_ms": 12.5, ...}}``, a data frame, a list of dicts, or a file with a column ``run``.
         What is not known is left out of the comparison, and never taken for 0.
@@ -165,19 +165,19 @@ def tradeoff(
     >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
     >>> fast, slow = ({topic: docs for topic in qrels} for docs in (["x", "d"], ["d"]))
     >>> scores = evaluate(qrels, {"fast": fast, "slow": slow}, "RR")
-    >>> found = tradeoff(scores, {"fast": {"ms": 10, "rps": 90}, "slow": {"ms": 35, "rps": 40}}, more_is_better="rps")
+    >>> costs = {"fast": {"ms": 10, "rps": 90}, "slow": {"ms": 35, "rps": 40}}
+    >>> found = scores.tradeoff(costs, more_is_better="rps")
     >>> found.front, found.baseline
     (('fast', 'slow'), 'fast')
     >>> slow = found.row("slow")
     >>> slow.gain, slow.cost_change, slow.per_unit  # 0.5 for 25 ms, and for 50 requests a second given up
     (0.5, {'ms': 25.0, 'rps': -50.0}, {'ms': 0.02, 'rps': 0.01})
     """
-    table = scores if isinstance(scores, Scores) else Scores.load(scores)
-    at = _measure(table, measure)
+    at = _measure(scores, measure)
     known = Costs.of(costs)
     names, more = _named(cost, known.names, known.where), _named(more_is_better or (), known.names, known.where)
     names = names or known.names
-    runs = table.run_names
+    runs = scores.run_names
     matrix = np.array([[known.by_run.get(run, {}).get(name, math.nan) for name in names] for run in runs])
     if np.isnan(matrix).all():
         some = ", ".join(list(known.by_run)[:5])
@@ -185,30 +185,43 @@ def tradeoff(
         raise InputError(problem, fix=f"call them as the scores do: {', '.join(runs[:5])}", path=known.where)
     dearer = matrix * np.array([-1.0 if name in more else 1.0 for name in names])
     base = _baseline(runs, baseline, dearer)
-    sign = 1.0 if table.measures[at].properties.higher_is_better else -1.0
-    estimates = [row for row in table.estimates(level=level, seed=seed) if row.measure == table.measure_names[at]]
-    gaps = _differences(table.values[:, at], test, level, resamples, seed)
+    sign = 1.0 if scores.measures[at].properties.higher_is_better else -1.0
+    estimates = [row for row in scores.estimates(level=level, seed=seed) if row.measure == scores.measure_names[at]]
+    gaps = _differences(scores.values[:, at], test, level, resamples, seed)
     rows = _rows(estimates, gaps, matrix, dearer, names, base, sign)
     return Tradeoff(
-        measure=table.measure_names[at],
+        measure=scores.measure_names[at],
         higher_is_better=sign > 0,
         costs=names,
         more_is_better=tuple(name for name in names if name in more),
         baseline=runs[base],
         level=level,
         rows=rows,
-        provenance=table.provenance,
-        notes=(*table.notes, *_notes(known, runs, rows)),
+        provenance=scores.provenance,
+        notes=(*scores.notes, *_notes(known, runs, rows)),
     )
 
 
-def _measure(table: Scores, measure: str | Measure | None) -> int:
+tradeoff = of_runs(
+    tradeoff_of_scores,
+    "tradeoff",
+    examples="""
+    >>> from judged import tradeoff
+    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
+    >>> fast, slow = ({topic: docs for topic in qrels} for docs in (["x", "d"], ["d"]))
+    >>> tradeoff(qrels, {"fast": fast, "slow": slow}, {"fast": {"ms": 10}, "slow": {"ms": 35}}, "RR").front
+    ('fast', 'slow')
+    """,
+)
+
+
+def _measure(scores: Scores, measure: str | Measure | None) -> int:
     """Find the place of a measure, and refuse one that has no mean to compare."""
-    name = table.measure_names[0] if measure is None else str(parse(measure))
-    if name not in table.measure_names:
-        raise InputError(f"{name} was not evaluated", fix=f"one of {', '.join(table.measure_names)}")
-    at = table.measure_names.index(name)
-    known = table.measures[at]
+    name = scores.measure_names[0] if measure is None else str(parse(measure))
+    if name not in scores.measure_names:
+        raise InputError(f"{name} was not evaluated", fix=f"one of {', '.join(scores.measure_names)}")
+    at = scores.measure_names.index(name)
+    known = scores.measures[at]
     if known.entry.aggregate != "mean" or known.properties.higher_is_better is None:
         why = "is neither better high nor low" if known.entry.aggregate == "mean" else "is no mean over topics"
         raise MeasureError(f"{name} {why}. Fix: take another measure, such as nDCG@10 or AP")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from judged.data import Qrels
 from judged.data.compute import pc
+from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.online.arguments import names_of, need_log
 from judged.online.offline.agreement_result import PreferenceAgreement

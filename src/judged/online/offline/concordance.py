@@ -143,6 +143,6 @@ def probability(pairs: Pairs) -> float:
 
 
 def tau_b(pairs: Pairs) -> float:
-    """Give Kendall's tau_b, as `judged.kendall_tau` does; NaN where all pages are tied in one quantity."""
+    """Give Kendall's tau_b, as `judged.stats.kendall_tau` does; NaN where all pages are tied in one quantity."""
     unlike = float(pairs.first.sum()) * float(pairs.second.sum())
     return float(pairs.net.sum()) / float(np.sqrt(unlike)) if unlike else np.nan

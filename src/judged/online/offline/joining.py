@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     from judged._types import Bools, Ints, Strings, Table
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
     from judged.online.log import InteractionLog
 
 Which: TypeAlias = Literal["first", "all"]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.data import Qrels
+from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.evaluation.inputs import measures_of
-from judged.measures import parse
+from judged.measures.grammar import parse
 from judged.online.arguments import need_log, need_numbers, need_several
 from judged.online.offline.clusters import refuse_level
 from judged.online.offline.joining import joined_pages, of_pages, places
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Floats, Ints
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.online.log import InteractionLog
     from judged.online.offline.joining import Joined, Unit, Which
     from judged.online.offline.outcomes import Outcome

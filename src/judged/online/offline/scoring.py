@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from judged.data import Qrels, Run
 from judged.data.compute import pc
+from judged.data.qrels import Qrels
+from judged.data.run import Run
 from judged.evaluation.scoring import score_lists
 from judged.judging import judge
 from judged.online.offline.joining import list_codes, lists_of
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from judged._types import Floats, Ints, Strings
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.online.log import InteractionLog
     from judged.online.offline.joining import Joined, PageLists
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
     from judged.answer import Block
     from judged.comparison import Comparison, MeasureComparison, Pair
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.notes import Note
     from judged.slicing import SliceComparison
     from judged.stats.robustness import LeaveOneTopicOut

@@ -11,8 +11,8 @@ from fastapi.responses import Response
 from judged.answer.table import order_of
 from judged.errors import InputError
 from judged.evaluation import measures_of
-from judged.measures import listed, parse
-from judged.slicing import compare_slices, slice_topics
+from judged.measures.grammar import listed, parse
+from judged.slicing import slice_topics
 from judged.web.answers import page
 from judged.web.comparing.answer import MEASURE, MEASURES, MOST, Asked, ComparePage, figures
 from judged.web.desk import Opened
@@ -23,7 +23,7 @@ from judged.web.workspace import RESAMPLES
 
 if TYPE_CHECKING:
     from judged.comparison import Comparison
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.slicing import SliceComparison
     from judged.web.workspace import Workspace
 
@@ -88,7 +88,7 @@ def _by_slice(workspace: Workspace, asked: Asked, comparison: Comparison, measur
 
     def make() -> SliceComparison:
         slicing = slice_topics(workspace.known((asked.by,), first), asked.by, query_ids=scores.query_ids)
-        return compare_slices(scores, slicing, first, measures=(measure,), correction="holm", resamples=RESAMPLES)
+        return scores.compare_slices(slicing, first, measures=(measure,), correction="holm", resamples=RESAMPLES)
 
     with concerning("by"):
         return workspace.remember(("compare by", scores.run_names, measure, asked.where, asked.by), make)

@@ -12,8 +12,7 @@ from judged.measures.registry import REGISTRY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.measures import Measure
-    from judged.measures.base import Entry, Properties
+    from judged.measures.base import Entry, Measure, Properties
     from judged.web.evaluator.state import Options
 
 

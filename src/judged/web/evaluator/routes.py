@@ -11,7 +11,8 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from judged.data import Qrels, Run
+from judged.data.qrels import Qrels
+from judged.data.run import Run
 from judged.data.write import write_qrels, write_run
 from judged.errors import InputError
 from judged.web.answers import page

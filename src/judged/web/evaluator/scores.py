@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from judged.judging import Judged
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.web.evaluator.state import Asked, State
     from judged.web.workspace import Workspace
 

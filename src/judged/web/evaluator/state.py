@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judged.errors import InputError, MeasureError
 from judged.judging import judge
-from judged.measures import parse
 from judged.measures.dcg import CG, DCG
+from judged.measures.grammar import parse
 from judged.measures.parameters import spell
 from judged.web.evaluator.lists import (
     MOST_MISSING,

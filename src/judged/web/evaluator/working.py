@@ -12,7 +12,7 @@ from judged.errors import MeasureError
 from judged.explanation import explain
 from judged.explanation.sheets import names, readable
 from judged.judging.variants import copies
-from judged.measures import parse
+from judged.measures.grammar import parse
 from judged.measures.pages import summary
 from judged.web.answers import PageAnswer
 from judged.web.evaluator.measures import listed
@@ -22,7 +22,7 @@ from judged.web.evaluator.state import read_state
 if TYPE_CHECKING:
     from judged.explanation.explanation import Explanation
     from judged.explanation.sheets import Line
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.web.evaluator.scores import World
     from judged.web.evaluator.state import MeasureAsked
     from judged.web.workspace import Workspace

@@ -12,11 +12,11 @@ from judged.answer import CHANGE, COUNT, TEXT, Answer, Column, Show, Table, colu
 from judged.answer.table import order_of
 from judged.comparison import Comparison
 from judged.comparison.pair import RATIO, of_means
-from judged.curves import Curves, curve_of_scores
+from judged.curves import Curves
 from judged.decimals import percent
 from judged.errors import JudgedError
 from judged.evaluation.summary import best_first
-from judged.stats import IntervalMethod
+from judged.stats.interval import IntervalMethod
 from judged.web.filters import probability
 from judged.web.paging import LONGEST, Trimmed, order_by
 from judged.web.workspace import LEVEL
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judged.comparison import MeasureComparison, Pair
     from judged.evaluation import Estimate
     from judged.evaluation.summary import Summary
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.notes import Note
     from judged.web.workspace import Workspace
 
@@ -269,7 +269,7 @@ class LeaderboardPage(Answer):
         chosen = {self.baseline, *others[: LINES - 1]}
         runs = tuple(run for run in best if run in chosen)
         scores = self.workspace.scores(self.series, runs, self.asked.where, self.baseline)
-        return self.workspace.remember(("curves", scores), lambda: curve_of_scores(scores))
+        return self.workspace.remember(("curves", scores), scores.curve)
 
     def figures(self) -> tuple[Chart, ...]:
         """Draw the leading measure of every run, and one measure by cutoff."""

@@ -10,9 +10,9 @@ import numpy as np
 from judged.comparison.choices import Choices
 from judged.curves import at_cutoffs
 from judged.errors import InputError, JudgedError, MeasureError
-from judged.measures import listed, parse, parse_many
+from judged.measures.grammar import listed, parse, parse_many
 from judged.notes import Note
-from judged.slicing.slices import MINIMUM
+from judged.slicing.topic_slices import MINIMUM
 from judged.stats.pairing import topics_text
 from judged.web.leaderboard.answer import CORRECTION, LeaderboardPage
 from judged.web.workspace import LEVEL, RESAMPLES
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from judged.answer import Answer
     from judged.comparison import Comparison
     from judged.evaluation.summary import Summary
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.web.leaderboard.answer import Asked
     from judged.web.workspace import Workspace
 

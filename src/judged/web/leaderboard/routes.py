@@ -13,7 +13,8 @@ from judged.answer.latex import latex
 from judged.answer.markdown import markdown
 from judged.comparison.choices import known_tests
 from judged.errors import InputError
-from judged.measures import REGISTRY, parse
+from judged.measures.grammar import parse
+from judged.measures.registry import REGISTRY
 from judged.slicing import slice_topics
 from judged.stats.correction import CORRECTIONS
 from judged.web.answers import page

@@ -15,7 +15,8 @@ from pydantic import BaseModel, Field
 from judged.advice import RULES, Advice, advise
 from judged.advice.rules import fact
 from judged.advice.tasks import TASKS
-from judged.data import Qrels, Run
+from judged.data.qrels import Qrels
+from judged.data.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,8 +14,7 @@ from judged.web.evaluator.measures import USUAL, unavailable
 if TYPE_CHECKING:
     from judged.explanation import Explanation
     from judged.judging.join import Grades
-    from judged.measures import Measure
-    from judged.measures.base import Entry
+    from judged.measures.base import Entry, Measure
 
 _GIVEN: dict[str, Any] = USUAL | {"cutoff": 5, "max": 3, "n": 1000, "L": 1000}
 """What the example takes for parameters that must be given."""

@@ -14,7 +14,7 @@ from judged.answer import TEXT, YES_NO, Column, Table, number
 from judged.errors import InputError
 from judged.evaluation import evaluate
 from judged.judging import judge, judge_list
-from judged.measures import parse
+from judged.measures.grammar import parse
 from judged.uncertainty.ties import tie_expected, tie_range
 from judged.uncertainty.unjudged import unjudged_range
 from judged.web.evaluator.lists import read_list, read_missing

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from judged.answer import NUMBER, TEXT, Column, Table, columns_of
 from judged.explanation import compare_tools
 from judged.judging import judge_list
-from judged.measures import REGISTRY, parse
+from judged.measures.grammar import parse
 from judged.measures.pages import (
     changing,
     default,
@@ -23,6 +23,7 @@ from judged.measures.pages import (
     written,
 )
 from judged.measures.parameters import spell
+from judged.measures.registry import REGISTRY
 from judged.web.evaluator.lists import read_missing
 from judged.web.learning.examples import Example, ExamplePage, example_of
 from judged.web.learning.lessons import grades
@@ -31,8 +32,7 @@ from judged.web.learning.markup import blocks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.measures import Measure
-    from judged.measures.base import Entry
+    from judged.measures.base import Entry, Measure
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _ENGLISH = {"Accuracy", "Fallout", "Generality", "Hole", "Judged", "Success", "Unjudged", "Utility"}

@@ -12,10 +12,9 @@ from pydantic import BeforeValidator, Field
 from judged.answer import TEXT, Answer, Column, Table
 from judged.answer.drawing import drawn
 from judged.charting import PALETTE, specification
-from judged.diagnosis.matrix import performance_matrix
 from judged.diagnosis.matrix.points import NOTHING, QUADRANTS
 from judged.errors import InputError, MissingExtraError
-from judged.measures import parse
+from judged.measures.grammar import parse
 from judged.web.paging import Paging
 from judged.web.slices.answer import LONGEST, Number, Sliced
 from judged.web.slices.attributes import cut, draws, notes_of, where_column
@@ -172,8 +171,7 @@ def _matrix(workspace: Workspace, asked: AskedMatrix, names: tuple[str, ...]) ->
     def _make() -> Matrix:
         mask = workspace.mask(asked.where)
         scores = workspace.scores(tuple(dict.fromkeys((*axes, parse("Judged@10")))), names, asked.where)
-        made = performance_matrix(
-            scores,
+        made = scores.matrix(
             x=axes[0],
             y=axes[1],
             slicing=cut(workspace, asked) if asked.names else None,

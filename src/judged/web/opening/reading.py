@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from judged.data import Qrels, Run, TableRows, split_runs
 from judged.data.attributes import Attributes
-from judged.data.run import run_ids
+from judged.data.qrels import Qrels
+from judged.data.rows import TableRows
+from judged.data.run import Run, run_ids, split_runs
 from judged.data.sources import source_name
 from judged.data.text import TextRows
 from judged.data.topics import Topics

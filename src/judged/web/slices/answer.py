@@ -10,11 +10,10 @@ from pydantic import BaseModel, BeforeValidator, Field
 from judged.answer import COUNT, TEXT, Answer, Column, Table, columns_of
 from judged.errors import InputError
 from judged.evaluation import measures_of
-from judged.measures import listed
-from judged.slicing import by_slice, compare_slices
+from judged.measures.grammar import listed
 from judged.slicing.scores import TOPIC_MEAN
-from judged.slicing.slices import MINIMUM
 from judged.slicing.testing import ALL
+from judged.slicing.topic_slices import MINIMUM
 from judged.web.slices.attributes import attributes, cut, draws, notes_of, usual, where_column
 from judged.web.workspace import LEVEL
 
@@ -216,7 +215,7 @@ def slices(workspace: Workspace, asked: AskedSlices) -> SlicePage:
 
 def _scored(workspace: Workspace, scores: Scores, slicing: Slicing) -> SlicedScores:
     key = ("by slice", scores, slicing)
-    return workspace.remember(key, lambda: by_slice(scores, slicing, level=LEVEL, seed=SEED))
+    return workspace.remember(key, lambda: scores.by_slice(slicing, level=LEVEL, seed=SEED))
 
 
 def shown_runs(workspace: Workspace, asked: AskedSlices) -> tuple[str, ...]:
@@ -243,7 +242,7 @@ def _compared(
     scores = workspace.scores(measures, (asked.against, *others), asked.where)
     how: dict[str, Any] = {"alpha": 1 - LEVEL, "resamples": draws(len(slicing.query_ids)), "seed": SEED}
     key = ("slices compared", scores, slicing)
-    return workspace.remember(key, lambda: compare_slices(scores, slicing, asked.against, **how))
+    return workspace.remember(key, lambda: scores.compare_slices(slicing, asked.against, **how))
 
 
 def _cell(row: SliceEstimate) -> dict[str, Any]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from judged.judging import Judged
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.uncertainty.range import Range
     from judged.web.workspace import Workspace
 

@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field
 
 from judged.answer import COUNT, NUMBER, TEXT, Column, Table
 from judged.errors import InputError, MeasureError
-from judged.measures import Measure, parse
+from judged.measures.base import Measure
+from judged.measures.grammar import parse
 from judged.notes import Note
 from judged.web.answers import PageAnswer
 from judged.web.paging import Paging

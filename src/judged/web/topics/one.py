@@ -18,11 +18,11 @@ from judged.web.topics.listing import near_ids
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from judged.data import Qrels
+    from judged.data.qrels import Qrels
     from judged.diagnosis.diff import TopicDiff
     from judged.explanation import Explanation
     from judged.judging import Judged
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.web.workspace import Workspace
 
 

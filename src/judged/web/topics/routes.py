@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from judged.answer import TEXT, Table, beginning, significant
 from judged.errors import InputError
 from judged.explanation import explain
-from judged.measures import parse
+from judged.measures.grammar import parse
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import query

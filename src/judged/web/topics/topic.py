@@ -11,7 +11,7 @@ from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Show, Table, columns_of, 
 from judged.diagnosis.diff.answer import ScorePair
 from judged.errors import InputError, MeasureError
 from judged.evaluation.inputs import DEFAULT_MEASURES
-from judged.measures import parse
+from judged.measures.grammar import parse
 from judged.notes import Note
 from judged.web.answers import PageAnswer
 from judged.web.topics.causes import CANDIDATES, losses, reaches
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from judged.explanation import Explanation
     from judged.judging import Judged
-    from judged.measures import Measure
+    from judged.measures.base import Measure
     from judged.web.topics.listing import AskedTopic
     from judged.web.workspace import Workspace
 

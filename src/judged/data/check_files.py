@@ -26,6 +26,49 @@ if TYPE_CHECKING:
 _ORDER = {"error": 0, "warning": 1, "info": 2}
 
 
+def check(
+    qrels: str | Path | Qrels,
+    runs: Iterable[str | Path | Run] = (),
+    *,
+    qrels_format: str | None = None,
+    run_format: str | None = None,
+) -> Findings:
+    """Look in qrels and runs for what would make numbers wrong.
+
+    Parameters
+    ----------
+    qrels, runs
+        Paths, or what was read from them.
+    qrels_format, run_format
+        The formats, if they are not found by themselves.
+
+    Returns
+    -------
+    Findings
+        Errors first; runs are also held against the qrels, where these can be read.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read at all.
+
+    Examples
+    --------
+    >>> from judged import Qrels, Run, check
+    >>> found = check(Qrels.of({"q1": {"d1": 1}}), [Run.of({"q1": {"d1": 2.0}, "q2": {"d1": 2.0}})])
+    >>> [finding.level for finding in found.findings]
+    ['warning']
+    """
+    findings = check_qrels(qrels, format=qrels_format)
+    try:
+        judgments = qrels if isinstance(qrels, Qrels) else Qrels.read(qrels, format=qrels_format)
+    except InputError:
+        judgments = None  # what is wrong with it has been found; the runs are still looked at by themselves
+    for run in runs:
+        findings += check_run(run, judgments, format=run_format)
+    return findings
+
+
 def check_qrels(
     qrels: str | Path | Qrels,
     *,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import COUNT, TEXT, Answer, Column, Sentences, Show, Table, columns_of
 from judged.errors import InputError
+from judged.evaluation.of_runs import of_runs
 from judged.notes import Note
 from judged.stats import planning
 
@@ -69,8 +70,47 @@ class Plans(Answer):
         return columns_of(rows, ("topics", COUNT), *numbers, *needed, "n", "left_out")
 
 
-def plans(scores: Scores, **asked: Any) -> Plans:
-    """Plan for every measure that is a mean over topics, as `judged.stats.planning.plan` does."""
+def power_of_scores(
+    scores: Scores,
+    *,
+    difference: float | None = None,
+    n: int | None = None,
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> Plans:
+    """Say which differences between runs the topics at hand could show, and how many topics a difference takes.
+
+    Parameters
+    ----------
+    scores
+        What `evaluate` returned.
+    difference
+        Also say how many topics it takes to find a true difference of this size.
+    n
+        Plan for so many topics, in place of those at hand.
+    alpha
+        Of the two-sided paired t-test.
+    power
+        Probability with which a true difference is to be found.
+
+    Returns
+    -------
+    Plans
+
+    Raises
+    ------
+    InputError
+        If no measure is a mean over topics, there is one run, or a number makes no sense.
+
+    Examples
+    --------
+    >>> from judged import evaluate
+    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
+    >>> old, new = ({f"q{at}": ["x", "y"][at % 3 :] + ["d"] for at in range(8)}, {f"q{at}": ["d"] for at in range(8)})
+    >>> plans = evaluate(qrels, {"old": old, "new": new}, "RR").power(difference=0.1)
+    >>> plans.plans["RR"].topics, plans.plans["RR"].topics_needed
+    (8, 64)
+    """
     means = [at for at, measure in enumerate(scores.measures) if measure.entry.aggregate == "mean"]
     if not means:
         raise InputError("no measure here is a mean over topics", fix="ask for one, such as AP")
@@ -80,5 +120,19 @@ def plans(scores: Scores, **asked: Any) -> Plans:
         for at, name in enumerate(names)
         if at not in means
     ]
+    asked: dict[str, Any] = {"topics": n, "difference": difference, "alpha": alpha, "power": power}
     found = {names[at]: planning.plan(scores.values[:, at], **asked) for at in means}
     return Plans(found, scores.run_names, (*scores.notes, *others))
+
+
+power = of_runs(
+    power_of_scores,
+    "power",
+    examples="""
+    >>> from judged import power
+    >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
+    >>> old, new = ({f"q{at}": ["x", "y"][at % 3 :] + ["d"] for at in range(8)}, {f"q{at}": ["d"] for at in range(8)})
+    >>> power(qrels, {"old": old, "new": new}, "RR", difference=0.1).plans["RR"].topics_needed
+    64
+    """,
+)

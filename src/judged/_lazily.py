@@ -1,0 +1,24 @@
+"""Names that a package exports, imported when they are first used: importing judged costs next to nothing."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+def lazily(
+    package: str, homes: Mapping[str, Sequence[str]]
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Give ``__all__``, ``__getattr__`` and ``__dir__`` of a package, where `homes` are names by module."""
+    home = {name: module for module, names in homes.items() for name in names}
+
+    def imported(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = importlib.import_module(home[name] or f"{package}.{name}")
+        return getattr(module, name) if home[name] else module
+
+    return list(home), imported, lambda: sorted(home)

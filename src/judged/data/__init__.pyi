@@ -1,0 +1,15 @@
+# Written by tools/docs.py: what `judged.data` exports; it is imported at its first use.
+
+from judged.data.attributes import Attributes as Attributes
+from judged.data.check_files import check as check
+from judged.data.check_files import check_qrels as check_qrels
+from judged.data.check_files import check_run as check_run
+from judged.data.documents import Documents as Documents
+from judged.data.findings import Finding as Finding
+from judged.data.findings import Findings as Findings
+from judged.data.qrels import Qrels as Qrels
+from judged.data.run import Run as Run
+from judged.data.texts import Texts as Texts
+from judged.data.topics import Topics as Topics
+from judged.data.write import write_qrels as write_qrels
+from judged.data.write import write_run as write_run

@@ -1,0 +1,102 @@
+"""Functions of scores, made into functions of qrels and runs: one definition gives both."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from judged.data.qrels import Qrels
+from judged.errors import JudgedWarning
+from judged.evaluation.dialects import dialect_of
+from judged.evaluation.inputs import runs_of
+from judged.evaluation.scoring import evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judged.evaluation.scores import Scores
+    from judged.notes import Note
+
+    Answered = TypeVar("Answered")
+
+TESTED_MEASURES = ("nDCG@10", "AP")
+"""Where nothing is said; few, for every measure that is tested is another chance to find something by luck."""
+
+_FEW = 3
+_SCORES = "scores\n    What `evaluate` returned.\n"
+_RUNS = "qrels, runs\n    As `evaluate` takes them.\n"
+_MEASURES = "measures\n    As `evaluate` takes them; None: nDCG@10 and AP, or those of the dialect.\n"
+_POLICIES = "{}\n    Policies, as `evaluate` takes them.\n"
+_GIVEN = {"scores", "qrels", "runs", "measures", "documents"}
+
+
+def scored(qrels: Any, runs: Any, measures: Any = None, **policies: Any) -> Scores:
+    """Evaluate runs for a result that has its warnings among its own notes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JudgedWarning)
+        return evaluate(qrels, runs, _usual(policies.get("dialect")) if measures is None else measures, **policies)
+
+
+def _usual(dialect: Any) -> tuple[str, ...]:
+    """Take a dialect's own measures where they are few."""
+    rules = dialect_of(dialect)
+    count = len(rules.measures(list(rules.defaults), (0.0, 1.0))) if rules.defaults else 0
+    return rules.defaults if 0 < count <= _FEW else TESTED_MEASURES
+
+
+def of_runs(
+    function: Callable[..., Answered],
+    name: str,
+    *,
+    examples: str,
+    measures: Any = None,
+    prepare: Callable[[Qrels, dict[str, Any]], tuple[Qrels, tuple[Note, ...]]] | None = None,
+) -> Callable[..., Answered]:
+    """Make the function `name` of qrels and runs out of one of scores: it evaluates, and asks that function.
+
+    It takes what `evaluate` and the function take. What the function wants to know besides the scores (``qrels``,
+    ``runs``, ``documents``) it is told. ``measures`` are the default, or tell them from the options: then none are
+    asked for. ``prepare`` may change the judgments first, and say so.
+    """
+    own = inspect.signature(function).parameters
+    known = inspect.signature(evaluate).parameters
+    front = [p for p in own.values() if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in _GIVEN]
+    options = [p for p in own.values() if p.kind is p.KEYWORD_ONLY and p.name not in _GIVEN]
+    policies = [p for p in known.values() if p.kind is p.KEYWORD_ONLY and p.name not in {*own, "unjudged", "seed"}]
+    policies += [known["documents"]] if "documents" in own else []
+    asked = [] if callable(measures) else [known["measures"].replace(default=measures)]
+    shape = inspect.Signature([known["qrels"], known["runs"], *front, *asked, *options, *policies])
+
+    @wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        try:
+            bound = shape.bind(*args, **given)
+        except TypeError as error:
+            raise TypeError(f"{name}() {error}") from None
+        bound.apply_defaults()
+        asking = dict(bound.arguments)
+        judgments, runs = Qrels.of(asking.pop("qrels")), runs_of(asking.pop("runs"))
+        judgments, notes = (judgments, ()) if prepare is None else prepare(judgments, asking)
+        wanted = measures(asking) if callable(measures) else asking.pop("measures")
+        how = {policy.name: asking.pop(policy.name) for policy in policies}
+        besides = {"qrels": judgments, "runs": runs, "documents": how.get("documents")}
+        told = {key: value for key, value in besides.items() if key in own}
+        scores = scored(judgments, runs, wanted, **how)
+        return function(replace(scores, notes=(*notes, *scores.notes)) if notes else scores, **asking, **told)
+
+    call.__signature__ = shape  # type: ignore[attr-defined]
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = _documented(function, [policy.name for policy in policies], examples, asked=bool(asked))
+    return call
+
+
+def _documented(function: Callable[..., Any], policies: list[str], examples: str, *, asked: bool) -> str:
+    """Give the function's own page, with what is evaluated in place of the scores."""
+    page, _, _ = (inspect.getdoc(function) or "").partition("\nExamples\n")
+    page = page.replace(_SCORES, _RUNS + (_MEASURES if asked else ""))
+    before, returns, after = page.partition("\nReturns\n")
+    shown = f"\nExamples\n--------\n{inspect.cleandoc(examples)}\n"
+    return before + _POLICIES.format(", ".join(policies)) + returns + after + shown
