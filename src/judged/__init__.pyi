@@ -104,6 +104,8 @@ def compare(
     depth: int | None = None,
     precision: Precision | None = None,
     documents: Any = None,
+    rel: float | None = None,
+    attributes: Any = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Comparison: ...
 def power(
@@ -121,6 +123,8 @@ def power(
     depth: int | None = None,
     precision: Precision | None = None,
     documents: Any = None,
+    rel: float | None = None,
+    attributes: Any = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Plans: ...
 def slices(
@@ -140,6 +144,8 @@ def slices(
     depth: int | None = None,
     precision: Precision | None = None,
     documents: Any = None,
+    rel: float | None = None,
+    attributes: Any = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> SlicedScores: ...
 def disagree(
@@ -156,6 +162,8 @@ def disagree(
     ties: TieTreatment | None = None,
     depth: int | None = None,
     precision: Precision | None = None,
+    rel: float | None = None,
+    attributes: Any = None,
     progress: Callable[[str, int], None] | None = None,
     documents: Any = None,
 ) -> Disagreement: ...
@@ -178,6 +186,8 @@ def matrix(
     depth: int | None = None,
     precision: Precision | None = None,
     documents: Any = None,
+    rel: float | None = None,
+    attributes: Any = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Matrix: ...
 def needs(
@@ -199,6 +209,8 @@ def needs(
     ties: TieTreatment | None = None,
     precision: Precision | None = None,
     documents: Any = None,
+    rel: float | None = None,
+    attributes: Any = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Needs: ...
 def tradeoff(
@@ -221,6 +233,8 @@ def tradeoff(
     depth: int | None = None,
     precision: Precision | None = None,
     documents: Any = None,
+    rel: float | None = None,
+    attributes: Any = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Tradeoff: ...
 

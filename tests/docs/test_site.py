@@ -15,7 +15,7 @@ from website.check import faults
 from website.pages import MODULES, anchor
 
 from browsing import chromium, lacking
-from judged.measures import REGISTRY
+from judged.measures.registry import REGISTRY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

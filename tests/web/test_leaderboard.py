@@ -17,7 +17,7 @@ import judged
 from judged import sample as shipped
 from judged.answer.latex import latex
 from judged.answer.markdown import markdown
-from judged.measures import listed
+from judged.measures.grammar import listed
 from judged.slicing import slice_topics
 from judged.web.app import make_app
 from judged.web.leaderboard.reading import CUTOFFS, MEASURES

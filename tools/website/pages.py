@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
-from judged.measures import REGISTRY, Measure
+from judged.measures import Measure
 from judged.measures.pages import page as page_of
+from judged.measures.registry import REGISTRY
 from judged.web.learning.markup import formula
 
 if TYPE_CHECKING:

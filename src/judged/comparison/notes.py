@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from judged.decimals import counted
-from judged.measures import condition_of
+from judged.measures.grammar import condition_of
 from judged.notes import Note, first_few
 from judged.stats.detecting import least_p, out_of_reach
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from judged._types import Bools
     from judged.data.attributes import Attributes
     from judged.evaluation.scores import Scores
-    from judged.measures import Measure
+    from judged.measures.base import Measure
 
 
 def where_asked(scores: Scores, measures: tuple[Measure, ...], attributes: Any) -> Scores:
