@@ -17,7 +17,7 @@ import pytest
 from pyarrow import parquet
 
 from answer.examples import EXAMPLES
-from judged.answer import Answer, Block, Chart, Code, Column, Sentences, Table
+from judged.answer import CHANGE, COUNT, P_VALUE, SHARE, Answer, Block, Chart, Code, Column, Sentences, Table, number
 from judged.answer.blocks import flat
 from judged.answer.html import html
 from judged.answer.markdown import markdown
@@ -223,3 +223,41 @@ def test_types_of_an_empty_column() -> None:
     assert none.to_arrow().column("x").null_count == 2
     assert none.records() == [{"x": None, "y": None}, {"x": None, "y": 1.0}]
     assert pa.types.is_float64(none.to_arrow().schema.field("x").type)
+
+
+def test_digits_are_those_of_numbers_and_intervals_and_of_nothing_else() -> None:
+    table = Table(
+        "runs",
+        (
+            Column("run", ["a", "b"]),
+            Column("value", [0.512345, 1.0], ci=[(0.41234, 0.61234), None], show=number()),
+            Column("change", [0.012345, 0.5], CHANGE),
+            Column("p", [0.01234, 0.5], P_VALUE),
+            Column("n", [12, 13], COUNT),
+            Column("share", [0.5, 0.25], SHARE),
+        ),
+    )
+    rows = table.rounded(2).grid().rows
+    assert list(map(tuple, rows)) == [
+        ("a", "0.51 [0.4, 0.6]", "+0.01", "0.0123", "12", "50%"),
+        ("b", "1.00", "+0.50", "0.5000", "13", "25%"),
+    ]
+    assert table.rounded(None) is table
+    assert table.rounded(2).csv() == table.csv()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_digits_change_what_people_see_and_no_data(name: str, tmp_path: Path) -> None:
+    answer = example(name)
+    tables = [block for block in flat(answer.blocks()) if isinstance(block, Table) and block.only != "data"]
+    for form in ("table", "markdown", "latex", "html"):
+        path = tmp_path / f"answer.{form}"
+        answer.save(path, form, digits=9)
+        assert path.read_text(encoding="utf-8").rstrip("\n") == str(answer.written(form, digits=9)).rstrip("\n")
+        assert answer.written(form, digits=None) == answer.written(form)
+    for table in tables:
+        for column, wide in zip(table.shown, table.rounded(9).shown, strict=True):
+            assert wide.values == column.values
+            known = [value for value in column.values if isinstance(value, float) and math.isfinite(value)]
+            if column.show.digits and known and wide.show.write(known[0])[0].isdigit():
+                assert len(wide.show.write(known[0]).partition(".")[2]) == 9

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
 _MOST_GRADES = 12  # of a confusion table that anyone would read
 _COEFFICIENTS = ("kappa", "linear", "quadratic", "alpha")
-_THREE = Show(lambda value: decimal(value, 3), "float64")  # decimals, also of intervals
+
+
+def _same(digits: int = 3) -> Show:
+    """Write so many decimals, also of intervals."""
+    return Show(number(digits).write, "float64", digits=_same)
+
+
+_THREE = _same()
 _KEYS = ("judge", "other_judge", "query_id", "measure")
 
 

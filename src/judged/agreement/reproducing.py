@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged._types import ReadOnly
-from judged.answer import NUMBER, TEXT, Answer, Column, Sentences, Table, columns_of
+from judged.answer import NUMBER, P_VALUE, TEXT, Answer, Column, Sentences, Table, columns_of
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.decimals import decimal, percent
@@ -94,7 +94,7 @@ class Reproduction(Answer, ReadOnly):
         scores = columns_of(
             self.scores,
             ("measure", TEXT),
-            *(("original", NUMBER), ("again", NUMBER), ("rmse", NUMBER, "RMSE"), ("p", NUMBER)),
+            *(("original", NUMBER), ("again", NUMBER), ("rmse", NUMBER, "RMSE"), ("p", P_VALUE)),
             *(("effect_ratio", NUMBER, "effect ratio"), ("delta_relative_improvement", NUMBER, "delta RI")),
         )
         topics = Table("topics", (Column("query_id", self.query_ids, TEXT), *numbers), only="data")

@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judged.answer.blocks import Chart, Lists, Sentences, flat
+from judged.answer.blocks import Chart, Lists, Sentences, flat, rounded
 from judged.answer.by_name import form_by_name
 from judged.answer.latex import latex
 from judged.answer.markdown import markdown
@@ -95,24 +95,31 @@ class Answer:
             raise InputError(f"no table {chosen!r} in this answer", fix=f"one of {', '.join(tables)}")
         return tables[chosen]
 
-    def text(self, width: int | None = None, *, unfold: Iterable[str] = (), colour: bool = False) -> str:
-        """Write for a terminal of this width; with what is folded, by the names of blocks."""
-        return text(self.blocks(), width, unfold, colour=colour)
+    def text(
+        self,
+        width: int | None = None,
+        *,
+        unfold: Iterable[str] = (),
+        digits: int | None = None,
+        colour: bool = False,
+    ) -> str:
+        """Write for a terminal of this width; with what is folded, by the names of blocks, and so many decimals."""
+        return text(rounded(self.blocks(), digits), width, unfold, colour=colour)
 
-    def markdown(self, *, unfold: Iterable[str] = ()) -> str:
-        """Write as Markdown."""
-        return markdown(self.blocks(), unfold)
+    def markdown(self, *, unfold: Iterable[str] = (), digits: int | None = None) -> str:
+        """Write as Markdown, the numbers of tables with so many decimals."""
+        return markdown(rounded(self.blocks(), digits), unfold)
 
-    def latex(self, *, unfold: Iterable[str] = ()) -> str:
-        """Write the tables as LaTeX (package booktabs)."""
-        return latex(self.blocks(), unfold)
+    def latex(self, *, unfold: Iterable[str] = (), digits: int | None = None) -> str:
+        """Write the tables as LaTeX (package booktabs), their numbers with so many decimals."""
+        return latex(rounded(self.blocks(), digits), unfold)
 
-    def html(self) -> str:
-        """Write as a page of HTML that fetches nothing."""
+    def html(self, *, digits: int | None = None) -> str:
+        """Write as a page of HTML that fetches nothing, the numbers of tables with so many decimals."""
         from judged.answer.html import page
 
         noted = (Sentences(self.warnings, "notes", "Notes"),) if self.warnings else ()
-        return page(self.title, (), (*self.blocks(), *noted))
+        return page(self.title, (), (*rounded(self.blocks(), digits), *noted))
 
     def csv(self, table: str | None = None) -> str:
         """Write a table in full precision, the main one for None."""
@@ -189,9 +196,28 @@ class Answer:
         return drawn(replace(charts[chosen], **changes))
 
     def written(
-        self, form: str, *, unfold: Iterable[str] = (), table: str | None = None, chart: str | None = None
+        self,
+        form: str,
+        *,
+        unfold: Iterable[str] = (),
+        table: str | None = None,
+        chart: str | None = None,
+        digits: int | None = None,
     ) -> str | bytes:
         """Write in one of the forms: a text, or the bytes of a picture or of Parquet.
+
+        Parameters
+        ----------
+        form
+            Its name, such as ``latex``.
+        unfold
+            Names of blocks that are shown only to those who ask for them.
+        table, chart
+            Which table CSV and Parquet hold, and which chart a picture shows; None for the main one.
+        digits
+            Decimals of the numbers and intervals of tables for people; data have all of them. None: as each column
+            says, mostly 4. More are written where a number would seem to be a 0 or 1 that it is not; p-values, counts
+            and percentages have rules of their own.
 
         Raises
         ------
@@ -201,12 +227,12 @@ class Answer:
             If a library is not installed that it takes.
         """
         forms: dict[str, Callable[[], str]] = {
-            "table": lambda: self.text(unfold=unfold),
-            "markdown": lambda: self.markdown(unfold=unfold),
-            "latex": lambda: self.latex(unfold=unfold),
+            "table": lambda: self.text(unfold=unfold, digits=digits),
+            "markdown": lambda: self.markdown(unfold=unfold, digits=digits),
+            "latex": lambda: self.latex(unfold=unfold, digits=digits),
             "csv": lambda: self.csv(table),
             "json": self.json,
-            "html": self.html,
+            "html": lambda: self.html(digits=digits),
         }
         if form in PICTURES:
             from judged.charting import picture

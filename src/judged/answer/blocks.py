@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from judged.answer.table import Table
@@ -180,6 +180,24 @@ class Section:
 
 
 Block: TypeAlias = Table | Chart | Lists | Sentences | Code | Section
+
+
+def rounded(blocks: Iterable[Block], digits: int | None) -> tuple[Block, ...]:
+    """Give blocks whose tables have so many decimals for people; None: as they are."""
+
+    def one(block: Block) -> Block:
+        match block:
+            case Table():
+                return block.rounded(digits)
+            case Chart():
+                numbers = None if block.numbers is None else block.numbers.rounded(digits)
+                return replace(block, table=block.table.rounded(digits), numbers=numbers)
+            case Section():
+                return replace(block, blocks=rounded(block.blocks, digits))
+            case _:
+                return block
+
+    return tuple(blocks) if digits is None else tuple(map(one, blocks))
 
 
 def flat(blocks: Iterable[Block]) -> Iterator[Block]:

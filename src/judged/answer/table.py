@@ -36,12 +36,16 @@ class Show(NamedTuple):
     write: Callable[[Any], str]
     type: Type = ""
     limit: Callable[[float], str] | None = None  # writes the ends of an interval; None: as the values
+    digits: Callable[[int], Show] | None = None  # the same with so many decimals; None: it has its own rule
 
 
 def number(digits: int = 4, sign: str = "") -> Show:
     """Write so many decimals, and the ends of intervals with one less; with the sign ``+``, changes."""
     return Show(
-        lambda value: decimal(value, digits, sign), "float64", lambda end: decimal(end, max(digits - 1, 1), sign)
+        lambda value: decimal(value, digits, sign),
+        "float64",
+        lambda end: decimal(end, max(digits - 1, 1), sign),
+        lambda asked: number(asked, sign),
     )
 
 
@@ -73,6 +77,7 @@ COUNT = Show(lambda value: f"{value:.0f}", "int64")
 SHARE = Show(percent, "float64")
 CHANGE = number(sign="+")
 NUMBER = number()
+P_VALUE = Show(decimal, "float64")
 YES_NO = Show(lambda value: "yes" if value else "no", "bool")
 
 
@@ -295,6 +300,13 @@ class Table:
         """Give the table with these columns, in this order, as all that people see of it."""
         rest = (replace(column, only="data") for column in self.columns if column.name not in names)
         return replace(self, columns=(*(replace(self.column(name), only="") for name in names), *rest))
+
+    def rounded(self, digits: int | None) -> Table:
+        """Give the table with so many decimals for people, where a column has no rule of its own; None: as it is."""
+        if digits is None:
+            return self
+        columns = (replace(one, show=one.show.digits(digits)) if one.show.digits else one for one in self.columns)
+        return replace(self, columns=tuple(columns))
 
     def grid(self) -> Grid:
         """Write all values for people."""

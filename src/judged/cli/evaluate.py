@@ -28,14 +28,6 @@ if TYPE_CHECKING:
     "--unjudged", is_flag=True, help="Show how far returned documents without a judgment could move each number."
 )
 @shared("documents", "ci", "level", "draws", "seed")
-@click.option(
-    "--digits",
-    type=click.IntRange(1, 17),
-    default=4,
-    show_default=True,
-    help="Decimals of the numbers in a table; more where a number would seem to be a 0 or 1 that it is not. CSV, JSON"
-    " and Parquet have all of them.",
-)
 @shared(*CHOICE)
 @answer_options()
 @shared(*FORMATS)
@@ -48,7 +40,6 @@ def command(
     level: float,
     resamples: int,
     seed: int,
-    digits: int,
     give: Give,
     **options: Any,
 ) -> None:
@@ -75,7 +66,5 @@ def command(
         give(scores)
         return
     named = None if texts is None else {query: texts.text(query) for query in scores.query_ids}
-    summary = scores.summary(
-        ci=ci, level=level, resamples=resamples, seed=seed, per_topic=per_topic, digits=digits, queries=named
-    )
+    summary = scores.summary(ci=ci, level=level, resamples=resamples, seed=seed, per_topic=per_topic, queries=named)
     give(summary, table="topics" if per_topic else None, where=chooses["where"])

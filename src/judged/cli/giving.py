@@ -34,6 +34,7 @@ class Give:
     form: str
     out: Path | None
     more: Mapping[str, str] = field(default_factory=dict)  # forms of this command alone, and their suffixes
+    digits: int | None = None  # decimals for people; None: as the answer has them
 
     def keep(self, *paths: str | None) -> None:
         """Refuse to write the result over a file that it is made of."""
@@ -71,7 +72,9 @@ class Give:
         elif self.form == "table":
             to_terminal = self.out is None
             colour = to_terminal and output.coloured(sys.stdout.isatty())
-            made = answer.text(output.width() if to_terminal else None, unfold=unfold, colour=colour)
+            made = answer.text(
+                output.width() if to_terminal else None, unfold=unfold, digits=self.digits, colour=colour
+            )
             if ascii_only or (to_terminal and not (sys.stdout.encoding or "").lower().startswith("utf")):
                 made = made.translate(_ASCII).encode("ascii", "replace").decode()
         elif self.form == "json" and where is not None:
@@ -79,7 +82,7 @@ class Give:
 
             made = json.dumps({**answer.to_dict(), "where": where}, indent=2, ensure_ascii=False, allow_nan=False)
         else:
-            made = answer.written(self.form, unfold=unfold, table=table, chart=chart)
+            made = answer.written(self.form, unfold=unfold, table=table, chart=chart, digits=self.digits)
         output.write(_with_where(made, self.form, where) if isinstance(made, str) else made, self.out)
         if self.form != "json":
             output.remarks((*answer.warnings, *remarks))
@@ -98,7 +101,7 @@ def _with_where(text: str, form: str, where: str | None) -> str:
 
 
 def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[[Command], Command]:
-    """Give a command ``--format`` and ``-o``, which reach it as ``give``.
+    """Give a command ``--format``, ``-o`` and ``--digits``, which reach it as ``give``.
 
     ``usual`` is the form where none is asked for. ``more`` are methods of its answer that write further forms, each
     with the end of the name of such a file. With an option of ``unless`` there is no answer, and its file is not told
@@ -107,15 +110,22 @@ def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[
 
     def decorate(command: Command) -> Command:
         @wraps(command)
-        def call(*args: Any, form: str | None, out: Path | None, **options: Any) -> Any:
+        def call(*args: Any, form: str | None, out: Path | None, digits: int | None, **options: Any) -> Any:
             suffixes = {**SUFFIXES, "": usual, **{suffix: name for name, suffix in more.items()}}
             other = any(options[name] is not None for name in unless)
-            give = Give(form or ("" if other else inputs.form_of(out, suffixes)), out, more)
+            give = Give(form or ("" if other else inputs.form_of(out, suffixes)), out, more, digits)
             return command(*args, give=give, **options)
 
         made = click.option(
-            "-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file."
+            "--digits",
+            type=click.IntRange(1, 17),
+            metavar="N",
+            help="Decimals of the numbers in a table; more where a number would seem to be a 0 or 1 that it is not."
+            " CSV, JSON and Parquet have all of them.",
         )(call)
+        made = click.option(
+            "-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file."
+        )(made)
         return click.option(
             "--format",
             "form",

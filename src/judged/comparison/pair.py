@@ -21,8 +21,17 @@ if TYPE_CHECKING:
     from judged.stats.results import Difference, Posterior
 
 TIMES, SIGNIFICANT = "\N{MULTIPLICATION SIGN}", "*"
-DIFFERENCE = Show(lambda value: decimal(value, 4, "+"), "float64", lambda end: decimal(end, 3))
-RATIO = Show(lambda value: f"{TIMES}{decimal(value, 3)}", "float64", lambda end: decimal(end, 3))
+
+
+def _difference(digits: int = 4) -> Show:
+    return Show(number(digits, "+").write, "float64", number(digits).limit, _difference)
+
+
+def _ratio(digits: int = 3) -> Show:
+    return Show(lambda value: f"{TIMES}{decimal(value, digits)}", "float64", number(digits).write, _ratio)
+
+
+DIFFERENCE, RATIO = _difference(), _ratio()
 _ROUNDING = 1e-12
 _CORRECTIONS = {
     "bonferroni": "Bonferroni",

@@ -122,7 +122,6 @@ class Scores(Answer, ReadOnly):
         resamples: int = 2000,
         seed: int = 0,
         per_topic: bool = False,
-        digits: int = 4,
         queries: Mapping[str, str] | None = None,
     ) -> Summary:
         """Choose how the numbers are reported.
@@ -133,8 +132,6 @@ class Scores(Answer, ReadOnly):
             How intervals over topics are made, as for `estimates`.
         per_topic
             Whether every topic is shown, and JSON has all scores.
-        digits
-            Decimals for people; data have all of them.
         queries
             The texts of topics, shown with them.
 
@@ -146,7 +143,7 @@ class Scores(Answer, ReadOnly):
         method = IntervalMethod(ci, level, resamples, seed)
         estimates = self.estimates(ci=ci, level=level, resamples=resamples, seed=seed)
         rests = replace(self.provenance, interval=method)
-        return Summary(self, estimates, rests, self.notes, per_topic, digits, queries)
+        return Summary(self, estimates, rests, self.notes, per_topic, queries)
 
     def over_topics(self, mask: Bools) -> Self:
         """Give the same scores over some topics: (T,) of true and false.

@@ -43,7 +43,6 @@ class Summary(Answer):
     provenance: Provenance
     notes: tuple[Note, ...]
     per_topic: bool = False  # whether every topic is shown
-    digits: int = 4  # decimals for people
     queries: Mapping[str, str] | None = None  # the texts of topics, where they are shown
 
     def blocks(self) -> tuple[Block, ...]:
@@ -71,7 +70,7 @@ class Summary(Answer):
         columns = [Column("run", self.scores.run_names, TEXT)]
         for row, measure in enumerate(self.scores.measures):
             estimates = self.estimates[row :: len(self.scores.measures)]
-            show = _WHOLE if measure.entry.aggregate in {"sum", "count"} else number(self.digits)
+            show = _WHOLE if measure.entry.aggregate in {"sum", "count"} else NUMBER
             reaches = [one.reaches for one in estimates] if self.scores.ranges else []
             beside = [
                 " ".join(_reach(one.reason, one.kind, one.low, one.high, one.judged) for one in several)
@@ -102,7 +101,7 @@ class Summary(Answer):
                 for span in scores.ranges
             ]
             beside = [" ".join(filter(None, parts)) for parts in zip(*reaches, strict=True)]
-            columns.append(Column(measure, scores.values[at].tolist(), number(self.digits), beside=beside))
+            columns.append(Column(measure, scores.values[at].tolist(), NUMBER, beside=beside))
         note = basis(scores, self.provenance.interval)
         return Table("summary", tuple(columns), note=note, labels=labels, only="people")
 

@@ -240,15 +240,22 @@ class GateResult(Answer):
         )
         return Table("guardrails", columns, labels=2)
 
-    def text(self, width: int | None = None, *, unfold: Iterable[str] = (), colour: bool = False) -> str:
+    def text(
+        self,
+        width: int | None = None,
+        *,
+        unfold: Iterable[str] = (),
+        digits: int | None = None,
+        colour: bool = False,
+    ) -> str:
         """Write what the command prints: everything, with the statuses in colour."""
-        whole = super().text(width, unfold=("passed_parts", *unfold), colour=colour)
+        whole = super().text(width, unfold=("passed_parts", *unfold), digits=digits, colour=colour)
         return _STATUS.sub(_coloured, whole) if colour else whole
 
-    def markdown(self, *, unfold: Iterable[str] = ()) -> str:
+    def markdown(self, *, unfold: Iterable[str] = (), digits: int | None = None) -> str:
         """Write a comment for a pull request, or a summary of a job."""
         noted = markdown([Sentences(self.warnings, "warnings", "Warnings", folded=True)]) if self.notes else ""
-        return "\n\n".join(filter(None, [f"### {self.title}", super().markdown(unfold=unfold), noted]))
+        return "\n\n".join(filter(None, [f"### {self.title}", super().markdown(unfold=unfold, digits=digits), noted]))
 
     def junit(self) -> str:
         """Write JUnit XML: one test case a check; an inconclusive one counts as skipped, unless it is strict."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import Answer, Section, Sentences, Table
-from judged.answer.blocks import flat
+from judged.answer.blocks import flat, rounded
 from judged.answer.html import html, page, sentences
 from judged.answer.markdown import markdown
 from judged.answer.terminal import text
@@ -98,25 +98,32 @@ class Report(Answer):
     def _plain(self, result: Any) -> Any:
         return result.summary(seed=self.seed).to_dict() if result is self.scores else result.to_dict()
 
-    def text(self, width: int | None = None, *, unfold: Iterable[str] = (), colour: bool = False) -> str:
+    def text(
+        self,
+        width: int | None = None,
+        *,
+        unfold: Iterable[str] = (),
+        digits: int | None = None,
+        colour: bool = False,
+    ) -> str:
         """Write the summary and the leaderboard for a terminal; other sections and tables by their names."""
         chosen = [section for section in self.sections if section.name in set(unfold)]
         board = [] if "leaderboard" in set(unfold) else [self.table("board")]
         blocks = (Sentences((self.title,), "title"), Sentences(self.sentences), *board, *chosen)
-        return text(blocks, width, unfold, colour=colour)
+        return text(rounded(blocks, digits), width, unfold, colour=colour)
 
-    def html(self) -> str:
+    def html(self, *, digits: int | None = None) -> str:
         """Write one page that needs no network: text, tables and charts with all that draws them.
 
         Where altair or vl-convert is not installed the page has every number and no chart, and says so.
         """
-        return page(self.title, self.about, self.sections)
+        return page(self.title, self.about, rounded(self.sections, digits))
 
-    def markdown(self, *, unfold: Iterable[str] = ()) -> str:
+    def markdown(self, *, unfold: Iterable[str] = (), digits: int | None = None) -> str:
         """Write as Markdown; charts become their sentences and tables."""
         every = [*unfold, *(block.name for block in flat(self.sections))]
         head = [f"# {markdown_text(self.title)}", markdown_text(" · ".join(self.about))]
-        return "\n\n".join([*head, markdown(self.sections, every, 2, charts=True)])
+        return "\n\n".join([*head, markdown(rounded(self.sections, digits), every, 2, charts=True)])
 
     def _repr_html_(self) -> str:
         return isolated("\n".join([sentences(self.sentences), html([self.table("board")]), sentences(self.warnings)]))

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import Answer, Chart, Column, Line, Sentences, Table, counted, listed
-from judged.answer.table import COUNT, NUMBER, TEXT, YES_NO, columns_of
+from judged.answer.table import COUNT, NUMBER, P_VALUE, TEXT, YES_NO, columns_of
 from judged.comparison.pair import (
     DIFFERENCE,
     RATIO,
@@ -239,8 +239,8 @@ class SliceComparison(Answer):
                 Column("topics", [row.n for row in rows], COUNT),
                 *columns_of(rows, "share", "minimum", "small"),
                 Column("difference", [row.difference for row in rows], DIFFERENCE, ci=[row.interval for row in rows]),
-                Column("p", [pair and pair.found.p for pair in pairs], NUMBER),
-                Column("adjusted", [pair and pair.found.decisive_p for pair in pairs], NUMBER),
+                Column("p", [pair and pair.found.p for pair in pairs], P_VALUE),
+                Column("adjusted", [pair and pair.found.decisive_p for pair in pairs], P_VALUE),
                 Column("significant", [pair and pair.significant for pair in pairs], YES_NO),
                 *columns_of(rows, "better"),
                 *(
