@@ -48,6 +48,7 @@ fix: $(VENV)/.checked  ## Let the linter mend what it can
 
 docs: $(VENV)/.checked  ## Write what is generated: README's output, the catalogue, the command line's help
 	$(BIN)/python tools/docs.py
+	$(BIN)/python tools/notebooks.py
 
 site: $(VENV)/.tested  ## Build the documentation as a site that needs no network: build/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build

@@ -1,0 +1,150 @@
+"""A course: the classics of evaluation, each with what teaching material often gets wrong.
+
+    python examples/course.py          all lessons, with their numbers
+    python examples/course.py 3        one lesson, each number step by step
+
+Every number is computed here and now; the program fails where one is not the number that the lesson says.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from dataclasses import dataclass
+
+import judged
+
+
+@dataclass(frozen=True)
+class Score:
+    """A list of grades from rank 1 down, with the grades of what it lacks, and its score as one would write it down."""
+
+    measure: str
+    grades: list[int]
+    value: str
+    missing: tuple[int, ...] = ()
+
+    def check(self) -> float:
+        """Compute the score, and refuse one that is not what the lesson says."""
+        score = judged.parse(self.measure).of_list(self.grades, missing=list(self.missing))
+        decimals = len(self.value.partition(".")[2])
+        if f"{score:.{decimals}f}" != self.value:
+            raise ValueError(f"{self.measure} of {self.grades} is {score}, not {self.value}")
+        return score
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A claim that readers meet, what is true, and the numbers that show it."""
+
+    title: str
+    claim: str
+    truth: str
+    scores: tuple[Score, ...]
+
+
+CATS = ([0, 1, 0, 1, 1, 0, 1, 0], [1, 0, 0, 1, 1, 0, 1, 0], [0, 0, 0, 0, 1, 0, 0, 1])  # "cat in a box", three engines
+GRADED = [3, 2, 0, 1, 2]
+ORIGINAL = [3, 2, 3, 0, 0, 1, 2, 2, 3, 0]  # the list of Järvelin and Kekäläinen
+
+LESSONS = (
+    Lesson(
+        "What recall divides by",
+        "Recall is the number of relevant results over the number of results.",
+        "That is precision. Recall divides by the number of relevant documents, found or not.",
+        (Score("P@4", CATS[0], "0.5"), Score("R@4", CATS[0], "0.5"), Score("R@4", CATS[0], "0.25", (1, 1, 1, 1))),
+    ),
+    Lesson(
+        "What average precision averages",
+        "The precision at ranks 5 and 7 of the first list is 0.4 and 0.43; the AP of the third is 0.22, or 0.23.",
+        "Three of the first 5 are relevant, and four of the first 7: 0.6 and 0.571. The third AP is 0.225 exactly, so"
+        " that both roundings circulate. The mean of the three, MAP, is 0.4786.",
+        (
+            *(Score(f"P@{rank}", CATS[0], value) for rank, value in ((2, "0.5"), (4, "0.5"), (5, "0.6"), (7, "0.571"))),
+            *(Score("AP@8", cats, value) for cats, value in zip(CATS, ("0.5429", "0.6679", "0.225"), strict=True)),
+        ),
+    ),
+    Lesson(
+        "What average precision divides by",
+        "AP is the mean of the precisions at the relevant documents that were found.",
+        "It is divided by the number of relevant documents. One that was not found counts as precision 0; otherwise a"
+        " system would gain by returning less.",
+        (Score("AP", [1, 0, 1, 0, 1], "0.567", (1,)), Score("AP", [1, 0, 1, 0, 1], "0.756")),
+    ),
+    Lesson(
+        "What the ideal of nDCG is",
+        "The list 3, 2, 0, 1, 2 has an nDCG of 1.00.",
+        "The ideal order is 3, 2, 2, 1, 0. With exponential gain the list has 10.484 of 10.823. And nDCG is DCG over"
+        " ideal DCG; some formulas are printed upside down.",
+        (
+            Score("DCG(gain=exp2)@5", GRADED, "10.484"),
+            Score("DCG(gain=exp2)@5", [3, 2, 2, 1, 0], "10.823"),
+            Score("nDCG(gain=exp2)@5", GRADED, "0.969"),
+        ),
+    ),
+    Lesson(
+        "Whether nDCG needs grades",
+        "nDCG needs graded judgments.",
+        "Relevant or not is a scale with two grades, and nDCG is defined on it: three of four relevant documents, at"
+        " ranks 1, 3 and 5.",
+        (Score("nDCG", [1, 0, 1, 0, 1], "0.7366", (1,)),),
+    ),
+    Lesson(
+        "Two numbers, two lists",
+        "nDCG@2 of the list is 0.39. nDCG@2 of the list is 0.41.",
+        "Both are right, of two lists. The ideal is made of all judged documents: in the first list a 4 was not"
+        " returned at all, in the second a 7 and a 6 could have been first.",
+        (Score("nDCG@2", [0, 4], "0.387", (4,)), Score("nDCG@2", [0, 7, 2, 4, 6, 1, 4, 3], "0.409")),
+    ),
+    Lesson(
+        "How fast ranks lose weight",
+        "In nDCG positions matter exponentially.",
+        "The discount is a logarithm: rank 10 still counts 0.29 of rank 1. Exponential is rank-biased precision: with"
+        " p = 0.8, rank 10 counts 0.13 of rank 1.",
+        (
+            Score("DCG", [1], "1.00"),
+            Score("DCG", [0] * 9 + [1], "0.29"),
+            Score("RBP(p=0.8)", [1], "0.200"),
+            Score("RBP(p=0.8)", [0] * 9 + [1], "0.027"),
+        ),
+    ),
+    Lesson(
+        "Which base the logarithm has",
+        "The base of the logarithm changes nDCG.",
+        "It changes DCG, by one factor for all ranks, and the ideal by the same: nDCG stays. Only the original discount"
+        " depends on it, because it leaves the ranks up to the base undiscounted.",
+        (
+            Score("DCG@5", GRADED, "5.466"),
+            Score("DCG(discount=ln)@5", GRADED, "7.886"),
+            Score("nDCG@5", GRADED, "0.9602"),
+            Score("nDCG(discount=ln)@5", GRADED, "0.9602"),
+        ),
+    ),
+    Lesson(
+        "Two discounts of one name",
+        "DCG divides the gain at rank r by log2(r).",
+        "The first paper did, from rank 2 on, so that ranks 1 and 2 count alike. Nearly all programs today divide by"
+        " log2(r + 1). The numbers cannot be compared.",
+        (Score("DCG(discount=original)@10", ORIGINAL, "9.61"), Score("DCG@10", ORIGINAL, "8.32")),
+    ),
+)
+
+
+def main() -> None:
+    """Print all lessons, or one with every step."""
+    wanted = [int(number) for number in sys.argv[1:]]
+    for number, lesson in enumerate(LESSONS, 1):
+        if wanted and number not in wanted:
+            continue
+        print(f"\n{number}. {lesson.title}\n")
+        print(textwrap.fill(f"You may read: {lesson.claim}", 100))
+        print(textwrap.fill(f"In fact: {lesson.truth}", 100), end="\n\n")
+        for score in lesson.scores:
+            lacking = f", {len(score.missing)} more relevant" if score.missing else ""
+            print(f"  {score.measure:26} of {score.grades}{lacking}: {score.check():.4f}")
+            if wanted:
+                print(judged.explain(judged.judge_list(score.grades, missing=score.missing), None, score.measure))
+
+
+if __name__ == "__main__":
+    main()

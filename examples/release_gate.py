@@ -1,0 +1,47 @@
+"""A release: the candidate is held against what runs now; the gate decides, and a report goes to whoever was not there.
+
+    python examples/release_gate.py CANDIDATE FOLDER
+
+CANDIDATE is one of the sample's runs, such as rrf or tfidf. FOLDER gets gate.md for the pull request, gate.xml (JUnit)
+for the pipeline, and report.html. The exit code is that of the gate: 0 ship, 1 do not, 2 something cannot be read.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import judged
+from judged import sample
+
+CONFIG = {
+    "gate": {"alpha": 0.05, "correction": "holm"},
+    "slice": [{"name": "known-item", "expression": "query_class == 'known-item'"}],
+    "check": [
+        {"measure": "nDCG@10", "margin": 0.02},
+        {"measure": "R(rel=2)@50", "margin": 0.03},
+        {"measure": "RR(rel=2)", "margin": 0.05, "slice": "known-item"},
+    ],
+}
+
+
+def main(candidate: str = "rrf", folder: str = "release") -> int:
+    """Decide, and write what was decided; give the exit code."""
+    made = Path(folder)
+    made.mkdir(parents=True, exist_ok=True)
+    runs = {name: sample.FOLDER / "runs" / f"{name}.run.gz" for name in ("bm25", candidate)}
+    queries = sample.FOLDER / "queries.jsonl"
+
+    decision = judged.gate(sample.qrels(), runs["bm25"], runs[candidate], CONFIG, attributes=queries)
+    (made / "gate.md").write_text(decision.markdown(), encoding="utf-8")
+    (made / "gate.xml").write_text(decision.junit(), encoding="utf-8")
+
+    report = judged.report(sample.qrels(), runs, queries=queries, baseline="bm25", title=f"{candidate} after bm25")
+    report.save(made / "report.html")
+
+    print(decision.sentences[0])
+    return decision.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,56 @@
+"""Each file in examples/ runs, on the sample, and comes to the numbers that it tells."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import notebooks
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def run(name: str, *arguments: str) -> Any:
+    return runpy.run_path(str(EXAMPLES / name))["main"](*arguments)
+
+
+def test_all_are_tried_here() -> None:
+    names = {path.name for path in EXAMPLES.iterdir() if path.is_file()}
+    assert names == {"course.py", "paper_table.py", "release_gate.py", "retriever.ipynb"}
+
+
+def test_the_course_checks_its_own_numbers(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    lessons = runpy.run_path(str(EXAMPLES / "course.py"))
+    score = lessons["Score"]
+    with pytest.raises(ValueError, match="not 0[.]4"):
+        score("P@5", [0, 1, 0, 1, 1], "0.4").check()
+    monkeypatch.setattr(sys, "argv", ["course.py", "3"])
+    lessons["main"]()
+    assert "2.2667 / 4 = 0.5667" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["course.py"])
+    lessons["main"]()
+    assert capsys.readouterr().out.count("In fact:") == len(lessons["LESSONS"])
+
+
+def test_the_table_of_a_paper_marks_what_was_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("paper_table.py") is None
+    table = capsys.readouterr().out
+    rows = [line for line in table.splitlines() if " & 0." in line or "textbf" in line]
+    assert len(rows) == 5
+    assert [row.count("ddagger") for row in rows] == [0, 0, 0, 0, 2]  # tfidf, in nDCG@10 and AP
+
+
+@pytest.mark.parametrize(("candidate", "code"), [("rrf", 0), ("tfidf", 1)])
+def test_a_release_is_decided(candidate: str, code: int, tmp_path: Path) -> None:
+    assert run("release_gate.py", candidate, str(tmp_path)) == code
+    assert {path.name for path in tmp_path.iterdir()} == {"gate.md", "gate.xml", "report.html"}
+
+
+def test_the_notebook_shows_what_it_gives() -> None:
+    text = (EXAMPLES / "retriever.ipynb").read_text(encoding="utf-8")
+    assert notebooks.executed(text) == text, "run tools/notebooks.py"
+    assert all(cell["outputs"] for cell in json.loads(text)["cells"] if cell["cell_type"] == "code" and cell["source"])
