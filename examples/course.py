@@ -13,6 +13,7 @@ import textwrap
 from dataclasses import dataclass
 
 import judged
+from judged.measures import parse
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,18 @@ class Score:
 
     def check(self) -> float:
         """Compute the score, and refuse one that is not what the lesson says."""
-        score = judged.parse(self.measure).of_list(self.grades, missing=list(self.missing))
+        score = parse(self.measure).of_list(self.grades, missing=list(self.missing))
         decimals = len(self.value.partition(".")[2])
         if f"{score:.{decimals}f}" != self.value:
             raise ValueError(f"{self.measure} of {self.grades} is {score}, not {self.value}")
         return score
+
+    def working(self) -> object:
+        """Show how the score comes about, step by step."""
+        run = {"list": [f"d{rank}" for rank in range(1, len(self.grades) + 1)]}
+        qrels = {"list": dict(zip(run["list"], self.grades, strict=True))}
+        qrels["list"] |= {f"missing{number}": grade for number, grade in enumerate(self.missing, 1)}
+        return judged.explain(qrels, run, self.measure)
 
 
 @dataclass(frozen=True)
@@ -143,7 +151,7 @@ def main() -> None:
             lacking = f", {len(score.missing)} more relevant" if score.missing else ""
             print(f"  {score.measure:26} of {score.grades}{lacking}: {score.check():.4f}")
             if wanted:
-                print(judged.explain(judged.judge_list(score.grades, missing=score.missing), None, score.measure))
+                print(score.working())
 
 
 if __name__ == "__main__":

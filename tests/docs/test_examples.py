@@ -26,7 +26,7 @@ def test_all_are_tried_here() -> None:
 def test_the_course_checks_its_own_numbers(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     lessons = runpy.run_path(str(EXAMPLES / "course.py"))
     score = lessons["Score"]
-    with pytest.raises(ValueError, match="not 0[.]4"):
+    with pytest.raises(ValueError, match=r"not 0\.4"):
         score("P@5", [0, 1, 0, 1, 1], "0.4").check()
     monkeypatch.setattr(sys, "argv", ["course.py", "3"])
     lessons["main"]()

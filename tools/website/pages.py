@@ -1,7 +1,7 @@
-"""Hooks of MkDocs: the pages that are made, and formulas.
+"""Hooks of MkDocs: the pages that are made, formulas, and docstrings as Markdown.
 
-The reference of the Python API is made from ``__all__`` of each public module, so that it cannot lack a name. Changelog
-and handbook for contributors stand at the root of the repository and are taken from there.
+The reference of the Python API is made from ``__all__`` of each public module, and that of results from the classes of
+answers, so that neither can lack a name. What stands at the root of the repository is taken from there.
 """
 
 from __future__ import annotations
@@ -9,19 +9,25 @@ from __future__ import annotations
 import html
 import importlib
 import inspect
+import pkgutil
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import griffe
 from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 
+import judged
+from judged.answer import Answer
 from judged.measures import Measure
+from judged.measures.pages import as_markdown
 from judged.measures.pages import page as page_of
-from judged.measures.registry import REGISTRY
 from judged.web.learning.markup import formula
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
@@ -30,13 +36,21 @@ ROOT = Path(__file__).resolve().parents[2]
 MODULES = ("judged", "judged.measures", "judged.stats", "judged.data", "judged.slicing", "judged.online")
 FROM_ROOT = {name.lower(): name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}
 CATALOGUES = ("measures.md", "choosing.md")
+RESULTS = """\
+# Results
+
+What the functions return. Each is an `Answer`: it can be printed, shown in a notebook, and had in every form by the
+methods of `Answer`. Beside these it has the attributes and methods that are listed with it."""
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+_EXAMPLES = "Examples\n--------\n"
+_DOCTEST = re.compile(r"^>>> .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
+_NAME = re.compile(r"(?<!`)`([A-Za-z]\w*)((?:\.\w+)?)(?:\(.*?\))?`(?!`)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Fill in the parts of the navigation that follow from what there is."""
     folders = {
-        "reference/": [f"reference/{module}.md" for module in MODULES],
+        "reference/": [f"reference/{page}.md" for page in (*MODULES, "results")],
         "decisions/": [f"decisions/{path.name}" for path in sorted((ROOT / "docs" / "decisions").glob("*.md"))],
     }
     for section in config.nav or ():
@@ -49,12 +63,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made or stand elsewhere."""
-    for module in MODULES:
-        files.append(File.generated(config, f"reference/{module}.md", content=reference(module)))
+    pages = {f"reference/{module}.md": reference(module) for module in MODULES} | {"reference/results.md": results()}
     for name, source in FROM_ROOT.items():
-        text = (ROOT / source).read_text(encoding="utf-8").replace("](docs/", "](")
+        pages[name] = (ROOT / source).read_text(encoding="utf-8").replace("](docs/", "](")
         for other, written in FROM_ROOT.items():
-            text = text.replace(f"]({written})", f"]({other})")
+            pages[name] = pages[name].replace(f"]({written})", f"]({other})")
+    for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     return files
 
@@ -68,18 +82,34 @@ def on_page_content(content: str, *, page: Page, **_: Any) -> str:
     return _FORMULA.sub(lambda found: formula(html.unescape(found[2]).strip(), block=found[1] == "div"), content)
 
 
+class Docstrings(griffe.Extension):
+    """Turns the formulas and the code inside docstrings into those of Markdown, and public names into links."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Rewrite one docstring."""
+        if obj.docstring:
+            before, *after = obj.docstring.value.partition(_EXAMPLES)
+            before = _DOCTEST.sub(r"```python\n\g<0>\n```", as_markdown(_NAME.sub(_linked, before)))
+            obj.docstring.value = "".join([before, *after])
+
+
+def public(module: str) -> dict[str, Any]:
+    """Give what a module exports, but for other modules, which have pages of their own."""
+    home = importlib.import_module(module)
+    values = {name: getattr(home, name) for name in home.__all__ if not name.startswith("__")}
+    return {name: value for name, value in values.items() if not inspect.ismodule(value)}
+
+
 def reference(module: str) -> str:
     """Write the page of a module: its functions and classes; its measures as links into the catalogue."""
-    home = importlib.import_module(module)
-    public = {name: getattr(home, name) for name in sorted(home.__all__, key=str.lower) if not name.startswith("__")}
     kinds: dict[str, list[str]] = {"Functions": [], "Classes": [], "Errors and warnings": [], "Values": []}
     measures: list[str] = []
-    for name, value in public.items():
-        if name in REGISTRY and inspect.isclass(value) and issubclass(value, Measure):
-            measures.append(f"[{name}](../measures.md#{anchor(name)})")
+    for name, value in sorted(public(module).items(), key=lambda item: item[0].lower()):
+        if is_measure(value):
+            measures.append(f"[{name}](../measures.md#{anchor(value)})")
         else:
             kinds[_kind(value)].append(f"::: {module}.{name}")
-    parts = [f"# {module}", inspect.getdoc(home) or ""]
+    parts = [f"# {module}", inspect.getdoc(importlib.import_module(module)) or ""]
     if measures:
         parts += ["## Measures", "Each is a class with its own parameters: " + ", ".join(measures) + "."]
     for title, directives in kinds.items():
@@ -87,12 +117,51 @@ def reference(module: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def anchor(name: str) -> str:
+def results() -> str:
+    """Write the page of what the functions return."""
+    classes = sorted(set(_answers(Answer)), key=lambda answer: answer.__name__.lower())
+    shown = [answer for answer in classes if answer not in public("judged").values()]
+    return "\n\n".join([RESULTS, *(f"::: {answer.__module__}.{answer.__name__}" for answer in (Answer, *shown))]) + "\n"
+
+
+def is_measure(value: Any) -> bool:
+    """Tell whether something is a measure of the catalogue."""
+    return inspect.isclass(value) and issubclass(value, Measure) and hasattr(value, "entry")
+
+
+def anchor(measure: type[Measure]) -> str:
     """Give the anchor of a measure in the catalogue."""
-    return slugify(page_of(name).partition("\n")[0].lstrip("# "), "-")
+    return slugify(page_of(measure.entry.name).partition("\n")[0].lstrip("# "), "-")
 
 
 def _kind(value: Any) -> str:
     if inspect.isclass(value):
         return "Errors and warnings" if issubclass(value, Exception) else "Classes"
     return "Functions" if callable(value) else "Values"
+
+
+def _answers(base: type[Answer]) -> Iterator[type[Answer]]:
+    """Give all kinds of answers, but for the pages of the workbench."""
+    if base is Answer:
+        for module in pkgutil.walk_packages(judged.__path__, "judged."):
+            if not module.name.startswith(("judged.web", "judged.compat", "judged.__main__")):
+                importlib.import_module(module.name)
+    for answer in base.__subclasses__():
+        yield from _answers(answer)
+        if not answer.__module__.startswith("judged.web"):
+            yield answer
+
+
+def _linked(found: re.Match[str]) -> str:
+    """Link a name, or leave it as code where it is no public one; what is inherited stands with its owner."""
+    name, attribute = found[1], found[2][1:]
+    for module in MODULES:
+        value = public(module).get(name)
+        if value is None or is_measure(value):
+            continue
+        owner = next((base for base in getattr(value, "__mro__", ()) if attribute in vars(base)), None)
+        if owner not in {Answer, value} or not inspect.isroutine(vars(owner)[attribute]):  # fields have no anchor
+            return f"[{found[0]}][{module}.{name}]"
+        home = f"{module}.{name}" if owner is value else f"{Answer.__module__}.{Answer.__name__}"
+        return f"[{found[0]}][{home}.{attribute}]"
+    return found[0]
