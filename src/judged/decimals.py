@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
+_MINUS = re.compile(r"(?<![\w.])-(?=\.?\d)")
 _COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _MEANT = re.compile(r"\s*[+-]?[\d,_]*(\.[\d,_]*)?([eE][+-]?\d+)?\s*", re.ASCII)
 
@@ -39,6 +40,18 @@ def decimal(value: float, digits: int = 4, sign: str = "") -> str:
     if _NOISE < off < 0.5 * 10.0**-digits:
         digits = max(digits + 1, math.ceil(-math.log10(off) - 1e-9))
     return f"{value:{sign}.{digits}f}"
+
+
+def printed(text: str, kind: str = "") -> str:
+    """Write a number as it is printed: a true minus, no sign before 0, a dash where there is none, thousands apart.
+
+    >>> printed("-0.12 [-0.20, 0.10]"), printed("+0.000"), printed("-"), printed("6980", "int64")
+    ('\u22120.12 [\u22120.20, 0.10]', '0.000', '\u2013', '6,980')
+    """
+    text = text.removeprefix("+") if not text.strip("+0.") else text
+    if kind == "int64" and text.isdecimal():
+        return f"{int(text):,}"
+    return "\N{EN DASH}" if text == "-" else _MINUS.sub("\N{MINUS SIGN}", text)
 
 
 def percent(share: float, digits: int = 0) -> str:

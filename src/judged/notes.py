@@ -41,13 +41,22 @@ def lines(notes: Iterable[Note]) -> tuple[str, ...]:
     >>> lines([Note("missing-topics", f"{at} topics missing", f"run{at}", at) for at in range(1, 60)])
     ('59 runs, worst run59, run58, run57; run59: 59 topics missing',)
     """
+    return tuple(text for _, text in with_severity(notes))
+
+
+def with_severity(notes: Iterable[Note]) -> tuple[tuple[Severity, str], ...]:
+    """Write notes as `lines` does, each line with its severity.
+
+    >>> with_severity([Note("a", "ties"), Note("b", "no ranking", severity="error")])
+    (('error', 'no ranking'), ('warning', 'ties'))
+    """
     ordered = sorted(notes, key=lambda note: note.severity != "error")
     times = Counter(note.rule for note in ordered if note.subject)
     kinds: dict[str | Note, list[Note]] = {}
     for note in ordered:
         grouped = note.subject and times[note.rule] >= SEVERAL
         kinds.setdefault(note.rule if grouped else note, []).append(note)
-    return tuple(_line(alike) for alike in kinds.values())
+    return tuple((alike[0].severity, _line(alike)) for alike in kinds.values())
 
 
 def first_few(names: Sequence[str], most: int = 5) -> str:

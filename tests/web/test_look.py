@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import judged
-from judged.answer.html import look, named, prose
+from judged.answer import CHANGE, TEXT, Chart, Column, Table
+from judged.answer.html import look, named, prose, specifications
+from judged.charting import cut
+from judged.web.look import example
 
 PACKAGE = Path(judged.__file__).parent
 TOKENS = PACKAGE / "charting" / "tokens.css"
@@ -79,3 +83,31 @@ def test_a_name_is_whole_whatever_is_shown_of_it(name: str) -> None:
 def test_a_minus_is_one_in_numbers_alone() -> None:
     assert prose("-0.25 [-.5, -1.0]") == "~0.25 [~.5, ~1.0]".replace("~", "\N{MINUS SIGN}")
     assert prose("run-1, t-2.5, `x == -0.5`, -3, --5.0") == "run-1, t-2.5, <code>x == -0.5</code>, -3, --5.0"
+
+
+@pytest.mark.parametrize("name", ["a" * 80, "short", "with a space " * 9])
+def test_charts_cut_long_names_alone(name: str) -> None:
+    table = Table("runs", (Column("run", [name], TEXT), Column("value", [-0.25], CHANGE)))
+    spec = str(specifications([Chart("dots", "", table, "", y="run")])["dots"])
+    assert cut() in spec
+    assert name in spec
+    assert "\N{MINUS SIGN}0.2500" in spec
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "dark")])
+def test_every_component_fits_and_is_accessible(serve: Any, sample: Any, tab: Any, width: int, scheme: str) -> None:
+    shown = tab(f"{serve(sample)}/look", width=width, color_scheme=scheme)
+    shown.page.wait_for_selector("html[data-drawn]")
+    assert shown.page.locator(".chart svg").count() == len(example().charts())
+    shown.fits()
+    shown.accessible()
+    shown.clean()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("path", ["/leaderboard", "/compare", "/look"])
+def test_paper_has_all_columns(serve: Any, sample: Any, tab: Any, path: str) -> None:
+    page = tab(serve(sample) + path, width=680).page  # what A4 has between its margins
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 680

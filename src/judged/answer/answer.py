@@ -118,8 +118,7 @@ class Answer:
         """Write as a page of HTML that fetches nothing, the numbers of tables with so many decimals."""
         from judged.answer.html import page
 
-        noted = (Sentences(self.warnings, "notes", "Notes"),) if self.warnings else ()
-        return page(self.title, (), (*rounded(self.blocks(), digits), *noted))
+        return page(self.title, (), rounded(self.blocks(), digits), self.notes)
 
     def csv(self, table: str | None = None) -> str:
         """Write a table in full precision, the main one for None."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.answer.table import missing
-from judged.charting import DASHES, FONT, PALETTE, Scale, altair, apart, axis_of, by_cutoff, even, themed
+from judged.charting import DASHES, FONT, PALETTE, Scale, altair, apart, axis_of, by_cutoff, cut, even, themed
+from judged.decimals import printed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,7 +87,7 @@ def _rows(chart: Chart) -> list[Row]:
     }
     used = {field: table.column(name) for field, name in fields.items() if name}
     links = next((column.links for column in table.columns if column.links), ())
-    cells = [column.cells() for column in table.shown]
+    cells = [[_read(cell, column.show.type) for cell in column.cells()] for column in table.shown]
     rows: list[Row] = []
     for at in range(len(table)):
         row: Row = {field: column.values[at] for field, column in used.items()}
@@ -101,6 +102,11 @@ def _rows(chart: Chart) -> list[Row]:
         row |= {"link": links[at]} if links else {}
         rows.append({name: value.item() if isinstance(value, np.generic) else value for name, value in row.items()})
     return rows
+
+
+def _read(cell: str, kind: str) -> str:
+    """Write a cell for a tooltip."""
+    return cell if kind == "string" else printed(cell, kind)
 
 
 def _undrawn(value: Any) -> bool:
@@ -163,7 +169,7 @@ def _title(chart: Chart, axis: str) -> str:
 def _names(alt: Any, rows: list[Row]) -> Any:
     """Make the encoding of an axis of names, as the rows have them."""
     order = list(dict.fromkeys(row["y"] for row in rows))
-    axis = alt.Axis(labelLimit=260, grid=False, domain=False, ticks=False, labelOverlap=False)
+    axis = alt.Axis(labelExpr=cut(), labelLimit=260, grid=False, domain=False, ticks=False, labelOverlap=False)
     return alt.Y("y:N", sort=order, title=None, axis=axis)
 
 
@@ -180,7 +186,7 @@ def _colour(alt: Any, chart: Chart, rows: list[Row], *, legend: bool = True) -> 
         return alt.value(PALETTE[0])
     colours = [chart.colours.get(name) or PALETTE[at % len(PALETTE)] for at, name in enumerate(names)]
     shown = legend and chart.legend and len(names) > 1
-    where = alt.Legend(title=None, labelLimit=300, orient="top", columns=4) if shown else None
+    where = alt.Legend(title=None, labelExpr=cut(), labelLimit=300, orient="top", columns=4) if shown else None
     return alt.Color("colour:N", sort=names, title=None, legend=where, scale=alt.Scale(domain=names, range=colours))
 
 
@@ -287,9 +293,10 @@ def _points(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
             for row, place, right in zip(named, moved, far, strict=True)
             if right == (sign < 0)
         ]
+        named_side = _base(alt, side).transform_calculate(label=cut())
         for halo in ({"stroke": "white", "strokeWidth": 3}, {"color": "#333"}) if side else ():
             mark = {"align": align, "baseline": "middle", "dx": 7 * sign, "dy": -8, "fontSize": 11, "font": FONT}
-            layers.append(_base(alt, side).mark_text(**mark, **halo).encode(x=x, y=y, text="label:N"))
+            layers.append(named_side.mark_text(**mark, **halo).encode(x=x, y=y, text="label:N"))
     return layers
 
 
@@ -301,7 +308,7 @@ def _lines(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     direct = chart.spread == "cutoff" and len(names) <= _ENDS
     colour = _colour(alt, chart, rows, legend=not direct)
     dashes = [list(DASHES[(at + at // len(PALETTE)) % len(DASHES)]) for at in range(len(names))]
-    legend = None if direct else alt.Legend(title=None, orient="top", columns=4)
+    legend = None if direct else alt.Legend(title=None, labelExpr=cut(), orient="top", columns=4)
     dash = alt.StrokeDash("colour:N", sort=names, legend=legend, scale=alt.Scale(domain=names, range=dashes))
     rows = [{**row, "order": at} for at, row in enumerate(rows)]
     base = _base(alt, rows)
@@ -320,5 +327,6 @@ def _lines(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
             {"x": row["x"], "y": end, "colour": row["colour"]} for row, end in zip(last, ends.tolist(), strict=True)
         ]
         text = {"align": "left", "baseline": "middle", "dx": 7, "fontSize": 11, "font": FONT, "clip": False}
-        layers.append(_base(alt, labels).mark_text(**text).encode(x=x, y=y, text="colour:N", color=colour))
+        named = _base(alt, labels).transform_calculate(label=cut("datum.colour")).mark_text(**text)
+        layers.append(named.encode(x=x, y=y, text="label:N", color=colour))
     return layers

@@ -14,7 +14,9 @@ from judged.answer.blocks import Chart, Code, Lists, Section, Sentences, flat
 from judged.answer.markdown import full_stop
 from judged.answer.table import Table
 from judged.charting import library, resource, specification
+from judged.decimals import printed
 from judged.errors import MissingExtraError
+from judged.notes import with_severity
 from judged.tables import Cell, isolated
 
 if TYPE_CHECKING:
@@ -22,11 +24,11 @@ if TYPE_CHECKING:
 
     from judged.answer.blocks import Block, Item, Ranking
     from judged.answer.table import Column
+    from judged.notes import Note
 
 _LONG = 34  # characters: a text of a table from here on gets room to wrap in
 _FEW, _LEAD = 3, 2  # sentences: so many are paragraphs; of more, the first ones
 _CODE = re.compile(r"`([^`]+)`")
-_MINUS = re.compile(r"(?<![\w.])-(?=\.?\d)")
 _MINUS_IN_PROSE = re.compile(r"(?<![\w.-])-(?=\d*\.\d)")  # with decimals: other things that begin so may be names
 _END = 12  # characters of a name that is cut: so many stay at its end
 _CURRENT = ' aria-current="true"'
@@ -34,7 +36,7 @@ _EXPORT = re.compile(r"^export (?:default )?", re.MULTILINE)
 _UNSAFE = {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"}
 
 
-def page(title: str, facts: Iterable[str], blocks: Iterable[Block]) -> str:
+def page(title: str, facts: Iterable[str], blocks: Iterable[Block], noted: Iterable[Note] = ()) -> str:
     """Write a page; without altair or vl-convert it has no charts, and a note that says how to get them."""
     blocks = tuple(blocks)
     try:
@@ -52,7 +54,7 @@ def page(title: str, facts: Iterable[str], blocks: Iterable[Block]) -> str:
         contents="\n".join(
             f'<li><a href="#{escape(section.name)}">{escape(section.title)}</a></li>' for section in sections
         ),
-        sections=note + html(blocks, specs),
+        sections="\n".join(part for part in (note + html(blocks, specs), _titled_notes(tuple(noted))) if part),
         scripts="\n".join(_scripts(specs, drawing)),
     )
     return isolated(made).rstrip("\n")
@@ -184,6 +186,27 @@ def sentences(texts: tuple[str, ...]) -> str:
     return f'{lead}\n<ul class="notes">\n{rest}\n</ul>' if rest else lead
 
 
+def notes(given: Iterable[Note]) -> str:
+    """Write what should be known before the numbers are used, errors first, each called one.
+
+    >>> from judged.notes import Note
+    >>> print(notes([Note("a", "ties"), Note("b", "no ranking", severity="error")]))
+    <ul class="notes">
+    <li class="error"><b>Error:</b> no ranking</li>
+    <li>ties</li>
+    </ul>
+    """
+    items = (
+        f'<li class="error"><b>Error:</b> {prose(text)}</li>' if severity == "error" else f"<li>{prose(text)}</li>"
+        for severity, text in with_severity(given)
+    )
+    return "\n".join(['<ul class="notes">', *items, "</ul>"])
+
+
+def _titled_notes(given: Sequence[Note]) -> str:
+    return f"<h3>Notes</h3>\n{notes(given)}" if given else ""
+
+
 def _chart(chart: Chart, *, drawn: bool, tabled: bool) -> str:
     """Write a figure: what it shows in words, the place of the drawing, and the numbers to unfold.
 
@@ -197,7 +220,7 @@ def _chart(chart: Chart, *, drawn: bool, tabled: bool) -> str:
         shown = f'<div class="chart" data-chart="{name}" role="img" aria-label="{sentence}"></div>\n{shown}'
     elif tabled:
         return ""
-    said = f"<figcaption><h3>{escape(chart.title)}</h3><p>{prose(chart.sentence)}</p></figcaption>"
+    said = f"<figcaption><h3>{escape(minus(chart.title))}</h3><p>{prose(chart.sentence)}</p></figcaption>"
     return f'<figure id="chart-{name}">\n{said}\n{shown}\n</figure>'
 
 
@@ -239,12 +262,13 @@ def table(
         _cells(column, left=left[at], naming=at == naming, chosen=[row == "chosen" for row in kinds])
         for at, column in enumerate(columns)
     ]
+    nothing = f'<tr><td class="label rest" colspan="{len(columns)}">nothing</td></tr>'
     rows = "\n".join(f"<tr{_class(row)}>{''.join(parts)}</tr>" for row, *parts in zip(kinds, *cells, strict=True))
     said = escape(label or block.title or block.name)
     above = f"<caption>{escape(caption)}</caption>\n" if caption else ""
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{said}">\n<table{_class(kind)}>\n'
-        f"{above}<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
+        f"{above}<thead><tr>{head}</tr></thead>\n<tbody>\n{rows or nothing}\n</tbody>\n</table>\n</div>"
     )
 
 
@@ -288,18 +312,6 @@ def _cells(column: Column, *, left: bool, naming: bool, chosen: Sequence[bool]) 
         kinds = _class("label" * left, "long" * long, column.kinds[row] if column.kinds else "")
         made.append(f"{opened}{kinds}>{shown}{closed}")
     return made
-
-
-def printed(text: str, kind: str = "") -> str:
-    """Write a number as it is printed: a true minus, no sign before 0, a dash where there is none, thousands apart.
-
-    >>> printed("-0.12 [-0.20, 0.10]"), printed("+0.000"), printed("-"), printed("6980", "int64")
-    ('\u22120.12 [\u22120.20, 0.10]', '0.000', '\u2013', '6,980')
-    """
-    text = text.removeprefix("+") if not text.strip("+0.") else text
-    if kind == "int64" and text.isdecimal():
-        return f"{int(text):,}"
-    return "\N{EN DASH}" if text == "-" else _MINUS.sub("\N{MINUS SIGN}", text)
 
 
 def _class(*kinds: str) -> str:

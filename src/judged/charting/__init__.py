@@ -1,6 +1,19 @@
 """The look of every chart, its axes, and how it becomes a picture or a file."""
 
-from judged.charting.look import DASHES, FONT, PALETTE, Scale, altair, apart, axis_of, by_cutoff, even, round_of, themed
+from judged.charting.look import (
+    DASHES,
+    FONT,
+    PALETTE,
+    Scale,
+    altair,
+    apart,
+    axis_of,
+    by_cutoff,
+    cut,
+    even,
+    round_of,
+    themed,
+)
 from judged.charting.pictures import PICTURES, library, picture, resource, save_chart, specification
 
 __all__ = [
@@ -13,6 +26,7 @@ __all__ = [
     "apart",
     "axis_of",
     "by_cutoff",
+    "cut",
     "even",
     "library",
     "picture",

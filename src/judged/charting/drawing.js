@@ -5,6 +5,12 @@ const embedding = {
 };
 const widest = 760;
 
+/* The expression that cuts a long name in its middle, for less room. */
+const shorter = (expression) => {
+  const [, text] = expression.match(/^length\(([\w.]+)\)/);
+  return `length(${text}) > 20 ? slice(${text}, 0, 11) + '…' + slice(${text}, -8) : ${text}`;
+};
+
 /* On a narrow page names take less room, and legends stand below. */
 const narrow = (value) => {
   if (Array.isArray(value)) return value.map(narrow);
@@ -13,6 +19,7 @@ const narrow = (value) => {
   for (const [key, part] of Object.entries(value)) {
     if (key === "values" || key === "datasets") made[key] = part;
     else if (key === "labelLimit" && part > 140) made[key] = 140;
+    else if (typeof part === "string" && part.startsWith("length(datum.")) made[key] = shorter(part);
     else if (key === "legend" && part) made[key] = { ...narrow(part), ...below };
     else made[key] = narrow(part);
   }

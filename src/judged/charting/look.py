@@ -23,6 +23,7 @@ FONT = "DejaVu Sans, Helvetica Neue, Arial, sans-serif"
 """What text in a chart is set in: the first of these that the reader has."""
 
 _INK = "#333"
+_START, _END = 21, 12  # characters of a long name, which is cut between them
 
 
 def altair() -> Any:
@@ -64,6 +65,15 @@ def themed(chart: Any) -> Any:
         legend={"labelFontSize": 11, "labelColor": _INK, "titleColor": _INK, "symbolStrokeWidth": 2},
         header=header,
     )
+
+
+def cut(text: str = "datum.label") -> str:
+    """Give the expression of Vega that cuts a long name in its middle; a narrow page has shorter ones.
+
+    >>> cut()
+    "length(datum.label) > 34 ? slice(datum.label, 0, 21) + '…' + slice(datum.label, -12) : datum.label"
+    """
+    return f"length({text}) > {_START + _END + 1} ? slice({text}, 0, {_START}) + '…' + slice({text}, -{_END}) : {text}"
 
 
 def axis_of(alt: Any, scale: Scale, **more: Any) -> Any:

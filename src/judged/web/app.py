@@ -20,6 +20,7 @@ from judged.web.guard import Guard, Rules
 from judged.web.home import router as home
 from judged.web.leaderboard.routes import router as leaderboard
 from judged.web.learning.routes import router as learning
+from judged.web.look import router as look
 from judged.web.matrix.routes import router as matrix
 from judged.web.opening.routes import API_OPEN, OPEN, OPENING, OneAtATime
 from judged.web.opening.routes import router as opening
@@ -73,6 +74,7 @@ def make_app(workspace: Workspace, rules: Rules | None = None, limits: Limits | 
         matrix,
         slices,
         learning,
+        look,
     ):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=str(files("judged.web").joinpath("static"))), name="static")

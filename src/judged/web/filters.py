@@ -12,13 +12,14 @@ from markupsafe import Markup
 from pydantic import BaseModel
 
 from judged.answer import Show, html, plain
-from judged.decimals import beside, counted, decimal
+from judged.decimals import beside, counted, decimal, printed
 from judged.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from judged.answer import Block, Table
+    from judged.notes import Note
 
 Address: TypeAlias = "BaseModel | Mapping[str, Any] | Sequence[tuple[str, Any]]"
 """The parameters of an address."""
@@ -30,7 +31,7 @@ def score(value: float | None, digits: int = 4) -> str:
     >>> score(0.41236), score(-0.5), score(0.99999), score(-0.00001), score(float("nan")), score(None)
     ('0.4124', '−0.5000', '0.99999', '−1.0e-05', '–', '–')
     """
-    return html.printed("-" if value is None or not math.isfinite(value) else decimal(value, digits))
+    return printed("-" if value is None or not math.isfinite(value) else decimal(value, digits))
 
 
 def signed(value: float | None, digits: int = 4) -> str:
@@ -147,6 +148,11 @@ def name(text: str) -> Markup:
     return Markup(html.named(text))  # noqa: S704  it escapes all texts
 
 
+def notes(given: Iterable[Note]) -> Markup:
+    """Write what should be known before numbers are used."""
+    return Markup(html.notes(given))  # noqa: S704  it escapes all texts
+
+
 def blocks(given: Iterable[Block], elsewhere: Iterable[str] = ()) -> Markup:
     """Write blocks of an answer: charts with what draws them, for a page that has `ui.chart_scripts`.
 
@@ -166,6 +172,6 @@ def blocks(given: Iterable[Block], elsewhere: Iterable[str] = ()) -> Markup:
 
 FILTERS: dict[str, Callable[..., Any]] = {
     made.__name__: made
-    for made in (score, signed, interval, probability, grade, data, pairs, query, table, prose, name, blocks)
+    for made in (score, signed, interval, probability, grade, data, pairs, query, table, prose, name, notes, blocks)
 }
 FILTERS["count"] = counted

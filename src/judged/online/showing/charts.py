@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.charting import PALETTE, Scale, altair, axis_of, by_cutoff, even, themed
+from judged.charting import PALETTE, Scale, altair, axis_of, by_cutoff, cut, even, themed
 from judged.errors import InputError
 from judged.online.showing.layout import by_family, percent
 from judged.online.showing.numbers import ALL, shown, slice_of
@@ -208,4 +208,6 @@ def _tooltip(alt: Any, unit: str, *labels: str) -> list[Any]:
 
 
 def _names(alt: Any) -> Any:
-    return alt.Axis(labelLimit=_LABEL, labelPadding=8, grid=False, domain=False, ticks=False, labelOverlap=False)
+    return alt.Axis(
+        labelExpr=cut(), labelLimit=_LABEL, labelPadding=8, grid=False, domain=False, ticks=False, labelOverlap=False
+    )

@@ -1,0 +1,137 @@
+"""Every component of the pages in one place: for those who change one, and see at once what becomes of the others."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Chart, Code, Column, Item, Line, Lists, Ranking, Sentences, Table
+from judged.notes import Note
+from judged.web.answers import PageAnswer, page
+from judged.web.paging import Paging
+
+router = APIRouter(include_in_schema=False)
+
+_LONG = "bge-large-en-v1.5_bm25-top1000_rerank-cross-encoder_2024-05-31_seed42"
+_RUNS = (
+    "bm25",
+    "dense",
+    _LONG,
+    "\N{HEBREW LETTER MEM}\N{HEBREW LETTER NUN}\N{HEBREW LETTER VAV}\N{HEBREW LETTER AYIN} 2",
+)
+_SCORES = (0.4213, 0.3875, 0.5120, 0.2048)
+_INTERVALS = [(0.371, 0.472), (0.334, 0.441), (0.461, 0.563), (0.151, 0.259)]
+_CUTOFFS = (1, 5, 10, 20)
+
+
+class Look(PageAnswer):
+    """One of each block that an answer can hold; the numbers are made up."""
+
+    kind: ClassVar[str] = "look"
+
+
+def example() -> Look:
+    """Make an answer of every block.
+
+    >>> sorted({chart.kind for chart in example().charts().values()})
+    ['bars', 'columns', 'dots', 'lines', 'points']
+    """
+    sentences = Sentences(("The difference is -0.0338 [-0.081, 0.012].", f"`{_LONG}` is a command or a name as typed."))
+    notes = (
+        Note("ties", "another order of equal scores moves AP by -0.0004", "dense"),
+        Note("no-ranking", "the run is a set: nDCG@10 says nothing of it", _RUNS[3], severity="error"),
+    )
+    commands = Code(("judged compare qrels.txt bm25.run dense.run",), title="A command")
+    return Look({}, (sentences, _table(), *_empty(), *_charts(), _lists(), commands), notes)
+
+
+def _table() -> Table:
+    columns = (
+        Column("run", _RUNS, TEXT, "Run", links=["/look", "", "/look", ""]),
+        Column(
+            "value",
+            _SCORES,
+            NUMBER,
+            "nDCG@10",
+            ci=_INTERVALS,
+            mark=["", "", "\N{DAGGER}", "\N{DOUBLE DAGGER}"],
+            best=[False, False, True, False],
+            kinds=["", "", "good", "bad"],
+        ),
+        Column(
+            "change", (0.0, -0.0338, 0.0907, float("nan")), CHANGE, "Change", beside=["", "p 0.1500", "p 0.0004", ""]
+        ),
+        Column("documents", (48_000, 6_980, 48_000, 12), COUNT, "Documents"),
+        Column(
+            "query",
+            ("short", "a text that finds room in several lines, as those of queries do", "", "-1"),
+            TEXT,
+            "Text",
+        ),
+    )
+    note = "\N{DAGGER} better, \N{DOUBLE DAGGER} worse; a row that is chosen, and one of few topics"
+    return Table("runs", columns, "A table", note, kinds=["chosen", "", "", "small"])
+
+
+def _empty() -> tuple[Table, Table]:
+    columns = (Column("run", (), TEXT, "Run"), Column("value", (), NUMBER, "nDCG@10"))
+    return Table("none", columns, "A table without rows"), Table(
+        "folded", _table().columns, "A folded table", folded=True
+    )
+
+
+def _charts() -> tuple[Chart, ...]:
+    runs = Table(
+        "drawn", (Column("run", _RUNS, TEXT, "Run"), Column("value", _SCORES, NUMBER, "nDCG@10", ci=_INTERVALS))
+    )
+    columns = (
+        Column("topic", [f"t{at}" for at in range(12)], TEXT, "Topic"),
+        Column("value", [0.3 - 0.05 * at for at in range(12)], CHANGE, "Difference"),
+        Column("first", [0.05 * at for at in range(12)], NUMBER, "nDCG@10 of bm25"),
+        Column("second", [0.6 - 0.04 * at for at in range(12)], NUMBER, "nDCG@10 of dense"),
+    )
+    topics = Table("topics", columns)
+    rows = [
+        (run, cutoff, score * cutoff**0.25 / 2)
+        for run, score in zip(_RUNS, _SCORES, strict=True)
+        for cutoff in _CUTOFFS
+    ]
+    names, cutoffs, values = zip(*rows, strict=True)
+    curves = Table(
+        "curves", (Column("run", names, TEXT), Column("k", cutoffs, COUNT), Column("value", values, NUMBER, "R@k"))
+    )
+    said = "What someone who does not see the chart should learn from it."
+    return (
+        Chart("dots", "Dots with intervals", runs, said, y="run"),
+        Chart("bars", "Bars", runs, said, kind="bars", y="run"),
+        Chart("columns", "Columns, -0.25 at the least", topics, said, kind="columns", x="topic", y="value"),
+        Chart(
+            "points", "Points", topics, said, "points", x="first", y="second", diagonal=True, lines=(Line("y", 0.3),)
+        ),
+        Chart("lines", "Lines", curves, said, "lines", x="k", y="value", colour="run", spread="cutoff"),
+    )
+
+
+def _lists() -> Lists:
+    items = (
+        Item(
+            "1",
+            "msmarco_passage_04_812345678_and_a_long_rest",
+            "3",
+            relevant=True,
+            change="up 2",
+            text="The beginning of a text.",
+        ),
+        Item("2", "d2", "0", relevant=False, change="same"),
+        Item("3", "d3", "", None, change="new"),
+    )
+    rankings = (Ranking("bm25", "nDCG@10 0.4213", items), Ranking(_LONG, "nDCG@10 0.5120", items[::-1]))
+    return Lists("lists", "Ranked lists", ("Two lists of one topic; the difference is -0.0907.",), rankings)
+
+
+@router.get("/look")
+def look(request: Request) -> HTMLResponse:
+    """Show every component."""
+    return page(request, "look.html", title="Look", answer=example(), paging=Paging.at(2, 70))
