@@ -24,7 +24,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "compare": ("qrels.txt", *_RUNS),
     "power": ("qrels.txt", *_RUNS),
     "agree": ("qrels.txt", "second=second.txt"),
-    "slices": ("qrels.txt", *_RUNS, "--queries", "queries.jsonl", "--by", "kind", "--minimum", "3"),
+    "slices": ("qrels.txt", *_RUNS, "--queries", "queries.jsonl", "--by", "kind", "--min-topics", "3"),
     "matrix": ("qrels.txt", *_RUNS),
     "stages": ("qrels.txt", "old.run", "new.run"),
     "disagree": ("qrels.txt", *_RUNS, "-m", "nDCG@5", "-m", "AP"),
@@ -45,7 +45,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "logs convert": ("log.jsonl", "--to", "converted"),
     "serve": ("--port", "0"),
     "check": ("qrels.txt", "old.run"),
-    "pool": ("qrels.txt", *_RUNS),
+    "leave-one-out": ("qrels.txt", *_RUNS),
     "trec_eval": ("qrels.txt", "old.run"),
     "demo": (),
 }

@@ -29,8 +29,8 @@ def scores_of(values: Mapping[str, Sequence[float] | np.ndarray], *measures: str
     return replace(made, values=np.stack(list(tables.values())))
 
 
-def slicing_of(groups: Sequence[str], minimum: int = 10) -> Slicing:
+def slicing_of(groups: Sequence[str], min_topics: int = 10) -> Slicing:
     """Make one slice of each name; ``""``: the topic is in none."""
     known = {f"q{at:04}": ({"group": name} if name else {}) for at, name in enumerate(groups)}
-    found = slice_topics(known, "group", minimum=minimum)
+    found = slice_topics(known, "group", min_topics=min_topics)
     return found.chosen([at for at, name in enumerate(found.names) if "missing" not in name])

@@ -76,7 +76,7 @@ def sureness(scores: judged.Scores) -> str:
     found = [
         judged.stats.plan(values),
         judged.stats.reliability(values),
-        judged.stats.stability(values, samples=1000, seed=0),
+        judged.stats.stability(values, resamples=1000, seed=0),
     ]
     lines = [f"- {one.sentence}" for one in found]
     return "## How sure the order is\n\n" + "\n".join(lines)

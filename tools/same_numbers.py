@@ -44,8 +44,30 @@ FORMS = {
     "explain": "table markdown json", "advise": "table markdown json", "gate": "table markdown json junit sarif",
     "report": "text markdown html json",
 }  # fmt: skip
-RENAMED: dict[str, str] = {"text": "table"}  # the form of `report`, which all other commands call a table
-"""Arguments and addresses that have another name now, by their old one; only what is recorded from now on uses it."""
+_RENAMED = """
+--minimum compare=--min-difference slices=--min-topics
+--depth stages=--cutoff needs=--cutoff diff=--cutoff
+--against stages=--baseline
+--against-final stages=--baseline-final
+--least stages=--min-loss
+--share stages=--min-share
+--rate stages=--fdr matrix=--fdr
+--worst needs=--limit
+--show disagree=--limit diff=--limit
+--docs diff=--texts review=--texts report=--texts
+--at review=--cutoff
+--more-is-better tradeoff=--higher-is-better
+--topics power=--n
+--level explain=--rel
+pool pool=leave-one-out
+text report=table
+"""
+RENAMED = {
+    (command, old): new
+    for old, *now in map(str.split, _RENAMED.strip().splitlines())
+    for command, _, new in (name.partition("=") for name in now)
+}
+"""Arguments that have another name now, by the command and their old one; only what is recorded from now on uses it."""
 
 CHECKED = {"json", "jsonl", "sarif", "csv", "tsv", "parquet"}
 PICTURES = {"svg", "png", "pdf"}
@@ -139,11 +161,11 @@ def run(line: str, work: Path, here: Path, environment: Mapping[str, str]) -> di
     for name in ("sample", "made", "data"):
         if here != work and (work / name).exists():
             (here / name).symlink_to(work / name)
-    arguments: list[str] = []
+    name, arguments = line.removeprefix("!").split()[0], list[str]()
     for argument in shlex.split(line):
         chosen = work.glob(argument) if "*" in argument and argument.startswith(("sample/", "data/")) else ()
         paths = sorted(str(path.relative_to(work)) for path in chosen)
-        arguments += paths or [RENAMED.get(argument, argument)]
+        arguments += paths or [RENAMED.get((name, argument), argument)]
     command = [sys.executable, "-m", "judged", *arguments]
     done = subprocess.run(command, cwd=here, env=environment, capture_output=True, check=False, timeout=900)
     files: dict[str, bytes] = {}
@@ -178,7 +200,7 @@ def ask(addresses: list[str], folder: Path) -> int:
     client = TestClient(make_app(open_sample()), raise_server_exceptions=False)
     index: dict[str, Any] = {}
     for address in addresses:
-        answer = client.get(RENAMED.get(address, address).removeprefix("GET "))
+        answer = client.get(address.removeprefix("GET "))
         kind = answer.headers.get("content-type", "").partition(";")[0].rpartition("/")[2]
         kept = _kept(f"{address} --format {kind}", {"code": answer.status_code, "stdout": answer.content}, folder)
         index[address] = kept

@@ -88,7 +88,7 @@ def codec(folder: Path) -> str:
     topics = judged.Topics.read(folder / "topics" / "topics.json")
     slicing = judged.slice_topics(topics, "domain")
     tested = judged.evaluate(qrels, [first, second], "nDCG@10").compare_slices(slicing, "BM25")
-    staged = judged.stages(qrels, second, against=first, slicing=slicing)
+    staged = judged.stages(qrels, second, baseline=first, slicing=slicing)
     said = (
         "CODEC asks about finance, history and politics (14 essay-like questions each). BM25, and BM25 reranked by T5,"
         " by domain. What a run loses against a perfect one splits exactly: into what is not among its first 100"
@@ -135,7 +135,7 @@ def web(folder: Path) -> str:
             judged.Run.scan(folder / "runs" / f"indri_{stem}{end}.run.gz", name=f"{stem}{end}")
             for end in ("", "-filtered")
         )
-        found = judged.stages(qrels, filtered, against=plain)
+        found = judged.stages(qrels, filtered, baseline=plain)
         changes = [f"{one.found.difference:+.4f} (p {shown_p(one.found.decisive_p)})" for one in found.changes]
         shares = judged.evaluate(qrels, [plain, filtered], "Judged@10").aggregate()
         known = " to ".join(f"{share['Judged@10']:.0%}" for share in shares.values())

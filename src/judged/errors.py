@@ -29,7 +29,7 @@ class JudgedError(Exception):
 
 
 NO_CONTENT = "no-content"
-"""The code of problems that are not about what a file holds: there is none, or it may not be read."""
+"""The rule of problems that are not about what a file holds: there is none, or it may not be read."""
 
 
 class InputError(JudgedError, ValueError):
@@ -43,8 +43,8 @@ class InputError(JudgedError, ValueError):
         What to do about it.
     path, line
         Where: a file (or ``<stdin>``, ``<dict>``...) and its 1-based line.
-    code
-        What kind of problem it is: the code of a `Finding`, where `judged check` would say it.
+    rule
+        What kind of problem it is: the rule of a `Finding`, where `judged check` would say it.
 
     Examples
     --------
@@ -52,12 +52,12 @@ class InputError(JudgedError, ValueError):
     a.run:3: the score 'abc' is not a number. Fix: write a number.
     """
 
-    def __init__(self, problem: str, *, fix: str = "", path: str = "", line: int | None = None, code: str = "") -> None:
+    def __init__(self, problem: str, *, fix: str = "", path: str = "", line: int | None = None, rule: str = "") -> None:
         self.problem = problem
         self.fix = fix
         self.path = path
         self.line = line
-        self.code = code
+        self.rule = rule
         super().__init__(self._message())
 
     def _message(self) -> str:

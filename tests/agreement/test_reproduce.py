@@ -44,7 +44,7 @@ def test_the_same_run() -> None:
 
 
 def test_topics_of_one_run_alone_do_not_count_for_rankings() -> None:
-    found = reproduce(QRELS, ORIGINAL, {"q2": {"a": 1.0}, "q9": {"a": 1.0}}, "RR", at=1)
+    found = reproduce(QRELS, ORIGINAL, {"q2": {"a": 1.0}, "q9": {"a": 1.0}}, "RR", cutoff=1)
     assert found.query_ids == ("q2",)
     assert math.isnan(found.tau[0])  # one document has no order
     assert found.overlap.tolist() == [1]

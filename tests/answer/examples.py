@@ -85,34 +85,36 @@ def gate() -> Answer:
 
 
 def diff() -> Answer:
-    return judged.diff(QRELS, RUNS["old"], RUNS["new"], ["q1", "q2"], measure=["nDCG@5", "AP"], docs={"d1": "a text"})
+    return judged.diff(QRELS, RUNS["old"], RUNS["new"], ["q1", "q2"], measure=["nDCG@5", "AP"], texts={"d1": "a text"})
 
 
 def disagreement() -> Answer:
-    kinds = judged.slice_topics({topic: {"kind": "ab"[at % 2]} for at, topic in enumerate(TOPICS)}, "kind", minimum=3)
+    kinds = judged.slice_topics(
+        {topic: {"kind": "ab"[at % 2]} for at, topic in enumerate(TOPICS)}, "kind", min_topics=3
+    )
     return judged.disagree(QRELS, RUNS, ["nDCG@5", "AP"], slicing=kinds, queries={"q1": "cats"})
 
 
 def needs() -> Answer:
     mapping = {topic: f"n{at // 3}" for at, topic in enumerate(TOPICS)}
-    return judged.needs(QRELS, RUNS, mapping, ["nDCG@5", "AP"], queries={"q1": "cats"}, shown=2)
+    return judged.needs(QRELS, RUNS, mapping, ["nDCG@5", "AP"], queries={"q1": "cats"}, limit=2)
 
 
 def review() -> Answer:
-    return judged.review(QRELS, RUNS, limit=5, slicing=kinds(), docs={"d1": "a text"}, queries={"q1": "cats"})
+    return judged.review(QRELS, RUNS, limit=5, slicing=kinds(), texts={"d1": "a text"}, queries={"q1": "cats"})
 
 
 def stages(**options: Any) -> Stages:
-    return judged.stages(QRELS, judged.Run.of(RUNS["new"], name="new"), depth=5, resamples=200, **options)
+    return judged.stages(QRELS, judged.Run.of(RUNS["new"], name="new"), cutoff=5, resamples=200, **options)
 
 
 def kinds() -> Any:
     known = {topic: {"kind": ("odd", "even", "few")[(at % 2, 2)[at > 9]]} for at, topic in enumerate(TOPICS)}
-    return judged.slice_topics(known, "kind", minimum=3)
+    return judged.slice_topics(known, "kind", min_topics=3)
 
 
 def stages_against() -> Answer:
-    return stages(against=judged.Run.of(RUNS["old"], name="old"), slicing=kinds())
+    return stages(baseline=judged.Run.of(RUNS["old"], name="old"), slicing=kinds())
 
 
 def matrix() -> Answer:
@@ -138,7 +140,7 @@ def compare_slices() -> Answer:
 
 def by_document() -> Answer:
     sources = {f"d{at}": {"source": "web" if at % 3 else "mail"} for at in range(1, 8)}
-    return judged.by_document(QRELS, RUNS, ("nDCG@5", "R@5"), sources, "source", minimum=11)
+    return judged.by_document(QRELS, RUNS, ("nDCG@5", "R@5"), sources, "source", min_topics=11)
 
 
 def curves() -> Answer:

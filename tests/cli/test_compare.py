@@ -64,10 +64,11 @@ def test_every_pair(run: Callable[..., Ended]) -> None:
 def test_options_reach_the_comparison(run: Callable[..., Ended]) -> None:
     options = (
         "--baseline", "fair", "--test", "bootstrap", "--correction", "bh", "--family", "all", "--alpha", "0.1",
-        "--resamples", "700", "--seed", "3", "--minimum", "0.2", "--margin", "0.4", "--ci", "t", "--depth", "5",
+        "--resamples", "700", "--seed", "3", "--min-difference", "0.2", "--margin", "0.4", "--ci", "t", "--depth", "5",
     )  # fmt: skip
     wanted = made(
-        baseline="fair", test="bootstrap", correction="bh", family="all", alpha=0.1, resamples=700, seed=3, minimum=0.2,
+        baseline="fair", test="bootstrap", correction="bh", family="all", alpha=0.1, resamples=700, seed=3,
+        min_difference=0.2,
         margin=0.4, ci="t", depth=5,
     ).to_dict()  # fmt: skip
     assert json.loads(run(*NEWS, *options, "--format", "json").out) == json.loads(json.dumps(wanted))

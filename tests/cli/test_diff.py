@@ -32,7 +32,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_two_columns_with_queries_and_titles(run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     arguments = ("diff", "qrels.txt", "old.run", "new.run", "-t", "q1", "-m", "nDCG@3")
-    done = run(*arguments, "--queries", "queries.tsv", "--docs", "docs.jsonl.gz")
+    done = run(*arguments, "--queries", "queries.tsv", "--texts", "docs.jsonl.gz")
     assert done.code == 0
     assert "== topic q1: list of cats ==" in done.lines
     column = (80 - 3) // 2
@@ -49,7 +49,7 @@ def test_two_columns_with_queries_and_titles(run: Callable[..., Ended], monkeypa
 
 
 def test_without_a_topic_both_extremes(run: Callable[..., Ended]) -> None:
-    done = run("diff", "qrels.txt", "old.run", "new.run", "--show", "1")
+    done = run("diff", "qrels.txt", "old.run", "new.run", "--limit", "1")
     assert [line for line in done.lines if line.startswith("== topic ")] == ["== topic q1 ==", "== topic q2 =="]
     assert "new is better than old on 1 of 2 topics, worse on 1" in done.out
 

@@ -34,7 +34,7 @@ ARGUMENTS = ("disagree", "qrels.txt", "early.run", "many.run", "-m", "RR", "-m",
 
 
 def test_signs_causes_and_reasons(run: Callable[..., Ended]) -> None:
-    done = run(*ARGUMENTS, "--queries", "queries.jsonl", "--by", "kind", "--show", "1")
+    done = run(*ARGUMENTS, "--queries", "queries.jsonl", "--by", "kind", "--limit", "1")
     assert done.code == 0
     assert "RR prefers early to many by 0.3750" in done.out
     assert "It rests on 9 topics" in " ".join(done.out.split())
@@ -70,7 +70,7 @@ def test_refused(run: Callable[..., Ended]) -> None:
 
 def test_slices_are_asked_for_as_elsewhere(run: Callable[..., Ended], tmp_path: Path) -> None:
     (tmp_path / "known.csv").write_text("query_id,side\n" + "".join(f"q{at:02},{at % 2}\n" for at in range(12)))
-    (tmp_path / "own.toml").write_text("[[slice]]\nname = 'late'\nexpression = 'side == 1'\nminimum = 2\n")
+    (tmp_path / "own.toml").write_text("[[slice]]\nname = 'late'\nexpression = 'side == 1'\nmin_topics = 2\n")
     done = run(*ARGUMENTS, "--attributes", "known.csv", "--by", "side,relevant", "--slices", "own.toml")
     assert [line.split()[:2] for line in done.lines if line.startswith(("side=", "relevant=", "late"))] == [
         ["side=0", "6"], ["side=1", "6"], ["relevant=3", "12"], ["late", "6"],

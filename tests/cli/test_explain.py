@@ -106,7 +106,7 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
     assert done.lines[5].endswith("gain=exp2 in place of linear")
     assert done.lines[6].endswith("it has no such measure")
     every = run(
-        "explain", "qrels.txt", "a.run", "-t", "q1", "-m", "AP", "--as", "all", "--level", "2", "--format", "json"
+        "explain", "qrels.txt", "a.run", "-t", "q1", "-m", "AP", "--as", "all", "--rel", "2", "--format", "json"
     )
     scores = {one["tool"]: one["score"] for one in json.loads(every.out)["tools"]}
     assert scores["pytrec_eval"] == scores["ranx"] == pytest.approx(1 / 3)
@@ -127,8 +127,8 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
         ),
         (["--grades", "1", "-t", "q1", "-m", "AP"], "--grades stands in place of files and topics: --topic"),
         (
-            ["--grades", "1", "-m", "AP", "--level", "2"],
-            "--level goes with --as. Fix: write the level into the measure",
+            ["--grades", "1", "-m", "AP", "--rel", "2"],
+            "--rel goes with --as. Fix: write the level into the measure",
         ),
         (["--grades", "1", "-m", "AP", "-o", "x.doc"], "no form of a result is known by .doc"),
         (["--grades", "1", "-m", "AP", "-m", "RR", "--format", "csv"], "there are 2 answers"),

@@ -33,7 +33,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_needs_in_a_file_of_their_own(run: Callable[..., Ended]) -> None:
-    done = run(*ARGUMENTS, "--needs", "needs.tsv", "--worst", "1")
+    done = run(*ARGUMENTS, "--needs", "needs.tsv", "--limit", "1")
     assert done.code == 0
     assert done.out.startswith("2 needs, worded by 4 queries")
     row = next(line for line in done.lines if line.startswith("old  "))
@@ -44,7 +44,7 @@ def test_needs_in_a_file_of_their_own(run: Callable[..., Ended]) -> None:
 
 
 def test_needs_in_a_column_of_the_queries(run: Callable[..., Ended]) -> None:
-    done = run(*ARGUMENTS, "--queries", "queries.jsonl", "--worst", "1")
+    done = run(*ARGUMENTS, "--queries", "queries.jsonl", "--limit", "1")
     assert done.lines[-2:] == ["    worst: cats 8-2", "    best: cats 8-1"]
 
 
@@ -68,7 +68,7 @@ def test_refused(run: Callable[..., Ended]) -> None:
 
 
 def test_how_far_rankings_are_looked_at_is_called_depth(run: Callable[..., Ended]) -> None:
-    made = json.loads(run(*ARGUMENTS, "--needs", "needs.tsv", "--depth", "1", "--format", "json").out)
+    made = json.loads(run(*ARGUMENTS, "--needs", "needs.tsv", "--cutoff", "1", "--format", "json").out)
     assert made["depth"] == 1
     assert made["results"][0]["overlap"] == 0.5  # need 7 begins with a and x1, need 8 twice with x1
 

@@ -43,7 +43,7 @@ def test_a_table_and_a_sentence(run: Callable[..., Ended]) -> None:
 
 
 def test_options_of_the_plan(run: Callable[..., Ended]) -> None:
-    options = ("--alpha", "0.01", "--power", "0.9", "--topics", "50")
+    options = ("--alpha", "0.01", "--power", "0.9", "--n", "50")
     made = json.loads(run("power", "qrels.txt", "a.run", "b.run", "-m", "RR", *options, "--format", "json").out)
     (plan,), pairs = made["plans"], made["pairs"]
     assert plan["detectable"] == pytest.approx(minimum_detectable(SD, 50, 0.01, 0.9))
@@ -69,11 +69,11 @@ def test_forms(run: Callable[..., Ended]) -> None:
 
 
 def test_without_files(run: Callable[..., Ended]) -> None:
-    done = run("power", "--sd", "0.1", "--topics", "43", "--difference", "0.02")
+    done = run("power", "--sd", "0.1", "--n", "43", "--difference", "0.02")
     assert " ".join(done.lines[-2:]) == (
         "With 43 topics you could detect 0.044 (80% power, alpha 0.05). To detect 0.02 you would need 199 topics."
     )
-    assert json.loads(run("power", "--sd", "0.1", "--topics", "43", "--format", "json").out)["plans"][0]["sd"] == 0.1
+    assert json.loads(run("power", "--sd", "0.1", "--n", "43", "--format", "json").out)["plans"][0]["sd"] == 0.1
 
 
 def test_sums_have_no_plan(run: Callable[..., Ended]) -> None:
@@ -85,14 +85,14 @@ def test_sums_have_no_plan(run: Callable[..., Ended]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "QRELS and RUNs are needed. Fix: name the files, or give --sd and --topics."),
+        ([], "QRELS and RUNs are needed. Fix: name the files, or give --sd and --n."),
         (["qrels.txt"], "QRELS and RUNs are needed"),
         (["qrels.txt", "a.run"], "one run has no differences to plan from"),
-        (["--sd", "0.1"], "--sd stands in place of QRELS and RUNs. Fix: give --sd S --topics N, and no files."),
-        (["qrels.txt", "a.run", "b.run", "--sd", "0.1", "--topics", "9"], "--sd stands in place"),
-        (["--sd", "-1", "--topics", "9"], "the standard deviation -1.0 makes no sense"),
-        (["--sd", "1", "--topics", "9", "--alpha", "0"], "the alpha 0.0 is not between 0 and 1"),
-        (["--sd", "1", "--topics", "9", "--difference", "0"], "cannot be planned for"),
+        (["--sd", "0.1"], "--sd stands in place of QRELS and RUNs. Fix: give --sd S --n N, and no files."),
+        (["qrels.txt", "a.run", "b.run", "--sd", "0.1", "--n", "9"], "--sd stands in place"),
+        (["--sd", "-1", "--n", "9"], "the standard deviation -1.0 makes no sense"),
+        (["--sd", "1", "--n", "9", "--alpha", "0"], "the alpha 0.0 is not between 0 and 1"),
+        (["--sd", "1", "--n", "9", "--difference", "0"], "cannot be planned for"),
         (["qrels.txt", "a.run", "b.run", "-m", "RR", "-o", "a.run", "--format", "csv"], "this file is an input"),
         (["qrels.txt", "a.run", "b.run", "-m", "NumRet"], "no measure here is a mean over topics"),
     ],

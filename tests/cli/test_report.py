@@ -44,7 +44,7 @@ def run(*arguments: str) -> Any:
 
 def test_a_page(files: Path) -> None:
     options = shlex.split(
-        "--queries queries.tsv --attributes kinds.csv --docs docs.jsonl --baseline old -m RR -m P@1 --by kind"
+        "--queries queries.tsv --attributes kinds.csv --texts docs.jsonl --baseline old -m RR -m P@1 --by kind"
         ' --title "It\'s mine" --seed 3 -o out.html'
     )
     found = run("qrels.txt", "old.run", "my new.run", *options)
@@ -55,14 +55,14 @@ def test_a_page(files: Path) -> None:
     assert "a &lt;good&gt; document" in text
     assert "kind=a" in text
     made = report("qrels.txt", ["old.run", "my new.run"], queries="queries.tsv", attributes="kinds.csv",
-                  docs="docs.jsonl", baseline="old", measures=["RR", "P@1"], by="kind", title="It's mine", seed=3,
+                  texts="docs.jsonl", baseline="old", measures=["RR", "P@1"], by="kind", title="It's mine", seed=3,
                   command=_command(text))  # fmt: skip
     assert text == made.html() + "\n"
     said = shlex.split(_command(text))
     assert said[:5] == ["judged", "report", "qrels.txt", "old.run", "my new.run"]
     pairs = dict(zip(said[5::2], said[6::2], strict=True))
     assert pairs == {
-        "--queries": "queries.tsv", "--attributes": "kinds.csv", "--docs": "docs.jsonl", "--baseline": "old",
+        "--queries": "queries.tsv", "--attributes": "kinds.csv", "--texts": "docs.jsonl", "--baseline": "old",
         "--measure": "P@1", "--by": "kind", "--title": "It's mine", "--seed": "3", "--output": "out.html",
     }  # fmt: skip
     (files / "out.html").rename(files / "first.html")
@@ -136,7 +136,7 @@ def test_warnings_go_to_standard_error(files: Path) -> None:
 def test_inputs_are_kept(files: Path, name: str) -> None:
     before = (files / name).read_bytes()
     with pytest.raises(InputError, match="this file is an input"):
-        run("qrels.txt", "old.run", "--queries", "queries.tsv", "--docs", "docs.jsonl", "--format", "html", "-o", name)
+        run("qrels.txt", "old.run", "--queries", "queries.tsv", "--texts", "docs.jsonl", "--format", "html", "-o", name)
     assert (files / name).read_bytes() == before
 
 

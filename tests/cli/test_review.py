@@ -37,9 +37,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_table_is_that_of_python(run: Callable[..., Ended]) -> None:
     done = run(
-        "review", "qrels.txt", "one.run", "two.run", "-m", "P@2", "--queries", "queries.jsonl", "--docs", "docs.tsv"
+        "review", "qrels.txt", "one.run", "two.run", "-m", "P@2", "--queries", "queries.jsonl", "--texts", "docs.tsv"
     )
-    found = review("qrels.txt", ["one.run", "two.run"], measure="P@2", queries="queries.jsonl", docs="docs.tsv")
+    found = review("qrels.txt", ["one.run", "two.run"], measure="P@2", queries="queries.jsonl", texts="docs.tsv")
     assert (done.code, done.out) == (0, found.text() + "\n")
     assert done.err == "".join(f"warning: {one}\n" for one in found.warnings)
     assert "two: nothing returned" not in done.err
@@ -49,8 +49,8 @@ def test_the_table_is_that_of_python(run: Callable[..., Ended]) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "tsv", "markdown"])
 def test_forms_by_name_and_by_file(run: Callable[..., Ended], folder: Path, form: str) -> None:
-    expected = getattr(review("qrels.txt", "one.run", measure="AP", k=2, rel=2), form)() + "\n"
-    arguments = ("review", "qrels.txt", "one.run", "-m", "AP", "--at", "2", "--rel", "2")
+    expected = getattr(review("qrels.txt", "one.run", measure="AP", cutoff=2, rel=2), form)() + "\n"
+    arguments = ("review", "qrels.txt", "one.run", "-m", "AP", "--cutoff", "2", "--rel", "2")
     assert run(*arguments, "--format", form).out == expected
     name = f"list.{'md' if form == 'markdown' else form}"
     assert run(*arguments, "-o", name).code == 0
@@ -67,8 +67,8 @@ def test_json_kinds_and_limit(run: Callable[..., Ended]) -> None:
 
 
 def test_slices(run: Callable[..., Ended]) -> None:
-    done = run("review", "qrels.txt", "one.run", "--queries", "queries.jsonl", "--by", "kind", "--minimum", "1")
-    sliced = slice_topics("queries.jsonl", "kind", minimum=1)
+    done = run("review", "qrels.txt", "one.run", "--queries", "queries.jsonl", "--by", "kind", "--min-topics", "1")
+    sliced = slice_topics("queries.jsonl", "kind", min_topics=1)
     assert done.out == review("qrels.txt", "one.run", queries="queries.jsonl", slicing=sliced).text() + "\n"
     assert "kind=law" in done.lines[2]
 
@@ -94,7 +94,7 @@ def test_what_was_filled_in_comes_back(run: Callable[..., Ended], folder: Path) 
         (("qrels.txt", "one.run", "--limit", "-1"), "a limit of -1"),
         (("qrels.txt", "one.run", "--by", "kinds", "--queries", "queries.jsonl"), "kinds"),
         (("qrels.txt", "one.run", "-o", "one.run", "--format", "csv"), "this file is an input"),
-        (("qrels.txt", "one.run", "--docs", "docs.tsv", "-o", "docs.tsv"), "this file is an input"),
+        (("qrels.txt", "one.run", "--texts", "docs.tsv", "-o", "docs.tsv"), "this file is an input"),
         (("qrels.txt", "one.run", "-o", "list.xlsx"), "no form of a result"),
         (("qrels.txt", "--apply", "form.tsv"), "name a file for them"),
         (("qrels.txt", "one.run", "--apply", "form.tsv", "-o", "new.qrels"), "takes no run"),

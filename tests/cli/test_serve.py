@@ -107,7 +107,7 @@ def test_files_are_open_by_their_names(files, tmp_path):
     (tmp_path / "q.tsv").write_text("q1\tincome tax\n")
     (tmp_path / "a.csv").write_text("query_id,kind\nq1,law\n")
     (tmp_path / "d.jsonl").write_text('{"doc_id": "d1", "text": "a"}\n')
-    more = ["--queries", tmp_path / "q.tsv", "--attributes", tmp_path / "a.csv", "--docs", tmp_path / "d.jsonl"]
+    more = ["--queries", tmp_path / "q.tsv", "--attributes", tmp_path / "a.csv", "--texts", tmp_path / "d.jsonl"]
     with serving(qrels, f"best={run}", run, "--port", "0", *map(str, more)) as server:
         assert server.said.startswith("mine: 2 topics, 2 runs\nruns: best, first\n")
         text = server.get("/api/v1/open")[1]
@@ -187,7 +187,7 @@ def test_the_next_port_is_taken_where_the_usual_one_is_not_free():
     [
         (["nothing.qrels"], "nothing.qrels: there is no such file"),
         (["--queries", "q.tsv"], "--queries is given without QRELS"),
-        (["--docs", "d"], "--docs is given without QRELS"),
+        (["--texts", "d"], "--texts is given without QRELS"),
         (["--port", "70000"], "70000"),
         (["--port", "x"], "not a valid integer"),
         (["--host", ""], "no host is given"),

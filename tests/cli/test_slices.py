@@ -31,7 +31,7 @@ expression = "traffic >= 10"
 [[slice]]
 name = "popular law"
 expression = "traffic >= 10 and Kind == 'law'"
-minimum = 5
+min_topics = 5
 """
 
 
@@ -93,9 +93,9 @@ def test_forms(run: Callable[..., Ended], form: str) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_slices_of_ones_own_and_a_minimum(run: Callable[..., Ended]) -> None:
-    out = run(*CALL, "--slices", "slices.toml", "--minimum", "15", "--format", "json").out
+    out = run(*CALL, "--slices", "slices.toml", "--min-topics", "15", "--format", "json").out
     made = {one["name"]: one for one in json.loads(out)["slices"]}
-    assert {name: (one["minimum"], one["topics"]) for name, one in made.items()} == {
+    assert {name: (one["min_topics"], one["topics"]) for name, one in made.items()} == {
         "popular": (15, 17), "popular law": (5, 12),
     }  # fmt: skip
 

@@ -42,11 +42,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("folder")
 def test_stages(run: Callable[..., Ended]) -> None:
-    done = run("stages", "qrels.txt", "bad.run", "--depth", "20")
+    done = run("stages", "qrels.txt", "bad.run", "--cutoff", "20")
     assert done.code == 0
-    assert done.out == stages("qrels.txt", "bad.run", depth=20).text() + "\n"
-    done = run("stages", "qrels.txt", "bad.run", "good.run", "--depth", "10", "--per-topic", "-m", "AP")
-    wanted = stages("qrels.txt", "bad.run", "good.run", "AP", depth=10)
+    assert done.out == stages("qrels.txt", "bad.run", cutoff=20).text() + "\n"
+    done = run("stages", "qrels.txt", "bad.run", "good.run", "--cutoff", "10", "--per-topic", "-m", "AP")
+    wanted = stages("qrels.txt", "bad.run", "good.run", "AP", cutoff=10)
     assert done.out == wanted.text(unfold=["topics"]) + "\n"
     assert [line.removeprefix("warning: ") for line in done.err.splitlines()] == list(wanted.warnings)
     assert "are not among the first 10 of bad" in done.err
@@ -54,18 +54,20 @@ def test_stages(run: Callable[..., Ended]) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_stages_of_two_systems_by_slice(run: Callable[..., Ended]) -> None:
-    options = ("--against", "good.run", "--depth", "20", "--attributes", "known.csv", "--by", "side", *HOW)
+    options = ("--baseline", "good.run", "--cutoff", "20", "--attributes", "known.csv", "--by", "side", *HOW)
     wanted = stages(
-        "qrels.txt", "bad.run", depth=20, against="good.run", resamples=500, slicing=slice_topics(KNOWN, "side")
+        "qrels.txt", "bad.run", cutoff=20, baseline="good.run", resamples=500, slicing=slice_topics(KNOWN, "side")
     )
     done = run("stages", "qrels.txt", "bad.run", *options, "--format", "json")
     assert json.loads(done.out) == json.loads(json.dumps(wanted.to_dict()))
     assert run("stages", "qrels.txt", "bad.run", *options).out == wanted.text() + "\n"
     assert run("stages", "qrels.txt", "bad.run", *options, "--format", "csv").out == wanted.csv() + "\n"
-    pair = run("stages", "qrels.txt", "good.run", "bad.run", *options, "--against-final", "bad.run", "--format", "json")
+    pair = run(
+        "stages", "qrels.txt", "good.run", "bad.run", *options, "--baseline-final", "bad.run", "--format", "json"
+    )
     assert {change["difference"] for change in json.loads(pair.out)["changes"]} == {0.0}
-    alone = run("stages", "qrels.txt", "good.run", "--against-final", "bad.run")
-    assert (alone.code, "--against-final goes with --against" in alone.err) == (2, True)
+    alone = run("stages", "qrels.txt", "good.run", "--baseline-final", "bad.run")
+    assert (alone.code, "--baseline-final goes with --baseline" in alone.err) == (2, True)
 
 
 def test_documents_of_one_topic(run: Callable[..., Ended], folder: Path) -> None:
@@ -89,9 +91,9 @@ def test_documents_of_one_topic(run: Callable[..., Ended], folder: Path) -> None
 def test_a_part_counts_from_a_share_of_the_loss_on(run: Callable[..., Ended]) -> None:
     """In nDCG, half of the topics lose 0.613 of 1 by candidates (1 of 2 documents) and 0.387 by ranking, say."""
     for share, verdict in (("0.1", "both"), ("0.45", None)):
-        found = json.loads(run("stages", "qrels.txt", "bad.run", "--share", share, "--format", "json").out)
+        found = json.loads(run("stages", "qrels.txt", "bad.run", "--min-share", share, "--format", "json").out)
         told = {topic["verdict"] for topic in found["topics"] if topic["query_id"] == "q01"}
-        wanted = stages("qrels.txt", "bad.run", share=float(share)).verdicts[1]
+        wanted = stages("qrels.txt", "bad.run", min_share=float(share)).verdicts[1]
         assert told == {verdict or wanted}
     assert wanted != "both"
 
@@ -110,7 +112,7 @@ def test_csv_of_slices_and_topics(run: Callable[..., Ended]) -> None:
 @pytest.mark.usefixtures("folder")
 def test_slices_by_an_outcome_say_so(run: Callable[..., Ended]) -> None:
     for done in (
-        run("stages", "qrels.txt", "bad.run", "--against", "good.run", "--by", "first_relevant", *HOW),
+        run("stages", "qrels.txt", "bad.run", "--baseline", "good.run", "--by", "first_relevant", *HOW),
         run("matrix", "qrels.txt", "bad.run", "good.run", "--baseline", "good", "--by", "first_relevant", *HOW),
     ):
         assert done.code == 0

@@ -66,7 +66,7 @@ def test_estimates_are_those_of_evaluate() -> None:
 
 
 def test_effects_wins_equivalence_and_what_could_be_seen() -> None:
-    found = SCORES.compare(test="t", minimum=0.3, margin=0.2)
+    found = SCORES.compare(test="t", min_difference=0.3, margin=0.2)
     for pair in found.measures[0].pairs:
         first, second = row(pair.first), row(pair.second)
         assert pair.effects == effect_sizes(first, second, reference=SCORES.values[:, 0])
@@ -366,7 +366,7 @@ def test_policies_go_to_evaluate() -> None:
         ({"alpha": float("nan")}, "alpha nan is not between"),
         ({"resamples": 10}, "10 resamples are too few"),
         ({"seed": -1}, "the seed -1 is below 0"),
-        ({"minimum": -0.1}, "the minimum difference -0.1 makes no sense"),
+        ({"min_difference": -0.1}, "the minimum difference -0.1 makes no sense"),
         ({"margin": 0.0}, "the margin 0.0 makes no sense"),
         ({"test": "dunnett"}, "dunnett compares with a baseline. Fix: name one"),
         ({"test": "tukey", "family": "all"}, "tukey allows for the pairs of one measure"),

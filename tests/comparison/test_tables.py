@@ -148,7 +148,7 @@ def test_the_document(found) -> None:
     assert made["caption"] == f"{CAPTION}; {LETTERS}"
     assert made["choices"] == {
         "test": "randomisation", "correction": "holm", "family": "measure", "alpha": 0.05, "resamples": 100_000,
-        "seed": 0, "minimum": 0.0, "margin": None, "baseline": None,
+        "seed": 0, "min_difference": 0.0, "margin": None, "baseline": None,
     }  # fmt: skip
     assert made["measures"] == [{"name": "RR", "family": 3, "untested": "", "overall": ""}]
     assert made["results"][2] == {
@@ -157,7 +157,7 @@ def test_the_document(found) -> None:
     pair = next(one for one in made["pairs"] if {one["first"], one["second"]} == {"a_b", "50%|x"})
     assert (pair["first"], pair["second"], pair["better"]) == ("50%|x", "a_b", "a_b")
     assert (pair["p"], pair["adjusted"], pair["exact"]) == (2 / 2**7, 2 / 2**7, True)
-    names = ("wins", "ties", "losses", "minimum", "left_out")
+    names = ("wins", "ties", "losses", "min_difference", "left_out")
     assert [pair[name] for name in names] == [7, 3, 0, 0.0, 0]
     topics = [one for one in made["topics"] if (one["first"], one["second"]) == ("50%|x", "a_b")]
     assert topics[0] == {

@@ -62,7 +62,7 @@ def test_interpolated_precision_by_hand() -> None:
     assert made.at.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
     assert made.mean[0].tolist() == [3 / 5] * 9 + [4 / 7] * 2
     assert made.mean[1].tolist() == [1] * 11
-    levels = precision_recall(QRELS, RUNS, rel=2, levels=(0.25, 0.75), ci="none")
+    levels = precision_recall(QRELS, RUNS, rel=2, recalls=(0.25, 0.75), ci="none")
     scores = evaluate(QRELS, RUNS, ["IPrec(rel=2)@0.25", "IPrec(rel=2)@0.75"])
     assert np.array_equal(levels.per_topic, scores.values)
     assert levels.mean.ravel().tolist() == [one.value for one in scores.estimates(ci="none")]
@@ -136,9 +136,9 @@ def test_wrong_precision_by_recall() -> None:
     with pytest.raises(InputError, match="has no cutoffs"):
         precision_recall(CAT, PLAIN, cutoffs=5)
     with pytest.raises(InputError, match="no recall level"):
-        precision_recall(CAT, PLAIN, levels=())
+        precision_recall(CAT, PLAIN, recalls=())
     with pytest.raises(MeasureError, match=r"recall=1\.5"):
-        precision_recall(CAT, PLAIN, levels=(1.5,))
+        precision_recall(CAT, PLAIN, recalls=(1.5,))
 
 
 def test_policies_are_those_of_evaluate() -> None:

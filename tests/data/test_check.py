@@ -22,11 +22,11 @@ QRELS = "1 0 a 1\n1 0 b 0\n2 0 a 2\n2 0 c 0\n"
 
 
 def codes(findings: list[Finding]) -> list[str]:
-    return [finding.code for finding in findings]
+    return [finding.rule for finding in findings]
 
 
 def only(findings: list[Finding], code: str) -> Finding:
-    (found,) = [finding for finding in findings if finding.code == code]
+    (found,) = [finding for finding in findings if finding.rule == code]
     return found
 
 
@@ -72,7 +72,7 @@ def test_errors_of_a_run(text: str | bytes, code: str, line: int | None, count: 
         assert code not in codes(findings)
         return
     found = only(findings, code)
-    assert (found.level, found.path, found.line, found.count) == (
+    assert (found.severity, found.path, found.line, found.count) == (
         "error",
         str(tmp_path / "file.txt"),
         line,
@@ -91,7 +91,7 @@ def test_errors_of_a_run(text: str | bytes, code: str, line: int | None, count: 
 )
 def test_errors_of_qrels(text: str, code: str, line: int, count: int, tmp_path: Path) -> None:
     found = only(check_qrels(written(tmp_path, text)), code)
-    assert (found.level, found.line, found.count) == ("error", line, count)
+    assert (found.severity, found.line, found.count) == ("error", line, count)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_errors_of_qrels(text: str, code: str, line: int, count: int, tmp_path: 
 )
 def test_warnings_of_qrels(text: str, code: str, line: int | None, count: int, tmp_path: Path) -> None:
     found = only(check_qrels(written(tmp_path, text)), code)
-    assert (found.level, found.line, found.count) == ("warning", line, count)
+    assert (found.severity, found.line, found.count) == ("warning", line, count)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_warnings_of_qrels(text: str, code: str, line: int | None, count: int, t
 def test_warnings_of_a_run(text: str, code: str, line: int | None, count: int, tmp_path: Path) -> None:
     qrels = Qrels.read(written(tmp_path, QRELS, "a.qrels"))
     found = only(check_run(written(tmp_path, text), qrels), code)
-    assert (found.level, found.line, found.count) == ("warning", line, count)
+    assert (found.severity, found.line, found.count) == ("warning", line, count)
 
 
 def test_unicode_form_of_ids() -> None:
@@ -137,13 +137,13 @@ def test_unicode_form_of_ids() -> None:
 def test_no_common_topics_is_an_error() -> None:
     findings = check_run(Run.of({"q1": {"a": 1.0}}), Qrels.of({"1": {"a": 1}}))
     assert codes(findings) == ["no-common-topics"]
-    assert findings[0].level == "error"
+    assert findings[0].severity == "error"
 
 
 def test_form(tmp_path: Path) -> None:
     content = b"\xef\xbb\xbf" + RUN.replace("\n", "\r\n").encode()[:-2]
     findings = check_run(written(tmp_path, content))
-    assert [(finding.code, finding.level, finding.count) for finding in findings] == [
+    assert [(finding.rule, finding.severity, finding.count) for finding in findings] == [
         ("bom", "info", 1),
         ("crlf", "info", 3),
         ("no-final-newline", "info", 1),
@@ -152,7 +152,7 @@ def test_form(tmp_path: Path) -> None:
 
 def test_rows_of_a_topic_that_are_apart(tmp_path: Path) -> None:
     found = only(check_run(written(tmp_path, RUN + "1 Q0 c 3 0.5 t\n")), "not-grouped")
-    assert (found.level, found.count) == ("info", 1)
+    assert (found.severity, found.count) == ("info", 1)
 
 
 def test_several_runs_in_one_file_are_no_duplicates(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_what_cannot_be_read_raises(tmp_path: Path) -> None:
 
 def test_errors_come_first_and_print_with_their_place(tmp_path: Path) -> None:
     findings = check_run(written(tmp_path, "1 Q0 a 1 1 t\r\n1 Q0 b 2 1 t\r\n1 Q0 c 3 x t\r\n1 Q0 d 4 y t\r\n"))
-    assert [finding.level for finding in findings] == ["error", "warning", "warning", "info"]
+    assert [finding.severity for finding in findings] == ["error", "warning", "warning", "info"]
     assert str(findings[0]) == (
         f"{tmp_path / 'file.txt'}:3: error: the score 'x' is not a number (2 times). "
         "Fix: write a number with a decimal point. [bad-score]"
@@ -212,5 +212,5 @@ def test_real_runs_have_no_errors_but_the_one_with_wrong_ids() -> None:
     qrels = Qrels.read(SHARED / "cranfield" / "qrels" / "cranfield.graded.qrels")
     for path in sorted((SHARED / "cranfield" / "runs").glob("*.run.gz"))[:4]:
         findings = check_run(path, qrels)
-        assert all(finding.level != "error" for finding in findings)
+        assert all(finding.severity != "error" for finding in findings)
         assert ("extra-topics" in codes(findings)) == path.name.startswith("WRONG")

@@ -103,7 +103,7 @@ def test_two_lines_in_one_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "qrels.txt", b"q1 0 d1 1\nq1 0 d2 1q1 0 d3 2\nq1 0 d 4 0\n")
     with pytest.raises(InputError, match=r"qrels\.txt:2: 7 fields where 4 are expected"):
         Qrels.read(path)
-    assert [(found.code, found.count) for found in check_qrels(path) if found.level == "error"] == [
+    assert [(found.rule, found.count) for found in check_qrels(path) if found.severity == "error"] == [
         ("too-many-fields", 2)
     ]
     run = written(tmp_path / "a.run", b"q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 0.4 tq1 Q0 d3 3 0.3 t\nq1 Q0 d4 4 0.2 t\n")

@@ -156,5 +156,5 @@ def test_what_is_read_as_a_number() -> None:
 
 def test_check_names_a_number_out_of_range(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text("q Q0 a 1 1e999 t\nq Q0 b 2 1e-999 t\nq Q0 c 3 0.5 t\n")
-    found = [one for one in check_run(tmp_path / "a.run") if one.code == "bad-score"]
+    found = [one for one in check_run(tmp_path / "a.run") if one.rule == "bad-score"]
     assert [(one.line, one.count) for one in found] == [(1, 2)]

@@ -35,7 +35,7 @@ IDEAL = 3 + 2 / math.log2(3) + 0.5
 
 
 def test_rows_ranks_and_moves_by_hand() -> None:
-    (one,) = diff(QRELS, A, B, "q1", measure="nDCG@3", depth=3).topics
+    (one,) = diff(QRELS, A, B, "q1", measure="nDCG@3", cutoff=3).topics
     assert [(row.doc_id, row.first_rank, row.second_rank, row.grade, row.movement) for row in one.rows] == [
         ("a", 3, 1, 3.0, "up 2"),
         ("b", 1, 2, 1.0, "down 1"),
@@ -50,7 +50,7 @@ def test_rows_ranks_and_moves_by_hand() -> None:
 
 
 def test_what_each_document_adds_by_hand() -> None:
-    (one,) = diff(QRELS, A, B, "q1", measure=["nDCG@3", "P@2", "RR"], depth=3).topics
+    (one,) = diff(QRELS, A, B, "q1", measure=["nDCG@3", "P@2", "RR"], cutoff=3).topics
     added = {row.doc_id: row.changes for row in one.rows}
     assert added["a"][0] == pytest.approx((3 - 3 / 2) / IDEAL)
     assert added["b"][0] == pytest.approx((1 / math.log2(3) - 1) / IDEAL)
@@ -62,7 +62,7 @@ def test_what_each_document_adds_by_hand() -> None:
 
 
 def test_what_is_not_shown_is_the_rest_of_the_difference() -> None:
-    (one,) = diff(QRELS, A, B, "q1", measure="nDCG@5", depth=1).topics
+    (one,) = diff(QRELS, A, B, "q1", measure="nDCG@5", cutoff=1).topics
     assert {row.doc_id for row in one.rows} == {"a", "b"}
     shown = sum(row.changes[0] or 0.0 for row in one.rows)
     assert one.below[0] == pytest.approx((2 / 2 - 2 / math.log2(6)) / IDEAL)  # e rose from 5 to 3
@@ -70,7 +70,7 @@ def test_what_is_not_shown_is_the_rest_of_the_difference() -> None:
 
 
 def test_topics_that_differ_most_both_ways() -> None:
-    found = diff(QRELS, A, B, measure="nDCG@3", show=1)
+    found = diff(QRELS, A, B, measure="nDCG@3", limit=1)
     assert [(one.query_id, one.outcome) for one in found.topics] == [("q1", "won"), ("q2", "lost")]
     mean = found.means[0]
     assert (mean.better, mean.worse, mean.same) == (1, 1, 1)
@@ -154,7 +154,7 @@ def test_one_topic_that_differs_is_called_one() -> None:
     [
         ({"topic": "q9"}, "no topic 'q9'"),
         ({"second": {"z": {"a": 1.0}}}, "no topic in common"),
-        ({"depth": 0}, "show nothing"),
+        ({"cutoff": 0}, "show nothing"),
         ({"second": {"q1": ["a"]}, "first": {"q1": {"a"}}}, "no ranking"),
     ],
 )
@@ -200,7 +200,7 @@ def test_measures_without_shares() -> None:
 
 def test_sample_scores_are_those_of_the_measure() -> None:
     runs = {run.name: run for run in sample.runs()}
-    found = diff(sample.qrels(), runs["bm25"], runs["rrf"], measure="nDCG@10", show=3)
+    found = diff(sample.qrels(), runs["bm25"], runs["rrf"], measure="nDCG@10", limit=3)
     measure = parse("nDCG@10")
     for one in found.topics:
         values = [float(measure(judge(sample.qrels(), runs[name]).only(one.query_id))[0]) for name in ("bm25", "rrf")]
@@ -211,7 +211,7 @@ def test_sample_scores_are_those_of_the_measure() -> None:
 
 
 def test_two_columns_for_a_terminal() -> None:
-    found = diff(QRELS, A, B, "q1", measure="nDCG@3", depth=3, docs={"a": "A title", "e": "Eel"})
+    found = diff(QRELS, A, B, "q1", measure="nDCG@3", cutoff=3, texts={"a": "A title", "e": "Eel"})
     lines = found.text(width=80).splitlines()
     head = next(at for at, line in enumerate(lines) if line.startswith("first "))
     column = (80 - 3) // 2
@@ -225,14 +225,14 @@ def test_two_columns_for_a_terminal() -> None:
 
 
 def test_lists_stand_below_each_other_where_it_is_narrow() -> None:
-    lines = diff(QRELS, A, B, "q1", depth=2, measure="nDCG@3").text(width=40).splitlines()
+    lines = diff(QRELS, A, B, "q1", cutoff=2, measure="nDCG@3").text(width=40).splitlines()
     head = next(at for at, line in enumerate(lines) if line.startswith("first "))
     assert lines[head + 1 :][:5] == ["1    1  b", "2 x  -  x", "second nDCG@3 0.9725", "1 ↑2 3  a", "2 ↓1 1  b"]
 
 
 def test_wide_characters_keep_the_columns_straight() -> None:
     texts = {"a": "文書" * 30, "b": "文書", "x": "e\u0301" * 3}
-    lines = diff(QRELS, A, B, "q1", depth=3, measure="nDCG@3", docs=texts).text(width=70).splitlines()
+    lines = diff(QRELS, A, B, "q1", cutoff=3, measure="nDCG@3", texts=texts).text(width=70).splitlines()
     head = next(at for at, line in enumerate(lines) if line.startswith("first "))
     from unicodedata import combining, east_asian_width
 
@@ -265,11 +265,11 @@ def test_forms_hold_the_same() -> None:
 )
 def test_texts_of_files(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
-    found = diff({"q": {"a": 1}}, {"q": ["a", "b"]}, {"q": ["b", "a", "c"]}, docs=tmp_path / name)
+    found = diff({"q": {"a": 1}}, {"q": ["a", "b"]}, {"q": ["b", "a", "c"]}, texts=tmp_path / name)
     assert {row.doc_id: row.text for row in found.topics[0].rows} == {"a": "One", "b": "Two lines", "c": ""}
 
 
 def test_a_file_without_texts_is_refused(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("docid,length\na,3\n")
     with pytest.raises(InputError, match="no text among its columns"):
-        diff({"q": {"a": 1}}, {"q": ["a"]}, {"q": ["b", "a"]}, docs=tmp_path / "d.csv")
+        diff({"q": {"a": 1}}, {"q": ["a"]}, {"q": ["b", "a"]}, texts=tmp_path / "d.csv")

@@ -244,7 +244,7 @@ def test_of_many_systems_the_pair_most_pulled_apart_and_tau() -> None:
 
 
 def test_slices() -> None:
-    kinds = slice_topics({"q0": {"k": "x"}, "q1": {"k": "x"}, "q3": {"k": "y"}}, "k", minimum=2)
+    kinds = slice_topics({"q0": {"k": "x"}, "q1": {"k": "x"}, "q3": {"k": "y"}}, "k", min_topics=2)
     found = disagree(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"], slicing=kinds)
     rows = found.table("slices").grid().rows
     assert rows[0] == ("k=x", "2", "-0.5000", "+0.6667", "early / many", "0", "2")
@@ -282,7 +282,7 @@ def test_forms_hold_the_same() -> None:
         ({"runs": {"early": EARLY}}, "one run"),
         ({"pair": ("early", "late")}, "no run 'late'"),
         ({"pair": ("early", "early")}, "not two runs"),
-        ({"shown": 0}, "show nothing"),
+        ({"limit": 0}, "show nothing"),
     ],
 )
 def test_refused(change: dict[str, Any], message: str) -> None:

@@ -40,7 +40,7 @@ NEW = {topic: ranked(at, damage=True) for at, topic in enumerate(TOPICS)}
 
 
 def made(**options: object) -> Matrix:
-    cut = slice_topics(KNOWN, ["kind", "few"], minimum=10)
+    cut = slice_topics(KNOWN, ["kind", "few"], min_topics=10)
     given = {"x": "R@20", "slicing": cut, "resamples": 1000, **options}
     return matrix(QRELS, {"old": OLD, "new": NEW}, **given)
 
@@ -72,7 +72,7 @@ def test_intervals_are_those_of_the_wider_spread_at_the_corrected_level() -> Non
     scipy_stats = pytest.importorskip("scipy.stats")
     values = np.array([[0.0, 0.2, 0.4, 0.6, 0.8, 1.0] * 4, [0.5, 0.5, 0.5, 0.5, 0.9, 0.1] * 4, [1.0] * 24])
     known = {str(at): {"same": at % 6 < 4} for at in range(24)}
-    where = everywhere(24, slice_topics(known, "same", minimum=2, query_ids=[str(at) for at in range(24)]))
+    where = everywhere(24, slice_topics(known, "same", min_topics=2, query_ids=[str(at) for at in range(24)]))
     points = {one.slice: one for one in points_of("r", values, where, (0.5, 0.5), [(0, 1), (0, 1)], MatrixChoices())}
     same = points["same=true"]
     t = scipy_stats.t.ppf(1 - 0.05 / 4 / 2, 15)  # two slices, two axes; 16 topics
@@ -90,7 +90,7 @@ def test_slices_that_happen_to_be_alike_are_not_told_apart() -> None:
     values = np.ones((3, 100))
     values[:2, ::10] = 0.0
     known = {f"{at:03}": {"lucky": 1 <= at % 10 <= 2 and at < 55} for at in range(100)}
-    where = everywhere(100, slice_topics(known, "lucky", minimum=10))
+    where = everywhere(100, slice_topics(known, "lucky", min_topics=10))
     points = points_of("r", values, where, (0.9, 0.9), [(0, 1), (0, 1)], MatrixChoices())
     lucky = next(one for one in points if one.slice == "lucky=true")
     assert (lucky.topics, lucky.x.value) == (12, 1.0)
@@ -106,7 +106,7 @@ def test_the_level_holds_over_all_slices() -> None:
         y = rng.beta(2, 1, size=160)
         values = np.stack([x, y, np.ones(160)])
         known = {f"{at:03}": {"luck": f"g{rng.integers(8)}"} for at in range(160)}
-        where = everywhere(160, slice_topics(known, "luck", minimum=10))
+        where = everywhere(160, slice_topics(known, "luck", min_topics=10))
         cuts = (float(x.mean()), float(y.mean()))
         points = points_of("r", values, where, cuts, [(0, 1), (0, 1)], MatrixChoices())
         false += any({one.x.side, one.y.side} & {"below", "above"} for one in points)
@@ -254,7 +254,7 @@ def test_full_judgment_is_claimed_only_where_it_is() -> None:
 
 def test_many_runs_are_summed_up() -> None:
     runs = {"old": OLD, "new": NEW, **{f"run{at}": OLD for at in range(4)}}
-    found = matrix(QRELS, runs, x="R@20", slicing=slice_topics(KNOWN, ["kind", "few"], minimum=10), resamples=200)
+    found = matrix(QRELS, runs, x="R@20", slicing=slice_topics(KNOWN, ["kind", "few"], min_topics=10), resamples=200)
     text = " ".join(found.text(100).split())
     assert len(found.text(100).splitlines()) < 25
     summary = next(block for block in found.blocks() if isinstance(block, Table) and block.name == "summary")

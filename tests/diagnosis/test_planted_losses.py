@@ -31,13 +31,13 @@ def hit_topics(made: Planted, count: int, seed: int) -> list[str]:
 
 
 def sliced(made: Planted, *names: str) -> Slicing:
-    return slice_topics(made.attributes, list(names), minimum=10)
+    return slice_topics(made.attributes, list(names), min_topics=10)
 
 
 def missed(made: Planted, seed: int, kind: Kind, severity: float, count: int = 60) -> tuple[Stages, set[str]]:
     hit = hit_topics(made, count, seed)
     new = damaged(made, made.run(1 + seed), hit, kind, severity, seed)
-    return stages(made.qrels, new, against=made.run(0), depth=DEPTH, resamples=200), set(hit)
+    return stages(made.qrels, new, baseline=made.run(0), cutoff=DEPTH, resamples=200), set(hit)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -46,7 +46,7 @@ def test_sizes_are_recovered_exactly(kind: Kind, severity: float) -> None:
     made = planted(21)
     good, hit = made.run(0), hit_topics(made, 50, 1)
     bad = damaged(made, good, hit, kind, severity)
-    found = stages(made.qrels, bad, against=good, depth=DEPTH, resamples=100)
+    found = stages(made.qrels, bad, baseline=good, cutoff=DEPTH, resamples=100)
     before, after = (np.array([levels(run[topic], made.qrels[topic]) for topic in made.topics]) for run in (good, bad))
     planted_candidates = before[:, 0] - after[:, 0]
     planted_ranking = (before[:, 1] - after[:, 1]) - planted_candidates
@@ -113,7 +113,7 @@ def test_the_slice_and_the_part_are_recovered(kind: Kind) -> None:
     tables: list[str] = []
     for severity in SEVERITIES:
         bad = damaged(made, made.run(1), law, kind, severity)
-        found = stages(made.qrels, bad, against=made.run(0), depth=DEPTH, slicing=cut, resamples=2000)
+        found = stages(made.qrels, bad, baseline=made.run(0), cutoff=DEPTH, slicing=cut, resamples=2000)
         lost = {(one.slice, one.part) for one in found.changes if one.significant and one.found.difference < 0}
         parts = {part for name, part in lost if name == "domain=law"}
         tables.append(f"{kind:12} {severity:8} law: {', '.join(sorted(parts - {'score'})) or 'nothing'}")
@@ -167,7 +167,7 @@ def test_undamaged_runs_give_false_findings_at_the_declared_rate() -> None:
         made = planted(1000 + seed, topics=100)
         cut = sliced(made, "domain", "luck")
         qrels, first, second = Qrels.of(made.qrels), Run.of(made.run(0)), Run.of(made.run(1))
-        found = stages(qrels, second, against=first, depth=DEPTH, slicing=cut, resamples=1000)
+        found = stages(qrels, second, baseline=first, cutoff=DEPTH, slicing=cut, resamples=1000)
         by_stage.append(any(one.significant for one in found.changes if not one.every and one.part != "score"))
         by_topic.append(found.lost["score"].count > 0)
         runs = {"first": first, "second": second}

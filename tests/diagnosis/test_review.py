@@ -58,7 +58,7 @@ def test_kinds_ranks_and_grades_by_hand() -> None:
 def test_the_most_informative_label_is_known_by_hand() -> None:
     # RR of q: 1/4 with d at rank 4; the irrelevant a at rank 1 would make it 1 (+3/4), b at rank 2 1/2 (+1/4),
     # the unjudged x at rank 3 1/3 (+1/12); if d were not relevant it would be 0 (-1/4), but d is shown, so not wrong.
-    listed = review({"q": {"a": 0, "b": 0, "d": 1}}, {"q": ["a", "b", "x", "d"]}, measure="RR", k=4)
+    listed = review({"q": {"a": 0, "b": 0, "d": 1}}, {"q": ["a", "b", "x", "d"]}, measure="RR", cutoff=4)
     assert [(one.doc_id, one.change["run"]) for one in listed.items] == [
         ("a", 0.75),
         ("b", 0.25),
@@ -79,7 +79,7 @@ def test_what_turns_the_order_of_two_runs_comes_first() -> None:
     qrels = {"q1": {"a": 1, "b": 0, "c": 0}, "q2": {"z": 0, "r": 1}}
     old = {"q1": ["c", "a", "b"], "q2": ["z", "y"]}
     new = {"q1": ["b", "c", "a"], "q2": ["z", "w"]}
-    listed = review(qrels, {"old": old, "new": new}, measure="RR", kinds="false positive", k=1)
+    listed = review(qrels, {"old": old, "new": new}, measure="RR", kinds="false positive", cutoff=1)
     assert [(one.doc_id, one.turns) for one in listed.items] == [("b", True), ("z", False), ("c", False)]
     first = listed.items[0]
     assert dict(first.change) == {"old": 0, "new": pytest.approx(2 / 3)}
@@ -99,8 +99,8 @@ def test_a_tie_is_not_turned() -> None:
 def test_what_is_neither_better_high_nor_low_turns_nothing() -> None:
     runs = {"old": {"q": ["a", "b"]}, "new": {"q": ["b", "x", "y"]}}
     qrels = {"q": {"a": 1, "b": 0}}
-    assert review(qrels, runs, measure="NumRelRet", k=3).turning == 0
-    assert review(qrels, runs, measure="P@1", k=3, kinds="false positive").turning == 0  # b would make a tie
+    assert review(qrels, runs, measure="NumRelRet", cutoff=3).turning == 0
+    assert review(qrels, runs, measure="P@1", cutoff=3, kinds="false positive").turning == 0  # b would make a tie
 
 
 grade = st.sampled_from((-1.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0))
@@ -118,7 +118,7 @@ def test_the_change_is_that_of_evaluation_with_the_label_really_changed(
 ) -> None:
     qrels, run = made
     assume(rel <= max(1, *(value for docs in qrels.values() for value in docs.values())))
-    listed = review(qrels, run, measure=measure, k=k, rel=rel)
+    listed = review(qrels, run, measure=measure, cutoff=k, rel=rel)
     base = scores(qrels, run, measure)
     for one in listed.items:
         other = {**qrels, one.query_id: {**qrels[one.query_id], one.doc_id: one.other_grade}}
@@ -133,7 +133,7 @@ def test_changes_of_two_runs_and_of_their_difference(measure: str, made: Any, ot
     qrels, first = made
     second = {topic: other[1].get(topic, dict(docs)) for topic, docs in first.items()}
     second = {topic: {doc: -score for doc, score in docs.items()} for topic, docs in second.items()}
-    listed = review(qrels, {"first": first, "second": second}, measure=measure, k=k)
+    listed = review(qrels, {"first": first, "second": second}, measure=measure, cutoff=k)
     base = [scores(qrels, run, measure) for run in (first, second)]
     for one in listed.items:
         query = one.query_id
@@ -159,7 +159,7 @@ def scores(qrels: Any, run: Any, measure: str) -> dict[str, float]:
 def test_kinds_and_counts_against_a_plain_count(made: tuple[Any, Any], k: int, rel: float) -> None:
     qrels, run = made
     assume(rel <= max(1, *(value for docs in qrels.values() for value in docs.values())))
-    listed = review(qrels, run, measure="nDCG@10", k=k, rel=rel)
+    listed = review(qrels, run, measure="nDCG@10", cutoff=k, rel=rel)
     every = judged.judge(qrels, run).everything
     topics, rows = judged.Qrels.of(qrels).topics, zip(every.topic, every.rank, every.doc.to_pylist(), strict=True)
     first = {(topics[topic], doc) for topic, rank, doc in rows if rank <= k}
@@ -184,10 +184,10 @@ def test_kinds_and_counts_against_a_plain_count(made: tuple[Any, Any], k: int, r
 @settings(max_examples=30)
 def test_limit_and_kinds_take_from_the_same_list(made: tuple[Any, Any], limit: int) -> None:
     qrels, run = made
-    whole = review(qrels, run, measure="AP", k=3)
-    assert keys(review(qrels, run, measure="AP", k=3, limit=limit)) == keys(whole)[:limit]
+    whole = review(qrels, run, measure="AP", cutoff=3)
+    assert keys(review(qrels, run, measure="AP", cutoff=3, limit=limit)) == keys(whole)[:limit]
     for kind in KINDS:
-        one = review(qrels, run, measure="AP", k=3, kinds=kind)
+        one = review(qrels, run, measure="AP", cutoff=3, kinds=kind)
         assert keys(one) == [key for key in keys(whole) if key[2] == kind]
         assert one.found == whole.found
 
@@ -200,7 +200,7 @@ def test_many_variants_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_measure_that_asks_for_facts_of_every_document() -> None:
     facts = {doc: {"length": 40 + at} for at, doc in enumerate("abcdefgxy")}
-    listed = review(QRELS, RUN, measure="TBG", k=2, documents=facts)
+    listed = review(QRELS, RUN, measure="TBG", cutoff=2, documents=facts)
     base = judged.evaluate(QRELS, RUN, "TBG", documents=facts).per_topic()["run"]["TBG"]
     for one in listed.items:
         other = {**QRELS, one.query_id: {**QRELS[one.query_id], one.doc_id: one.other_grade}}
@@ -211,7 +211,7 @@ def test_a_measure_that_asks_for_facts_of_every_document() -> None:
 
 def test_rates_by_slice() -> None:
     kinds = {"q1": {"kind": "law"}, "q2": {"kind": "news"}, "q3": {"kind": "news"}}
-    listed = review(QRELS, RUN, measure="P@2", slicing=slice_topics(kinds, "kind", minimum=2))
+    listed = review(QRELS, RUN, measure="P@2", slicing=slice_topics(kinds, "kind", min_topics=2))
     rates = {one.slice: one for one in listed.rates}
     assert (rates["kind=law"].topics, rates["kind=law"].small) == (1, True)
     assert (rates["kind=law"].returned, rates["kind=law"].false_positives, rates["kind=law"].unjudged) == (2, 1, 1)
@@ -228,7 +228,7 @@ def test_slices_with_enough_topics_are_named_and_small_ones_not() -> None:
     qrels = {f"q{at}": {"r": 1, "n": 0} for at in range(7)}
     run = {f"q{at}": ["n"] if at < 2 or at == 6 else ["r"] for at in range(7)}
     kinds = {f"q{at}": {"kind": "bad" if at < 2 else "good" if at < 6 else "few"} for at in range(7)}
-    sliced = slice_topics(kinds, "kind", minimum=2)
+    sliced = slice_topics(kinds, "kind", min_topics=2)
     listed = review(qrels, run, measure="P@1", slicing=sliced)
     said = next(one for one in listed.sentences if "slices with enough topics" in one)
     assert "of documents judged not relevant in kind=bad (2 of 2, 2 topics)" in said
@@ -257,7 +257,7 @@ def test_undefined_scores_have_no_change_and_come_last() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"k": 0}, "first 0 documents"),
+        ({"cutoff": 0}, "first 0 documents"),
         ({"rel": 0}, "level 0"),
         ({"rel": math.nan}, "level nan"),
         ({"rel": 9}, "relevant from grade 9 on: the highest grade is 2"),
@@ -285,7 +285,7 @@ def test_refused_measures_and_runs() -> None:
 def with_texts(**options: Any) -> ReviewList:
     queries = {"q1": "income tax", "q2": {"text": "peace", "kind": "news"}}
     docs = {"b": {"title": "the title", "text": "one\ttwo\nthree " + "long " * 300}, "x": "an unjudged one"}
-    return review(QRELS, RUN, measure="P@2", queries=queries, docs=docs, **options)
+    return review(QRELS, RUN, measure="P@2", queries=queries, texts=docs, **options)
 
 
 def test_texts_are_carried_by_items_and_forms() -> None:
@@ -429,7 +429,7 @@ def test_sentences_give_every_count() -> None:
 
 def test_many_runs_are_summed_up() -> None:
     runs = {f"r{at}": {"q": ["b", "a"] if at < 2 else ["a", "b"]} for at in range(6)}
-    listed = review({"q": {"a": 1, "b": 0}}, runs, measure="RR", k=1)
+    listed = review({"q": {"a": 1, "b": 0}}, runs, measure="RR", cutoff=1)
     grid = listed.table().grid()
     assert grid.header == ("topic", "document", "kind", "grade", "other", "in first 1 of", "largest change",
                            "difference", "turns")  # fmt: skip
@@ -451,7 +451,7 @@ def test_depth_and_ties_are_those_of_judge() -> None:
     assert ranks == {"b": 1}
     rising = review(QRELS, run, measure="P@1", ties="docid-rising")
     assert [one.doc_id for one in rising.items if one.kind == "false positive"] == []
-    shallow = {(one.query_id, one.doc_id): one for one in review(QRELS, run, measure="AP", k=10, depth=2).items}
+    shallow = {(one.query_id, one.doc_id): one for one in review(QRELS, run, measure="AP", cutoff=10, depth=2).items}
     assert shallow["q1", "c"].missed == ("run",)
     assert ("q1", "x") not in shallow
     base = judged.evaluate(QRELS, run, "AP", depth=2).per_topic()["run"]["AP"]["q1"]
@@ -502,7 +502,9 @@ def test_texts_stand_below_their_rows_and_rates_by_slice() -> None:
     assert max(map(len, lines)) <= 60
     assert lines[lines.index("    query: income tax") + 1].startswith("    says: ")
     kinds = {"q1": {"kind": "law"}, "q2": {"kind": "news"}, "q3": {"kind": "news"}}
-    rows = review(QRELS, RUN, measure="P@2", slicing=slice_topics(kinds, "kind", minimum=2)).table("rates").grid().rows
+    rows = (
+        review(QRELS, RUN, measure="P@2", slicing=slice_topics(kinds, "kind", min_topics=2)).table("rates").grid().rows
+    )
     assert [row[:3] for row in rows] == [
         ("run", "all", "3"), ("run", "kind=law (few topics)", "1"), ("run", "kind=news", "2"),
     ]  # fmt: skip

@@ -46,7 +46,7 @@ LOG3 = math.log2(3)
 
 
 def made(**options: object) -> Stages:
-    return stages(QRELS, RUN, depth=3, **options)
+    return stages(QRELS, RUN, cutoff=3, **options)
 
 
 def lost_documents(answer: Answer) -> list[tuple[object, ...]]:
@@ -70,14 +70,14 @@ def test_by_hand() -> None:
 def test_few_judgments_are_said() -> None:
     qrels = {f"q{at}": {"a": 1, "b": 0} for at in range(4)}
     known, unknown = (dict.fromkeys(qrels, docs) for docs in (["a", "b"], ["a", "x"]))
-    (note,) = (note for note in stages(qrels, unknown, against=known).notes if note.rule == "few-judged")
+    (note,) = (note for note in stages(qrels, unknown, baseline=known).notes if note.rule == "few-judged")
     assert (note.subject, note.weight) == ("run", 0.5)
-    assert not any(note.rule == "few-judged" for note in stages(qrels, known, against=known).notes)
+    assert not any(note.rule == "few-judged" for note in stages(qrels, known, baseline=known).notes)
 
 
 def test_what_the_final_ranking_leaves_out_was_dropped() -> None:
     qrels = {"q": {"a": 1, "b": 1, "c": 1, "d": 1}}
-    found = stages(qrels, {"q": ["a", "b", "x", "c"]}, {"q": ["x", "b"]}, "RR@1", depth=3)
+    found = stages(qrels, {"q": ["a", "b", "x", "c"]}, {"q": ["x", "b"]}, "RR@1", cutoff=3)
     assert lost_documents(found) == [
         ("run", "q", "a", 1, "dropped", 1, None),
         ("run", "q", "b", 1, "ranked low", 2, 2),
@@ -129,7 +129,7 @@ def test_parts_add_up_and_are_never_negative(
     qrels = {topic: {f"d{at}": grade for at, grade in enumerate(grades)} for topic, (_, grades) in topics.items()}
     run = {topic: [f"d{at}" for at in order[:6]] for topic, (order, _) in topics.items()}
     other = {topic: run[topic][::-1] for topic in topics}
-    found = stages(qrels, run, measure=measure, depth=depth, against=other, resamples=100)
+    found = stages(qrels, run, measure=measure, cutoff=depth, baseline=other, resamples=100)
     for trace in (found.trace, found.against):
         assert trace is not None
         np.testing.assert_allclose(trace.parts.sum(axis=0), trace.best - trace.score, atol=1e-12)
@@ -144,7 +144,7 @@ def test_parts_add_up_and_are_never_negative(
 
 def test_the_score_of_a_final_ranking_is_that_of_evaluate() -> None:
     final = {"a": ["d1", "x", "d2"], "b": ["x", "d2", "y"], "c": ["u"], "d": ["n"]}
-    found = stages(QRELS, RUN, final, "nDCG@10", depth=3)
+    found = stages(QRELS, RUN, final, "nDCG@10", cutoff=3)
     scores = evaluate(QRELS, {"final": final}, ["nDCG@10", "Judged@10"])
     assert found.trace.score.tolist() == scores.values[0, 0].tolist()
     assert found.parts[0].score.value == pytest.approx(scores.value("nDCG@10"))
@@ -173,12 +173,12 @@ def test_warnings_are_those_of_evaluate() -> None:
 def test_a_final_ranking_of_other_documents_is_no_split_of_the_loss() -> None:
     qrels = {f"q{at}": {"a": 1, "b": 1} for at in range(4)}
     run, final = (dict.fromkeys(qrels, docs) for docs in (["x", "a", "y", "b"], ["x", "z", "a"]))
-    mixed = stages(qrels, run, final, depth=2)
+    mixed = stages(qrels, run, final, cutoff=2)
     assert mixed.trace.foreign_share == pytest.approx(1 / 3)
     assert mixed.headroom.losses[-1].value > 0
     assert mixed.sentences[0].startswith("run is no ranking of these candidates: 33% of its documents are not among")
     assert "no reranker" not in " ".join(mixed.sentences)
-    proper = stages(qrels, run, {query: ["x", "a"] for query in qrels}, depth=2)
+    proper = stages(qrels, run, {query: ["x", "a"] for query in qrels}, cutoff=2)
     assert proper.trace.foreign_share == 0
     assert "is no ranking" not in proper.sentences[0]
     assert "no reranker of the first 2 of run can gain more than" in " ".join(proper.sentences)
@@ -207,7 +207,7 @@ def test_tables_fit_a_hundred_columns() -> None:
     known = {topic: {"query_class": "known-item" if at % 2 else "how-to"} for at, topic in enumerate(qrels)}
     cut = slice_topics(known, "query_class")
     found = stages(
-        qrels, judged.Run.of(bad, name="bm25"), against=judged.Run.of(good, name="tfidf"), slicing=cut, resamples=100
+        qrels, judged.Run.of(bad, name="bm25"), baseline=judged.Run.of(good, name="tfidf"), slicing=cut, resamples=100
     )
     tables = [block for block in found.blocks() if isinstance(block, Table) and block.only != "data"]
     assert [table.name for table in tables] == ["slices", "verdicts", "changes", "topics"]
@@ -237,7 +237,7 @@ def test_csv_has_slices_where_there_are_any() -> None:
 
 def test_the_document_has_the_head_of_evaluate() -> None:
     qrels, good, bad = big(12)
-    document = stages(qrels, bad, against=good, resamples=100).to_dict()
+    document = stages(qrels, bad, baseline=good, resamples=100).to_dict()
     scores = evaluate(qrels, {"run": bad}, "nDCG@10").to_dict()
     for name in ("judged", "versions", "qrels"):
         assert document[name] == scores[name]
@@ -253,7 +253,7 @@ def test_slices_must_be_a_slicing() -> None:
 
 def test_documents_that_are_no_candidates_are_counted() -> None:
     final = {"a": ["d1", "d2", "d3"], "b": ["d2", "d1"], "c": ["d1", "q"]}
-    found = stages(QRELS, RUN, final, "nDCG@10", depth=3)
+    found = stages(QRELS, RUN, final, "nDCG@10", cutoff=3)
     assert found.trace.foreign.tolist() == [1, 1, 2, 0]
     assert found.trace.parts[1, 2] == -1  # nothing among the candidates, and ranked first all the same
     assert found.notes[0].rule == "not-candidates"
@@ -289,7 +289,7 @@ def test_measures_that_cannot_be_split_are_refused(name: str, why: str) -> None:
 
 def test_which_topics_count() -> None:
     assert made(topics="both").query_ids == ("a", "b", "d")
-    assert made(topics="both", against={"a": ["d1"], "q": ["x"]}).query_ids == ("a",)
+    assert made(topics="both", baseline={"a": ["d1"], "q": ["x"]}).query_ids == ("a",)
     with pytest.raises(InputError, match="no topic policy 'run'"):
         made(topics="run")
     with pytest.raises(InputError, match="no topic in common"):
@@ -313,8 +313,8 @@ def big(topics: int = 40) -> tuple[dict[str, dict[str, int]], dict[str, list[str
 def test_two_systems_and_slices() -> None:
     qrels, good, bad = big()
     known = {topic: {"side": "even" if at % 2 == 0 else "odd", "few": at < 5} for at, topic in enumerate(qrels)}
-    cut = slice_topics(known, ["side", "few"], minimum=10)
-    found = stages(qrels, bad, against=good, slicing=cut, resamples=999)
+    cut = slice_topics(known, ["side", "few"], min_topics=10)
+    found = stages(qrels, bad, baseline=good, slicing=cut, resamples=999)
     told = {(one.slice, one.part): one for one in found.changes}
     assert told["all topics", "candidates"].found.difference == -0.5
     assert told["side=even", "candidates"].found.difference == told["side=odd", "ranking"].found.difference == -1
@@ -340,11 +340,11 @@ def test_two_systems_and_slices() -> None:
 
 def test_a_pair_of_candidates_and_final_ranking_is_a_system_too() -> None:
     qrels, good, bad = big()
-    found = stages(qrels, good, bad, against=(good, good), resamples=100)
+    found = stages(qrels, good, bad, baseline=(good, good), resamples=100)
     assert found.against is not None
     whole = {one.part: one.found.difference for one in found.changes if one.every}
     assert whole == {"score": -1.0, "candidates": 0.0, "ranking": -1.0}
-    same = stages(qrels, good, against=good)
+    same = stages(qrels, good, baseline=good)
     assert "score the same in nDCG@10, and lose it in the same parts" in same.sentences[0]
 
 
@@ -353,17 +353,17 @@ def test_a_part_counts_from_a_share_of_the_best_and_of_the_loss_on() -> None:
     qrels = {"q": {f"d{at}": 1 for at in range(10)}}
     run = {"q": ["d0", "d1", "d2", "x", "y", "d3", "z"]}
     assert stages(qrels, run, measure="R@5").verdicts == ("both",)
-    assert stages(qrels, run, measure="R@5", least=0.21).verdicts == ("little lost",)
-    assert stages(qrels, run, measure="R@5", least=0.2).verdicts == ("both",)
+    assert stages(qrels, run, measure="R@5", min_loss=0.21).verdicts == ("little lost",)
+    assert stages(qrels, run, measure="R@5", min_loss=0.2).verdicts == ("both",)
     run = {"q": ["x", "d1", "y", "z", "w", "d3", "d4"]}  # 0.2 by candidates, 0.2 by ranking
-    assert stages(qrels, run, measure="R@5", share=0.49).verdicts == ("both",)
+    assert stages(qrels, run, measure="R@5", min_share=0.49).verdicts == ("both",)
     run = {"q": ["x", "d1", "y", "z", "w", "d3"]}  # 0.3 by candidates, 0.1 by ranking
-    assert stages(qrels, run, measure="R@5", share=0.3).verdicts == ("not found",)
-    assert stages(qrels, run, measure="R@5", share=0.25).verdicts == ("both",)
+    assert stages(qrels, run, measure="R@5", min_share=0.3).verdicts == ("not found",)
+    assert stages(qrels, run, measure="R@5", min_share=0.25).verdicts == ("both",)
 
 
 def test_a_deeper_recall_and_measures_by_class() -> None:
-    found = stages(QRELS, RUN, depth=3, recall="R@5", measure=judged.nDCG(cutoff=10))
+    found = stages(QRELS, RUN, cutoff=3, recall="R@5", measure=judged.nDCG(cutoff=10))
     assert found.trace.recall.tolist() == [1, 0.5, 0, 0]
     assert stages(QRELS, RUN, measure=judged.RR).measure == parse("RR")
     with pytest.raises(InputError, match="are 2 measures"):
@@ -371,7 +371,7 @@ def test_a_deeper_recall_and_measures_by_class() -> None:
 
 
 def test_options_that_make_no_sense() -> None:
-    for wrong in ({"depth": 0}, {"least": 0.0}, {"rate": 1.0}, {"alpha": 0.7}, {"share": 0.6}):
+    for wrong in ({"cutoff": 0}, {"min_loss": 0.0}, {"fdr": 1.0}, {"alpha": 0.7}, {"min_share": 0.6}):
         with pytest.raises(InputError):
             stages(QRELS, RUN, **wrong)
     with pytest.raises(InputError, match="2 runs stand where one is asked for"):
@@ -382,7 +382,7 @@ def test_options_that_make_no_sense() -> None:
 
 def test_forms() -> None:
     qrels, good, bad = big()
-    found = stages(qrels, bad, against=good, resamples=100)
+    found = stages(qrels, bad, baseline=good, resamples=100)
     document = found.to_dict()
     assert document["systems"] == ["run", "run (other)"]
     topic = document["topics"][0]
@@ -411,7 +411,7 @@ def test_slices_that_cannot_be_tested() -> None:
     known = {topic: {"at": float(at)} for at, topic in enumerate(qrels)}
     wanted = {"empty": "at > 99", "single": "at == 1", "small": "at < 4", "large": "at >= 4"}
     cut = slice_topics(known, slices=[Slice(name, text, 10 if name == "small" else 1) for name, text in wanted.items()])
-    found = stages(qrels, bad, against=good, slicing=cut, resamples=999)
+    found = stages(qrels, bad, baseline=good, slicing=cut, resamples=999)
     told = {(one.slice, one.part): one.found for one in found.changes}
     assert [one.topics for one in found.parts[1:]] == [0, 1, 4, 36]
     for name in ("empty", "single", "small"):
@@ -428,7 +428,7 @@ def test_slices_that_cannot_be_tested() -> None:
 
 def test_bars_add_up_to_the_best() -> None:
     qrels, good, bad = big(12)
-    found = stages(qrels, bad, against=good, resamples=100)
+    found = stages(qrels, bad, baseline=good, resamples=100)
     titles = []
     for name, bars in (("slices", 2), ("topics", 12)):
         chart = found.charts()[name]

@@ -96,7 +96,7 @@ def test_what_is_not_known_is_no_zero() -> None:
 def test_more_of_some_costs_is_better() -> None:
     costs = {"slow": {"qps": 20}, "mid": {"qps": 100}, "luck": {"qps": 20}, "bad": {"qps": 300}}
     assert SCORES.tradeoff(costs).front == ("slow",)
-    found = SCORES.tradeoff(costs, more_is_better="qps")
+    found = SCORES.tradeoff(costs, higher_is_better="qps")
     assert found.front == ("bad", "mid", "slow")
     assert found.baseline == "bad"
     assert found.row("mid").cost_change["qps"] == -200
@@ -196,12 +196,12 @@ def test_an_interval_without_limits_is_none_in_json() -> None:
 def test_what_is_lost_for_a_unit_is_not_called_a_gain() -> None:
     """Against slow, mid loses a half of RR: for 80 requests a second more, and for 40 ms less."""
     costs = {"slow": {"ms": 50, "qps": 20}, "mid": {"ms": 10, "qps": 100}}
-    back = " ".join(SCORES.tradeoff(costs, baseline="slow", more_is_better="qps").sentences)
+    back = " ".join(SCORES.tradeoff(costs, baseline="slow", higher_is_better="qps").sentences)
     assert "mid against slow: RR -0.5000 (-0.500 to -0.500); ms -40 (0.0125 for one unit of ms);" in back
     assert "qps +80 (0.00625 for one unit of qps)." in back
-    there = " ".join(SCORES.tradeoff(costs, baseline="mid", more_is_better="qps").sentences)
+    there = " ".join(SCORES.tradeoff(costs, baseline="mid", higher_is_better="qps").sentences)
     assert "ms +40 (0.0125 for one unit of ms); qps -80 (0.00625 for one unit of qps)." in there
-    table = SCORES.tradeoff(costs, baseline="slow", more_is_better="qps").table().grid()
+    table = SCORES.tradeoff(costs, baseline="slow", higher_is_better="qps").table().grid()
     assert table.header == ("run", "RR", "gain", "ms", "per ms", "qps", "per qps", "front")
     row = next(row for row in table.rows if row[0] == "mid")
     assert row[3:] == ("10 (-40)", "-0.0125", "100 (+80)", "-0.00625", "yes")
@@ -252,7 +252,7 @@ def test_a_chart_has_a_point_a_run_and_the_front_of_one_cost() -> None:
         ({"measure": "AP"}, InputError, "AP was not evaluated"),
         ({"baseline": "x"}, InputError, "no run 'x'"),
         ({"cost": "x"}, InputError, "no cost 'x'"),
-        ({"more_is_better": ["x"]}, InputError, "no cost 'x'"),
+        ({"higher_is_better": ["x"]}, InputError, "no cost 'x'"),
         ({"test": "sign"}, InputError, "no interval"),
         ({"costs": {"other": {"ms": 3}}}, InputError, "no run that was scored"),
     ],

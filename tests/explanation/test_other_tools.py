@@ -81,7 +81,7 @@ def test_the_ideal_of_ndcg() -> None:
 
 
 def test_ndcg_and_the_relevance_level() -> None:
-    found = asked("nDCG", [1, 2], "trec_eval-9,ir_measures,ranx", missing=[2], level=2)
+    found = asked("nDCG", [1, 2], "trec_eval-9,ir_measures,ranx", missing=[2], rel=2)
     assert [one.score for one in found.opinions] == [0.6012610260559063, 0.6012610260559063, 0.38685280723454163]
     assert found.opinions[2].called == "ndcg-l2"
     found = asked("AP(rel=2)", [1, 2], "trec_eval-9,ir_measures,ranx", missing=[2])
@@ -128,7 +128,7 @@ def test_a_level_goes_to_the_tools_that_take_one() -> None:
     found = asked("RR(rel=2)@10", [1, 2], "msmarco,trec_eval-9,beir,lenskit")
     assert found.score == 0.5
     assert [one.score for one in found.opinions[:3]] == [1.0, 0.5, 1.0]  # msmarco and BEIR count every grade from 1
-    level_2, level_3 = (scores("RBP(p=0.8)", [1, 2, 3], "ranx", level=level)[1] for level in (2, 3))
+    level_2, level_3 = (scores("RBP(p=0.8)", [1, 2, 3], "ranx", rel=level)[1] for level in (2, 3))
     assert (level_2, level_3) == pytest.approx((0.704, 0.384))  # ranx 0.3.21
 
 

@@ -183,7 +183,7 @@ missing_topics = 0
 [[slice]]
 name = "long queries"
 expression = "words > 4 and `class` in ('howto', 'fact')"
-minimum = 10
+min_topics = 10
 """
     return [Original(".toml", text.encode())]
 
@@ -198,7 +198,7 @@ def slices() -> list[Original]:
         "contains(text, 'how')",
     )
     text = "".join(
-        f'[[slice]]\nname = "s{at}"\nexpression = "{one}"\nminimum = {at + 2}\nowner = "me"\n\n'
+        f'[[slice]]\nname = "s{at}"\nexpression = "{one}"\nmin_topics = {at + 2}\nowner = "me"\n\n'
         for at, one in enumerate(parts)
     )
     return [Original(".toml", text.encode())]

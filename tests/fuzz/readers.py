@@ -101,7 +101,7 @@ def _as_other(read: Callable[..., Any], path: Path) -> None:
 
 def _checked_qrels(path: Path) -> None:
     """Check qrels: errors are found where reading refuses, and only there."""
-    errors = [finding for finding in check_qrels(path) if finding.level == "error"]
+    errors = [finding for finding in check_qrels(path) if finding.severity == "error"]
     try:
         Qrels.read(path)
     except InputError:

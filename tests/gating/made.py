@@ -19,13 +19,13 @@ SAME = 0.5
 
 
 def pair(
-    differences: Sequence[float], measure: str = "AP", *, slice: str = "all", minimum: int = 2, **margin: float
+    differences: Sequence[float], measure: str = "AP", *, slice: str = "all", min_topics: int = 2, **margin: float
 ) -> Paired:
     """Give the scores of a baseline that has 0.5 everywhere, and of a candidate that differs by these."""
     gaps = np.asarray(differences, dtype=np.float64)
     asked = Check(measure, slice=slice, **(margin or {"margin": 0.02}))
     names = tuple(f"q{at:03}" for at in range(len(gaps)))
-    return Paired(asked, parse(measure), names, np.full(len(gaps), SAME), SAME + gaps, minimum)
+    return Paired(asked, parse(measure), names, np.full(len(gaps), SAME), SAME + gaps, min_topics)
 
 
 def decided(*pairs: Paired, **options: object) -> tuple[CheckResult, ...]:

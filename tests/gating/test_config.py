@@ -32,7 +32,7 @@ name = "long"
 expression = """
 words > 5
 """
-minimum = 12
+min_topics = 12
 owner = "search team"
 
 [[check]]
@@ -43,7 +43,7 @@ margin = 0.01
 measure = "AP"
 margin_relative = 0.02
 slice = "long"
-minimum = 5
+min_topics = 5
 strict = false
 
 [[guardrail]]
@@ -69,12 +69,12 @@ def test_every_key_is_read_with_its_line() -> None:
     assert (config.correction, config.resamples, config.seed, config.power) == ("bonferroni", 5000, 3, 0.9)
     assert (config.topics, config.ties, config.depth, config.dialect) == ("both", "stable", 50, "trec_eval-10")
     (long,) = config.slices
-    assert (long.name, long.expression.strip(), long.minimum, long.owner) == ("long", "words > 5", 12, "search team")
+    assert (long.name, long.expression.strip(), long.min_topics, long.owner) == ("long", "words > 5", 12, "search team")
     first, second = config.checks
     lines = WHOLE.splitlines()
     assert first == Check("ndcg_cut_10", margin=0.01, line=lines.index("[[check]]") + 1)
     assert second.line == lines.index("[[check]]   # of the slice") + 1
-    assert (second.margin_relative, second.slice, second.minimum, second.strict) == (0.02, "long", 5, False)
+    assert (second.margin_relative, second.slice, second.min_topics, second.strict) == (0.02, "long", 5, False)
     assert [one.kind for one in config.guardrails] == ["judged", "table", "missing topics"]
     assert [one.line for one in config.guardrails] == [
         at for at, text in enumerate(lines, 1) if "[[guardrail]]" in text
@@ -117,7 +117,7 @@ MISTAKES = {
     '[[check]]\nmeasure = "AP"\nmargin = "1%"': (3, "[[check]] 1: margin is '1%'", "0 or more"),
     '[[check]]\nmeasure = "AP"\nmargin = nan': (3, "[[check]] 1: margin is nan", "0 or more"),
     '[[check]]\nmeasure = "AP"\nmargin_relative = 2': (3, "[[check]] 1: margin_relative is 2", "a share"),
-    f"{CHECK}minimum = 1": (4, "[[check]] 1: minimum is 1", "whole number from 2"),
+    f"{CHECK}min_topics = 1": (4, "[[check]] 1: min_topics is 1", "whole number from 2"),
     f"{CHECK}slice = 3": (4, "[[check]] 1: slice is 3", "name of a [[slice]]"),
     f'{CHECK}strict = "yes"': (4, "[[check]] 1: strict is 'yes'", "true or false"),
     '[[check]]\nmeasure = "nDGC@10"\nmargin = 0.01': (2, "there is no measure 'nDGC'", "did you mean nDCG"),

@@ -132,7 +132,7 @@ def test_holm_allows_for_all_checks() -> None:
 
 
 def test_small_slices_decide_nothing_and_take_no_part_in_the_correction() -> None:
-    small = pair([-0.5] * 9, slice="rare", minimum=10)
+    small = pair([-0.5] * 9, slice="rare", min_topics=10)
     large = pair([-0.5] * 5)
     for strict in (False, True):
         first, second = decided(small, large, strict=strict)
@@ -143,7 +143,7 @@ def test_small_slices_decide_nothing_and_take_no_part_in_the_correction() -> Non
 
 
 def test_runs_with_the_same_scores_pass_whatever_is_asked() -> None:
-    pairs = [pair([0.0] * 3, minimum=10), pair([0.0], "RR", margin=0.0)]
+    pairs = [pair([0.0] * 3, min_topics=10), pair([0.0], "RR", margin=0.0)]
     assert [one.status for one in decided(*pairs, strict=True)] == ["pass"] * 2
     found = decided(*pairs, pair([0.1] * 10, "R@10"), strict=True)
     assert [one.status for one in found] == ["inconclusive", "inconclusive", "pass"]

@@ -13,7 +13,7 @@ from judged import MeasureError, evaluate
 from judged.measures import Measure, Parameter, measure, param, parse
 from judged.measures.registry import REGISTRY
 
-ABOUT: dict[str, Any] = {"family": "own", "cite": "here", "use": "never", "misleads": "always"}
+ABOUT: dict[str, Any] = {"category": "own", "cite": "here", "use": "never", "misleads": "always"}
 
 
 @pytest.fixture(autouse=True)

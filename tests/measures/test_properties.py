@@ -104,7 +104,7 @@ def test_no_two_measures_share_a_name() -> None:
     names = [name.lower() for entry in REGISTRY.values() for name in {entry.name, *entry.aliases}]
     assert len(names) == len(set(names))
     with pytest.raises(MeasureError, match="two measures are called AP"):
-        measure(family="set", cite="x", use="x", misleads="x", name="AP")(type("Again", (Measure,), {}))
+        measure(category="set", cite="x", use="x", misleads="x", name="AP")(type("Again", (Measure,), {}))
 
 
 @each

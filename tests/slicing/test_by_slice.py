@@ -61,7 +61,7 @@ def test_small_slices_stand_last_and_are_not_judged() -> None:
 
 def test_ways_to_average_by_hand() -> None:
     scores = scores_of({"a": [1.0, 0.8, 0.6, 0.0, 0.2, 0.5]})
-    slicing = slicing_of(["x", "x", "x", "y", "y", "z"], minimum=2)
+    slicing = slicing_of(["x", "x", "x", "y", "y", "z"], min_topics=2)
     weights = [10, 10, 10, 60, 0, 10]
     found = scores.by_slice(slicing, weights={"traffic": weights}, ci="t")
     assert found.average().value == pytest.approx(3.1 / 6)
@@ -91,7 +91,7 @@ def test_recall_weighted_by_relevant_documents_is_that_of_all_of_them() -> None:
 
 def test_geometric_means_are_averaged_by_their_logarithms() -> None:
     scores = scores_of({"a": [0.1, 0.4, 0.9, 0.0, 0.2, 0.5]}, "GMAP")
-    slicing = slicing_of(["x", "x", "x", "y", "y", "y"], minimum=2)
+    slicing = slicing_of(["x", "x", "x", "y", "y", "y"], min_topics=2)
     found = scores.by_slice(slicing, weights=[1, 1, 1, 0, 0, 2])
     x, y = (aggregate("geometric mean", scores.values[0, 0, mask]) for mask in slicing.members)
     assert found.value("group=x") == pytest.approx(x)

@@ -63,7 +63,7 @@ def test_a_small_slice_is_shown_and_not_tested() -> None:
     runs = made()
     found = scores_of(runs).compare_slices(slicing_of(GROUPS))
     row = found.row("group=rare")
-    assert (row.n, row.minimum, row.small, row.pair, row.rest) == (4, 10, True, None, None)
+    assert (row.n, row.min_topics, row.small, row.pair, row.rest) == (4, 10, True, None, None)
     assert row.difference == pytest.approx((runs["new"] - runs["old"])[-4:].mean())
     assert found.overview().grid().rows[-1][0] == "group=rare (few)"
     assert found.overview().grid().rows[-1][3] == "too few"
@@ -144,7 +144,7 @@ def test_the_caption_tells_of_every_row_how_it_was_tested() -> None:
     assert not found.overall.pairs[0].found.exact
     test = "paired randomisation test, 100000 resamples, seed 0, or all arrangements where there are fewer; "
     assert found.caption.startswith(test)
-    small = scores_of(made(groups=groups[6:18])).compare_slices(slicing_of(groups[6:18], minimum=5))
+    small = scores_of(made(groups=groups[6:18])).compare_slices(slicing_of(groups[6:18], min_topics=5))
     assert small.caption.startswith("paired randomisation test, all arrangements; ")
 
 
@@ -157,7 +157,7 @@ def test_one_comparison_is_not_headed_as_corrected() -> None:
 
 def test_where_nothing_can_be_tested_nothing_is_said_of_the_difference() -> None:
     groups = ["x"] * 12 + ["y"]
-    found = scores_of(made({"x": 0.3}, groups=groups)).compare_slices(slicing_of(groups, minimum=1), test="t")
+    found = scores_of(made({"x": 0.3}, groups=groups)).compare_slices(slicing_of(groups, min_topics=1), test="t")
     assert math.isnan(found.row("group=y").pair.found.p)
     said = " ".join(found.sentences)
     assert "On `group=y` nothing in nDCG@10 can be tested: too few topics" in said
@@ -212,7 +212,7 @@ def test_no_paradox_where_every_topic_counts_for_both() -> None:
 
 def test_geometric_means_are_compared_by_ratios() -> None:
     runs = {"old": [0.2, 0.4] * 12, "new": [0.3, 0.6] * 12}
-    found = scores_of(runs, "GMAP").compare_slices(slicing_of((["x"] * 10 + ["y"] * 2) * 2, minimum=5))
+    found = scores_of(runs, "GMAP").compare_slices(slicing_of((["x"] * 10 + ["y"] * 2) * 2, min_topics=5))
     assert [row.difference for row in found.rows] == pytest.approx([1.5, 1.5])
     assert found.rows[1].small
     assert found.overview().grid().rows[2][2] == f"{TIMES}1.500"
@@ -270,7 +270,7 @@ def test_what_cannot_be_compared() -> None:
 
 
 def test_all_slices_small() -> None:
-    found = scores_of(made()).compare_slices(slicing_of(GROUPS, minimum=50))
+    found = scores_of(made()).compare_slices(slicing_of(GROUPS, min_topics=50))
     assert found.caption == "no slice is tested: all have too few topics"
     assert found.between == ()
     assert found.sentences[0] == "Nothing can be said of single slices: all have too few topics."
@@ -302,7 +302,7 @@ def test_forms() -> None:
     assert document["versions"] == found.overall.scores.versions
     assert document["runs"]["old"] == {**document["runs"]["old"], "path": found.overall.scores.runs[0].path}
     assert "returned_topics" in document["runs"]["old"]
-    assert "minimum" not in document["choices"]
+    assert "min_topics" not in document["choices"]
 
 
 def test_the_chart_shows_what_is_significant() -> None:
@@ -388,7 +388,7 @@ def test_slices_too_small_for_their_test_are_named_and_nothing_is_called_detecta
         old = np.full(9 + few, 0.2)
         new = np.concatenate([np.linspace(0.1, 0.3, 9), np.linspace(0.8, 0.9, few)])
         groups = ["many"] * 9 + ["few"] * few
-        found = scores_of({"old": old, "new": new}).compare_slices(slicing_of(groups, minimum=2))
+        found = scores_of({"old": old, "new": new}).compare_slices(slicing_of(groups, min_topics=2))
         large, small = found.row("group=many"), found.row("group=few")
         assert large.pair.detectable > 0
         assert np.isnan(small.pair.detectable)
@@ -403,7 +403,7 @@ def test_many_small_slices_and_pairs_have_one_line_of_each_kind() -> None:
     groups = [f"g{at:02}" for at in range(10) for _ in range(2 + at % 3)]
     draw = np.random.default_rng(1)
     systems = {f"s{at}": draw.random(len(groups)) for at in range(6)}
-    found = scores_of(systems).compare_slices(slicing_of(groups, minimum=2), "s0")
+    found = scores_of(systems).compare_slices(slicing_of(groups, min_topics=2), "s0")
     told = [text for text in found.warnings if "cannot be below" in text]
     assert (
         sum(text.startswith("10 slices, worst group=g00, group=g03, group=g06; group=g00: with 2") for text in told)

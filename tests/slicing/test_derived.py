@@ -96,7 +96,7 @@ def test_no_text_breaks_the_rules(text: str) -> None:
 
 
 def test_texts_make_attributes_and_topics_without_one_have_none() -> None:
-    found = derive(QRELS, topics={"q1": "who is it", "q2": "北京", "q9": "tax"}, languages=())
+    found = derive(QRELS, queries={"q1": "who is it", "q2": "北京", "q9": "tax"}, languages=())
     assert found.query_ids == ("q1", "q2", "q3", "q9")
     made = columns(found)
     assert made["relevant"] == [2.0, 1.0, 0.0, None]
@@ -117,13 +117,13 @@ def test_a_language_is_named_where_it_is_sure() -> None:
     assert languages_of(["comment faire une tarte"], ("en", "de")) != ["fr"]  # what is not named cannot be found
     topics = {"q1": texts[0], "q2": texts[1]}
     for given_languages in (None, "any", ("en", "de")):
-        assert columns(derive(topics=topics, languages=given_languages))["language"] == ["en", "de"]
+        assert columns(derive(queries=topics, languages=given_languages))["language"] == ["en", "de"]
     with pytest.raises(InputError, match=r"no language 'xx'\. Fix: give two or more codes"):
-        derive(topics=topics, languages=("en", "xx"))
+        derive(queries=topics, languages=("en", "xx"))
     with pytest.raises(InputError, match="one language leaves nothing to guess"):
-        derive(topics=topics, languages=["en"])
+        derive(queries=topics, languages=["en"])
     with pytest.raises(InputError, match="languages='en' is no list"):
-        derive(topics=topics, languages="en")
+        derive(queries=topics, languages="en")
     with pytest.raises(InputError, match=r"languages= are guessed from texts\. Fix: give topics too"):
         derive(QRELS, languages="any")
 
@@ -133,9 +133,9 @@ def test_without_the_library_there_is_no_language_unless_it_is_asked_for(monkeyp
     for name in ("py3langid", "py3langid.langid"):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setattr("judged.slicing.derived.can_guess", lambda: False)
-    assert "language" not in derive(topics={"q": "income tax"}).names
+    assert "language" not in derive(queries={"q": "income tax"}).names
     with pytest.raises(MissingExtraError, match=r"py3langid is not installed\. Fix: pip install 'judged\[language\]'"):
-        derive(topics={"q": "income tax"}, languages=("en", "de"))
+        derive(queries={"q": "income tax"}, languages=("en", "de"))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_known_queries_are_found_by_normalised_text_or_id(tmp_path: Path) -> Non
     topics = {"q1": "Income   TAX", "q2": "Stra\u00dfe", "q3": "\uff34ax", "q4": "new one"}
 
     def novelty(seen: Any, topics: Any = topics) -> str:
-        found = columns(derive(QRELS | {"q4": {"d": 1}}, topics=topics, seen=seen, languages=()))["novelty"]
+        found = columns(derive(QRELS | {"q4": {"d": 1}}, queries=topics, seen=seen, languages=()))["novelty"]
         return "".join(str(at) for at, one in enumerate(found, 1) if one == "seen")
 
     assert novelty(["income tax ", "STRASSE", "tax"]) == "123"
@@ -259,7 +259,7 @@ def test_the_first_relevant_document_of_the_baseline() -> None:
     with pytest.raises(InputError, match="the run has no scores"):
         derive(qrels, run=pa.table({"query_id": ["q0"], "doc_id": ["d"]}))
     with pytest.raises(InputError, match=r"tell nothing of topics without judgments\. Fix: give qrels too"):
-        derive(topics={"q": "x"}, run=run)
+        derive(queries={"q": "x"}, run=run)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -336,7 +336,7 @@ def test_days_are_read_from_many_forms() -> None:
 
 def test_what_is_known_goes_before_what_is_derived() -> None:
     known = {"q2": {"kind": "law", "relevant": 99}, "q8": {"kind": "tax"}}
-    found = derive(QRELS, attributes=known, topics={"q1": "who is it"}, languages=())
+    found = derive(QRELS, attributes=known, queries={"q1": "who is it"}, languages=())
     assert found.query_ids == ("q1", "q2", "q3", "q8")
     assert found.names[:2] == ("kind", "relevant")
     assert found.column("relevant").to_pylist() == [None, 99.0, None, None]

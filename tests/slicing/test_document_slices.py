@@ -124,7 +124,7 @@ def test_relevant_documents_are_dealt_out_to_the_groups(seed: int) -> None:
 
 @pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
 def test_scores_by_group_by_hand() -> None:
-    found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="none", minimum=2)
+    found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="none", min_topics=2)
     assert found.names == (ALL, "mail", "web", "unknown")
     values = {(one.part, one.run, one.measure): one.value for one in found.estimates}
     # mail: q1 {m1}, q2 {m1, m3}; web: q1 {w1}, q3 {w1}; unknown: q1 {u1}
@@ -186,7 +186,7 @@ def test_a_run_without_the_topics_of_a_group_scores_zero_there() -> None:
 
 @pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
 def test_all_forms_show_the_same_numbers() -> None:
-    found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="t", minimum=2)
+    found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="t", min_topics=2)
     table = found.overview("RR").grid()
     assert table.header == ("RR", "topics", "relevant", "a", "b")
     assert [row[:3] for row in table.rows] == [
@@ -230,7 +230,7 @@ def test_what_cannot_be_asked_is_refused() -> None:
 
 @pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
 def test_the_chart_draws_every_number_of_a_measure() -> None:
-    found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="t", minimum=2)
+    found = by_document(QRELS, RUNS, ["R@2", "RR"], FACTS, "source", ci="t", min_topics=2)
     drawn = found.chart("RR", width=300).to_dict()
     points = {(one["group"], one["run"]): one for one in found.charts()["RR"].table.records()}
     wanted = [one for one in found.estimates if one.measure == "RR"]

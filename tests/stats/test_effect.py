@@ -102,7 +102,7 @@ def test_too_few_topics(first: list[float], second: list[float], n: int, left: i
 
 
 def test_wins_by_hand() -> None:
-    found = wins([0.2, 0.4, 0.5, 0.3, NAN, 0.5], [0.3, 0.6, 0.5, 0.1, 0.1, 0.45], minimum=0.1)
+    found = wins([0.2, 0.4, 0.5, 0.3, NAN, 0.5], [0.3, 0.6, 0.5, 0.1, 0.1, 0.45], min_difference=0.1)
     assert (found.wins, found.ties, found.losses, found.left_out) == (2, 2, 1, 1)  # 0.3 - 0.2 is just below 0.1
 
 

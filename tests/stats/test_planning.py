@@ -97,7 +97,7 @@ def test_a_plan_of_two_systems_by_hand() -> None:
     (pair,) = found.pairs
     assert (pair.first, pair.second, pair.n, pair.topics_needed) == (0, 1, 5, 34)
     assert (pair.difference, pair.sd, pair.detectable) == pytest.approx((0.1, found.sd, found.detectable))
-    assert plan(SCORES[:2], topics=43).sentence == "With 43 topics you could detect 0.044 (80% power, alpha 0.05)."
+    assert plan(SCORES[:2], n=43).sentence == "With 43 topics you could detect 0.044 (80% power, alpha 0.05)."
 
 
 def test_a_plan_leaves_out_what_is_missing() -> None:
@@ -137,7 +137,7 @@ def test_plans_from_nothing() -> None:
         (lambda: topics_needed_t(0, 1), "cannot be planned for"),
         (lambda: topics_needed_t(NAN, 1), "cannot be planned for"),
         (lambda: plan([[1, 2]]), "1 systems are too few"),
-        (lambda: plan([[1, 2], [2, 1]], topics=0), "0 topics make no sense"),
+        (lambda: plan([[1, 2], [2, 1]], n=0), "0 topics make no sense"),
         (lambda: plan_of_sd(NAN, 10), "is no number"),
     ],
 )

@@ -63,7 +63,7 @@ def test_significance_that_rests_on_one_topic() -> None:
 
 @given(arrays(np.float64, 6, elements=st.integers(-5, 5).map(lambda tenths: tenths / 10)))
 def test_what_is_left_out_by_enumeration(differences: Any) -> None:
-    found = leave_one_topic_out(np.zeros(6), differences, method="t")
+    found = leave_one_topic_out(np.zeros(6), differences, test="t")
     whole = np.rint(differences * 10).astype(int)
     sign = np.sign(whole.sum())
     others = np.sign(whole.sum() - whole)
@@ -98,7 +98,7 @@ def test_swaps_by_enumeration() -> None:
             here, there = round(one[b] - one[a], 9), round(two[b] - two[a], 9)
             counts += here != 0
             swaps += here * there < 0
-    found = stability(scores, samples=20_000, seed=1)
+    found = stability(scores, resamples=20_000, seed=1)
     assert found.size == 2
     assert found.swap_rate == pytest.approx(swaps / counts, abs=0.01)  # over four standard errors
     assert found.tau == pytest.approx(np.nanmean(taus), abs=0.02)
@@ -107,7 +107,7 @@ def test_swaps_by_enumeration() -> None:
 
 def test_swaps_in_bins_by_hand() -> None:
     """Two topics: +0.30 and -0.10. One is the first set, the other the second: always a swap."""
-    found = stability([[0.0, 0.1], [0.3, 0.0]], samples=500, width=0.1, bins=4)
+    found = stability([[0.0, 0.1], [0.3, 0.0]], resamples=500, width=0.1, bins=4)
     assert [(one.pairs > 200, one.pairs == one.swaps) for one in found.bins] == [
         (False, True), (True, True), (False, True), (True, True),
     ]  # fmt: skip
@@ -121,7 +121,7 @@ def test_a_reliable_difference() -> None:
     """Systems 0 and 1 differ by 0.5 on every topic, and system 2 is as good as 0 but for noise that changes sign."""
     noise = np.array([0.02, -0.02, 0.03, -0.03, 0.01, -0.01, 0.02, -0.02])
     scores = np.stack([np.zeros(8), np.full(8, 0.5), noise])
-    found = stability(scores, samples=300)
+    found = stability(scores, resamples=300)
     assert found.reliable_difference == pytest.approx(0.2)
     assert 0 < found.swap_rate < 0.34
     assert found.bins[-1].pairs == 600
@@ -130,17 +130,17 @@ def test_a_reliable_difference() -> None:
 
 def test_the_same_seed_gives_the_same_swaps_however_many_are_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = table(1, 6, 20)
-    found = stability(scores, samples=100, seed=4)
-    assert stability(scores, samples=100, seed=5) != found
+    found = stability(scores, resamples=100, seed=4)
+    assert stability(scores, resamples=100, seed=5) != found
     monkeypatch.setattr(rank_stability, "_CELLS", 7)
-    assert stability(scores, samples=100, seed=4) == found
+    assert stability(scores, resamples=100, seed=4) == found
 
 
 def test_more_topics_swap_less() -> None:
     scores = table(8, 12, 80)
-    rates = [stability(scores, size=size, samples=300).swap_rate for size in (5, 20, 40)]
+    rates = [stability(scores, size=size, resamples=300).swap_rate for size in (5, 20, 40)]
     assert rates[0] > rates[1] > rates[2]
-    taus = [stability(scores, size=size, samples=300).tau for size in (5, 20, 40)]
+    taus = [stability(scores, size=size, resamples=300).tau for size in (5, 20, 40)]
     assert taus[0] < taus[1] < taus[2]
 
 
@@ -149,7 +149,7 @@ def test_stability_of_nothing() -> None:
     assert (one.n, one.left_out, one.size) == (1, 1, 0)
     assert math.isnan(one.swap_rate)
     assert math.isinf(one.reliable_difference)
-    same = stability([[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]], samples=10)
+    same = stability([[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]], resamples=10)
     assert math.isnan(same.tau)
     assert "too few to compare" in same.sentence
 
@@ -157,7 +157,7 @@ def test_stability_of_nothing() -> None:
 def test_discriminative_power_by_hand() -> None:
     """P-values of the t-test, in falling order; critical differences are half interval widths."""
     scores = table(3, 4, 9)
-    found = discriminative_power(scores, method="t", alpha=0.2)
+    found = discriminative_power(scores, test="t", alpha=0.2)
     pairs = list(combinations(range(4), 2))
     p = {(a, b): scipy_stats.ttest_rel(scores[b], scores[a]).pvalue for a, b in pairs}
     assert list(found.pairs) == sorted(pairs, key=lambda pair: -p[pair])
@@ -174,7 +174,7 @@ def test_discriminative_power_by_hand() -> None:
 @given(st.integers(0, 30))
 def test_with_t_what_reaches_its_critical_difference_is_significant(seed: int) -> None:
     scores = table(seed, 5, 12)
-    found = discriminative_power(scores, method="t")
+    found = discriminative_power(scores, test="t")
     assert all(
         p <= 0.05 for p, difference in zip(found.p_values, found.differences, strict=True)
         if abs(difference) > found.required
@@ -184,7 +184,7 @@ def test_with_t_what_reaches_its_critical_difference_is_significant(seed: int) -
 
 def test_discriminative_power_of_other_p_values() -> None:
     p = np.array([[1.0, 0.04, 0.5], [0.04, 1.0, 0.01], [0.5, 0.01, 1.0]])
-    found = discriminative_power([[1, 2, 3], [2, 3, 5], [1, 1, 1]], p_values=p, method="randomised Tukey HSD")
+    found = discriminative_power([[1, 2, 3], [2, 3, 5], [1, 1, 1]], p_values=p, test="randomised Tukey HSD")
     assert (found.pairs, found.p_values) == (((0, 2), (0, 1), (1, 2)), (0.5, 0.04, 0.01))
     assert (found.significant, found.share) == (2, pytest.approx(2 / 3))
     assert found.differences == pytest.approx((-1.0, 4 / 3, -7 / 3))
@@ -194,18 +194,18 @@ def test_discriminative_power_of_other_p_values() -> None:
 
 def test_discriminative_power_under_a_true_null_is_alpha() -> None:
     """Equal systems: 190 pairs in each of 40 tables; pairs share systems, so the share scatters more than 1 in n."""
-    shares = [discriminative_power(table(seed, 20, 30, (0.0, 0.2, 0.1)), method="t").share for seed in range(40)]
+    shares = [discriminative_power(table(seed, 20, 30, (0.0, 0.2, 0.1)), test="t").share for seed in range(40)]
     error = np.std(shares, ddof=1) / math.sqrt(40)
     assert np.mean(shares) == pytest.approx(0.05, abs=4 * error)
     assert error < 0.01
 
 
 def test_discriminative_power_of_nothing() -> None:
-    found = discriminative_power([[0.1], [0.2]], method="t")
+    found = discriminative_power([[0.1], [0.2]], test="t")
     assert math.isnan(found.share)
     assert math.isnan(found.required)
     assert found.sentence == "No two systems could be tested."
-    same = discriminative_power([[0.1, 0.2], [0.1, 0.2]], method="t")
+    same = discriminative_power([[0.1, 0.2], [0.1, 0.2]], test="t")
     assert (same.share, same.required, same.largest_missed) == (0.0, 0.0, 0.0)
 
 
@@ -302,7 +302,7 @@ def test_reliability_of_nothing() -> None:
         (lambda: leave_one_topic_out([1], [1, 2]), "no pairs"),
         (lambda: leave_one_topic_out([1, 2], [2, 1], alpha=1.0), "alpha 1.0 is not between"),
         (lambda: stability([[1, 2, 3], [3, 2, 1]], size=2), "two separate sets of 2 topics cannot be drawn from 3"),
-        (lambda: stability([[1, 2, 3], [3, 2, 1]], samples=0), "0 samples"),
+        (lambda: stability([[1, 2, 3], [3, 2, 1]], resamples=0), "0 samples"),
         (lambda: stability([[1, 2, 3]]), "1 systems are too few"),
         (lambda: discriminative_power([[1, 2], [2, 1]], p_values=[[1.0]]), "do not fit"),
         (lambda: reliability([[1, 2], [2, 1]], target=1.0), "target 1.0 is not between"),

@@ -24,7 +24,7 @@ def test_by_hand() -> None:
     skewness = scipy_stats.skew(gaps, bias=False)
     assert skewness == pytest.approx(2.0)
     seen = 2 + 1 / 3 * 4 + 1 / 27 * 8 + 1 / 6
-    (found,) = allowing_for_skew(gaps[None], [alone(gaps, method="t")])
+    (found,) = allowing_for_skew(gaps[None], [alone(gaps, test="t")])
     assert found.p == pytest.approx(max(2 * scipy_stats.t.sf(seen, 3), 2 * scipy_stats.t.sf(2, 3)))
     least, most = scipy_stats.t.ppf([0.025, 0.975], 3)
     inverse = [3 * (math.cbrt(1 + t - 1 / 6) - 1) for t in (most, least)]
@@ -49,9 +49,9 @@ def test_it_only_ever_doubts_and_mirrors(values: list[float], alternative: str) 
     assert found.interval[0] <= test.interval[0]
     assert found.interval[1] >= test.interval[1]
     other = {"two-sided": "two-sided", "greater": "less", "less": "greater"}[alternative]
-    mirrored = alone(-gaps, alternative=other, method="t")
+    mirrored = alone(-gaps, alternative=other, test="t")
     (again,) = allowing_for_skew(-gaps[None], [mirrored])
-    (t,) = allowing_for_skew(gaps[None], [alone(gaps, alternative=alternative, method="t")])
+    (t,) = allowing_for_skew(gaps[None], [alone(gaps, alternative=alternative, test="t")])
     if not math.isnan(t.p):
         assert again.p == pytest.approx(t.p, abs=1e-12)
 

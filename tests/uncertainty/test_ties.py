@@ -64,8 +64,8 @@ MORE = [
 
 def check(case: Case, judged: Judged, orders: dict[str, Judged], one: Measure, limit: int, kinds: Counter[Any]) -> None:
     """Hold the mean and the range of each topic to what all orders give."""
-    mean = tie_expected(judged, one, depth=case.depth, limit=limit, samples=200)
-    ends = tie_range(judged, one, depth=case.depth, limit=limit, samples=200)
+    mean = tie_expected(judged, one, depth=case.depth, max_orders=limit, samples=200)
+    ends = tie_range(judged, one, depth=case.depth, max_orders=limit, samples=200)
     for at, topic in enumerate(judged.query_ids):
         true, low, high = enumerated(orders[topic], one)
         where = (str(one), limit, case.depth, case.groups.get(topic), case.labels[topic])
@@ -125,12 +125,12 @@ def test_short_ways_need_no_list_of_orders(seed: int) -> None:
     judged = Case(case.labels, case.groups, None).judged()
     orders = {topic: Case(case.labels, case.groups, None).orders(topic) for topic in judged.query_ids}
     for name in SHORT.split():
-        found = tie_expected(judged, parse(name), limit=0)
+        found = tie_expected(judged, parse(name), max_orders=0)
         assert found.kind.tolist() == ["exact"] * len(judged), name
         true = [enumerated(orders[topic], parse(name))[0] for topic in judged.query_ids]
         assert found.values.tolist() == pytest.approx(true, rel=0, abs=1e-12), name
     for name in SHORT_RANGES.split():
-        ends = tie_range(judged, parse(name), limit=0)
+        ends = tie_range(judged, parse(name), max_orders=0)
         assert ends.kind.tolist() == ["exact"] * len(judged), name
         true = [enumerated(orders[topic], parse(name))[1:] for topic in judged.query_ids]
         assert np.stack([ends.low, ends.high], axis=1) == pytest.approx(np.array(true), rel=0, abs=1e-12), name
@@ -163,7 +163,7 @@ def test_short_ways_need_no_list_of_orders(seed: int) -> None:
 def test_by_hand(name: str, grades: tuple[float | None, ...], mean: float, low: float, high: float) -> None:
     judged, one = tied(*grades), parse(name)
     for limit in (0, 1000):
-        assert tie_expected(judged, one, limit=limit).values[0] == pytest.approx(mean, rel=1e-14)
+        assert tie_expected(judged, one, max_orders=limit).values[0] == pytest.approx(mean, rel=1e-14)
     ends = tie_range(judged, one)
     assert (ends.low[0], ends.high[0]) == pytest.approx((low, high), rel=1e-14)
     assert ends.high[0] - ends.low[0] == pytest.approx(high - low, rel=1e-14)
@@ -224,9 +224,9 @@ def test_closed_forms_are_the_mean_of_all_orders_of_longer_lists(name: str, own:
     grades = {"a": 1.0, "c0": 3.0, "c1": 3.0, "c2": 0.0, "c3": 0.0, "c4": 0.0, "c5": 0.0, "e0": 4.0, "m": 2.0}
     judged = judge({"q": grades}, {"q": run})
     one = parse(name)
-    listed = tie_expected(judged, own(**vars(one)), limit=30_000)
+    listed = tie_expected(judged, own(**vars(one)), max_orders=30_000)
     assert listed.kind[0] == "exact"
-    assert tie_expected(judged, one, limit=0).values[0] == pytest.approx(listed.values[0], rel=1e-12)
+    assert tie_expected(judged, one, max_orders=0).values[0] == pytest.approx(listed.values[0], rel=1e-12)
 
 
 # --- what orders there are ------------------------------------------------------------------------------
@@ -262,14 +262,14 @@ def test_below_a_cutoff_orders_are_one() -> None:
 def test_a_sample_says_so_and_comes_near() -> None:
     judged = tied(3, 3, 2, 2, 1, 1, 0, 0, None, None)
     one = parse("Q")
-    exact = tie_expected(judged, one, limit=200_000)
-    found = tie_expected(judged, one, limit=10, samples=400, seed=3)
+    exact = tie_expected(judged, one, max_orders=200_000)
+    found = tie_expected(judged, one, max_orders=10, samples=400, seed=3)
     assert (exact.kind[0], found.kind[0]) == ("exact", "sampled")
     assert 0 < found.standard_error[0] < 0.02
     assert abs(found.values[0] - exact.values[0]) < 4 * found.standard_error[0]
-    again, other = (tie_expected(judged, one, limit=10, samples=400, seed=seed) for seed in (3, 4))
+    again, other = (tie_expected(judged, one, max_orders=10, samples=400, seed=seed) for seed in (3, 4))
     assert again.values[0] == found.values[0] != other.values[0]
-    ends, true = tie_range(judged, one, limit=10, samples=0), tie_range(judged, one, limit=200_000)
+    ends, true = tie_range(judged, one, max_orders=10, samples=0), tie_range(judged, one, max_orders=200_000)
     assert ends.kind[0] == "sampled"
     assert (ends.low[0], ends.high[0]) == (true.low[0], true.high[0])  # the kinds in some order
 
@@ -294,8 +294,8 @@ def test_nothing_is_presumed_of_a_measure_that_is_not_ours() -> None:
 def test_a_sample_of_a_topic_is_its_own() -> None:
     qrels = {topic: {"a": 1, "b": 2, "c": 3} for topic in "xyz"}
     run = {topic: dict.fromkeys("abcdefgh", 1.0) for topic in "xyz"}
-    whole = tie_expected(judge(qrels, run), parse("Q"), limit=5)
-    alone = tie_expected(judge({"y": qrels["y"]}, run), parse("Q"), limit=5)
+    whole = tie_expected(judge(qrels, run), parse("Q"), max_orders=5)
+    alone = tie_expected(judge({"y": qrels["y"]}, run), parse("Q"), max_orders=5)
     assert whole.values[1] == alone.values[0]
     assert len(set(whole.values.tolist())) == 3
 

@@ -29,8 +29,8 @@ def test_without_ties_the_score_is_the_score() -> None:
 def test_documents_that_are_alike_leave_it_certain() -> None:
     judged = judge({"q": {"a": 1, "b": 1}}, {"q": {"x": 3.0, "y": 3.0, "a": 2.0, "b": 2.0}})
     for one in (parse("nDCG"), parse("Q"), parse("InfAP")):
-        assert tie_range(judged, one, limit=0).low.tolist() == one(judged).tolist()
-        assert tie_range(judged, one, limit=0).kind.tolist() == ["exact"]
+        assert tie_range(judged, one, max_orders=0).low.tolist() == one(judged).tolist()
+        assert tie_range(judged, one, max_orders=0).kind.tolist() == ["exact"]
 
 
 def test_where_the_rank_column_orders_there_are_no_ties() -> None:
@@ -75,7 +75,7 @@ def test_a_depth_within_a_group_changes_what_holds_of_a_measure() -> None:
     orders = [(1 + 1) / 2, (1 + 2 / 3) / 2, 1.0]
     ends = tie_range(judged, parse("AP(norm=returned)"), depth=3)
     assert (ends.low[0], ends.high[0]) == pytest.approx((min(orders), max(orders)), rel=1e-15)
-    found = tie_expected(judged, parse("AP(norm=returned)"), depth=3, limit=0)
+    found = tie_expected(judged, parse("AP(norm=returned)"), depth=3, max_orders=0)
     assert found.values[0] == pytest.approx(sum(orders) / 3)
     pairs = judge({"q": {"a": 1, "b": 1, "c": 0}}, {"q": {"a": 2.0, "b": 1.0, "d": 1.0}})
     assert tie_expected(pairs, parse("Bpref"), depth=2).values[0] == (1.0 + 0.5) / 2  # in one of two orders b is lost
@@ -86,7 +86,7 @@ def test_how_many_are_judged_above_a_depth_is_open() -> None:
     judged = judge({"q": {"a": 1, "b": 0, "c": 1}}, {"q": {"a": 2.0, "b": 1.0, "c": 1.0, "d": 1.0}})
     orders = [(1 + 2 / 3) / 2, 1 / 2, (1 + 1) / 2, (1 + 1) / 2, 1 / 2, (1 + 1) / 2]  # bc(d), bd(c), cb, cd, db, dc
     for limit in (0, 100):
-        found = tie_expected(judged, parse("AP(judged_only=true)"), depth=3, limit=limit, samples=4000)
+        found = tie_expected(judged, parse("AP(judged_only=true)"), depth=3, max_orders=limit, samples=4000)
         assert found.values[0] == pytest.approx(sum(orders) / 6, rel=0.02 if limit == 0 else 1e-14)
         assert found.kind[0] == ("exact" if limit else "sampled")
     ends = tie_range(judged, parse("AP(judged_only=true)"), depth=3)
@@ -145,7 +145,7 @@ def test_what_was_left_out_at_a_depth_stays_out() -> None:
 
 def test_holes_are_counted_over_all_rotations() -> None:
     judged = tied(1, *[None] * 9)
-    found = tie_expected(judged, parse("Hole@3"), limit=0)
+    found = tie_expected(judged, parse("Hole@3"), max_orders=0)
     assert found.kind[0] == "exact"
     assert found.values[0] == pytest.approx(9 / 10)  # each of three places holds one of the nine in ten
 

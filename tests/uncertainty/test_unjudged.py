@@ -130,7 +130,7 @@ def test_a_ranking_against_an_ideal_is_bounded_by_both_apart(name: str) -> None:
 
 def test_the_outer_range_is_not_all_that_is_declared() -> None:
     """GAP of [2, -, 1]: at worst 0, but 2 more in the ideal: (2 + (1 + 1)/3) / 5; at best (2 + 4/2 + 3/3) / 3, so 1."""
-    found = unjudged_range(judge_list([2, None, 1]), parse("GAP"), limit=0)
+    found = unjudged_range(judge_list([2, None, 1]), parse("GAP"), max_orders=0)
     assert found.low[0] == pytest.approx((2 + 2 / 3) / 5, abs=1e-15)
     assert (found.high[0], found.kind[0]) == (1.0, "outer")
     exact = unjudged_range(judge_list([2, None, 1]), parse("GAP"))
@@ -314,7 +314,7 @@ def test_a_highest_grade_that_makes_no_sense(highest: float) -> None:
 
 def test_a_limit_that_makes_no_sense() -> None:
     with pytest.raises(InputError, match="limit -1 makes no sense"):
-        unjudged_range(judge_list([1, None]), AP(), limit=-1)
+        unjudged_range(judge_list([1, None]), AP(), max_orders=-1)
 
 
 # --- many topics ------------------------------------------------------------------------------------
@@ -328,15 +328,15 @@ def test_topics_do_not_touch_each_other(pair: Any, name: str) -> None:
     """Topics missing, without judgments, empty: each has the range that it has by itself, also in small blocks."""
     one = parse(name)
     whole = judge(*pair).over("run")
-    got = unjudged_range(whole, one, limit=2000)
+    got = unjudged_range(whole, one, max_orders=2000)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_BLOCK", 3)
         patch.setattr(arrangements, "_BLOCK", 5)
-        again = unjudged_range(whole, one, limit=2000)
+        again = unjudged_range(whole, one, max_orders=2000)
     np.testing.assert_array_equal(again.low, got.low)
     np.testing.assert_array_equal(again.high, got.high)
     for at, topic in enumerate(whole.query_ids):
-        alone = unjudged_range(whole.only(topic), one, limit=2000)
+        alone = unjudged_range(whole.only(topic), one, max_orders=2000)
         np.testing.assert_allclose((alone.low[0], alone.high[0]), (got.low[at], got.high[at]), rtol=0, atol=1e-14)
         assert alone.kind[0] == got.kind[at]
 

@@ -168,7 +168,7 @@ def test_only_some_topics(sample: Workspace) -> None:
 
 def test_what_rests_on_single_topics(sample: Workspace) -> None:
     scores = sample.scores(("nDCG@10",), ("bm25", "rrf"))
-    expected = leave_one_topic_out(*scores.values[:, 0], method="t")
+    expected = leave_one_topic_out(*scores.values[:, 0], test="t")
     answer = asked(sample, first="bm25", second="rrf")
     assert answer["sentences"][1] == expected.sentence
     assert answer["to_reverse"] == expected.to_reverse

@@ -219,7 +219,7 @@ def test_no_topic_has_a_relevant_document() -> None:
         ("x0=nan", 422), ("x0=inf", 422), ("x0=a", 422), ("page=0", 422), ("page=", 200), ("quadrant=x", 422),
         ("sort=z", 422), ("run=nobody", 400), ("against=nobody", 400), ("x=foo", 400), ("x=nDCG@10", 400),
         ("y=NumRel", 400), ("by=nope", 400), ("where=kind", 400), ("against=bm25", 200), ("by=,", 200),
-        ("by=kind&minimum=1000", 200), ("x0=0.5&x1=", 200), ("x=", 400), ("sort=change", 200),
+        ("by=kind&min_topics=1000", 200), ("x0=0.5&x1=", 200), ("x=", 400), ("sort=change", 200),
     ],
 )  # fmt: skip
 def test_whatever_is_asked_is_answered(of_sample: TestClient, query: str, status: int) -> None:

@@ -53,9 +53,9 @@ def links(text: str, path: str) -> Iterator[str]:
 
 def test_scores_are_those_of_by_slice(sample: Workspace, of_sample: TestClient) -> None:
     runs, measures = ["bm25", "rrf"], ["nDCG@10", "AP"]
-    cut = slice_topics(sample.attributes, "query_class", minimum=8)
+    cut = slice_topics(sample.attributes, "query_class", min_topics=8)
     for run in runs:
-        asked = {"by": "query_class", "measures": ",".join(measures), "run": run, "minimum": 8}
+        asked = {"by": "query_class", "measures": ",".join(measures), "run": run, "min_topics": 8}
         data = of_sample.get("/api/v1/slices", params=asked).json()
         expected = sample.scores(measures, [run]).by_slice(cut, seed=0)
         assert data["sentences"] == list(expected.sentences)
@@ -118,7 +118,7 @@ def test_every_run_makes_one_table_a_measure(of_sample: TestClient, sample: Work
 def test_a_link_selects_just_its_slice_whatever_the_value(page: str) -> None:
     kinds = ["plain", QUOTED, 'only "double"', "only 'single'", "\n\ttabs"]
     opened = collection([kinds[at % 5] for at in range(20)])
-    text = client(opened).get("/slices?by=sort&minimum=1").text
+    text = client(opened).get("/slices?by=sort&min_topics=1").text
     found = list(dict.fromkeys(links(text, page)))
     assert len(found) == 5
     for expression in found:
@@ -133,7 +133,7 @@ def test_a_link_selects_just_its_slice_whatever_the_value(page: str) -> None:
 def test_a_link_keeps_what_was_asked_before(inner: str) -> None:
     opened = collection([inner if at % 2 else "other" for at in range(12)])
     where = "query_id < 'q06'"
-    data = client(opened).get("/api/v1/slices", params={"by": "sort", "where": where, "minimum": 1}).json()
+    data = client(opened).get("/api/v1/slices", params={"by": "sort", "where": where, "min_topics": 1}).json()
     line = next(row for row in data["slices"] if row["name"] == f"sort={inner}")
     assert line["where"] == both(where, line["expression"])
     assert [query for query, keeps in zip(opened.query_ids, opened.mask(line["where"]), strict=True) if keeps] == [
@@ -185,7 +185,7 @@ def test_without_attributes_and_texts_the_judgments_are_sliced() -> None:
 
 def test_without_runs_slices_are_counted() -> None:
     opened = open_workspace({"a": {"d": 1}, "b": {"d": 0}}, [])
-    data = client(opened).get("/api/v1/slices?minimum=1").json()
+    data = client(opened).get("/api/v1/slices?min_topics=1").json()
     assert [(row["name"], row["topics"]) for row in data["slices"]] == [
         ("relevant_band=none", 1), ("relevant_band=1", 1),
     ]  # fmt: skip
@@ -222,8 +222,8 @@ def test_a_wrong_expression_is_told_at_its_field(of_sample: TestClient, query: s
 @pytest.mark.parametrize(
     ("query", "status"),
     [
-        ("by=nope", 400), ("measures=foo", 400), ("run=nobody", 400), ("against=nobody", 400), ("minimum=0", 422),
-        ("minimum=x", 422), ("minimum=", 200), ("by=query_class,query_class", 200), ("measures=,", 200),
+        ("by=nope", 400), ("measures=foo", 400), ("run=nobody", 400), ("against=nobody", 400), ("min_topics=0", 422),
+        ("min_topics=x", 422), ("min_topics=", 200), ("by=query_class,query_class", 200), ("measures=,", 200),
         ("measures=P@1,P@2,P@3,P@4,P@5,P@6,P@7", 400), ("run=bm25&against=bm25", 400), ("against=rrf&run=*", 200),
         ("against=bm25", 200), ("by=query_class,kind&run=bm25", 200), ("measures=GMAP,NumRel&run=bm25", 200),
     ],

@@ -317,7 +317,7 @@ def test_one_topic_by_the_public_functions(
         for reach, wanted in zip(reaches, (tie_range(one, measure), unjudged_range(one, measure)), strict=True):
             assert (reach["low"], reach["high"], reach["kind"]) == (wanted.low[0], wanted.high[0], wanted.kind[0])
         assert found["explained"][place]["score"] == explain(one, query_id, measure).score
-    whole = diff(qrels, runs["bm25"], runs["tfidf"], topic=query_id, measure=measure, depth=10).topics[0]
+    whole = diff(qrels, runs["bm25"], runs["tfidf"], topic=query_id, measure=measure, cutoff=10).topics[0]
     assert found["sentences"] == [whole.sentence]
     for which in (0, 1):
         side = whole.side(which)
@@ -333,7 +333,7 @@ def test_the_loss_is_that_of_stages(of_sample: TestClient) -> None:
     found = get(of_sample, "/api/v1/topic", id="t12", first="bm25_nostem", second="tfidf", measure="AP")
     for loss, name in zip(found["losses"], ("bm25_nostem", "tfidf"), strict=True):
         run = next(run for run in shipped.runs() if run.name == name)
-        whole = stages(shipped.qrels(), run, measure="AP", depth=100)
+        whole = stages(shipped.qrels(), run, measure="AP", cutoff=100)
         at = whole.query_ids.index("t12")
         assert [loss["lost_candidates"], loss["lost_ranking"]] == whole.trace.parts[:, at].tolist()
         assert loss["attainable_candidates"] == whole.trace.attainable[at]

@@ -109,8 +109,8 @@ def reproduce(
     *,
     baseline: Any = None,
     baseline_again: Any = None,
-    at: int = 100,
-    p: float = 0.8,
+    cutoff: int = 100,
+    rbo_p: float = 0.8,
     ties: TiePolicy = "docid",
     depth: int | None = None,
     precision: Precision = "double",
@@ -127,9 +127,9 @@ def reproduce(
         One or several.
     baseline, baseline_again
         The runs over which both are improvements, for the effect ratio; both or neither.
-    at
+    cutoff
         How many documents of each topic count for tau and overlap.
-    p
+    rbo_p
         The persistence of RBO, which knows ties (variant a).
     ties, depth, precision
         As for `judge`.
@@ -166,11 +166,11 @@ def reproduce(
         original=one.name,
         again=two.name,
         query_ids=tuple(both.query_ids[int(both.topic[part.start])] for part in rows),
-        tau=np.array([union_tau(both.first[part], both.second[part], at) for part in rows]),
-        overlap=np.array([overlap_at(both.first[part], both.second[part], at) for part in rows]),
-        rbo=np.array([rbo(both.first_tie[part], both.second_tie[part], p).value for part in rows]),
-        depth=at,
-        p=p,
+        tau=np.array([union_tau(both.first[part], both.second[part], cutoff) for part in rows]),
+        overlap=np.array([overlap_at(both.first[part], both.second[part], cutoff) for part in rows]),
+        rbo=np.array([rbo(both.first_tie[part], both.second_tie[part], rbo_p).value for part in rows]),
+        depth=cutoff,
+        p=rbo_p,
         scores=_closeness(known, [one, two, baseline, baseline_again], measures, policies),
     )
 

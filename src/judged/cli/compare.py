@@ -77,7 +77,7 @@ _SPELT = ("randomization", "studentized", "randomized-tukey", "randomized-dunnet
 @shared("alpha", "resamples")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
 @click.option(
-    "--minimum", type=float, default=0.0, metavar="D", help="A topic is won or lost by at least this difference."
+    "--min-difference", type=float, default=0.0, metavar="D", help="A topic is won or lost by at least this difference."
 )
 @shared("margin")
 @click.option("--pairs", is_flag=True, help="Show every pair.")
@@ -139,7 +139,7 @@ def command(
 def _of_collections(options: dict[str, Any]) -> dict[str, Any]:
     """Leave out what makes no sense for several collections, and refuse what was asked of it."""
     context = click.get_current_context()
-    for unused in ("minimum", "margin", "ci", "pairs"):
+    for unused in ("min_difference", "margin", "ci", "pairs"):
         if context.get_parameter_source(unused) is click.core.ParameterSource.COMMANDLINE:
             raise InputError(
                 f"--{unused} is not for several collections", fix="leave it out, or compare them one by one"

@@ -22,19 +22,19 @@ _MEASURE = "A measure. Repeat for more.  [default: nDCG@10]"
 @click.argument("first", metavar="RUN_A")
 @click.argument("second", metavar="RUN_B")
 @click.option(
-    "-t", "--topic", "named", multiple=True, metavar="ID", help="A topic. Repeat for more.  [default: see --show]"
+    "-t", "--topic", "named", multiple=True, metavar="ID", help="A topic. Repeat for more.  [default: see --limit]"
 )
 @click.option("-m", "--measure", multiple=True, default=("nDCG@10",), metavar="NAME", help=_MEASURE)
-@click.option("--depth", type=click.IntRange(1), default=10, show_default=True, help="How far down lists are shown.")
+@click.option("--cutoff", type=click.IntRange(1), default=10, show_default=True, help="How far down lists are shown.")
 @click.option(
-    "--show",
+    "--limit",
     type=click.IntRange(1),
     default=5,
     show_default=True,
     metavar="N",
     help="Without --topic: show so many topics each way that differ most by the first measure.",
 )
-@shared("docs", *CHOICE, "order")
+@shared("texts", *CHOICE, "order")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Mark moves with plain characters.")
 @answer_options()
 @shared(*FORMATS)
@@ -49,7 +49,7 @@ def command(
 
     chosen = {name: options.pop(name) for name in ("attributes", "where")} | {"queries": options["queries"]}
     judgments, runs = give.inputs(
-        qrels, (first, second), options, options["docs"], chosen["queries"], chosen["attributes"]
+        qrels, (first, second), options, options["texts"], chosen["queries"], chosen["attributes"]
     )
     if len(runs) != 2:
         names = ", ".join(run.name for run in runs)

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     metavar="NAME NAME",
     help="The two systems, by the names of their runs.  [default: those that the measures pull apart most]",
 )
-@click.option(
-    "--show", "shown", type=click.IntRange(1), default=5, show_default=True, help="How many topics are looked into."
-)
+@click.option("--limit", type=click.IntRange(1), default=5, show_default=True, help="How many topics are looked into.")
 @slice_options
 @shared(*POLICIES)
 @answer_options()

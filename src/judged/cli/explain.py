@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     " gdeval, ranx, ir_measures, ...; several with commas, or all.",
 )
 @click.option(
-    "--level",
+    "--rel",
     type=float,
     metavar="N",
     help="With --as: the relevance level that the tools are given, as trec_eval's -l.",
@@ -65,7 +65,7 @@ def command(
     topic: str | None,
     measure: tuple[str, ...],
     tools: str | None,
-    level: float | None,
+    rel: float | None,
     depth: int | None,
     ties: TiePolicy,
     documents: str | None,
@@ -84,8 +84,8 @@ def command(
     from judged.explanation import compare_tools, explain
     from judged.measures.grammar import parse_many
 
-    if level is not None and tools is None:
-        raise InputError("--level goes with --as", fix="write the level into the measure: -m 'AP(rel=2)'")
+    if rel is not None and tools is None:
+        raise InputError("--rel goes with --as", fix="write the level into the measure: -m 'AP(rel=2)'")
     if grades is None:
         judged = _read(qrels, run, qrels_format, run_format, {"ties": ties, "depth": depth, "documents": documents})
     else:
@@ -100,7 +100,7 @@ def command(
     answers = [
         explain(judged, chosen, one)
         if tools is None
-        else compare_tools(judged.qrels, judged.run, chosen, one, tools, level=level)
+        else compare_tools(judged.qrels, judged.run, chosen, one, tools, rel=rel)
         for one in wanted
     ]
     parts = tuple(replace(answer, query=text) for answer in answers)

@@ -47,7 +47,7 @@ class _Commands(click.Group):
         ("Release", ("gate", "report")),
         ("Online", ("online", "logs")),
         ("Workbench", ("serve",)),
-        ("Files and tools", ("check", "pool", "trec_eval", "demo")),
+        ("Files and tools", ("check", "leave-one-out", "trec_eval", "demo")),
     )
     NAMES = tuple(name for _, names in SECTIONS for name in names)
 
@@ -60,7 +60,8 @@ class _Commands(click.Group):
         """Import one."""
         del ctx
         if cmd_name in self.NAMES and cmd_name not in self.commands:
-            self.add_command(bounded(importlib.import_module(f"judged.cli.{cmd_name}").command), cmd_name)
+            module = importlib.import_module("judged.cli." + cmd_name.replace("-", "_"))
+            self.add_command(bounded(module.command), cmd_name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

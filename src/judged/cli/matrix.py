@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     help="The run whose means are the cuts, and that the others are compared with.  [default: the first]",
 )
 @click.option("--cuts", metavar="X,Y", help="Other cuts than the baseline's means.")
-@shared("level", "rate", "resamples")
+@shared("level", "fdr", "resamples")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
 @click.option("--per-topic", is_flag=True, help="Show every topic.")
 @click.option("--per-run", is_flag=True, help="Show each of many runs in full; of more than 4 a summary is shown.")

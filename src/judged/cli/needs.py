@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 @shared("measures")
 @click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
 @click.option(
-    "--worst", "shown", type=click.IntRange(0), default=10, show_default=True, help="Show so many needs that vary most."
+    "--limit", type=click.IntRange(0), default=10, show_default=True, help="Show so many needs that vary most."
 )
 @click.option(
-    "--depth", type=click.IntRange(1), default=10, show_default=True, help="Compare so many documents of rankings."
+    "--cutoff", type=click.IntRange(1), default=10, show_default=True, help="Compare so many documents of rankings."
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the tests' resamples.")

@@ -95,8 +95,8 @@ _SHARED = {
         show_default=True,
         help="Up to here p is significant; intervals go with it.",
     ),
-    "rate": click.option(
-        "--rate",
+    "fdr": click.option(
+        "--fdr",
         type=float,
         default=0.1,
         show_default=True,
@@ -108,7 +108,9 @@ _SHARED = {
     "margin": click.option(
         "--margin", type=float, metavar="D", help="Say whether systems are surely closer than this."
     ),
-    "docs": click.option("--docs", metavar="FILE", help="Documents with a title or text: JSONL, CSV, TSV or Parquet."),
+    "texts": click.option(
+        "--texts", metavar="FILE", help="Documents with a title or text: JSONL, CSV, TSV or Parquet."
+    ),
     "queries": click.option(
         "--queries", metavar="FILE", help="Topics: their text, and attributes that stand beside it."
     ),

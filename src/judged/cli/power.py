@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     "--difference", type=float, metavar="D", help="Also say how many topics it takes to find a true difference of D."
 )
 @click.option(
-    "--topics",
+    "--n",
     type=click.IntRange(1),
     metavar="N",
     help="Plan for N topics, in place of those that the runs have scores for.",
@@ -46,7 +46,7 @@ def command(
     qrels: str | None,
     runs: tuple[str, ...],
     measure: tuple[str, ...],
-    topics: int | None,
+    n: int | None,
     sd: float | None,
     pairs: bool,
     give: Give,
@@ -55,7 +55,7 @@ def command(
     """Say which differences between runs could be found with these topics.
 
     What two RUNs differ by varies from topic to topic; by how much decides which true difference a test would find.
-    The observed differences play no part. Without files, give --sd and --topics.
+    The observed differences play no part. Without files, give --sd and --n.
     """
     from judged.comparison.plans import Plans
     from judged.evaluation import evaluate
@@ -63,15 +63,15 @@ def command(
 
     formats = {name: asked.pop(name) for name in FORMATS}
     if sd is not None:
-        if qrels is not None or topics is None:
-            raise InputError("--sd stands in place of QRELS and RUNs", fix="give --sd S --topics N, and no files")
-        give(Plans({"(given)": plan_of_sd(sd, topics, **asked)}))
+        if qrels is not None or n is None:
+            raise InputError("--sd stands in place of QRELS and RUNs", fix="give --sd S --n N, and no files")
+        give(Plans({"(given)": plan_of_sd(sd, n, **asked)}))
         return
     if qrels is None or not runs:
-        raise InputError("QRELS and RUNs are needed", fix="name the files, or give --sd and --topics")
+        raise InputError("QRELS and RUNs are needed", fix="name the files, or give --sd and --n")
     judgments, given = give.inputs(qrels, runs, formats)
     if len(given) < 2:
-        raise InputError("one run has no differences to plan from", fix="give at least two, or --sd and --topics")
+        raise InputError("one run has no differences to plan from", fix="give at least two, or --sd and --n")
     with inputs.scoring(given) as progress:
         scores = evaluate(judgments, given, measure or ("nDCG@10", "AP"), progress=progress)
-    give(scores.power(n=topics, **asked), unfold=["pairs"] if pairs else (), table="pairs" if pairs else None)
+    give(scores.power(n=n, **asked), unfold=["pairs"] if pairs else (), table="pairs" if pairs else None)

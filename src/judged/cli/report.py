@@ -24,7 +24,7 @@ _CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FIL
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @shared("queries", "attributes", "where")
-@click.option("--docs", metavar="FILE", help="Titles or texts of documents, shown in judged lists.")
+@click.option("--texts", metavar="FILE", help="Titles or texts of documents, shown in judged lists.")
 @click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
 @click.option(
     "-m",
@@ -83,7 +83,7 @@ def command(
     from judged.reporting.result import undrawn
 
     given = inputs.runs_at(runs, run_format)
-    read = [options[name] or "" for name in ("queries", "attributes", "docs", "documents", "log")]
+    read = [options[name] or "" for name in ("queries", "attributes", "texts", "documents", "log")]
     give.keep(qrels, *read, *(run.where for run in given))
     cut_by = next((run for run in given if run.name == options["baseline"]), given[0])
     asked = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)

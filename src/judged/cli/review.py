@@ -25,11 +25,11 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="What labels matter to.")
-@click.option("--at", "k", type=int, metavar="K", help="Documents of each topic that are shown.  [default: the cutoff]")
+@click.option("--cutoff", type=int, metavar="K", help="Documents of each topic that are shown.  [default: the cutoff]")
 @click.option("--rel", type=float, default=1.0, show_default=True, metavar="N", help="The lowest relevant grade.")
 @click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="List this kind only. Repeat for more.")
 @click.option("--limit", type=int, default=50, show_default=True, metavar="N", help="List so many labels; 0 for all.")
-@shared("docs")
+@shared("texts")
 @slice_options
 @shared("depth", "order")
 @click.option(
@@ -57,7 +57,7 @@ def command(
         raise InputError("no run is given", fix="name one or more behind QRELS")
     if options["limit"] < 0:
         raise InputError(f"a limit of {options['limit']} makes no sense", fix="give a whole number, 0 for all")
-    judgments, given = give.inputs(qrels, runs, options, options["docs"], *asked.paths)
+    judgments, given = give.inputs(qrels, runs, options, options["texts"], *asked.paths)
     judgments, slicing = asked.applied(judgments, given[0])
     options["limit"] = options["limit"] or None
     options["kinds"] = [kind.replace("-", " ") for kind in options["kinds"] or _KINDS]

@@ -20,7 +20,7 @@ _NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart")
 @click.command("serve")
 @click.argument("qrels", required=False)
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@shared("queries", "docs", "attributes")
+@shared("queries", "texts", "attributes")
 @click.option("--host", metavar="NAME", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option(
     "--port",
@@ -81,7 +81,7 @@ def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]
     from judged.data.qrels import Qrels
     from judged.web.workspace import open_sample, open_workspace
 
-    opened = {name: options[name] for name in ("queries", "docs", "attributes")}
+    opened = {name: options[name] for name in ("queries", "texts", "attributes")}
     if qrels is None:
         if given := [f"--{name}" for name, path in opened.items() if path is not None]:
             raise click.UsageError(f"{given[0]} is given without QRELS")

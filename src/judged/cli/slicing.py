@@ -33,7 +33,7 @@ class SliceOptions:
     by: tuple[str, ...] = ()  # names of attributes, several of them with commas between
     slices: str | None = None  # a path
     cross: bool = False  # whether slices of several attributes are crossed
-    minimum: int | None = None  # topics of a slice that is tested; None for the usual number
+    min_topics: int | None = None  # topics of a slice that is tested; None for the usual number
     queries: str | None = None  # a path
     where: str | None = None  # an expression
 
@@ -77,7 +77,7 @@ class SliceOptions:
 
         if not (self.by or self.slices):
             raise InputError("there is nothing to slice by", fix="give --by NAME, or --slices FILE")
-        how: dict[str, Any] = {"minimum": self.minimum, "query_ids": query_ids}
+        how: dict[str, Any] = {"min_topics": self.min_topics, "query_ids": query_ids}
         by = [known.spelled(name) for name in self.names]
         if not self.cross:
             return slice_topics(known, by, slices=self.slices, **how)
@@ -170,7 +170,7 @@ def slice_options(command: Command) -> Command:
     for option in (
         shared("queries", "where"),
         click.option(
-            "--minimum",
+            "--min-topics",
             type=click.IntRange(1),
             metavar="N",
             help="A slice of fewer topics is shown, and never tested or ranked.  [default: 10]",

@@ -29,26 +29,26 @@ if TYPE_CHECKING:
     help="A measure for which a better document higher is better.",
 )
 @click.option(
-    "--depth", type=click.IntRange(1), default=100, show_default=True, help="Candidates of each topic of RUN."
+    "--cutoff", type=click.IntRange(1), default=100, show_default=True, help="Candidates of each topic of RUN."
 )
-@click.option("--recall", metavar="NAME", help="The measure of the candidates.  [default: R at the depth]")
-@click.option("--against", metavar="RUN", help="Compare with another system: its candidates, or all of it.")
-@click.option("--against-final", metavar="RUN", help="With --against: the final ranking of the other system.")
+@click.option("--recall", metavar="NAME", help="The measure of the candidates.  [default: R at the cutoff]")
+@click.option("--baseline", metavar="RUN", help="Compare with another system: its candidates, or all of it.")
+@click.option("--baseline-final", metavar="RUN", help="With --baseline: the final ranking of the other system.")
 @click.option(
-    "--least",
+    "--min-loss",
     type=float,
     default=0.1,
     show_default=True,
     help="A part counts for a topic from this share of the best score on.",
 )
 @click.option(
-    "--share",
+    "--min-share",
     type=float,
     default=0.15,
     show_default=True,
     help="And from this share of all that is lost on the topic on.",
 )
-@shared("rate", "alpha", "resamples")
+@shared("fdr", "alpha", "resamples")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
 @click.option("--per-topic", is_flag=True, help="Show every topic, largest loss first.")
 @click.option("-t", "--topic", metavar="ID", help="Show what this topic lost, and where its documents were lost.")
@@ -67,8 +67,8 @@ def command(
     qrels: str,
     run: str,
     final: str | None,
-    against: str | None,
-    against_final: str | None,
+    baseline: str | None,
+    baseline_final: str | None,
     per_topic: bool,
     topic: str | None,
     asked: SliceOptions,
@@ -79,24 +79,24 @@ def command(
 ) -> None:
     """Split each topic's loss: what is not among the first documents of RUN, and what is ranked badly among them.
 
-    FINAL is the ranking made of the candidates, by a reranker say; without it, RUN as it stands. With --against, the
+    FINAL is the ranking made of the candidates, by a reranker say; without it, RUN as it stands. With --baseline, the
     difference of two systems is split in the same way and tested.
     """
     from judged.data.qrels import Qrels
     from judged.data.topics import Topics
     from judged.diagnosis.stages import stages
 
-    if against_final and not against:
-        raise InputError("--against-final goes with --against", fix="name the candidates of the other system too")
+    if baseline_final and not baseline:
+        raise InputError("--baseline-final goes with --baseline", fix="name the candidates of the other system too")
     if per_topic and topic is not None:
         raise InputError("--per-topic shows every topic, and --topic one", fix="give one of them")
-    runs = {path: inputs.runs_at([path], run_format) for path in (run, final, against, against_final) if path}
+    runs = {path: inputs.runs_at([path], run_format) for path in (run, final, baseline, baseline_final) if path}
     give.keep(qrels, *asked.paths, *(given[0].where for given in runs.values()))
-    cut_by = runs[against or run][0]
+    cut_by = runs[baseline or run][0]
     judgments, slicing = asked.applied(Qrels.read(qrels, format=qrels_format), cut_by)
-    other: Any = against and runs[against]
-    other = (other, runs[against_final]) if against_final else other
-    answer = stages(judgments, runs[run], final and runs[final], against=other, slicing=slicing, **options)
+    other: Any = baseline and runs[baseline]
+    other = (other, runs[baseline_final]) if baseline_final else other
+    answer = stages(judgments, runs[run], final and runs[final], baseline=other, slicing=slicing, **options)
     where, remarks = asked.where, [str(note) for note in asked.notes(cut_by)]
     if topic is not None:
         query = Topics.of(asked.queries).text(topic) if asked.queries else ""

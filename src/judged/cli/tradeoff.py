@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @click.option("-m", "--measure", metavar="NAME", help="A measure.  [default: nDCG@10; with --scores: their first]")
 @click.option("--baseline", metavar="RUN", help="Compare with this run.  [default: the cheapest]")
 @click.option("--cost", multiple=True, metavar="NAME", help="This cost counts. Repeat for more.  [default: all]")
-@click.option("--more-is-better", multiple=True, metavar="NAME", help="A cost of which more is better, as throughput.")
+@click.option(
+    "--higher-is-better", multiple=True, metavar="NAME", help="A cost of which more is better, as throughput."
+)
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of intervals.")
 @click.option("--resamples", type=int, default=10_000, show_default=True, help="Resamples of the paired test.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")

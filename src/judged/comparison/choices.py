@@ -44,7 +44,7 @@ class Choices:
     # resamples, seed: of tests by resampling
     resamples: int = 100_000
     seed: int = 0
-    minimum: float = 0.0  # the least difference on a topic that counts as a win or a loss
+    min_difference: float = 0.0  # the least difference on a topic that counts as a win or a loss
     # systems whose difference is surely smaller are called equivalent; None: nothing is said of it
     margin: float | None = None
     baseline: str | None = None  # the system that all others are compared with; None: every pair
@@ -59,8 +59,8 @@ class Choices:
         if not 0 < self.alpha < 0.5:
             raise InputError(f"alpha {self.alpha} is not between 0 and 0.5", fix="0.05, say")
         check_resampling(self.resamples, self.seed)
-        if not (math.isfinite(self.minimum) and self.minimum >= 0):
-            raise InputError(f"the minimum difference {self.minimum} makes no sense", fix="give a number from 0")
+        if not (math.isfinite(self.min_difference) and self.min_difference >= 0):
+            raise InputError(f"the minimum difference {self.min_difference} makes no sense", fix="give a number from 0")
         if self.margin is not None and not (math.isfinite(self.margin) and self.margin > 0):
             raise InputError(f"the margin {self.margin} makes no sense", fix="give a number above 0, such as 0.02")
         if self.test in AGAINST_BASELINE and self.baseline is None:

@@ -120,7 +120,7 @@ def power_of_scores(
         for at, name in enumerate(names)
         if at not in means
     ]
-    asked: dict[str, Any] = {"topics": n, "difference": difference, "alpha": alpha, "power": power}
+    asked: dict[str, Any] = {"n": n, "difference": difference, "alpha": alpha, "power": power}
     found = {names[at]: planning.plan(scores.values[:, at], **asked) for at in means}
     return Plans(found, scores.run_names, (*scores.notes, *others))
 

@@ -47,7 +47,7 @@ def comparison_of_scores(
     alpha: float = 0.05,
     resamples: int = 100_000,
     seed: int = 0,
-    minimum: float = 0.0,
+    min_difference: float = 0.0,
     margin: float | None = None,
     ci: IntervalName = "adjusted",
 ) -> Comparison:
@@ -73,7 +73,7 @@ def comparison_of_scores(
         they leave out 0 just where a difference is significant.
     resamples, seed
         Of tests by resampling; the intervals of the means have 2000 resamples of the same seed.
-    minimum
+    min_difference
         The least difference on a topic that counts as a win or a loss.
     margin
         Say whether systems are equivalent: surely closer than this. For ``bayes``, the region of equivalence.
@@ -102,7 +102,7 @@ def comparison_of_scores(
     >>> scores.compare(measures="RR", baseline="bad").pair("bad", "good").better
     'good'
     """
-    choices = Choices(test, correction, family, alpha, resamples, seed, minimum, margin, baseline)
+    choices = Choices(test, correction, family, alpha, resamples, seed, min_difference, margin, baseline)
     return compared(scores if measures is None else chosen_measures(scores, measures), choices, ci)
 
 
@@ -315,7 +315,7 @@ def pair_of(
         second=scores.run_names[which[1]],
         found=found,
         effects=effect_sizes(*pair, reference=scale if len(scale) > 2 else None),
-        wins=wins(first, second, choices.minimum),
+        wins=wins(first, second, choices.min_difference),
         detectable=_detectable(first, second, found, choices, family, critical),
         equivalence=equivalence(first, second, choices.margin or 0.0, level=choices.level) if tost else None,
         gains=_extremes(scores.query_ids, first, second, 1),

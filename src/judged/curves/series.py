@@ -143,7 +143,7 @@ def precision_recall(
     how: Literal["interpolated", "raw"] = "interpolated",
     *,
     rel: float = 1,
-    levels: Iterable[float] = _TENTHS,
+    recalls: Iterable[float] = _TENTHS,
     cutoffs: int | Iterable[int] | None = None,
     ci: IntervalName = "adjusted",
     level: float = 0.95,
@@ -163,7 +163,7 @@ def precision_recall(
         document that was found.
     rel
         The lowest grade that counts as relevant.
-    levels
+    recalls
         The recalls, for ``interpolated``.
     cutoffs
         As `curve` takes them, for ``raw``; to the end of the longest ranking, or 1000, if they are left out.
@@ -186,7 +186,7 @@ def precision_recall(
     Relevant at ranks 1 and 4 of two: the precision is 1 while one document is enough.
 
     >>> run = {"q": ["a", "x", "y", "b"]}
-    >>> precision_recall({"q": ["a", "b"]}, run, levels=(0, 0.5, 1)).mean.tolist()
+    >>> precision_recall({"q": ["a", "b"]}, run, recalls=(0, 0.5, 1)).mean.tolist()
     [[1.0, 1.0, 0.5]]
     >>> raw = precision_recall({"q": ["a", "b"]}, run, "raw").topic("q")
     >>> raw.x.tolist(), raw.mean.tolist()
@@ -199,7 +199,7 @@ def precision_recall(
         if cutoffs is not None:
             raise InputError("interpolated precision has no cutoffs", fix="give depth=, or how='raw'")
         which = _read("iprec_at_recall_0.5", judgments, dialect, "recall")[0].replace(rel=rel)
-        series = [which.replace(recall=one) for one in sorted(set(levels))]
+        series = [which.replace(recall=one) for one in sorted(set(recalls))]
         if not series:
             raise InputError("no recall level is given", fix="give numbers from 0 to 1")
         scores = _scores(judgments, runs, series, seed, policies)

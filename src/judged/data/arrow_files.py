@@ -91,5 +91,5 @@ def _damage_named(format_name: str, where: str) -> Generator[None]:
             f"the {format_name} data is damaged or cut short ({why[:200]})",
             fix="make or fetch the file again",
             path=where,
-            code="truncated",
+            rule="truncated",
         ) from None

@@ -56,7 +56,7 @@ def check(
     --------
     >>> from judged import Qrels, Run, check
     >>> found = check(Qrels.of({"q1": {"d1": 1}}), [Run.of({"q1": {"d1": 2.0}, "q2": {"d1": 2.0}})])
-    >>> [finding.level for finding in found.findings]
+    >>> [finding.severity for finding in found.findings]
     ['warning']
     """
     findings = check_qrels(qrels, format=qrels_format)
@@ -84,7 +84,7 @@ def check_qrels(
     Examples
     --------
     >>> for finding in check_qrels(Qrels.of({"q1": {"d1": 1, "d2": 0}, "q2": {"d3": 0}})):
-    ...     print(finding.level, finding.code, "-", finding.problem)
+    ...     print(finding.severity, finding.rule, "-", finding.problem)
     warning topics-without-relevant - 1 topic without a relevant document: q2
     """
     if isinstance(qrels, Qrels):
@@ -114,7 +114,7 @@ def check_run(
     Examples
     --------
     >>> run, qrels = Run.of({"q1": {"d1": 0.5, "d2": 0.5}}), Qrels.of({"q1": {"D1": 1}, "q2": {"d3": 1}})
-    >>> [finding.code for finding in check_run(run, qrels)]
+    >>> [finding.rule for finding in check_run(run, qrels)]
     ['ties', 'constant-scores', 'near-same-ids', 'missing-topics']
     """
     content = _content(run.rows, "run") if isinstance(run, Run) else _opened(run, "run", format)
@@ -160,4 +160,4 @@ def _filled(content: Content) -> CheckedRows | None:
 
 
 def _sorted(found: Iterable[Finding]) -> Findings:
-    return Findings(tuple(sorted(found, key=lambda finding: _ORDER[finding.level])))
+    return Findings(tuple(sorted(found, key=lambda finding: _ORDER[finding.severity])))

@@ -77,20 +77,20 @@ def read_content(rows: Rows, columns: tuple[str, ...], whole: Callable[[], Table
 
 
 class _Gathered:
-    """Problems by code: how often, and where first."""
+    """Problems by rule: how often, and where first."""
 
     def __init__(self, where: str) -> None:
         self._where = where
         self._found: dict[str, tuple[int, int | None, str]] = {}
 
-    def add(self, code: str, line: int | None, problem: str) -> None:
-        count, first, text = self._found.get(code, (0, line, problem))
-        self._found[code] = (count + 1, first, text)
+    def add(self, rule: str, line: int | None, problem: str) -> None:
+        count, first, text = self._found.get(rule, (0, line, problem))
+        self._found[rule] = (count + 1, first, text)
 
     def findings(self) -> list[Finding]:
         return [
-            Finding("error", self._where, line, code, problem, _FIXES[code], count)
-            for code, (count, line, problem) in self._found.items()
+            Finding("error", self._where, line, rule, problem, _FIXES[rule], count)
+            for rule, (count, line, problem) in self._found.items()
         ]
 
 
@@ -107,8 +107,8 @@ def _line_by_line(rows: TextRows, columns: tuple[str, ...]) -> Content:
                 fields = split_line(raw, rows.layout)
                 values = [value(name, fields.get(name, "")) for name in wanted] if fields else None
             except LineError as error:
-                gathered.add(error.code, number, str(error))
-                last = (number, error.code)
+                gathered.add(error.rule, number, str(error))
+                last = (number, error.rule)
                 continue
             except UnicodeDecodeError:
                 gathered.add("not-utf8", number, "bytes that are not UTF-8")

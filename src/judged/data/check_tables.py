@@ -10,7 +10,7 @@ import numpy as np
 
 from judged.data.check_ties import ties
 from judged.data.compute import codes_of, pc
-from judged.data.findings import Finding, Level
+from judged.data.findings import Finding, Severity
 from judged.decimals import counted
 from judged.notes import first_few
 
@@ -300,8 +300,8 @@ class Rows:
         return self.table[name].to_numpy().astype(np.float64)
 
     def finding(
-        self, level: Level, code: str, problem: str, fix: str = "", *, count: int = 1, row: int = -1
+        self, severity: Severity, rule: str, problem: str, fix: str = "", *, count: int = 1, row: int = -1
     ) -> Finding:
         """Make a finding that stands in the line of a row."""
         line = self.line(row) if row >= 0 else None
-        return Finding(level, self.where, line, code, problem, fix, count)
+        return Finding(severity, self.where, line, rule, problem, fix, count)

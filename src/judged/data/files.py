@@ -73,17 +73,17 @@ def opened(path: str | Path, digest: Digest | None = None) -> Generator[IO[bytes
                 while digest and raw.read(BLOCK):
                     pass  # what a decompressor leaves unread belongs to the file too
     except FileNotFoundError:
-        raise InputError("there is no such file", fix="check the path", path=str(path), code=NO_CONTENT) from None
+        raise InputError("there is no such file", fix="check the path", path=str(path), rule=NO_CONTENT) from None
     except IsADirectoryError:
-        raise InputError("this is a folder", fix="name a file in it", path=str(path), code=NO_CONTENT) from None
+        raise InputError("this is a folder", fix="name a file in it", path=str(path), rule=NO_CONTENT) from None
     except PermissionError:
         raise InputError(
-            "this file may not be read", fix="check its permissions", path=str(path), code=NO_CONTENT
+            "this file may not be read", fix="check its permissions", path=str(path), rule=NO_CONTENT
         ) from None
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
         what = "the compressed data is cut short or damaged" if packed else "it cannot be read"
         raise InputError(
-            f"{what} ({error})", fix="make or fetch the file again", path=str(path), code="truncated" if packed else ""
+            f"{what} ({error})", fix="make or fetch the file again", path=str(path), rule="truncated" if packed else ""
         ) from None
 
 

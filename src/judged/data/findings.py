@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from judged.errors import InputError
 
-Level: TypeAlias = Literal["error", "warning", "info"]
+Severity: TypeAlias = Literal["error", "warning", "info"]
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Finding:
 
     Parameters
     ----------
-    level
+    severity
         ``error``: the file is refused. ``warning``: results should be read with it in mind.
         ``info``: harmless, and good to know.
     path, line
         Where: the file, and the first line that has it, None where that makes no sense.
-    code
+    rule
         A short name that does not change.
     problem, fix
         What is wrong, and what to do about it.
@@ -42,26 +42,26 @@ class Finding:
     a.run:3: error: the score 'x' is not a number (2 times). Fix: write a number. [bad-score]
     """
 
-    level: Level
+    severity: Severity
     path: str
     line: int | None
-    code: str
+    rule: str
     problem: str
     fix: str = ""
     count: int = 1
 
     def __str__(self) -> str:
         place = self.path if self.line is None else f"{self.path}:{self.line}"
-        times = f" ({self.count} times)" if self.level == "error" and self.count > 1 else ""
+        times = f" ({self.count} times)" if self.severity == "error" and self.count > 1 else ""
         fix = f" Fix: {self.fix}." if self.fix else ""
-        return f"{place}: {self.level}: {self.problem}{times}.{fix} [{self.code}]"
+        return f"{place}: {self.severity}: {self.problem}{times}.{fix} [{self.rule}]"
 
 
 def of_error(error: InputError, where: str) -> Finding | None:
     """Turn an error that ended the reading into a finding; None for one that is not about the content."""
-    if error.code == NO_CONTENT:
+    if error.rule == NO_CONTENT:
         return None
-    return Finding("error", error.path or where, error.line, error.code or "unreadable", error.problem, error.fix)
+    return Finding("error", error.path or where, error.line, error.rule or "unreadable", error.problem, error.fix)
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,12 +98,12 @@ class Findings(Answer):
     @property
     def errors(self) -> int:
         """How many findings are errors."""
-        return sum(finding.level == "error" for finding in self.findings)
+        return sum(finding.severity == "error" for finding in self.findings)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """How many errors and warnings there are."""
-        found = sum(finding.level == "warning" for finding in self.findings)
+        found = sum(finding.severity == "warning" for finding in self.findings)
         return (f"{counted(self.errors, 'error')}, {counted(found, 'warning')} in {counted(self.files, 'file')}",)
 
     def facts(self) -> dict[str, Any]:
@@ -112,7 +112,15 @@ class Findings(Answer):
 
     def blocks(self) -> tuple[Block, ...]:
         """Give the findings, alike ones of several files in one line, how many there are, and a table for data."""
-        shows = {"level": TEXT, "path": TEXT, "line": COUNT, "code": TEXT, "problem": TEXT, "fix": TEXT, "count": COUNT}
+        shows = {
+            "severity": TEXT,
+            "path": TEXT,
+            "line": COUNT,
+            "rule": TEXT,
+            "problem": TEXT,
+            "fix": TEXT,
+            "count": COUNT,
+        }
         columns = (
             Column(name, [getattr(finding, name) for finding in self.findings], show) for name, show in shows.items()
         )
@@ -128,7 +136,7 @@ def lines(findings: Iterable[Finding]) -> tuple[str, ...]:
     """
     alike: dict[object, list[Finding]] = {}
     for finding in findings:
-        key = finding if finding.level == "error" else (finding.level, finding.code)
+        key = finding if finding.severity == "error" else (finding.severity, finding.rule)
         alike.setdefault(key, []).append(finding)
     return tuple(line for some in alike.values() for line in _lines(some))
 

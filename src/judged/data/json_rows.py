@@ -37,9 +37,9 @@ class _Place:
     line: int | None = None
     record: int | None = None
 
-    def error(self, problem: str, fix: str, code: str = "") -> InputError:
+    def error(self, problem: str, fix: str, rule: str = "") -> InputError:
         prefix = f"record {self.record}: " if self.line is None and self.record else ""
-        return InputError(prefix + problem, fix=fix, path=self.where, line=self.line, code=code)
+        return InputError(prefix + problem, fix=fix, path=self.where, line=self.line, rule=rule)
 
 
 def read_json(path: Path, kind: Kind, where: str) -> Table:
@@ -112,7 +112,7 @@ def parse_json(data: bytes, where: str, line: int | None = None) -> Any:
         place = _Place(place.where, place.line or error.lineno)
         raise place.error(f"broken JSON ({error.msg}, column {error.colno})", fix, "broken-json") from None
     except _ValueError as error:
-        raise place.error(str(error), "correct it", error.code) from None
+        raise place.error(str(error), "correct it", error.rule) from None
     except RecursionError:
         raise place.error("its brackets are nested too deeply", "close them") from None
     except ValueError:
@@ -123,9 +123,9 @@ def parse_json(data: bytes, where: str, line: int | None = None) -> Any:
 class _ValueError(ValueError):
     """A value or key that JSON allows and we do not."""
 
-    def __init__(self, problem: str, code: str = "") -> None:  # a copy gets the code afterwards
+    def __init__(self, problem: str, rule: str = "") -> None:  # a copy gets the rule afterwards
         super().__init__(problem)
-        self.code = code
+        self.rule = rule
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -19,10 +19,10 @@ _HEADER = re.compile(rb"(?:[ \t\v\f]*(?:#[^\r\n]*)?(?:\r\n|\r|\n))*([^\r\n]*)(?:
 
 
 class LineError(ValueError):
-    """What is wrong with one line, and the code that `judged check` gives it."""
+    """What is wrong with one line, and the rule that `judged check` gives it."""
 
-    def __init__(self, code: str, problem: str) -> None:
-        self.code = code
+    def __init__(self, rule: str, problem: str) -> None:
+        self.rule = rule
         super().__init__(problem)
 
     __reduce__ = JudgedError.__reduce__
@@ -126,8 +126,8 @@ def value(name: str, text: str) -> str | float | int:
     try:
         number = read_number(text)
     except ValueError as error:
-        code = "nan-score" if text.lower().lstrip("+-") == "nan" else f"bad-{name}"
-        raise LineError(code, f"the {name} {text[:80]!r} {error}") from None
+        rule = "nan-score" if text.lower().lstrip("+-") == "nan" else f"bad-{name}"
+        raise LineError(rule, f"the {name} {text[:80]!r} {error}") from None
     if name != "rank":
         return number
     if not (abs(number) <= WHOLE_TO and number.is_integer()):

@@ -51,7 +51,7 @@ def named_table(table: Table, kind: Kind, where: str) -> Table:
             f"no column {' or '.join(sorted(lacking))} among {', '.join(table.column_names)}",
             fix=f"rename the columns to query_id, doc_id, {VALUE[kind]}",
             path=where,
-            code="unknown-header",
+            rule="unknown-header",
         )
     if problem := clash(names, table.column_names, kind):
         raise InputError(problem, fix=ONCE, path=where)
@@ -64,7 +64,7 @@ def named_table(table: Table, kind: Kind, where: str) -> Table:
             f"a column cannot be read ({error})", fix="write ids as text, numbers as numbers", path=where
         ) from None
     except InputError as error:
-        raise InputError(error.problem, fix=error.fix, path=error.path or where, code=error.code) from None
+        raise InputError(error.problem, fix=error.fix, path=error.path or where, rule=error.rule) from None
     return with_scores(typed, kind, where)
 
 
@@ -76,7 +76,7 @@ def refuse_unnamed(names: tuple[str, ...], given: tuple[str, ...], kind: Kind, w
             f"no column score or rank among {', '.join(given)}",
             fix=f"rename the one that holds the scores to score; for a set, leave out {', '.join(unknown)}",
             path=where,
-            code="unknown-header",
+            rule="unknown-header",
         )
 
 
@@ -91,13 +91,13 @@ def with_scores(table: Table, kind: Kind, where: str) -> Table:
                 "this looks like qrels, not like a run: a relevance and no score",
                 fix="swap the two inputs, or name the column of scores 'score'",
                 path=where,
-                code="looks-like-qrels",
+                rule="looks-like-qrels",
             )
     name = VALUE[kind]
     row = pc.index(pc.is_nan(table[name]), value=True).as_py() if name in columns else -1
     if row >= 0:
         pair = f"topic {table['query_id'][row]}, document {table['doc_id'][row]}"
-        raise InputError(f"the {name} of {pair} is NaN", fix="write a number", path=where, code="nan-score")
+        raise InputError(f"the {name} of {pair} is NaN", fix="write a number", path=where, rule="nan-score")
     return table
 
 

@@ -62,7 +62,7 @@ class Qrels:
     def __post_init__(self) -> None:
         if not self.table.num_rows:
             raise InputError(
-                "no judgments in it", fix="give a file with at least one line", path=self.where, code="empty-file"
+                "no judgments in it", fix="give a file with at least one line", path=self.where, rule="empty-file"
             )
         grades = self.grades
         if not np.isfinite(grades).all():

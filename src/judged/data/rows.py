@@ -145,7 +145,7 @@ def score_array(scores: Any, what: str = "score") -> np.ndarray[Any, np.dtype[np
     for at, score in enumerate(numbers):
         if not isinstance(score, (int, float, np.number)):
             raise InputError(
-                f"the {what} {shown(score)} is not a number", fix=f"{what}s are int or float", code="bad-score"
+                f"the {what} {shown(score)} is not a number", fix=f"{what}s are int or float", rule="bad-score"
             )
         try:
             numbers[at] = float(score)
@@ -211,7 +211,7 @@ def _number_column(column: Any, name: str, where: str) -> Any:
         or pa.types.is_decimal(kind)
     ):
         raise InputError(
-            f"the column {name} holds {kind}, not numbers", fix=f"cast {name} to float", path=where, code="bad-score"
+            f"the column {name} holds {kind}, not numbers", fix=f"cast {name} to float", path=where, rule="bad-score"
         )
     if column.null_count:
         row = pc.index(pc.is_null(column), value=True).as_py()

@@ -88,15 +88,15 @@ class _Sample:
         fields = next(iter(replace(self, lines=self.lines[:1]).split(delimiter, strict=strict)), [])
         return fields if len(fields) <= _WIDEST else []
 
-    def error(self, problem: str, fix: str, code: str = "") -> InputError:
-        return InputError(problem, fix=fix, path=self.where, line=self.lines[0][0], code=code)
+    def error(self, problem: str, fix: str, rule: str = "") -> InputError:
+        return InputError(problem, fix=fix, path=self.where, line=self.lines[0][0], rule=rule)
 
 
 def sniff(path: Path, where: str, kind: Kind, format: str | None = None) -> Layout | Format:
     """Find how a file is made: a `Layout` for lines of fields, else the name of its format."""
     if format is not None and format not in FORMATS:
         raise InputError(
-            f"there is no format {format!r}", fix=f"use one of {', '.join(FORMATS)}", path=where, code=NO_CONTENT
+            f"there is no format {format!r}", fix=f"use one of {', '.join(FORMATS)}", path=where, rule=NO_CONTENT
         )
     if format in {"json", "jsonl", "parquet", "arrow"}:
         return format  # type: ignore[return-value]
@@ -111,7 +111,7 @@ def sniff(path: Path, where: str, kind: Kind, format: str | None = None) -> Layo
     lines = _first_lines(path, head)
     if not lines:
         raise InputError(
-            "no rows in it", fix="give a file with at least one line of data", path=where, code="empty-file"
+            "no rows in it", fix="give a file with at least one line of data", path=where, rule="empty-file"
         )
     sample = _Sample(where, kind, lines)
     return _layout(sample) if format is None else _layout_named(sample, format)
@@ -121,15 +121,15 @@ def _format_of_bytes(head: bytes, where: str) -> Format | None:
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
             return name
-    for magic, (problem, fix, code) in _FOREIGN.items():
+    for magic, (problem, fix, rule) in _FOREIGN.items():
         if head.startswith(magic):
-            raise InputError(problem, fix=fix, path=where, code=code)
+            raise InputError(problem, fix=fix, path=where, rule=rule)
     if b"\0" in head:
         raise InputError(
             "this is no text: it holds zero bytes",
             fix="give text, JSON, Parquet or Arrow files",
             path=where,
-            code="not-text",
+            rule="not-text",
         )
     return None
 

@@ -83,7 +83,7 @@ class Source:
         digest = hashlib.sha256() if isinstance(self.rows, (TextRows, FileTable)) else None
         batches = list(in_order(self.rows.parts(columns, digest), lambda batch: batch))
         if not batches:
-            raise InputError("no rows in it", fix="give at least one", path=self.rows.where, code="empty-file")
+            raise InputError("no rows in it", fix="give at least one", path=self.rows.where, rule="empty-file")
         return pa.Table.from_batches(batches), digest.hexdigest() if digest else None
 
 
@@ -101,7 +101,7 @@ def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Sour
         return Source(TextRows(file, found, where), name)
     table = _READERS[found](file, kind, where)
     if not table.num_rows:
-        raise InputError("no rows in it", fix="give a file with at least one", path=where, code="empty-file")
+        raise InputError("no rows in it", fix="give a file with at least one", path=where, rule="empty-file")
     if kind == "run" and format is None:
         _refuse_grades(table, where)
     return Source(FileTable(table, where, file), name)
@@ -130,9 +130,9 @@ def _judgments_in(folder: Path, kind: Kind) -> Path:
         if found:
             names = ", ".join(file.name for file in found[:8])
             raise InputError(
-                f"several files in qrels/: {names}", fix="name one of them", path=str(folder), code=NO_CONTENT
+                f"several files in qrels/: {names}", fix="name one of them", path=str(folder), rule=NO_CONTENT
             )
-    raise InputError("this is a folder", fix="name a file in it", path=str(folder), code=NO_CONTENT)
+    raise InputError("this is a folder", fix="name a file in it", path=str(folder), rule=NO_CONTENT)
 
 
 def _parquet(path: Path, kind: Kind, where: str) -> Table:
@@ -157,7 +157,7 @@ def _refuse_grades(table: Table, where: str) -> None:
             f"this looks like qrels, not like a run ({reason})",
             fix="swap the two files, or name the format (json, jsonl, parquet, arrow)",
             path=where,
-            code="looks-like-qrels",
+            rule="looks-like-qrels",
         )
 
 

@@ -135,14 +135,14 @@ class TextRows:
             except UnicodeDecodeError:
                 raise self.error("bytes that are not UTF-8", "save the file as UTF-8", number, "not-utf8") from None
             except ValueError as error:
-                code = error.code if isinstance(error, LineError) else ""
-                raise self.error(str(error), f"complete or remove the line: {self.layout}", number, code) from None
+                rule = error.rule if isinstance(error, LineError) else ""
+                raise self.error(str(error), f"complete or remove the line: {self.layout}", number, rule) from None
             if fields:
                 yield Record(number, fields)
 
-    def error(self, problem: str, fix: str, line: int, code: str = "") -> InputError:
+    def error(self, problem: str, fix: str, line: int, rule: str = "") -> InputError:
         """Make the error for one line of this file."""
-        return InputError(problem, fix=fix, path=self.where, line=line, code=code)
+        return InputError(problem, fix=fix, path=self.where, line=line, rule=rule)
 
     def line(self, query_id: str, doc_id: str, nth: int) -> int | None:
         """Find the line of the nth row of this pair by reading the file again."""

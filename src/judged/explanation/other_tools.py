@@ -105,7 +105,7 @@ def compare_tools(
     measure: str | Measure,
     tools: str | Sequence[str] = "all",
     *,
-    level: float | None = None,
+    rel: float | None = None,
 ) -> ToolComparison:
     """Show what other tools report for one topic, and which of their rules makes the difference.
 
@@ -124,7 +124,7 @@ def compare_tools(
         Names of tools: ``trec_eval-10``, ``trec_eval-9``, ``pytrec_eval``, ``gdeval``, ``ndeval``, ``msmarco``,
         ``beir``, ``ranx``, ``ir_measures``, ``trectools``, ``scikit-learn``, ``torchmetrics``, ``cwl_eval``,
         ``lenskit``; one or several, one text with commas, or ``all``.
-    level
+    rel
         The relevance level that the tools are given (trec_eval's ``-l``); None for that of the measure, or 1.
 
     Raises
@@ -144,7 +144,7 @@ def compare_tools(
     names = [name for one in asked_for for name in (TOOLS if one.strip() == "all" else [one])]
     qrels, run, ours = Qrels.of(qrels), Run.of(run), parse(measure)
     score = float(ours(judge(qrels, run).only(topic))[0])
-    chosen = float(getattr(ours, "rel", 1.0) if level is None else level)
+    chosen = float(getattr(ours, "rel", 1.0) if rel is None else rel)
     asked = [_Asking(qrels, run, topic, ours, score, tool_of(name.strip()), chosen) for name in names]
     opinions = tuple(one.opinion() for one in asked)
     return ToolComparison(topic, run.name, str(ours), score, opinions)

@@ -43,7 +43,7 @@ class CheckResult:
     # n, left_out: topics of the slice with a score for both runs; topics of it that lack one
     n: int
     left_out: int
-    minimum: int  # with fewer topics nothing is decided
+    min_topics: int  # with fewer topics nothing is decided
     baseline: float  # aggregates over the n topics
     candidate: float  # aggregates over the n topics
     # mean of candidate minus baseline. Where `kind` is `ratio` (geometric means), the relative change.

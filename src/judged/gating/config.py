@@ -40,7 +40,7 @@ class Check:
         The same as a share of the baseline's mean over the slice. One of the two must be given.
     slice
         The name of a slice, or ``all``.
-    minimum
+    min_topics
         With fewer topics nothing is decided. None: the slice's own minimum, or 10.
     strict
         Whether this check fails where it is inconclusive. None: as the gate.
@@ -66,7 +66,7 @@ class Check:
     margin: float | None = None
     margin_relative: float | None = None
     slice: str = ALL
-    minimum: int | None = None
+    min_topics: int | None = None
     strict: bool | None = None
     large_loss: float | None = None
     max_share_of_large_losses: float | None = None
@@ -312,7 +312,7 @@ _FIXES: dict[str, Callable[[Any], str]] = {
     "slice": _text("the name of a [[slice]], or all"),
     "margin": _number("0 or more, such as 0.01", lambda value: value >= 0),
     "margin_relative": _number("a share from 0 up to 1, such as 0.02", lambda value: 0 <= value < 1),
-    "minimum": _whole(2),
+    "min_topics": _whole(2),
     "strict": lambda value: "" if isinstance(value, bool) else "write true or false",
     "large_loss": _number("a share of the measure's range, such as 0.2", lambda value: 0 < value <= 1),
     "max_share_of_large_losses": _number("a share of the topics, such as 0.05", lambda value: 0 <= value < 1),

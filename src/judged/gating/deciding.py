@@ -38,7 +38,7 @@ class Paired:
     # baseline, candidate: (T,): NaN where a topic has no score
     baseline: Floats
     candidate: Floats
-    minimum: int
+    min_topics: int
     owner: str = ""
 
     @property
@@ -112,7 +112,7 @@ def decide(given: Sequence[Paired], config: GateConfig) -> tuple[CheckResult, ..
 
 def _tested(paired: Paired, config: GateConfig, *, unchanged: bool) -> CheckResult:
     """Test one check, and leave its status open unless nothing can be tested."""
-    result, n, least = _seen(paired, config), int(np.count_nonzero(paired.kept)), max(paired.minimum, 2)
+    result, n, least = _seen(paired, config), int(np.count_nonzero(paired.kept)), max(paired.min_topics, 2)
     if not n:
         return replace(result, note="no topic has a score for both runs")
     if unchanged:
@@ -142,7 +142,7 @@ def _seen(paired: Paired, config: GateConfig) -> CheckResult:
         owner=paired.owner,
         n=n,
         left_out=len(kept) - n,
-        minimum=paired.minimum,
+        min_topics=paired.min_topics,
         baseline=baseline,
         candidate=candidate,
         difference=paired.unit(paired.side * float(paired.gaps.mean()) if n else math.nan),

@@ -206,7 +206,7 @@ def _comment(text: str) -> str:
 
 
 def _slice(one: Slice) -> str:
-    settings = {"name": one.name, "expression": one.expression, "minimum": one.minimum}
+    settings = {"name": one.name, "expression": one.expression, "min_topics": one.min_topics}
     lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     return "\n".join(["[[slice]]", *lines, '# owner = "who is told when it fails"'])
 
@@ -220,9 +220,9 @@ def _check_lines(check: _Check, family: int, relative: float | None, *, strict: 
     yield f"measure = {json.dumps(check.measure)}"
     if check.slice.name != ALL:
         yield f"slice = {json.dumps(check.slice.name)}"
-    if check.n < check.slice.minimum:
+    if check.n < check.slice.min_topics:
         yield _comment(
-            f"{topics_text(check.n)}: with fewer than {check.slice.minimum} nothing is decided; see minimum."
+            f"{topics_text(check.n)}: with fewer than {check.slice.min_topics} nothing is decided; see min_topics."
         )
     mean, share = decimal(check.mean), RELATIVE if relative is None else relative
     if not (check.n > 1 and check.sd > 0):

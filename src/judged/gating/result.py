@@ -40,7 +40,7 @@ _NUMBER = Show(number, "float64")
 _OF_CHECK = (
     "owner",
     "left_out",
-    "minimum",
+    "min_topics",
     "level",
     "kind",
     "lower_is_better",

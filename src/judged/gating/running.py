@@ -227,8 +227,8 @@ def _paired(scores: Scores, at: list[int], check: Check, slicing: Slicing | None
             )
     first, second = (scores.values[run, row][mask] for run in at)
     query_ids = tuple(np.array(scores.query_ids, dtype=object)[mask].tolist())
-    minimum = which.minimum if check.minimum is None else check.minimum
-    return Paired(check, measure, query_ids, first, second, minimum, which.owner)
+    min_topics = which.min_topics if check.min_topics is None else check.min_topics
+    return Paired(check, measure, query_ids, first, second, min_topics, which.owner)
 
 
 def _refuse_untestable(measure: Measure, check: Check) -> None:

@@ -24,7 +24,7 @@ def check_size(one: Measure, n: int, seen: Floats | Ints) -> None:
 
 
 @measure(
-    family="set",
+    category="set",
     cite="Manning, Raghavan and Schütze 2008, section 8.3",
     use="Only to show why it is not used in search.",
     misleads="Almost every document is not relevant, so returning nothing scores near 1: the number says how large"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @measure(
-    family="diversity",
+    category="diversity",
     cite="Clarke et al. 2008; normalised as in ndeval, TREC Web 2009 to 2014",
     use="One query has several meanings, and the page should serve all of them early and repeat none.",
     misleads="It is a share of documents that would each cover every subtopic, which seldom exist: compare topics"
@@ -58,7 +58,7 @@ class AlphaDCG(RelevanceMeasure):
 
 
 @measure(
-    family="diversity",
+    category="diversity",
     cite="Clarke et al. 2008; the ideal as in ndeval, TREC Web 2009 to 2014",
     use="The standard for pages that should serve several meanings of a query: topics count alike.",
     misleads="The best ranking is hard to find, and the greedy one that stands in for it can be beaten: a score may"

@@ -27,7 +27,7 @@ NORM = Parameter(
 
 
 @measure(
-    family="ranked, binary",
+    category="ranked, binary",
     cite="Harman 1993; Buckley and Voorhees 2000",
     use="Many documents are relevant and all of them are wanted: one stable number for the whole ranking.",
     misleads="It says little about the first page, and unjudged documents count as not relevant.",
@@ -84,7 +84,7 @@ class AP(RelevanceMeasure):
 
 
 @measure(
-    family="ranked, binary",
+    category="ranked, binary",
     cite="Robertson 2006",
     use="The hard topics matter most: doubling a poor score counts as much as doubling a good one.",
     misleads="One topic that scores 0 pulls the mean down like a score of 0.00001, the floor that trec_eval set.",
@@ -119,7 +119,7 @@ class GMAP(RelevanceMeasure):
 
 
 @measure(
-    family="set",
+    category="set",
     cite="trec_eval",
     use="For results that have no order, where AP would have been taken for a ranking.",
     misleads="It falls with the square of what is missing; SetF punishes a one-sided result less.",

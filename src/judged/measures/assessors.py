@@ -34,7 +34,7 @@ def _mean_over_assessors(base: type[Measure], one: Measure, judged: Judged) -> F
 
 
 @measure(
-    family="preferences and assessors",
+    category="preferences and assessors",
     cite="trec_eval 9 (qrels_jg)",
     use=_USE,
     misleads=_MISLEADS,
@@ -62,7 +62,7 @@ class APjg(AP):
 
 
 @measure(
-    family="preferences and assessors",
+    category="preferences and assessors",
     cite="trec_eval 9 (qrels_jg)",
     use=_USE,
     misleads=_MISLEADS,
@@ -87,7 +87,7 @@ class Pjg(P):
 
 
 @measure(
-    family="preferences and assessors",
+    category="preferences and assessors",
     cite="trec_eval 9 (qrels_jg)",
     use=_USE,
     misleads=_MISLEADS,

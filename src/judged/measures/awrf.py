@@ -58,7 +58,7 @@ TARGET = Parameter(
 
 
 @measure(
-    family="facts about documents",
+    category="facts about documents",
     cite="Sapiezynski et al. 2019 and Raj and Ekstrand 2022 (geometric attention); TREC Fair Ranking 2021 and 2022"
     " (logarithmic attention, divergence)",
     use="Whether groups of documents, such as authors, regions or sellers, get the attention that is due to them.",

@@ -30,7 +30,7 @@ MEDIUM = Parameter("The gain of a document that is neither good nor bad.", 0.5, 
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite=_CITE,
     use="Users want a certain amount and bear a certain cost, and stop at whichever comes first.",
     misleads="It is a step: a hair more gain, or one place more, and the user stops elsewhere.",
@@ -66,7 +66,7 @@ class BPM(UserModel):
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite=_CITE,
     use="As BPM, for users who raise their wishes and their budget when results are good.",
     misleads="Five parameters of the user, and each changes the number; a good document early can lower it.",

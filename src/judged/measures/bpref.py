@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @measure(
-    family="incomplete judgments",
+    category="incomplete judgments",
     cite="Buckley and Voorhees 2004, as corrected in trec_eval 8",
     use="The pool is shallow or old, and unjudged documents must not count as not relevant.",
     misleads="It sees only judged documents, so a run full of unjudged ones can score well; look at Judged@k.",
@@ -59,7 +59,7 @@ class Bpref(Measure):
 
 
 @measure(
-    family="incomplete judgments",
+    category="incomplete judgments",
     cite="trec_eval; Robertson 2006 for the mean",
     use="As GMAP, where the judgments are incomplete.",
     misleads="One topic that scores 0 pulls the mean down like a score of 0.00001, the floor that trec_eval set.",

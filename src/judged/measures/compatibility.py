@@ -31,7 +31,7 @@ NORMALIZE = Parameter(
 
 
 @measure(
-    family="graded",
+    category="graded",
     cite="Clarke, Vtyurina and Smucker 2021 (normalised); Clarke, Smucker and Vtyurina 2020",
     use="Preferences or many fine grades, where only the order of the documents is known and no gain can be given.",
     misleads="It compares with the ideal that is nearest to the ranking itself, so two runs are held against two"

@@ -20,7 +20,7 @@ _COUNT = Properties(high=None, needs_ranking=False, higher_is_better=None, addit
 
 
 @measure(
-    family="count",
+    category="count",
     cite="trec_eval",
     use="To see that runs of different depth are being compared.",
     misleads="It says nothing of quality.",
@@ -53,7 +53,7 @@ class NumRet(Measure):
 
 
 @measure(
-    family="count",
+    category="count",
     cite="trec_eval",
     use="To see how many relevant documents the averages rest on.",
     misleads="It is a property of the qrels, not of the run.",
@@ -80,7 +80,7 @@ class NumRel(Measure):
 
 
 @measure(
-    family="count",
+    category="count",
     cite="trec_eval",
     use="The raw count behind recall.",
     misleads="Topics with many relevant documents dominate the sum.",
@@ -110,7 +110,7 @@ class NumRelRet(Measure):
 
 
 @measure(
-    family="count",
+    category="count",
     cite="trec_eval",
     use="With NumRelRet: how many of the returned documents have a judgment at all.",
     misleads="It grows with the pool as well as with the errors of the run.",
@@ -141,7 +141,7 @@ class NumNonrelRet(Measure):
 
 
 @measure(
-    family="count",
+    category="count",
     cite="trec_eval",
     use="The number of topics that the means rest on.",
     misleads="More topics of one kind are not more evidence about another.",

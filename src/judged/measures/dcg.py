@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @measure(
-    family="graded",
+    category="graded",
     cite="Järvelin and Kekäläinen 2002",
     use="The plain worth of what is on the page, before any discount.",
     misleads="It does not see order, and topics with many good documents drown the others in the mean.",
@@ -44,7 +44,7 @@ class CG(Measure):
 
 
 @measure(
-    family="graded",
+    category="graded",
     cite="Järvelin and Kekäläinen 2002; Burges et al. 2005 (exp2)",
     use="The worth of a page to a user who may stop at every rank, in units of gain.",
     misleads="It has no common scale over topics: compare topics with nDCG. The discount of ranks 1 and 2 differs"
@@ -85,7 +85,7 @@ class DCG(Measure):
 
 
 @measure(
-    family="graded",
+    category="graded",
     cite="Järvelin and Kekäläinen 2002",
     use="What nDCG divides by: to see how much there was to gain in each topic.",
     misleads="It is a property of the qrels, not of the run.",

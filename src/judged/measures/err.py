@@ -38,7 +38,7 @@ def product_above(judged: Judged, values: Floats, within: Bools) -> Floats:
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite="Chapelle, Metzler, Zhang and Grinspan 2009; gdeval",
     use="Users look for one good answer, graded judgments say how good each is, and what follows a perfect one hardly"
     " matters.",

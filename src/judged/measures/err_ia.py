@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @measure(
-    family="diversity",
+    category="diversity",
     cite="Chapelle et al. 2009 and 2011; normalised as in ndeval, TREC Web 2009 to 2014",
     use="Each user has one of several intents and stops at a satisfying document: the first ranks count most.",
     misleads="All intents count alike, however rare, and grades do not count: a document is relevant or not.",
@@ -48,7 +48,7 @@ class ERRIA(RelevanceMeasure):
 
 
 @measure(
-    family="diversity",
+    category="diversity",
     cite="Chapelle et al. 2009; the ideal as in ndeval, TREC Web 2009 to 2014",
     use="As ERR-IA, where topics should count alike although the documents that exist allow more or less.",
     misleads="The greedy ranking that stands in for the ideal can be beaten: a score may pass 1.",

@@ -39,7 +39,7 @@ def _of_both(measure: F | SetF, judged: Judged, precision: Floats, recall: Float
 
 
 @measure(
-    family="set at a cutoff",
+    category="set at a cutoff",
     cite="van Rijsbergen 1979",
     use="When the first page should be clean and complete, and one number is wanted.",
     misleads="It hides which of the two is bad; report P@k and R@k with it.",
@@ -75,7 +75,7 @@ class F(RelevanceMeasure):
 
 
 @measure(
-    family="set",
+    category="set",
     cite="van Rijsbergen 1979",
     use="For Boolean results and classifiers of documents, where there is a set and no ranking.",
     misleads="trec_eval's set_F takes a weight that is not squared: its set_F.4 is SetF(beta=2).",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @measure(
-    family="set",
+    category="set",
     cite="Cleverdon, Mills and Keen 1966; Manning, Raghavan and Schütze 2008, section 8.3",
     use="To draw ROC curves, or to say how much of the rest of the collection a filter lets through.",
     misleads="Almost everything is not relevant, so it is tiny for any short list, and it rewards returning nothing.",
@@ -63,7 +63,7 @@ class Fallout(Measure):
 
 
 @measure(
-    family="set",
+    category="set",
     cite="Cleverdon, Mills and Keen 1966",
     use="To see how rare relevant documents are: what precision a random ranking would have.",
     misleads="It is a property of topics and collection, not of the run.",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @measure(
-    family="ranked, binary",
+    category="ranked, binary",
     cite="trec_eval (Buckley 2008)",
     use="Between AP and nDCG: a relevant document is not punished for standing below other relevant ones.",
     misleads="Unjudged documents count as not relevant. Seldom reported, so there is little to compare with.",
@@ -55,7 +55,7 @@ class BinG(RelevanceMeasure):
 
 
 @measure(
-    family="graded",
+    category="graded",
     cite="trec_eval (Buckley 2008)",
     use="As BinG, for graded judgments.",
     misleads="It is no share of an ideal: gains below 1 cannot reach 1. Seldom reported, so there is little to"

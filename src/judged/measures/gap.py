@@ -44,7 +44,7 @@ THRESHOLDS = Parameter(
 
 
 @measure(
-    family="graded",
+    category="graded",
     cite="Robertson, Kanoulas and Yilmaz 2010",
     use="Graded judgments where AP would be taken if they were binary: users differ in where they draw the line.",
     misleads="Seldom reported, so there is little to compare with; and as AP it says little about the first page.",

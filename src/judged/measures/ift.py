@@ -47,7 +47,7 @@ def _logistic(lacking: Floats, b: float, sharpness: float) -> Floats:
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite=_CITE,
     use="Users stop when they have found about as much as they came for.",
     misleads=f"{_MISLEADS} the order of systems follows T.",
@@ -78,7 +78,7 @@ class IFT1(UserModel):
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite=_CITE,
     use="Users leave when the results give less for their effort than they are used to.",
     misleads=f"{_MISLEADS} one bad document at rank 1 drives every user away.",
@@ -109,7 +109,7 @@ class IFT2(UserModel):
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite=_CITE,
     use="Users stop at their goal, or leave when the results give too little: the full foraging model.",
     misleads=f"{_MISLEADS} two rankings may change places when one parameter moves.",

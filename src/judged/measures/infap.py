@@ -18,7 +18,7 @@ _LEAST = 0.00001  # trec_eval's smoothing: neither share can be 0/0
 
 
 @measure(
-    family="incomplete judgments",
+    category="incomplete judgments",
     cite="Yilmaz and Aslam 2006",
     use="Only a random sample of the pool was judged: it estimates the AP that full judgments would give.",
     misleads="What was in the pool without being judged must be in the qrels with a negative grade; without such rows"

@@ -27,7 +27,7 @@ PATIENCE = "((x - 1) / x)^2"
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite="Moffat, Bailey, Scholer and Thomas 2015; cwl_eval",
     use="Users come with a goal of T useful documents, and stop sooner when they get them.",
     misleads="T is the user's goal, not a cutoff: it must come from what is known of the task, and it changes the"
@@ -67,7 +67,7 @@ class INST(UserModel):
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite="Moffat, Scholer and Thomas 2012; cwl_eval",
     use="A discount with a goal of T useful documents that does not look at what was found.",
     misleads="Its weights fall slowly: much of the number depends on ranks that nobody judged. Look at its residual.",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @measure(
-    family="diversity",
+    category="diversity",
     cite="Agrawal et al. 2009; as in ndeval",
     use="Many documents are relevant to each of several intents, and all of them are wanted.",
     misleads="Every intent counts alike, one with a single relevant document like one with a hundred. It does not"
@@ -53,7 +53,7 @@ class APIA(RelevanceMeasure):
 
 
 @measure(
-    family="diversity",
+    category="diversity",
     cite="Agrawal et al. 2009; as in ndeval",
     use="The share of a page that serves an intent, averaged over the intents.",
     misleads="One document that serves every intent is as good as one for each, and repetition is not punished.",
@@ -91,7 +91,7 @@ class PIA(RelevanceMeasure):
 
 
 @measure(
-    family="diversity",
+    category="diversity",
     cite="Zhai, Cohen and Lafferty 2003 (S-recall); as in ndeval",
     use="Does the page touch every meaning of the query at all.",
     misleads="It sees neither order within the k nor whether a subtopic is served well.",

@@ -48,7 +48,7 @@ def _documents(share: Floats, rounding: str) -> Floats:
 
 
 @measure(
-    family="ranked, binary",
+    category="ranked, binary",
     cite="Salton and McGill 1983; trec_eval",
     use="To draw the curve of precision over recall, averaged over topics.",
     misleads="A recall of few relevant documents is no whole number of them, and tools round it in different ways.",
@@ -98,7 +98,7 @@ class IPrec(RelevanceMeasure):
 
 
 @measure(
-    family="ranked, binary",
+    category="ranked, binary",
     cite="Salton and McGill 1983; trec_eval",
     use="To compare with results from before 1994; AP has taken its place.",
     misleads="It gives the first relevant document as much weight as a tenth of all of them.",

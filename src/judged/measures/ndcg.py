@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @measure(
-    family="graded",
+    category="graded",
     cite="Järvelin and Kekäläinen 2002; Burges et al. 2005 (exp2)",
     use="The standard for graded judgments and ranked pages: order matters, and topics count alike.",
     misleads="One name, many numbers: gain, discount and the cutoff of the ideal differ between tools. A topic with"
@@ -74,7 +74,7 @@ class nDCG(RelevanceMeasure):
 
 
 @measure(
-    family="graded",
+    category="graded",
     cite="Järvelin and Kekäläinen 2002 (nCG); TREC Deep Learning 2019 and later (NCG@100)",
     use="The first stage of a pipeline with graded judgments: how much of the possible gain reaches the reranker.",
     misleads="The order within the first k does not matter. With k below the number of relevant documents it is no"

@@ -20,7 +20,7 @@ PERSISTENCE = Parameter("The probability that a user who is not satisfied reads 
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite=_CITE,
     use="Users stop at a document that satisfies them, and at rank k.",
     misleads=f"{_MISLEADS} document read.",
@@ -54,7 +54,7 @@ class NERR8(UserModel):
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite=_CITE,
     use="Users stop at a document that satisfies them, at rank k, and ever more likely on the way.",
     misleads=f"{_MISLEADS} document read.",
@@ -90,7 +90,7 @@ class NERR9(UserModel):
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite=_CITE,
     use="Users stop at a document that satisfies them, and else go on with persistence p, as in RBP.",
     misleads=f"{_MISLEADS} document read.",
@@ -119,7 +119,7 @@ class NERR10(UserModel):
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite=_CITE,
     use="Users stop at a document that satisfies them, and else go on with the patience of INSQ.",
     misleads=f"{_MISLEADS} document read.",

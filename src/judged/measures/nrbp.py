@@ -21,7 +21,7 @@ _NO_DIFFERENCE = 2.0**-54  # what adds less than this to a sum of 1 or more leav
 
 
 @measure(
-    family="diversity",
+    category="diversity",
     cite="Clarke, Kolla and Vechtomova 2009; as in ndeval",
     use="Several intents, and a user who goes from each rank to the next with the probability beta: no cutoff.",
     misleads="With beta = 0.5 the first three documents are nearly all of it.",
@@ -77,7 +77,7 @@ class NRBP(RelevanceMeasure):
 
 
 @measure(
-    family="diversity",
+    category="diversity",
     cite="Clarke, Kolla and Vechtomova 2009; the ideal as in ndeval",
     use="As NRBP, where topics should count alike although the documents that exist allow more or less.",
     misleads="The greedy ranking that stands in for the ideal can be beaten: a score may pass 1.",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @measure(
-    family="ranked, binary",
+    category="ranked, binary",
     cite="ir_measures (its Accuracy); the area under the ROC curve of what was returned",
     use="While a ranker is trained on pairs: whether its accuracy on held-out topics is that of its training.",
     misleads="It looks at the returned documents only, so returning less can raise it, and a pair at the bottom counts"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @measure(
-    family="set at a cutoff",
+    category="set at a cutoff",
     cite="Cleverdon, Mills and Keen 1966",
     use="The share of useful results on the first page, when every place on it counts alike.",
     misleads="It cannot reach 1 where fewer than k documents are relevant, and does not see order within the k.",
@@ -48,7 +48,7 @@ class P(RelevanceMeasure):
 
 
 @measure(
-    family="set",
+    category="set",
     cite="Cleverdon, Mills and Keen 1966",
     use="For results that have no order: a Boolean search, a filter, a candidate set.",
     misleads="It rewards returning little: one relevant document alone scores 1.",

@@ -50,7 +50,7 @@ _LEAST_RETURNED = {"all": 0, "implied": 1, "retrieved": 2}
 
 
 @measure(
-    family="preferences and assessors",
+    category="preferences and assessors",
     cite="trec_eval 9 (prefs); Carterette et al. 2008",
     use="To see how many preferences the other numbers rest on, and how many are kept.",
     misleads="A topic has many more preferences than documents, so a few large topics are most of the sum.",
@@ -92,7 +92,7 @@ class NumPrefs(Measure):
 
 
 @measure(
-    family="preferences and assessors",
+    category="preferences and assessors",
     cite="trec_eval 9 (prefs); Carterette et al. 2008",
     use="Assessors said which of two documents is better, or grades are trusted only as an order.",
     misleads="Users who disagree keep any ranking below 1, and a pair at the top counts like one at the bottom.",
@@ -158,7 +158,7 @@ class PrefShare(Measure):
 
 
 @measure(
-    family="preferences and assessors",
+    category="preferences and assessors",
     cite="trec_eval 9 (prefs_avgjg_Rnonrel)",
     use="Users judged many documents as not relevant, and these should not outweigh the relevant ones.",
     misleads="A topic where some user finds nothing relevant scores 0, whatever the others say, as in trec_eval; so"

@@ -29,7 +29,7 @@ def _dcg_so_far(judged: Judged, gain: Gain) -> tuple[Floats, Floats]:
 
 
 @measure(
-    family="graded",
+    category="graded",
     cite="trec_eval (Buckley 2008)",
     use="An nDCG without a cutoff to choose, and with less weight on where the ranking happens to end.",
     misleads="Seldom reported, and not nDCG of anything: each topic has as many points as relevant documents.",
@@ -84,7 +84,7 @@ class nDCGrel(RelevanceMeasure):
 
 
 @measure(
-    family="graded",
+    category="graded",
     cite="trec_eval (Buckley 2008)",
     use="An nDCG at cutoffs that suit each topic: the sizes of its grades.",
     misleads="Seldom reported. A topic with one grade has one or two points, one with four grades up to five.",

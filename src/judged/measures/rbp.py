@@ -85,7 +85,7 @@ def _chances(p: float, ranks: int) -> Floats:
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite="Moffat and Zobel 2008",
     use="A user who may leave after every document. What the judgments leave open is known: see RBPResidual.",
     misleads="Tools differ in the persistence that they take without being told: .8, .85, .9; so it must be given here."
@@ -189,7 +189,7 @@ class RBP(RelevanceMeasure):
 
 
 @measure(
-    family="incomplete judgments",
+    category="incomplete judgments",
     cite="Moffat and Zobel 2008; trec_eval 10",
     use="Beside RBP: the true score lies between RBP and RBP plus this.",
     misleads="As in trec_eval 10, a ranking whose documents are all judged has none, though what lies behind its end"

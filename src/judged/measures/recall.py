@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @measure(
-    family="set at a cutoff",
+    category="set at a cutoff",
     cite="Cleverdon, Mills and Keen 1966",
     use="How much a first stage leaves for the reranker or the reader: R@100, R@1000.",
     misleads="Only judged documents can be relevant here: with a shallow pool, recall of a new system is too low.",
@@ -46,7 +46,7 @@ class R(RelevanceMeasure):
 
 
 @measure(
-    family="set",
+    category="set",
     cite="Cleverdon, Mills and Keen 1966",
     use="Whether a candidate set, of whatever size, holds what is relevant.",
     misleads="It rewards returning everything: report the number returned beside it.",

@@ -59,7 +59,7 @@ REGISTRY = Registry()
 
 def measure(
     *,
-    family: str,
+    category: str,
     cite: str,
     use: str,
     misleads: str,
@@ -74,7 +74,7 @@ def measure(
 
     Parameters
     ----------
-    family
+    category
         What it stands with in the catalogue: set, ranked, graded, incomplete or count.
     cite
         The paper or tool that defines it.
@@ -99,7 +99,7 @@ def measure(
         made.entry = Entry(
             made,
             key,
-            family,
+            category,
             dict(aliases or {}),
             aggregate,
             properties or Properties(),

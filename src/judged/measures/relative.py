@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @measure(
-    family="set at a cutoff",
+    category="set at a cutoff",
     cite="trec_eval; Thakur et al. 2021 (capped recall)",
     use="Topics with fewer and with more than k relevant documents stand in one mean: each can reach 1.",
     misleads="Called capped recall in places, but it is precision where more than k documents are relevant.",
@@ -51,7 +51,7 @@ class RelP(RelevanceMeasure):
 
 
 @measure(
-    family="set",
+    category="set",
     cite="trec_eval",
     use="For results that have no order and differ in size: a small one can reach 1 too.",
     misleads="One relevant document alone scores 1, and so does everything at once.",

@@ -22,7 +22,7 @@ FACTOR = Parameter(
 
 
 @measure(
-    family="ranked, binary",
+    category="ranked, binary",
     cite="Buckley and Voorhees 2005 (TREC book, ch. 3)",
     use="A cutoff that suits each topic, where topics differ much in how many documents are relevant.",
     misleads="The cutoff differs from topic to topic, so it is not what a user with one page sees.",
@@ -51,7 +51,7 @@ class Rprec(RelevanceMeasure):
 
 
 @measure(
-    family="ranked, binary",
+    category="ranked, binary",
     cite="trec_eval",
     use="To see whether a system leans to precision (good at small factors) or to recall (good at large ones).",
     misleads="The places round up to a whole number by a rule of their own: trec_eval's, see below.",

@@ -22,7 +22,7 @@ WHICH = Parameter("Which of the relevant documents that were returned counts.", 
 
 
 @measure(
-    family="ranked, binary",
+    category="ranked, binary",
     cite="Voorhees 1999 (TREC-8 question answering)",
     use="One answer is wanted, and the user stops at it: navigation, known items, questions.",
     misleads="It sees only the first relevant document, so it hides coverage; a step from rank 1 to 2 costs as much"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite="Järvelin and Kekäläinen 2002; cwl_eval; ir_measures",
     use="DCG on a scale that is the same for every topic, whatever is judged: no ideal that depends on the qrels.",
     misleads="A topic with fewer than k documents of the highest grade cannot reach 1, however good the ranking.",

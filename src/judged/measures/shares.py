@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @measure(
     name="Judged",
-    family="incomplete judgments",
+    category="incomplete judgments",
     cite="ir_measures",
     use="Beside every other measure: how far the numbers of this run can be trusted.",
     misleads="A high share is no quality: a run can return judged documents that are all bad.",
@@ -65,7 +65,7 @@ class JudgedShare(Measure):
 
 @measure(
     name="Unjudged",
-    family="incomplete judgments",
+    category="incomplete judgments",
     cite="trec_eval 10 (unj)",
     use="How many holes the judgments have where users look.",
     misleads="The divisor is k even for a short list, and a negative grade counts as unjudged: then it is not"
@@ -117,7 +117,7 @@ _SHOWN = 50  # ranks of a working: below, the sum is given
 
 
 @measure(
-    family="incomplete judgments",
+    category="incomplete judgments",
     cite="Thakur et al. 2021 (BEIR)",
     use="How foreign a run is to the collection's pool as a whole: documents that no earlier system brought up.",
     misleads="A document that was judged for another topic counts as known here, though nobody knows whether it is"

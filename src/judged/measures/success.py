@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @measure(
-    family="set at a cutoff",
+    category="set at a cutoff",
     cite="Soboroff 2006; trec_eval",
     use="One good document is enough: known items, question answering, a RAG context that must hold the evidence.",
     misleads="It does not see whether there is one relevant document or ten, or at which of the k ranks.",

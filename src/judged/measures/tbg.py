@@ -27,7 +27,7 @@ DOCUMENT = Parameter("Seconds that any document takes beside its length.", 7.8, 
 
 
 @measure(
-    family="facts about documents",
+    category="facts about documents",
     cite="Smucker and Clarke 2012",
     use="Effort matters and documents differ in length: ranks are turned into seconds of a measured user population.",
     misleads="Its constants come from one study of newspaper search in 2012, and length must be counted as there, in"

@@ -63,7 +63,7 @@ class _Weighted(Expected):
 
 
 @measure(
-    family="user model",
+    category="user model",
     cite="Harman 1992; cwl_eval",
     use="To set AP beside other user models, with grades as gains and costs of documents.",
     misleads="It is no user: the weights depend on what comes next, do not add up to 1, and can grow with the rank, so"

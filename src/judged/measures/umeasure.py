@@ -28,7 +28,7 @@ READ = Parameter(
 
 
 @measure(
-    family="facts about documents",
+    category="facts about documents",
     cite="Sakai and Dou 2013",
     use="What is read can be put in a row as text: snippets, summaries, answers, documents of different length.",
     misleads="L decides it: the paper takes 132000 characters, cwl_eval 1000. Gains are not scaled, so numbers compare"

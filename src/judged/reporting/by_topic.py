@@ -153,8 +153,8 @@ def lists(material: Material) -> Found | None:
         runs[-1],
         topic=topics,
         measure=material.lead,
-        depth=_DEPTH,
-        docs=material.docs,
+        cutoff=_DEPTH,
+        texts=material.texts,
         queries=material.topics,
         **policies,
     )

@@ -45,7 +45,7 @@ def report(
     *,
     queries: Any = None,
     attributes: Any = None,
-    docs: Any = None,
+    texts: Any = None,
     baseline: str | None = None,
     measures: Any = None,
     by: str | Iterable[str] | None = None,
@@ -66,7 +66,7 @@ def report(
     attributes
         What is known of topics, for slices: an `Attributes`, a path, or ``{query_id: {name: value}}``. Attributes
         of the topics' own file are used besides.
-    docs
+    texts
         Titles or texts of documents, shown in lists: a path, or ``{doc_id: text}``.
     baseline
         The name of the run that all others are compared with; None: every pair is compared, of more than 15 runs by
@@ -122,7 +122,7 @@ def report(
             comparison=_compared(scores, Choices(seed=seed, baseline=baseline, resamples=resamples)),
             topics=None if queries is None else Topics.of(queries),
             attributes=None if attributes is None else Attributes.of(attributes),
-            docs=docs,
+            texts=texts,
             by=(by,) if isinstance(by, str) else tuple(by or ()),
             seed=seed,
             resamples=resamples,

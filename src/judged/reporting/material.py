@@ -52,7 +52,7 @@ class Material:
     comparison: Comparison | None  # None for one run
     topics: Topics | None  # the texts of the queries
     attributes: Attributes | None  # what is known of the topics
-    docs: Any = field(repr=False)  # the texts of documents, in whatever form they were given
+    texts: Any = field(repr=False)  # the texts of documents, in whatever form they were given
     by: tuple[str, ...]  # the attributes to slice by
     # seed, resamples: of the tests
     seed: int
@@ -184,8 +184,8 @@ class Material:
             qrels,
             run,
             measure=self.lead,
-            depth=DEPTH,
-            against=against[0] if against else None,
+            cutoff=DEPTH,
+            baseline=against[0] if against else None,
             slicing=self.slicing,
             topics=self.scores.policies.topics,
             documents=self.policies.get("documents"),

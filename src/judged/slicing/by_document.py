@@ -50,7 +50,7 @@ class ScoresByDocument(ScoresOfParts[GroupEstimate]):
         How intervals were made.
     column : str
         The column of documents that names their group.
-    minimum : int
+    min_topics : int
         Topics, below which a group is small.
     notes : tuple of Note
 
@@ -67,7 +67,7 @@ class ScoresByDocument(ScoresOfParts[GroupEstimate]):
     known: ClassVar[tuple[str, ...]] = ("relevant",)
 
     column: str
-    minimum: int
+    min_topics: int
     notes: tuple[Note, ...] = ()
 
     @property
@@ -86,7 +86,7 @@ class ScoresByDocument(ScoresOfParts[GroupEstimate]):
 
     def facts(self) -> dict[str, Any]:
         """Give the column of documents, how intervals were made, and the least number of topics."""
-        return {"by": self.column, "minimum": self.minimum, "ci": vars(self.method)}
+        return {"by": self.column, "min_topics": self.min_topics, "ci": vars(self.method)}
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ class ScoresByDocument(ScoresOfParts[GroupEstimate]):
             " relevant, so that two rows of one run are no test of each other."
         )
         if any(row.small for row in self.estimates):
-            said.append(f"Rows marked {FEW} have fewer than {self.minimum} topics.")
+            said.append(f"Rows marked {FEW} have fewer than {self.min_topics} topics.")
         return tuple(said)
 
 
@@ -120,7 +120,7 @@ def by_document(
     rel: float = 1,
     today: Any = None,
     date: str = "date",
-    minimum: int = MINIMUM,
+    min_topics: int = MINIMUM,
     ci: IntervalName = "adjusted",
     level: float = 0.95,
     resamples: int = 2000,
@@ -139,7 +139,7 @@ def by_document(
         As for `evaluate`.
     documents, by, rel, today, date
         As for `document_slices`.
-    minimum
+    min_topics
         Topics, below which a group is shown and marked as small.
     ci, level, resamples, seed
         How the intervals over topics are made, as for `Scores.estimates`.
@@ -168,7 +168,7 @@ def by_document(
         counts[name] = int((grouped.relevant & (grouped.group == at)).sum())
     sizes = {name: len(group.query_ids) for name, group in scores.items()}
     estimates = tuple(
-        GroupEstimate(**vars(row), part=name, n=sizes[name], relevant=counts[name], small=sizes[name] < minimum)
+        GroupEstimate(**vars(row), part=name, n=sizes[name], relevant=counts[name], small=sizes[name] < min_topics)
         for name, group in scores.items()
         for row in group.estimates(ci=ci, level=level, resamples=resamples, seed=seed)
     )
@@ -176,7 +176,7 @@ def by_document(
     if UNKNOWN in counts:
         some = f"{counts[UNKNOWN]} of {counts[ALL]} relevant documents ({percent(counts[UNKNOWN] / counts[ALL])})"
         notes.append(Note("unknown-group", f"the {by} of {some} is not known"))
-    if small := [name for name, size in sizes.items() if size < minimum]:
-        text = f"fewer than {minimum} topics, too few for a mean to say much: {first_few(small)}"
+    if small := [name for name, size in sizes.items() if size < min_topics]:
+        text = f"fewer than {min_topics} topics, too few for a mean to say much: {first_few(small)}"
         notes.append(Note("small-groups", text))
-    return ScoresByDocument(whole, estimates, method, by, minimum, tuple(notes))
+    return ScoresByDocument(whole, estimates, method, by, min_topics, tuple(notes))

@@ -149,7 +149,7 @@ def _tests(
     for (run, measure), numbers in means.items() if large else ():
         against = against_rest(numbers, slicing.members[large], level=method.level, seed=method.seed)
         for at, rest in zip(large, against, strict=True):
-            if rest.n >= slicing.slices[at].minimum:  # the measure may leave topics out
+            if rest.n >= slicing.slices[at].min_topics:  # the measure may leave topics out
                 side = slicing.members[at][~np.isnan(numbers)]
                 tests.append((slicing.names[at], run, measure, rest))
                 sides.append((run, measure, (side if side[:1].all() else ~side).tobytes()))

@@ -153,7 +153,7 @@ def _rows(overall: Comparison, quantities: Quantities, slicing: Slicing) -> tupl
         (at, place)
         for place, quantity in enumerate(quantities.values())
         for at, part in enumerate(slicing.slices)
-        if np.count_nonzero(~np.isnan(quantity.gaps[slicing.members[at]])) < part.minimum
+        if np.count_nonzero(~np.isnan(quantity.gaps[slicing.members[at]])) < part.min_topics
     }
     where = everywhere(len(scores.query_ids), slicing)[1:]
     tests = tests_of(list(quantities.values()), where, choices, small)
@@ -172,12 +172,12 @@ def _rows(overall: Comparison, quantities: Quantities, slicing: Slicing) -> tupl
         against = against_rest(quantity.gaps, slicing.members[large], level=choices.level, **how)
         rests = dict(zip(large, against, strict=True))
         for at in sorted(range(len(slicing)), key=slicing.small.tolist().__getitem__):
-            test, minimum = tests[at, place], slicing.slices[at].minimum
+            test, min_topics = tests[at, place], slicing.slices[at].min_topics
             pair = pair_of(parts[at], measure, (runs[0], runs[1]), test, choices, sizes[name]) if at in rests else None
             difference = math.exp(test.difference) if quantity.geometric else test.difference
             share = float(slicing.members[at].mean())
             named = slicing.names[at], name, first, second
-            rows.append(SlicePair(*named, test.n, share, difference, minimum, pair is None, pair, rests.get(at)))
+            rows.append(SlicePair(*named, test.n, share, difference, min_topics, pair is None, pair, rests.get(at)))
     return rows, sizes
 
 

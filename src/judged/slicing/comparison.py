@@ -55,7 +55,7 @@ class SlicePair:
     n: int  # topics that have a score for both
     share: float  # of all topics that are in the slice
     difference: float  # of the means; the ratio of geometric means, for a measure that is one. NaN without a topic.
-    minimum: int  # with fewer topics nothing is tested
+    min_topics: int  # with fewer topics nothing is tested
     small: bool  # whether it has fewer
     pair: Pair | None  # the test, with its p-value corrected for all comparisons of the family; None for a small slice
     # the difference over the slice against that over the other topics; None for a small slice. Not corrected.
@@ -237,7 +237,7 @@ class SliceComparison(Answer):
             (
                 *columns_of(rows, "measure", "first", "second", "slice"),
                 Column("topics", [row.n for row in rows], COUNT),
-                *columns_of(rows, "share", "minimum", "small"),
+                *columns_of(rows, "share", "min_topics", "small"),
                 Column("difference", [row.difference for row in rows], DIFFERENCE, ci=[row.interval for row in rows]),
                 Column("p", [pair and pair.found.p for pair in pairs], P_VALUE),
                 Column("adjusted", [pair and pair.found.decisive_p for pair in pairs], P_VALUE),
@@ -273,7 +273,7 @@ class SliceComparison(Answer):
     def facts(self) -> dict[str, Any]:
         """Give the options, the rules in words, whether slices overlap, and the sizes of families."""
         choices = asdict(self.choices)
-        del choices["minimum"]  # of a win, which no test by slice has; each slice has its own minimum of topics
+        del choices["min_difference"]  # of a win, which no test by slice has; each slice has its own minimum of topics
         names = {"caption": self.caption, "overlap": not self.slicing.disjoint, "families": self.families}
         return {"choices": choices, **names}
 

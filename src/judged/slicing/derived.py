@@ -37,7 +37,7 @@ _NUMBERS = frozenset({"relevant", "judged", "words", "traffic_share", "freshness
 def derive(
     qrels: Any = None,
     *,
-    topics: Any = None,
+    queries: Any = None,
     attributes: Any = None,
     run: Any = None,
     traffic: Any = None,
@@ -56,7 +56,7 @@ def derive(
     ===================================  ============================================================================
     `qrels`                              ``relevant``, ``relevant_band`` (none, 1, 2-5, 6-20, 21+), ``judged``: the
                                          numbers of relevant and of judged documents
-    `topics`                             ``words``; ``length`` (1, 2-3, 4-6, 7+ words); ``kind`` (address, quoted,
+    `queries`                             ``words``; ``length`` (1, 2-3, 4-6, 7+ words); ``kind`` (address, quoted,
                                          question, identifier, keywords); ``script``; ``language``
     `traffic`                            ``traffic_share``; ``frequency`` (head, torso, tail)
     `seen`                               ``novelty`` (seen, new)
@@ -70,7 +70,7 @@ def derive(
 
     Parameters
     ----------
-    qrels, topics, documents
+    qrels, queries, documents
         What `Qrels.of`, `Topics.of` and `Documents.of` take, or a path.
     attributes
         What is known already (`Attributes.of`); it is part of the result and goes before what is derived.
@@ -102,7 +102,7 @@ def derive(
     Returns
     -------
     found : Attributes
-        Of all topics of `qrels`, `topics` and `attributes`; in byte order of their ids.
+        Of all topics of `qrels`, `queries` and `attributes`; in byte order of their ids.
 
     Raises
     ------
@@ -113,14 +113,15 @@ def derive(
 
     Examples
     --------
-    >>> known = derive({"q1": {"d1": 1}, "q2": {"d2": 0}}, topics={"q1": "who is it", "q2": "income tax"}, languages=())
+    >>> queries = {"q1": "who is it", "q2": "income tax"}
+    >>> known = derive({"q1": {"d1": 1}, "q2": {"d2": 0}}, queries=queries, languages=())
     >>> known.names
     ('relevant', 'relevant_band', 'judged', 'words', 'length', 'kind', 'script')
     >>> known.column("kind").to_pylist(), known.column("relevant_band").to_pylist()
     (['question', 'keywords'], ['1', 'none'])
     """
     judgments = None if qrels is None else Qrels.of(qrels)
-    texts = None if topics is None else Topics.of(topics)
+    texts = None if queries is None else Topics.of(queries)
     known = None if attributes is None else Attributes.of(attributes)
     if judgments is None and (run is not None or documents is not None):
         raise InputError("run= and documents= tell nothing of topics without judgments", fix="give qrels too")
@@ -303,7 +304,7 @@ def known_topics(
         return found
     made = derive(
         qrels,
-        topics=topics,
+        queries=topics,
         attributes=found,
         run=run if OUTCOME in asked else None,
         traffic=_TRAFFIC if _TRAFFIC in found.names else None,

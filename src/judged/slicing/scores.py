@@ -83,7 +83,7 @@ class SlicedScores(ScoresOfParts[SliceEstimate]):
     >>> from judged.slicing import by_slice
     >>> qrels = {"a": {"d": 1}, "b": {"d": 1}, "c": {"d": 1}}
     >>> scores = evaluate(qrels, {"a": ["d"], "b": ["x", "d"], "c": ["d"]}, "RR")
-    >>> kinds = slice_topics({"a": {"kind": "law"}, "b": {"kind": "news"}, "c": {"kind": "law"}}, "kind", minimum=1)
+    >>> kinds = slice_topics({"a": {"kind": "law"}, "b": {"kind": "news"}, "c": {"kind": "law"}}, "kind", min_topics=1)
     >>> found = by_slice(scores, kinds, ci="none")
     >>> found.value("kind=law"), found.value("kind=news"), found.average("mean of slices").value
     (1.0, 0.5, 0.75)
@@ -249,9 +249,9 @@ def rest_columns(tests: Sequence[AgainstRest | None]) -> tuple[Column, ...]:
 def too_few(slicing: Slicing) -> Iterator[str]:
     """Say which slices have fewer topics than they are judged by."""
     small = [
-        f"`{part.name}` {n} of {part.minimum}"
+        f"`{part.name}` {n} of {part.min_topics}"
         for part, n in zip(slicing.slices, slicing.n.tolist(), strict=True)
-        if n < part.minimum
+        if n < part.min_topics
     ]
     if small:
         what, them = ("slice has", "it is") if len(small) == 1 else ("slices have", "they are")

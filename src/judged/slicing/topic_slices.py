@@ -52,7 +52,7 @@ class Slice:
         How results call it.
     expression
         Which topics: see `judged.data.expression.Expression`.
-    minimum
+    min_topics
         With fewer topics it is shown, and never tested, ranked or gated.
     owner
         Who is told when it fails.
@@ -64,20 +64,22 @@ class Slice:
 
     Examples
     --------
-    >>> Slice("hard", "year <= 1999 and words > 4").minimum
+    >>> Slice("hard", "year <= 1999 and words > 4").min_topics
     10
     """
 
     name: str
     expression: str
-    minimum: int = MINIMUM
+    min_topics: int = MINIMUM
     owner: str = ""
 
     def __post_init__(self) -> None:
         if not self.name.strip():
             raise InputError("a slice has no name", fix="give it one")
-        if self.minimum < 1:
-            raise InputError(f"slice {self.name!r}: a minimum of {self.minimum} topics makes no sense", fix="1 or more")
+        if self.min_topics < 1:
+            raise InputError(
+                f"slice {self.name!r}: a minimum of {self.min_topics} topics makes no sense", fix="1 or more"
+            )
         try:
             Expression(self.expression)
         except InputError as error:
@@ -99,7 +101,8 @@ class Slicing(ReadOnly):
 
     Examples
     --------
-    >>> sliced = slice_topics({"q1": {"kind": "news"}, "q2": {"kind": "law"}, "q3": {"kind": "law"}}, "kind", minimum=2)
+    >>> known = {"q1": {"kind": "news"}, "q2": {"kind": "law"}, "q3": {"kind": "law"}}
+    >>> sliced = slice_topics(known, "kind", min_topics=2)
     >>> sliced.names, sliced.n.tolist(), sliced.small.tolist()
     (('kind=law', 'kind=news'), [2, 1], [False, True])
     >>> sliced.mask("kind=law").tolist()
@@ -124,7 +127,7 @@ class Slicing(ReadOnly):
     @property
     def small(self) -> Bools:
         """Which slices have fewer topics than they are judged by: (G,)."""
-        return self.n < np.array([one.minimum for one in self.slices], dtype=np.int64)
+        return self.n < np.array([one.min_topics for one in self.slices], dtype=np.int64)
 
     @property
     def disjoint(self) -> bool:
@@ -154,7 +157,7 @@ class Slicing(ReadOnly):
             Slice(
                 f"{one.name}, {two.name}",
                 " and ".join(f"({part.expression})" for part in (one, two) if part.expression.strip()),
-                max(one.minimum, two.minimum),
+                max(one.min_topics, two.min_topics),
                 one.owner or two.owner,
             )
             for one in self.slices
@@ -171,7 +174,7 @@ class Slicing(ReadOnly):
     def table(self) -> Table:
         """Lay out one row a slice: its expression, the least number of topics, and how many it has."""
         counts = Column("topics", self.n.tolist(), COUNT), Column("small", self.small.tolist(), YES_NO)
-        rules = columns_of(self.slices, "name", "expression", "minimum", "owner")
+        rules = columns_of(self.slices, "name", "expression", "min_topics", "owner")
         return Table("slices", (*rules, *counts), only="data")
 
     def notes(self) -> Iterator[Note]:
@@ -192,7 +195,7 @@ def slice_topics(
     by: str | Iterable[str] | None = None,
     *,
     slices: Any = None,
-    minimum: int | None = None,
+    min_topics: int | None = None,
     query_ids: Sequence[str] | None = None,
 ) -> Slicing:
     """Cut topics into slices.
@@ -206,7 +209,7 @@ def slice_topics(
         Topics without a value make a slice ``missing``, where there are any.
     slices
         Besides, or instead: `Slice`s, dicts ``{"name": ..., "expression": ...}``, or a TOML file with ``[[slice]]``.
-    minimum
+    min_topics
         The least number of topics of each slice of `by`; and of those of `slices` that are given as dicts or in a
         file and have none of their own. None: 10.
     query_ids
@@ -226,7 +229,7 @@ def slice_topics(
     known = Attributes.of(attributes)
     known = known if query_ids is None else known.over(query_ids)
     names = [by] if isinstance(by, str) else list(by or ())
-    least = MINIMUM if minimum is None else minimum
+    least = MINIMUM if min_topics is None else min_topics
     made = [one for name in names for one in _by_value(known, name.strip(), least)]
     if slices is not None:
         made += read_slices(slices, least) if isinstance(slices, (str, Path)) else slices_of(slices, least)
@@ -251,27 +254,27 @@ def slicing_given(given: Any) -> Slicing:
     return given
 
 
-def slices_of(data: Any, minimum: int = MINIMUM) -> tuple[Slice, ...]:
+def slices_of(data: Any, min_topics: int = MINIMUM) -> tuple[Slice, ...]:
     """Take slices, or dicts of their fields.
 
     >>> slices_of([{"name": "long", "expression": "words > 4"}])
-    (Slice(name='long', expression='words > 4', minimum=10, owner=''),)
+    (Slice(name='long', expression='words > 4', min_topics=10, owner=''),)
     """
-    return tuple(one if isinstance(one, Slice) else _slice(one, minimum) for one in data)
+    return tuple(one if isinstance(one, Slice) else _slice(one, min_topics) for one in data)
 
 
-def read_slices(path: str | Path, minimum: int = MINIMUM) -> tuple[Slice, ...]:
+def read_slices(path: str | Path, min_topics: int = MINIMUM) -> tuple[Slice, ...]:
     """Read the ``[[slice]]`` tables of a TOML file."""
     found = parse_toml(read_toml(path), str(path)).get("slice")
     if not isinstance(found, list) or not found:
         raise InputError("no [[slice]] in it", fix="write [[slice]], name = and expression =", path=str(path))
     try:
-        return slices_of(cast("list[Any]", found), minimum)
+        return slices_of(cast("list[Any]", found), min_topics)
     except InputError as error:
         raise InputError(error.problem, fix=error.fix, path=str(path)) from None
 
 
-def _slice(data: Any, minimum: int) -> Slice:
+def _slice(data: Any, min_topics: int) -> Slice:
     if not isinstance(data, Mapping):
         raise InputError(f"{data!r:.60} is no slice", fix='give {"name": "long", "expression": "words > 4"}')
     given = cast("Mapping[str, Any]", data)
@@ -281,15 +284,15 @@ def _slice(data: Any, minimum: int) -> Slice:
             near = get_close_matches(name, names, 1)
             fix = f"did you mean {near[0]}" if near else f"a slice has {', '.join(names)}"
             raise InputError(f"a slice has no {name!r}", fix=fix)
-    known: dict[str, Any] = {"minimum": minimum, **given}
-    for name, kind, what in (("name", str, "text"), ("expression", str, "text"), ("minimum", int, "whole number")):
+    known: dict[str, Any] = {"min_topics": min_topics, **given}
+    for name, kind, what in (("name", str, "text"), ("expression", str, "text"), ("min_topics", int, "whole number")):
         if type(known.get(name)) is not kind:
             problem = f"a slice has no {name} that is a {what}: {dict(given)!r:.60}"
             raise InputError(problem, fix=f"write {name} = and a {what}")
-    return Slice(known["name"], known["expression"], known["minimum"], str(known.get("owner", "")))
+    return Slice(known["name"], known["expression"], known["min_topics"], str(known.get("owner", "")))
 
 
-def _by_value(known: Attributes, name: str, minimum: int) -> list[Slice]:
+def _by_value(known: Attributes, name: str, min_topics: int) -> list[Slice]:
     """Make one slice a value of an attribute, or thirds of a number."""
     try:
         column = known.column(name)
@@ -301,7 +304,7 @@ def _by_value(known: Attributes, name: str, minimum: int) -> list[Slice]:
         raise InputError(f"no topic has a value of {name}", fix="check that both files use the same query ids")
     distinct = in_order(name, list(set(values))) if str(column.type) == "string" else sorted(set(values))
     if str(column.type) == "double" and len(distinct) > _MANY:
-        made = _thirds(name, np.array(values), minimum)
+        made = _thirds(name, np.array(values), min_topics)
     elif len(distinct) > _MANY:
         raise InputError(
             f"{name} has {len(distinct)} different values: too many for slices",
@@ -309,13 +312,13 @@ def _by_value(known: Attributes, name: str, minimum: int) -> list[Slice]:
         )
     else:
         wrote = name_in(name)
-        made = [Slice(f"{name}={written(value)}", f"{wrote} == {_literal(value)}", minimum) for value in distinct]
+        made = [Slice(f"{name}={written(value)}", f"{wrote} == {_literal(value)}", min_topics) for value in distinct]
     if len(values) < len(known):
-        made.append(Slice(f"{name} missing", f"missing({name_in(name)})", minimum))
+        made.append(Slice(f"{name} missing", f"missing({name_in(name)})", min_topics))
     return made
 
 
-def _thirds(name: str, values: np.ndarray[Any, np.dtype[np.float64]], minimum: int) -> list[Slice]:
+def _thirds(name: str, values: np.ndarray[Any, np.dtype[np.float64]], min_topics: int) -> list[Slice]:
     """Cut a number where a third and two thirds of the topics lie below."""
     wrote = name_in(name)
     low, high = np.quantile(values, [1 / 3, 2 / 3], method="higher").tolist()
@@ -328,7 +331,7 @@ def _thirds(name: str, values: np.ndarray[Any, np.dtype[np.float64]], minimum: i
     else:  # so many topics share one value that the thirds fall together
         rules.append((f"{name}={low:g}", f"{wrote} == {least}"))
         rules += [(f"{name}>{low:g}", f"{wrote} > {least}")] if (values > low).any() else []
-    return [Slice(title, expression, minimum) for title, expression in rules]
+    return [Slice(title, expression, min_topics) for title, expression in rules]
 
 
 def _literal(value: Any) -> str:

@@ -28,14 +28,14 @@ CORRECTIONS = {
 }
 
 
-def adjust(p_values: ArrayLike, method: str = "holm") -> Floats:
+def adjust(p_values: ArrayLike, correction: str = "holm") -> Floats:
     """Give p-values that may be compared with alpha although many comparisons were made.
 
     Parameters
     ----------
     p_values
         (N,) from 0 to 1. NaN: a comparison that was not made; it stays NaN and does not count.
-    method
+    correction
         A name in `CORRECTIONS`.
 
     Returns
@@ -53,8 +53,8 @@ def adjust(p_values: ArrayLike, method: str = "holm") -> Floats:
     >>> adjust([0.01, 0.04, 0.03], "holm").round(3).tolist()
     [0.03, 0.06, 0.06]
     """
-    if method not in CORRECTIONS:
-        raise InputError(f"no correction {method!r}", fix=f"one of {', '.join(CORRECTIONS)}")
+    if correction not in CORRECTIONS:
+        raise InputError(f"no correction {correction!r}", fix=f"one of {', '.join(CORRECTIONS)}")
     given = np.array(p_values, dtype=np.float64)
     if given.ndim != 1:
         raise InputError(f"the p-values have {given.ndim} dimensions", fix="give a list of numbers")
@@ -64,12 +64,12 @@ def adjust(p_values: ArrayLike, method: str = "holm") -> Floats:
         raise InputError("a p-value is not between 0 and 1", fix="give probabilities, or NaN for no comparison")
     order = np.argsort(counted, kind="stable")
     adjusted = np.empty_like(counted)
-    adjusted[order] = np.minimum(_RULES[method](counted[order]), 1.0) if len(order) else counted
+    adjusted[order] = np.minimum(_RULES[correction](counted[order]), 1.0) if len(order) else counted
     given[made] = np.maximum(adjusted, counted)  # a product may round below its factor
     return given
 
 
-def interval_alphas(p_values: ArrayLike, method: str, alpha: float) -> Floats:
+def interval_alphas(p_values: ArrayLike, correction: str, alpha: float) -> Floats:
     """Give 1 - level for an interval of each comparison that excludes 0 just where its corrected p is at most alpha.
 
     >>> interval_alphas([0.01, 0.02, 0.3], "holm", 0.05).round(4).tolist()  # the second is found at 0.05 / 2
@@ -82,13 +82,13 @@ def interval_alphas(p_values: ArrayLike, method: str, alpha: float) -> Floats:
     # taken. For `bh` and `by` it is the share of alpha that the R significant ones had: then at most alpha of the
     # intervals of significant comparisons are expected to miss (Benjamini and Yekutieli 2005). Returns in the order
     # given; NaN for a comparison that was not made.
-    adjusted = adjust(p_values, method)
+    adjusted = adjust(p_values, correction)
     made = int(np.count_nonzero(~np.isnan(adjusted)))
     found = adjusted <= alpha * (1 + _ROUNDING)
     rejected = int(np.count_nonzero(found))
-    share = max(rejected, 1) if method in {"bh", "by"} else 1
-    harmonic = _harmonic(made) if method == "by" else 1.0
-    base = alpha if method == "none" or not made else alpha * share / (made * harmonic)
+    share = max(rejected, 1) if correction in {"bh", "by"} else 1
+    harmonic = _harmonic(made) if correction == "by" else 1.0
+    base = alpha if correction == "none" or not made else alpha * share / (made * harmonic)
     later = found & (np.asarray(p_values) > base * (1 + _ROUNDING))
     alphas = np.where(later, alpha / max(made - rejected + 1, 1), base)
     return np.where(np.isnan(adjusted), np.nan, alphas)

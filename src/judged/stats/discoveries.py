@@ -80,19 +80,19 @@ class Discoveries(ReadOnly):
         )
 
 
-def losers(differences: ArrayLike, rate: float = 0.1, *, scale: float = 1.0) -> Discoveries:
+def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> Discoveries:
     """Find the topics that really lost.
 
     If a topic has no real loss, it is as likely to gain as to lose by an amount, whatever the amount, and
     independently of other topics. Then the topics that gained by at least c tell how many of those that lost by at
-    least c are luck. The smallest c with (1 + gains) / losses of at most ``rate`` holds the false discovery rate at
-    ``rate``, in finite samples (Barber and Candès 2015: SeqStep+, the threshold of knockoff+).
+    least c are luck. The smallest c with (1 + gains) / losses of at most ``fdr`` holds the false discovery rate at
+    ``fdr``, in finite samples (Barber and Candès 2015: SeqStep+, the threshold of knockoff+).
 
     Parameters
     ----------
     differences
         (T,): new minus old, by topic. NaN: the topic is left out, and counted.
-    rate
+    fdr
         The false discovery rate, between 0 and 1. Fewer than 1 / rate losses are never declared.
     scale
         The size of the scores: differences, and differences of differences, up to 1e-12 of it are rounding.
@@ -115,7 +115,7 @@ def losers(differences: ArrayLike, rate: float = 0.1, *, scale: float = 1.0) -> 
     No single topic can be said to have lost: only 9 of 9 topics lost, and at a false discovery rate of 10% fewer
     than 10 losses can never be told from luck.
     """
-    check_share("false discovery rate", rate)
+    check_share("false discovery rate", fdr)
     given = np.asarray(differences, dtype=np.float64)
     if given.ndim != 1 or np.isinf(given).any():
         raise InputError(
@@ -124,10 +124,10 @@ def losers(differences: ArrayLike, rate: float = 0.1, *, scale: float = 1.0) -> 
     slack = ROUNDING * max(scale, float(np.nanmax(np.abs(given), initial=0.0)))
     known = given[~np.isnan(given)]
     losses, gains = np.sort(-known[known < -slack]), np.sort(known[known > slack])
-    threshold, estimate = _threshold(losses, gains, rate, slack)
+    threshold, estimate = _threshold(losses, gains, fdr, slack)
     mask = np.zeros(len(given), dtype=np.bool_) if math.isnan(threshold) else given <= -threshold + slack
     return Discoveries(
-        rate, threshold, mask, estimate, len(known), len(losses), len(gains), left_out=len(given) - len(known)
+        fdr, threshold, mask, estimate, len(known), len(losses), len(gains), left_out=len(given) - len(known)
     )
 
 

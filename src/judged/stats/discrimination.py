@@ -53,7 +53,7 @@ def discriminative_power(
     values: ArrayLike,
     *,
     alpha: float = 0.05,
-    method: str = "randomisation",
+    test: str = "randomisation",
     resamples: int = 100_000,
     seed: int = 0,
     p_values: ArrayLike | None = None,
@@ -66,11 +66,11 @@ def discriminative_power(
         (S, T): scores of at least two systems by topic; NaN where there is none.
     alpha
         The level of each test.
-    method, resamples, seed
+    test, resamples, seed
         As in `judged.stats.paired.paired_tests`.
     p_values
         (S, S): p-values from elsewhere in place of these tests, such as those of randomised Tukey HSD, which keep the
-        number of pairs in account (Sakai 2012). ``method`` then only names them.
+        number of pairs in account (Sakai 2012). ``test`` then only names them.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def discriminative_power(
     Examples
     --------
     >>> scores = [[0.1, 0.2, 0.1, 0.3, 0.2, 0.1], [0.2, 0.4, 0.5, 0.6, 0.3, 0.2], [0.3, 0.5, 0.4, 0.7, 0.4, 0.0]]
-    >>> found = discriminative_power(scores, method="t")
+    >>> found = discriminative_power(scores, test="t")
     >>> found.pairs, found.significant, round(found.largest_missed, 4)
     (((1, 2), (0, 2), (0, 1)), 2, 0.0167)
     """
@@ -90,9 +90,9 @@ def discriminative_power(
     if p_values is None:
         from judged.stats.paired import paired_tests
 
-        found = paired_tests(scores, pairs, method, level=1 - alpha, resamples=resamples, seed=seed)
+        found = paired_tests(scores, pairs, test, level=1 - alpha, resamples=resamples, seed=seed)
         p = np.array([one.p for one in found])
-        method = ", ".join(dict.fromkeys(one.method for one in found))  # where topics tie, it may not be what was asked
+        test = ", ".join(dict.fromkeys(one.method for one in found))  # where topics tie, it may not be what was asked
     else:
         matrix = np.asarray(p_values, dtype=np.float64)
         if matrix.shape != (len(scores), len(scores)):
@@ -103,7 +103,7 @@ def discriminative_power(
     significant = p <= alpha * (1 + 1e-12)
     tested = ~np.isnan(p)
     return Discrimination(
-        method=method,
+        method=test,
         alpha=alpha,
         pairs=tuple(pairs[at] for at in order.tolist()),
         p_values=tuple(p[order].tolist()),

@@ -151,18 +151,18 @@ class Wins:
     wins: int  # of the second system
     ties: int  # of the second system
     losses: int  # of the second system
-    minimum: float = 0.0  # the least difference that is a win or a loss; a smaller one is a tie
+    min_difference: float = 0.0  # the least difference that is a win or a loss; a smaller one is a tie
     left_out: int = 0  # topics without a score for both
 
 
-def wins(first: ArrayLike, second: ArrayLike, minimum: float = 0.0) -> Wins:
+def wins(first: ArrayLike, second: ArrayLike, min_difference: float = 0.0) -> Wins:
     """Count the topics that the second system wins, ties and loses.
 
     Parameters
     ----------
     first, second
         (T,): scores by topic; NaN where the topic has none.
-    minimum
+    min_difference
         The least difference that counts, in the measure's unit; one of exactly this size counts.
 
     Raises
@@ -172,13 +172,13 @@ def wins(first: ArrayLike, second: ArrayLike, minimum: float = 0.0) -> Wins:
 
     Examples
     --------
-    >>> found = wins([0.2, 0.4, 0.5, 0.3], [0.3, 0.6, 0.5, 0.1], minimum=0.15)
+    >>> found = wins([0.2, 0.4, 0.5, 0.3], [0.3, 0.6, 0.5, 0.1], min_difference=0.15)
     >>> found.wins, found.ties, found.losses
     (1, 2, 1)
     """
-    if not minimum >= 0:
-        raise InputError(f"the minimum difference {minimum} is below 0", fix="give 0 or more")
+    if not min_difference >= 0:
+        raise InputError(f"the minimum difference {min_difference} is below 0", fix="give 0 or more")
     differences, left_out = paired_differences(first, second)
-    counts = (differences != 0) & (np.abs(differences) >= minimum * (1 - ROUNDING) - ROUNDING)
+    counts = (differences != 0) & (np.abs(differences) >= min_difference * (1 - ROUNDING) - ROUNDING)
     won, lost = int((counts & (differences > 0)).sum()), int((counts & (differences < 0)).sum())
-    return Wins(won, len(differences) - won - lost, lost, float(minimum), left_out)
+    return Wins(won, len(differences) - won - lost, lost, float(min_difference), left_out)

@@ -54,7 +54,7 @@ _MOST = 1e100
 def paired_test(
     first: ArrayLike,
     second: ArrayLike,
-    method: str = "randomisation",
+    test: str = "randomisation",
     *,
     alternative: Alternative = "two-sided",
     level: float = 0.95,
@@ -69,7 +69,7 @@ def paired_test(
     ----------
     first, second
         (T,) scores; the same topic at the same place. NaN: no score; the topic is left out, and counted.
-    method
+    test
         A name in `METHODS`; ``randomization``, ``fisher`` and ``studentized`` are understood as well.
     alternative
         ``greater``: only a second system that is higher counts; ``less``: only one that is lower.
@@ -111,7 +111,7 @@ def paired_test(
     (found,) = paired_tests(
         np.stack([one, two]),
         [(0, 1)],
-        method,
+        test,
         alternative=alternative,
         level=level,
         resamples=resamples,
@@ -125,7 +125,7 @@ def paired_test(
 def paired_tests(
     values: ArrayLike,
     pairs: Sequence[tuple[int, int]],
-    method: str = "randomisation",
+    test: str = "randomisation",
     *,
     alternative: Alternative = "two-sided",
     level: float = 0.95,
@@ -144,7 +144,7 @@ def paired_tests(
         (S, T): one row a system, one column a topic. NaN: no score.
     pairs
         Rows ``(first, second)``.
-    method, alternative, level, resamples, seed, rope, floor
+    test, alternative, level, resamples, seed, rope, floor
         As for `paired_test`. Pairs with the same topics share their resamples.
 
     Returns
@@ -162,9 +162,9 @@ def paired_tests(
     >>> [found.p for found in paired_tests(scores, [(0, 1), (0, 2)])]
     [0.125, 1.0]
     """
-    name = "randomisation" if method == "fisher" else method.replace("iz", "is")
+    name = "randomisation" if test == "fisher" else test.replace("iz", "is")
     if name not in METHODS:
-        raise InputError(f"no paired test {method!r}", fix=f"one of {', '.join(METHODS)}")
+        raise InputError(f"no paired test {test!r}", fix=f"one of {', '.join(METHODS)}")
     options = Options(alternative, level, resamples, seed, rope, floor)
     scores = _checked(values, name)
     rows = _rows(pairs, len(scores))

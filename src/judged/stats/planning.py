@@ -83,7 +83,7 @@ class Plan:
 def plan(
     values: ArrayLike,
     *,
-    topics: int | None = None,
+    n: int | None = None,
     difference: float | None = None,
     alpha: float = 0.05,
     power: float = 0.8,
@@ -96,7 +96,7 @@ def plan(
     ----------
     values
         (S, T): scores of at least two systems by topic; NaN where there is none.
-    topics
+    n
         Plan for another number of topics than these.
     difference
         Also say how many topics would be needed to see a true difference of this size.
@@ -122,25 +122,22 @@ def plan(
     'With these 5 topics you could detect 0.168 (80% power, alpha 0.05). To detect 0.05 you would need 34 topics.'
     """
     scores = score_matrix(values)
-    _check_topics(topics)
+    _check_topics(n)
     complete, left_out = complete_topics(scores)
     pairs: list[PairPlan] = []
     for first, second in combinations(range(len(scores)), 2):
         differences, lacking = paired_differences(scores[first], scores[second])
-        n, sd = len(differences), spread(differences)
-        mean, at = float(differences.mean()) if n else math.nan, topics or n
-        found = _found(sd, at, difference, alpha, power)
-        pairs.append(PairPlan(first, second, n, lacking, mean, sd, at, **found))
-    n = complete.shape[1]
-    sd = _pooled(pairs)
+        known, sd = len(differences), spread(differences)
+        mean, planned = float(differences.mean()) if known else math.nan, n or known
+        found = _found(sd, planned, difference, alpha, power)
+        pairs.append(PairPlan(first, second, known, lacking, mean, sd, planned, **found))
+    known, sd = complete.shape[1], _pooled(pairs)
     asked: dict[str, Any] = {"alpha": alpha, "power": power, "difference": difference}
-    found = _found(sd, topics or n, **asked)
-    return Plan(topics or n, n, left_out, len(scores), sd, **asked, **found, pairs=tuple(pairs))
+    found = _found(sd, n or known, **asked)
+    return Plan(n or known, known, left_out, len(scores), sd, **asked, **found, pairs=tuple(pairs))
 
 
-def plan_of_sd(
-    sd: float, topics: int, *, difference: float | None = None, alpha: float = 0.05, power: float = 0.8
-) -> Plan:
+def plan_of_sd(sd: float, n: int, *, difference: float | None = None, alpha: float = 0.05, power: float = 0.8) -> Plan:
     """Make a plan from a standard deviation of differences that is known or assumed; else as `plan`.
 
     >>> plan_of_sd(0.1, 43).sentence
@@ -148,11 +145,11 @@ def plan_of_sd(
     """
     # From the standard deviation of single scores, as a paper may report it, the upper bound of what is needed here is
     # about that times the square root of 2; systems that find the same topics hard differ by less.
-    _check_topics(topics)
+    _check_topics(n)
     if math.isnan(sd):
         raise InputError("the standard deviation is no number", fix="give 0 or more")
     asked: dict[str, Any] = {"alpha": alpha, "power": power, "difference": difference}
-    return Plan(topics, 0, 0, 0, float(sd), **asked, **_found(sd, topics, **asked))
+    return Plan(n, 0, 0, 0, float(sd), **asked, **_found(sd, n, **asked))
 
 
 def amount(value: float) -> str:

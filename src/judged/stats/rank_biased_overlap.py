@@ -118,15 +118,15 @@ def rbo(first: Ints, second: Ints, p: float = 0.9, ties: TieVariant = "a") -> Ov
     return Overlap(*_bounds(short, long, p, ties), p, ties, lengths, in_both)
 
 
-def rbo_weight(p: float, depth: int) -> float:
+def rbo_weight(p: float, cutoff: int) -> float:
     """Give the share of the weight of RBO that the first ranks carry (Webber et al. 2010, equation 21).
 
     >>> round(rbo_weight(0.9, 10), 4)
     0.8556
     """
-    ranks = np.arange(1, depth)
+    ranks = np.arange(1, cutoff)
     rest = math.log(1 / (1 - p)) - float((p**ranks / ranks).sum())
-    return 1 - p ** (depth - 1) + (1 - p) / p * depth * rest
+    return 1 - p ** (cutoff - 1) + (1 - p) / p * cutoff * rest
 
 
 def overlap_at(first: Ints, second: Ints, depth: int) -> float:

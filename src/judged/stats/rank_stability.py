@@ -84,7 +84,7 @@ def stability(
     values: ArrayLike,
     *,
     size: int | None = None,
-    samples: int = 1000,
+    resamples: int = 1000,
     width: float = 0.01,
     bins: int = 21,
     seed: int = 0,
@@ -101,7 +101,7 @@ def stability(
         (S, T): scores of at least two systems; topics that lack one are left out.
     size
         Topics in each set, at most half of them: the default.
-    samples
+    resamples
         How often two sets are drawn.
     width, bins
         The width of a bin of differences, and how many there are; the last one has no end.
@@ -115,22 +115,22 @@ def stability(
 
     Examples
     --------
-    >>> found = stability([[0.1, 0.2, 0.1, 0.3], [0.2, 0.4, 0.5, 0.6]], samples=100)
+    >>> found = stability([[0.1, 0.2, 0.1, 0.3], [0.2, 0.4, 0.5, 0.6]], resamples=100)
     >>> found.swap_rate, found.tau
     (0.0, 1.0)
     """
     scores, left_out = complete_topics(score_matrix(values))
     systems, n = scores.shape
     half = n // 2 if size is None else size
-    if samples < 1 or bins < 1 or not width > 0:
+    if resamples < 1 or bins < 1 or not width > 0:
         raise InputError(
-            f"{samples} samples, {bins} bins of width {width} make no sense", fix="give numbers above 0 for all"
+            f"{resamples} samples, {bins} bins of width {width} make no sense", fix="give numbers above 0 for all"
         )
     if size is not None and not 1 <= size <= n // 2:
         raise InputError(f"two separate sets of {size} topics cannot be drawn from {n}", fix=f"at most {n // 2}")
     pairs = np.zeros(bins, dtype=np.int64)
     swaps, tau = pairs.copy(), np.empty(0)
-    for one, two in _halves(scores, half, samples if half else 0, seed):
+    for one, two in _halves(scores, half, resamples if half else 0, seed):
         bin_of = np.minimum(np.abs(one) / width * (1 + ROUNDING), bins - 1).astype(np.int64)
         pairs += np.bincount(bin_of[one != 0], minlength=bins)
         swaps += np.bincount(bin_of[one * two < 0], minlength=bins)
@@ -146,7 +146,7 @@ def stability(
         n=n,
         left_out=left_out,
         size=half,
-        samples=samples,
+        samples=resamples,
         seed=seed,
         bins=made,
         swap_rate=float(swaps.sum() / pairs.sum()) if pairs.sum() else math.nan,

@@ -74,7 +74,7 @@ def leave_one_topic_out(
     second: ArrayLike,
     *,
     alpha: float = 0.05,
-    method: str = "t",
+    test: str = "t",
     resamples: int = 100_000,
     seed: int = 0,
 ) -> LeaveOneTopicOut:
@@ -86,7 +86,7 @@ def leave_one_topic_out(
         (T,): scores by topic; NaN where the topic has none.
     alpha
         The level of the test.
-    method, resamples, seed
+    test, resamples, seed
         The test, as in `judged.stats.paired.paired_test`; it is done once a topic.
 
     Returns
@@ -113,15 +113,15 @@ def leave_one_topic_out(
     topics = np.flatnonzero(~(np.isnan(a) | np.isnan(b)))
     a, b, n = a[topics], b[topics], len(topics)
 
-    def test(kept: Ints | Bools) -> Difference:
-        return paired_test(a[kept], b[kept], method, level=1 - alpha, resamples=resamples, seed=seed)
+    def tested(kept: Ints | Bools) -> Difference:
+        return paired_test(a[kept], b[kept], test, level=1 - alpha, resamples=resamples, seed=seed)
 
     others = ~np.eye(n, dtype=np.bool_)
     mean = float(differences.mean()) if n else math.nan
     without = [float(differences[kept].mean()) if n > 1 else math.nan for kept in others]
-    whole = test(np.arange(n))
+    whole = tested(np.arange(n))
     p = whole.p
-    p_without = [test(kept).p if n > 1 else math.nan for kept in others]
+    p_without = [tested(kept).p if n > 1 else math.nan for kept in others]
     sign = _sign(mean, differences)
     rests = [at for at, other in enumerate(without) if n > 1 and sign and _sign(other, differences) != sign]
     changes = [at for at, other in enumerate(p_without) if n > 1 and (other <= alpha) != (p <= alpha)]

@@ -93,7 +93,7 @@ def tie_expected(
     measure: str | Measure,
     *,
     depth: int | None = None,
-    limit: int = LIMIT,
+    max_orders: int = LIMIT,
     samples: int = SAMPLES,
     seed: int = 0,
 ) -> Expected:
@@ -109,7 +109,7 @@ def tie_expected(
         A measure or its name.
     depth
         How many documents of each topic count; None for all.
-    limit
+    max_orders
         Where no shorter way is known: how many distinct orders of a topic may be tried one by one.
     samples, seed
         How many orders are drawn where there are more than that, and where chance begins.
@@ -140,7 +140,7 @@ def tie_expected(
             for topic in rest.tolist():
                 values[topic] = rotation_means(tied, topic, float(base[topic]))
             continue
-        orders = (all_orders(tied, t, limit) or sampled_orders(tied, t, samples, seed) for t in rest.tolist())
+        orders = (all_orders(tied, t, max_orders) or sampled_orders(tied, t, samples, seed) for t in rest.tolist())
         for one, scores in scores_of_orders(tied, orders):
             values[one.topic] = float((one.weight * scores).sum())
             if not one.exact:
@@ -174,7 +174,7 @@ def tie_range(
     measure: str | Measure,
     *,
     depth: int | None = None,
-    limit: int = LIMIT,
+    max_orders: int = LIMIT,
     samples: int = SAMPLES,
     seed: int = 0,
 ) -> Range:
@@ -188,7 +188,7 @@ def tie_range(
         A measure or its name.
     depth
         How many documents of each topic count; None for all.
-    limit
+    max_orders
         Where no shorter way is known: how many distinct orders of a topic may be tried one by one.
     samples, seed
         How many orders are drawn where there are more than that, beside those that promise much, and where chance
@@ -213,7 +213,7 @@ def tie_range(
     for tied in lists:
         if _exact_range(tied, low, high):
             continue
-        for one, scores in scores_of_orders(tied, _tried(tied, limit, samples, seed)):
+        for one, scores in scores_of_orders(tied, _tried(tied, max_orders, samples, seed)):
             low[one.topic] = min(float(scores.min()), low[one.topic])
             high[one.topic] = max(float(scores.max()), high[one.topic])
             kind[one.topic] = "exact" if one.exact else "sampled"

@@ -35,7 +35,7 @@ LIMIT = 20_000
 
 
 def unjudged_range(
-    judged: Judged, measure: str | Measure, *, highest: float | None = None, limit: int = LIMIT
+    judged: Judged, measure: str | Measure, *, highest: float | None = None, max_orders: int = LIMIT
 ) -> Range:
     """Give the least and the greatest score of each topic over all ways to grade its unjudged documents.
 
@@ -58,7 +58,7 @@ def unjudged_range(
     highest
         The highest grade of the scale. Without it, the measure's own ``max``; or the highest of the qrels, at
         least 1. Above 1000 the scale is taken to consist of 0, the grades of the qrels and the highest.
-    limit
+    max_orders
         How many ways to grade a topic's documents are tried at most, where the measure is not known well enough to
         do with fewer. Beyond it the range is an outer one: no score lies outside. It can be infinite.
 
@@ -85,14 +85,14 @@ def unjudged_range(
     >>> found.low.round(3).tolist(), found.high.tolist(), found.kind.tolist()
     ([0.595], [1.0], ['exact'])
     """
-    if limit < 0:
-        raise InputError(f"the limit {limit} makes no sense", fix="give a whole number from 0")
+    if max_orders < 0:
+        raise InputError(f"the limit {max_orders} makes no sense", fix="give a whole number from 0")
     measure = parse(measure)
     levels = levels_of(judged, measure, highest)
     judged, scores = _at_hand(judged, measure)
     low, high, kind = scores.copy(), scores.copy(), np.full(len(judged), "exact", dtype="<U7")
     for topics in _blocks(judged):
-        found = _range(copies(judged, topics), measure, levels, limit)
+        found = _range(copies(judged, topics), measure, levels, max_orders)
         low[topics], high[topics], kind[topics] = found.low, found.high, found.kind
     return Range(low, high, kind)
 

@@ -190,7 +190,7 @@ def open_workspace(
     *,
     queries: Any = None,
     attributes: Any = None,
-    docs: Any = None,
+    texts: Any = None,
     title: str | None = None,  # what pages call it; the name of the qrels for None
     progress: Callable[[str, int], None] | None = None,
 ) -> Workspace:
@@ -207,7 +207,7 @@ def open_workspace(
         lists=lists,
         topics=None if queries is None else Topics.of(queries),
         attributes=None if attributes is None else Attributes.of(attributes),
-        texts=None if docs is None else Texts.of(docs, _seen(judgments, lists)),
+        texts=None if texts is None else Texts.of(texts, _seen(judgments, lists)),
     )
 
 
@@ -226,7 +226,7 @@ def open_sample() -> Workspace:
         sample.runs(),
         queries=topics,
         attributes=Attributes.of(topics),
-        docs=sample.FOLDER / "docs.jsonl.gz",
+        texts=sample.FOLDER / "docs.jsonl.gz",
         title="the sample: find the standard-library function",
     )
 

@@ -60,7 +60,7 @@ def run_tag(run: Run) -> str:
 
 def in_words(error: InputError, path: str) -> InputError:
     """Say what a line of a run lacks in trec_eval's words, in place of the names of our columns."""
-    if error.code != "too-few-fields" or path == "-":  # what came through a pipe is not there to be read again
+    if error.rule != "too-few-fields" or path == "-":  # what came through a pipe is not there to be read again
         return error
     rows = _text_rows(path, "run")
     raw = next((raw for number, raw in rows.numbered() if error.path == rows.where and number == error.line), b"")

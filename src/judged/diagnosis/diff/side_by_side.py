@@ -41,9 +41,9 @@ def diff(
     topic: str | Iterable[str] | None = None,
     *,
     measure: Any = "nDCG@10",
-    depth: int = 10,
-    show: int = 5,
-    docs: Any = None,
+    cutoff: int = 10,
+    limit: int = 5,
+    texts: Any = None,
     queries: Any = None,
     ties: TiePolicy = "docid",
     precision: Precision = "double",
@@ -58,11 +58,11 @@ def diff(
         One query id, or several; None: the topics whose scores differ most, for and against the second run.
     measure
         One measure or several; the first decides which topics are shown.
-    depth
+    cutoff
         How far down both lists are shown.
-    show
+    limit
         How many topics are shown each way where none is named.
-    docs
+    texts
         Titles or texts of documents: `Texts`, a path (JSONL, CSV, TSV, Parquet), or ``{doc_id: text}``.
     queries
         Texts of topics: `Topics`, a path, or ``{query_id: text}``.
@@ -89,8 +89,8 @@ def diff(
     >>> [round(row.changes[0], 3) for row in found.topics[0].rows]  # 3/log2(2) - 3/log2(3), over the ideal of 3.631
     [0.305, -0.102, 0.0, 0.0]
     """
-    if depth < 1 or show < 1:
-        problem = f"a depth of {depth} and {counted(show, 'topic')} show nothing"
+    if cutoff < 1 or limit < 1:
+        problem = f"a depth of {cutoff} and {counted(limit, 'topic')} show nothing"
         raise InputError(problem, fix="give whole numbers from 1")
     judgments = Qrels.of(qrels)
     runs = _two(first, second)
@@ -102,17 +102,17 @@ def diff(
     values = np.array([[measure(judged) for measure in measures] for judged in lists])
     query_ids = lists[0].query_ids
     if topic is None:
-        chosen = _extremes(query_ids, _gaps(values[:, 0], measures[0]), show)
+        chosen = _extremes(query_ids, _gaps(values[:, 0], measures[0]), limit)
     else:
         named = [topic] if isinstance(topic, str) else [str(name) for name in topic]
         chosen = [query_ids.index(lists[0].only(name).query_ids[0]) for name in dict.fromkeys(named)]
     both = align(*runs, ties=ties, precision=precision)
-    topics = [_topic(lists, measures, values[:, :, at], both, query_ids[at], depth) for at in chosen]
+    topics = [_topic(lists, measures, values[:, :, at], both, query_ids[at], cutoff) for at in chosen]
     if queries is not None:
-        texts = Topics.of(queries)
-        topics = [replace(part, query=texts.text(part.query_id)) for part in topics]
-    if docs is not None:
-        known = Texts.of(docs, {row.doc_id for part in topics for row in part.rows})
+        asked = Topics.of(queries)
+        topics = [replace(part, query=asked.text(part.query_id)) for part in topics]
+    if texts is not None:
+        known = Texts.of(texts, {row.doc_id for part in topics for row in part.rows})
         topics = [
             replace(part, rows=tuple(replace(row, text=known.caption(row.doc_id)) for row in part.rows))
             for part in topics
@@ -122,7 +122,7 @@ def diff(
         measures=tuple(map(str, measures)),
         means=tuple(_mean_pair(measure, values[:, at]) for at, measure in enumerate(measures)),
         topics=tuple(topics),
-        depth=depth,
+        depth=cutoff,
         named=topic is not None,
         level=float(getattr(measures[0], "rel", 0) or math.ulp(0.0)),
         highest=float(judgments.grades.max()),

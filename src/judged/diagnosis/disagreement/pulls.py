@@ -36,7 +36,7 @@ def disagreement_of_scores(
     measures: Any = None,
     pair: tuple[str, str] | None = None,
     slicing: Slicing | None = None,
-    shown: int = 5,
+    limit: int = 5,
     queries: Any = None,
     qrels: Any = None,
     runs: Any = None,
@@ -52,7 +52,7 @@ def disagreement_of_scores(
         The names of the two systems; None: the two runs, or of several those that the measures pull apart most.
     slicing
         Slices of the topics, by which the preferences are shown too.
-    shown
+    limit
         How many of the topics that cause the disagreement are looked into.
     queries
         Texts of topics: `Topics`, a path, or ``{query_id: text}``.
@@ -76,8 +76,8 @@ def disagreement_of_scores(
     >>> [round(gap, 3) for gap in found.differences], found.agreement
     ([-0.5, 0.667], ((0, 0, 0), (0, 0, 0), (1, 0, 0)))
     """
-    if shown < 1:
-        raise InputError(f"{shown} topics show nothing", fix="give a whole number from 1")
+    if limit < 1:
+        raise InputError(f"{limit} topics show nothing", fix="give a whole number from 1")
     table = _two_measures(scores, measures)
     ways = np.array([-1.0 if measure.properties.higher_is_better is False else 1.0 for measure in table.measures])
     rows = _pair(table, ways, pair)
@@ -89,7 +89,7 @@ def disagreement_of_scores(
     pulls, direction = _pulls(gaps * ways[:, None])
     query_ids = [table.query_ids[at] for at in kept]
     order = sorted(range(len(kept)), key=lambda at: (-pulls[at], query_ids[at]))
-    causes = [query_ids[at] for at in order[:shown] if pulls[at] > 0]
+    causes = [query_ids[at] for at in order[:limit] if pulls[at] > 0]
     with_reasons = qrels is not None and runs is not None
     why = _reasons(qrels, runs, table, systems, causes, documents) if with_reasons and causes else {}
     texts = None if queries is None else Topics.of(queries)
@@ -111,7 +111,7 @@ def disagreement_of_scores(
         systems=systems,
         means=_means(table, gaps, ways),
         topics=tuple(topics),
-        shown=shown,
+        shown=limit,
         slices=_slices(table, slicing, query_ids, gaps, ways),
         orders=orders(table).pairs[0] if len(table.runs) > 2 else None,
         chosen=pair is None and len(table.runs) > 2,
@@ -222,7 +222,7 @@ def _slices(
         SliceDisagreement(
             name=part.name,
             n=(n := int(mask.sum())),
-            small=n < part.minimum,
+            small=n < part.min_topics,
             means=_means(table, gaps[:, mask], ways) if n else None,
             opposite=int(np.count_nonzero(both[mask] < 0)),
             same=int(np.count_nonzero(both[mask] > 0)),

@@ -40,7 +40,7 @@ def matrix_of_scores(
     baseline: str | None = None,
     cuts: tuple[float, float] | None = None,
     level: float = 0.95,
-    rate: float = 0.1,
+    fdr: float = 0.1,
     resamples: int = 100_000,
     seed: int = 0,
     qrels: Any = None,
@@ -66,7 +66,7 @@ def matrix_of_scores(
         Of the intervals (Student's t, by the spread of the slice or of all topics, whichever is wider). A slice is
         low or high only where its whole interval is, at a level corrected for the number of slices and axes
         (Bonferroni); p-values are corrected over runs, slices and axes (Holm).
-    rate
+    fdr
         The false discovery rate of the topics that are said to have lost.
     resamples, seed
         Of the paired randomisation tests.
@@ -102,7 +102,7 @@ def matrix_of_scores(
             raise MeasureError(f"of {axis} higher is not better. {_FIX}")
     if axes[0] == axes[1]:
         raise InputError(f"both axes are {axes[0]}", fix="name two measures")
-    choices = MatrixChoices(level, rate, resamples, seed)
+    choices = MatrixChoices(level, fdr, resamples, seed)
     names = scores.run_names
     chosen = names[0] if baseline is None else baseline
     if chosen not in names:
@@ -127,7 +127,7 @@ def matrix_of_scores(
     }
     lost: dict[str, dict[str, Discoveries]] = {name: {} for name in others}
     for (name, axis), pair in pairs.items():
-        lost[name][axis] = losers(pair.gaps, rate, scale=float(np.nanmax(np.abs(pair.first), initial=1.0)))
+        lost[name][axis] = losers(pair.gaps, fdr, scale=float(np.nanmax(np.abs(pair.first), initial=1.0)))
     rel = max(float(getattr(axis, "rel", POSITIVE)) for axis in axes)
     return Matrix(
         scores=scores,

@@ -74,14 +74,14 @@ def _text(value: Any) -> str | None:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def expand_qrels(qrels: Any, mapping: Any, *, column: str | None = None) -> Qrels:
+def expand_qrels(qrels: Any, needs: Any, *, column: str | None = None) -> Qrels:
     """Make judgments of needs into judgments of query ids: each wording has the judgments of its need.
 
     Parameters
     ----------
     qrels
         Judgments whose query ids are needs, as `Qrels.of` takes them. A need without a wording is left out.
-    mapping, column
+    needs, column
         As for `needs_of`.
 
     Returns
@@ -104,7 +104,7 @@ def expand_qrels(qrels: Any, mapping: Any, *, column: str | None = None) -> Qrel
     rows_of: dict[str, list[int]] = {}
     for row, need in enumerate(judged.table["query_id"].to_pylist()):
         rows_of.setdefault(need, []).append(row)
-    variants = [(query, rows_of[need]) for query, need in needs_of(mapping, column).items() if need in rows_of]
+    variants = [(query, rows_of[need]) for query, need in needs_of(needs, column).items() if need in rows_of]
     if not variants:
         problem = f"no need of the mapping is judged: the first topic of the qrels is {judged.topics[0]!r}"
         raise InputError(problem, fix="check that the needs are the query ids of the qrels", path=judged.where)

@@ -34,10 +34,10 @@ def needs_of_scores(
     needs: Any,
     *,
     column: str | None = None,
-    depth: int = 10,
-    p: float = 0.9,
+    cutoff: int = 10,
+    rbo_p: float = 0.9,
     baseline: str | None = None,
-    shown: int = 10,
+    limit: int = 10,
     level: float = 0.95,
     seed: int = 0,
     queries: Any = None,
@@ -56,11 +56,11 @@ def needs_of_scores(
         The need of each query id: ``{query_id: need}``, `Attributes`, `Topics`, or a file with a column for it.
     column
         The column of `needs` that names the need, if it is not called ``need`` or ``topic_id``.
-    depth, p
+    cutoff, rbo_p
         How many documents of each ranking are looked at for how alike rankings are, and the persistence of RBO.
     baseline
         The run that others are compared with; None: every pair.
-    shown
+    limit
         How many of the needs people see whose wordings differ most.
     level, seed
         Of the intervals and of the tests.
@@ -104,7 +104,7 @@ def needs_of_scores(
     parts = [[_of_needs(row, groups, less=less[m]) for m, row in enumerate(rows)] for rows in table.values]
     mean, worst, best, deviation, variants = np.moveaxis(np.array(parts), 2, 0).copy()
     query_ids = tuple(tuple(table.query_ids[at] for at in group.tolist()) for group in groups)
-    likeness = _alike(table, query_ids, runs, {"depth": depth, "p": p})
+    likeness = _alike(table, query_ids, runs, {"depth": cutoff, "p": rbo_p})
     counted_needs = ~np.isnan(mean).all(axis=1)
     by_need = replace(table, query_ids=names, values=mean.copy(), counted=counted_needs, ranges=(), notes=())
     choices = Choices(alpha=round(1 - level, 12), seed=seed, baseline=baseline)
@@ -122,9 +122,9 @@ def needs_of_scores(
         rbo=likeness[1],
         summaries=_summaries(table, groups, (mean, worst, best, deviation), likeness, IntervalMethod(level=level)),
         comparison=compared(by_need, choices, "none") if len(table.runs) > 1 else None,
-        depth=depth,
-        p=p,
-        shown=shown,
+        depth=cutoff,
+        p=rbo_p,
+        shown=limit,
         queries={} if texts is None else {query: texts.text(query) for group in query_ids for query in group},
         notes=(*notes, *_notes(table, need_of, groups), *table.notes),
     )

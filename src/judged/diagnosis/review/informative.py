@@ -45,13 +45,13 @@ def review(
     runs: Any,
     *,
     measure: str | Measure = "nDCG@10",
-    k: int | None = None,
+    cutoff: int | None = None,
     rel: float = 1,
     kinds: str | Iterable[str] = KINDS,
     slicing: Slicing | None = None,
     limit: int | None = None,
     queries: Any = None,
-    docs: Any = None,
+    texts: Any = None,
     ties: TiePolicy = "docid",
     depth: int | None = None,
     precision: Precision = "double",
@@ -71,7 +71,7 @@ def review(
         As for `evaluate`.
     measure
         A measure or its name.
-    k
+    cutoff
         How many documents of each topic count as shown; None: the measure's cutoff, or 10.
     rel
         From this grade on a document is relevant.
@@ -81,7 +81,7 @@ def review(
         Slices to count by, and to name with each item.
     limit
         List at most so many items; all for None.
-    queries, docs
+    queries, texts
         Texts of topics and of documents: `Topics` and `Texts`, paths, or dicts ``{id: text}``.
     ties, depth, precision, documents
         As for `judge`.
@@ -106,10 +106,10 @@ def review(
     """
     measure = parse(measure)
     own = getattr(measure, "cutoff", None)
-    k = k if k is not None else int(own) if isinstance(own, (int, float)) else 10
+    cutoff = cutoff if cutoff is not None else int(own) if isinstance(own, (int, float)) else 10
     wanted = _kinds(kinds)
-    if k < 1:
-        raise InputError(f"the first {k} documents make no sense", fix="give a whole number from 1")
+    if cutoff < 1:
+        raise InputError(f"the first {cutoff} documents make no sense", fix="give a whole number from 1")
     if not 0 < rel < np.inf:
         raise InputError(f"the level {rel} makes no sense", fix="give a number above 0")
     if limit is not None and limit < 0:
@@ -120,14 +120,14 @@ def review(
         problem = f"no document is relevant from grade {rel:g} on: the highest grade is {highest:g}"
         raise InputError(problem, fix=f"choose a level up to {max(highest, 1):g}", path=judgments.where)
     facts = None if documents is None else Documents.of(documents)
-    opened = opened_to(judgments, given, Ranking(ties, depth, precision), k, facts)
+    opened = opened_to(judgments, given, Ranking(ties, depth, precision), cutoff, facts)
     for judged in opened.lists:
         refuse_foreign(judged)
     as_given = [judge(judgments, run, ties=ties, depth=depth, precision=precision) for run in given]
     rests = provenance_of_lists(as_given, [measure])
     relevant = (opened.qrels.index.grade >= rel) & ~opened.unjudged
     sliced = None if slicing is None else slicing.over(judgments.topics)
-    kind = _kind_of(opened, relevant, k)
+    kind = _kind_of(opened, relevant, cutoff)
     pairs = np.flatnonzero(np.isin(kind, [KINDS.index(name) for name in wanted]))
     other = np.where(relevant[pairs], 0.0, max(highest, rel))
     asked = [changes(judged, measure, opened.unjudged, pairs, other) for judged in opened.lists]
@@ -141,12 +141,12 @@ def review(
     if queries is not None:
         known = Topics.of(queries)
         items = [replace(item, query=known.text(item.query_id)) for item in items]
-    if docs is not None:
-        texts = Texts.of(docs, {item.doc_id for item in items})
+    if texts is not None:
+        texts = Texts.of(texts, {item.doc_id for item in items})
         items = [replace(item, title=texts.title(item.doc_id), text=texts.text(item.doc_id)) for item in items]
     return ReviewList(
         measure=str(measure),
-        k=k,
+        k=cutoff,
         rel=float(rel),
         highest=max(highest, rel),
         runs=tuple(run.name for run in given),
@@ -154,7 +154,7 @@ def review(
         items=tuple(items),
         found={name: int(np.count_nonzero(kind == at)) for at, name in enumerate(KINDS)},
         turning=int(turns.sum()),
-        rates=_rates(opened, relevant, k, sliced),
+        rates=_rates(opened, relevant, cutoff, sliced),
         provenance=rests,
         notes=rests.notes,
     )

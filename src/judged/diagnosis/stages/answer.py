@@ -68,7 +68,7 @@ class Stages(Answer):
     >>> from judged import stages
     >>> qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
     >>> run = {"q1": ["a"], "q2": ["x", "y", "a"], "q3": ["x"]}
-    >>> found = stages(qrels, run, measure="RR@10", depth=2)
+    >>> found = stages(qrels, run, measure="RR@10", cutoff=2)
     >>> found.trace.parts.tolist()  # candidates and ranking, by topic
     [[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
     >>> found.verdicts

@@ -39,17 +39,17 @@ def stages(
     final: Any = None,
     measure: str | Measure = "nDCG@10",
     *,
-    depth: int = 100,
+    cutoff: int = 100,
     recall: str | Measure | None = None,
-    against: Any = None,
+    baseline: Any = None,
     slicing: Slicing | None = None,
     topics: str = "qrels",
     ties: TiePolicy = "docid",
     precision: Precision = "double",
     documents: Any = None,
-    least: float = 0.1,
-    share: float = 0.15,
-    rate: float = 0.1,
+    min_loss: float = 0.1,
+    min_share: float = 0.15,
+    fdr: float = 0.1,
     alpha: float = 0.05,
     resamples: int = 100_000,
     seed: int = 0,
@@ -68,11 +68,11 @@ def stages(
         The ranking made of the candidates, by a reranker say. None: the candidates as they stand.
     measure
         One for which a better document higher is better: nDCG, AP, RR, P, R, ERR, RBP...
-    depth
+    cutoff
         How many documents of each topic of the run are candidates.
     recall
         The measure of the candidates; R at the depth for None.
-    against
+    baseline
         A second system that this one is compared with: a run, or a pair (candidates, final).
     slicing
         Slices of topics, by which everything is shown as well.
@@ -80,10 +80,10 @@ def stages(
         ``qrels``: all topics of the qrels; ``both``: those that every run given has too.
     ties, precision, documents
         As for `evaluate`.
-    least, share
+    min_loss, min_share
         A part counts for the verdict on a topic where it is at least this share of the best score (a tenth), and of
         all that is lost on the topic (0.15).
-    rate
+    fdr
         The false discovery rate of the topics that are said to have lost.
     alpha
         Up to here p is significant, after Holm's correction over slices and parts. Intervals have 1 - alpha.
@@ -109,15 +109,15 @@ def stages(
     >>> found.trace.attainable.tolist(), found.trace.found.tolist()
     ([1.0, 0.0], [2, 0])
     """
-    choices = Cut(depth, least, share, rate, alpha, resamples, seed)
-    chosen, wanted = one_measure(measure), one_measure(recall or f"R@{depth}")
+    choices = Cut(cutoff, min_loss, min_share, fdr, alpha, resamples, seed)
+    chosen, wanted = one_measure(measure), one_measure(recall or f"R@{cutoff}")
     check_measure(chosen)
     if topics not in {"qrels", "both"}:
         raise InputError(f"no topic policy {topics!r} here", fix="one of qrels, both")
     judgments = Qrels.of(qrels)
     given = [(run, final)]
-    if against is not None:
-        given.append(against if isinstance(against, tuple) else (against, None))
+    if baseline is not None:
+        given.append(baseline if isinstance(baseline, tuple) else (baseline, None))
     policies: dict[str, Any] = {"ties": ties, "precision": precision, "documents": documents}
     systems = [[judge(judgments, _run(part), **policies) for part in pair if part is not None] for pair in given]
     every = [judged for system in systems for judged in system]
@@ -132,10 +132,10 @@ def stages(
     notes: list[Note] = []
     for system in systems:
         lists = [copies(judged, places) for judged in system]
-        ranking = lists[1] if len(lists) > 1 else cut(lists[0], depth)
-        trace = traced(lists[0], depth, ranking, chosen, wanted)
+        ranking = lists[1] if len(lists) > 1 else cut(lists[0], cutoff)
+        trace = traced(lists[0], cutoff, ranking, chosen, wanted)
         traces.append(replace(trace, name=f"{trace.name} (other)") if trace.name in [t.name for t in traces] else trace)
-        notes += _notes(traces[-1], lists, chosen, depth)
+        notes += _notes(traces[-1], lists, chosen, cutoff)
     query_ids = tuple(every[0].query_ids[at] for at in places.tolist())
     return Stages(
         measure=chosen,

@@ -117,7 +117,7 @@ def tradeoff_of_scores(
     measure: str | Measure | None = None,
     baseline: str | None = None,
     cost: str | Iterable[str] | None = None,
-    more_is_better: str | Iterable[str] = (),
+    higher_is_better: str | Iterable[str] = (),
     level: float = 0.95,
     test: str = "randomisation",
     resamples: int = 10_000,
@@ -138,7 +138,7 @@ def tradeoff_of_scores(
         The run that gains and costs are compared with; None: the cheapest by the first cost.
     cost
         Which costs count; None: all.
-    more_is_better
+    higher_is_better
         Those of them of which more is better, such as requests a second.
     level
         Of intervals.
@@ -166,7 +166,7 @@ def tradeoff_of_scores(
     >>> fast, slow = ({topic: docs for topic in qrels} for docs in (["x", "d"], ["d"]))
     >>> scores = evaluate(qrels, {"fast": fast, "slow": slow}, "RR")
     >>> costs = {"fast": {"ms": 10, "rps": 90}, "slow": {"ms": 35, "rps": 40}}
-    >>> found = scores.tradeoff(costs, more_is_better="rps")
+    >>> found = scores.tradeoff(costs, higher_is_better="rps")
     >>> found.front, found.baseline
     (('fast', 'slow'), 'fast')
     >>> slow = found.row("slow")
@@ -175,7 +175,7 @@ def tradeoff_of_scores(
     """
     at = _measure(scores, measure)
     known = Costs.of(costs)
-    names, more = _named(cost, known.names, known.where), _named(more_is_better or (), known.names, known.where)
+    names, more = _named(cost, known.names, known.where), _named(higher_is_better or (), known.names, known.where)
     names = names or known.names
     runs = scores.run_names
     matrix = np.array([[known.by_run.get(run, {}).get(name, math.nan) for name in names] for run in runs])

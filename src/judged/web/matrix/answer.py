@@ -119,7 +119,7 @@ class MatrixPage(Answer):
             "against": self.against,
             "by": asked.names,
             "where": asked.where.strip(),
-            "minimum": asked.least,
+            "min_topics": asked.least,
             "selection": {"asked": asked.selects, **sides, **means, **paging},
         }
 

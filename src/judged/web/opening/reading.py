@@ -45,7 +45,7 @@ def workspace_of(files: Mapping[str, Sequence[Stored]], limits: Limits) -> Works
                 with _names_of([file]):
                     beside[role] = replace(read(file.path), where=file.shown)
         (documents,) = files.get("documents", (None,))
-        workspace = open_workspace(qrels, runs, docs=documents and documents.path, **beside)
+        workspace = open_workspace(qrels, runs, texts=documents and documents.path, **beside)
         if documents is None or workspace.texts is None:
             return workspace
         return replace(workspace, texts=replace(workspace.texts, where=documents.shown))

@@ -50,7 +50,7 @@ class Sliced(BaseModel):
 
     by: str = Field("", max_length=500, description="Attributes, with commas between: one slice a value of each.")
     where: str = Field("", max_length=2000, description="An expression over attributes, such as kind == 'law'.")
-    minimum: Least = Field(None, description="A slice of fewer topics is shown, and never tested; 10 if left out.")
+    min_topics: Least = Field(None, description="A slice of fewer topics is shown, and never tested; 10 if left out.")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class Sliced(BaseModel):
     @property
     def least(self) -> int:
         """The least number of topics of a slice that is tested."""
-        return MINIMUM if self.minimum is None else self.minimum
+        return MINIMUM if self.min_topics is None else self.min_topics
 
 
 class AskedSlices(Sliced):
@@ -76,7 +76,7 @@ class AskedSlices(Sliced):
 MOST = 6
 """Measures on the page."""
 SEED = 0
-_MORE = ("where", "share", "minimum", "small")
+_MORE = ("where", "share", "min_topics", "small")
 _MANY = 30_000  # topics times runs: of more, only one run is tested unless all are asked for
 
 
@@ -119,7 +119,7 @@ class SlicePage(Answer):
             **(self.scores.facts() if self.scores else {}),
             "by": self.asked.names,
             "where": self.asked.where,
-            "minimum": self.asked.least,
+            "min_topics": self.asked.least,
             "topics": len(self.slicing.query_ids),
             "shown_runs": self.runs,
             "measures": self.measures,
@@ -149,7 +149,7 @@ class SlicePage(Answer):
             "name": ALL,
             "where": self.asked.where.strip(),
             "topics": topics,
-            "minimum": 1,
+            "min_topics": 1,
             "small": False,
         }
         slices = sorted(self._slices().records(), key=lambda row: row["small"])

@@ -101,7 +101,7 @@ def cut(workspace: Workspace, asked: Sliced) -> Slicing:
         known = workspace.known((*asked.names, *Expression(asked.where).names))
         by = list(dict.fromkeys(known.spelled(name) for name in asked.names))
         kept = list(compress(workspace.query_ids, workspace.mask(asked.where)))
-        return slice_topics(known, by, minimum=asked.least, query_ids=kept)
+        return slice_topics(known, by, min_topics=asked.least, query_ids=kept)
 
     return workspace.remember(("slicing", asked.names, asked.where.strip(), asked.least), make)
 

@@ -45,7 +45,7 @@ def losses(workspace: Workspace, lists: Sequence[Judged], measure: Measure) -> t
             continue
         try:
             qrels, (alone,) = workspace.one_topic(query_id, [run])
-            split = stages(qrels, alone, measure=measure, depth=CANDIDATES)
+            split = stages(qrels, alone, measure=measure, cutoff=CANDIDATES)
         except JudgedError as error:
             row["sentence"] = str(error)
             continue

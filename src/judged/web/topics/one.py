@@ -131,7 +131,7 @@ def difference(workspace: Workspace, lists: Sequence[Judged], measure: Measure, 
         return None
     query_id = lists[0].query_ids[0]
     qrels, (first, second) = workspace.one_topic(query_id, [judged.run.name for judged in lists])
-    return diff(qrels, first, second, topic=query_id, measure=measure, depth=depth).topics[0]
+    return diff(qrels, first, second, topic=query_id, measure=measure, cutoff=depth).topics[0]
 
 
 def documents(

@@ -106,7 +106,7 @@ def document_data(workspace: Opened, asked: Annotated[AskedDocument, Query()]) -
     """Give title and text of a document that was judged or returned; plain text, cut at a length."""
     texts = workspace.texts
     if texts is None:
-        fix = "open a collection as well: judged serve --docs FILE"
+        fix = "open a collection as well: judged serve --texts FILE"
         raise InputError("no texts of documents are open", fix=fix)
     if asked.id not in texts:
         fix = "texts are kept of documents that were judged or returned; the collection may lack it"

@@ -1,4 +1,4 @@
-"""`judged pool`: how fair the pool is to a run that did not contribute to it."""
+"""`judged leave-one-out`: how fair the pool is to a run that did not contribute to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from judged.cli.giving import Give
 
 
-@click.command("pool")
+@click.command("leave-one-out")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @shared("measures")
