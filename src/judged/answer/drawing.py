@@ -240,8 +240,9 @@ def _columns(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:
     apart = alt.Scale(paddingInner=0.12 if len(rows) <= _APART else 0)  # narrow ones must not let light through
     x = alt.X("x:N", sort=None, title=_title(chart, "x"), axis=axis, scale=apart)
     y = _quantity(alt, chart, "y", [*rows, {"y": 0.0}])
-    bars = _base(alt, rows).mark_bar()
-    return [bars.encode(x=x, y=y, color=_colour(alt, chart, rows), tooltip=_tooltip(alt, chart))]
+    bars = _base(alt, rows).mark_bar().encode(x=x, y=y, color=_colour(alt, chart, rows), tooltip=_tooltip(alt, chart))
+    zero = _base(alt, [{"y": 0.0}]).mark_rule(color=_GREY).encode(y=alt.Y("y:Q"))
+    return [bars, zero]
 
 
 def _points(alt: Any, chart: Chart, rows: list[Row]) -> list[Any]:

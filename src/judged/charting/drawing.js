@@ -8,7 +8,7 @@ const widest = 760;
 /* The expression that cuts a long name in its middle, for less room. */
 const shorter = (expression) => {
   const [, text] = expression.match(/^length\(([\w.]+)\)/);
-  return `length(${text}) > 20 ? slice(${text}, 0, 11) + '…' + slice(${text}, -8) : ${text}`;
+  return `length(${text}) > 20 && indexof(${text}, ' ') < 0 ? slice(${text}, 0, 11) + '…' + slice(${text}, -8) : ${text}`;
 };
 
 /* On a narrow page names take less room, and legends stand below. */

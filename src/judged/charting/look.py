@@ -68,12 +68,13 @@ def themed(chart: Any) -> Any:
 
 
 def cut(text: str = "datum.label") -> str:
-    """Give the expression of Vega that cuts a long name in its middle; a narrow page has shorter ones.
+    """Give the expression of Vega that cuts a long name in its middle, and leaves a text of several words as it is.
 
-    >>> cut()
-    "length(datum.label) > 34 ? slice(datum.label, 0, 21) + '…' + slice(datum.label, -12) : datum.label"
+    >>> cut("x")
+    "length(x) > 34 && indexof(x, ' ') < 0 ? slice(x, 0, 21) + '…' + slice(x, -12) : x"
     """
-    return f"length({text}) > {_START + _END + 1} ? slice({text}, 0, {_START}) + '…' + slice({text}, -{_END}) : {text}"
+    is_long = f"length({text}) > {_START + _END + 1} && indexof({text}, ' ') < 0"
+    return f"{is_long} ? slice({text}, 0, {_START}) + '…' + slice({text}, -{_END}) : {text}"
 
 
 def axis_of(alt: Any, scale: Scale, **more: Any) -> Any:
