@@ -6,6 +6,7 @@ answers, so that neither can lack a name. What stands at the root of the reposit
 
 from __future__ import annotations
 
+import copy
 import html
 import importlib
 import inspect
@@ -20,6 +21,7 @@ from mkdocs.structure.files import File
 
 import judged
 from judged.answer import Answer
+from judged.evaluation.scores import Asked, Scores
 from judged.measures import Measure
 from judged.measures.pages import as_markdown
 from judged.measures.pages import page as page_of
@@ -85,12 +87,26 @@ def on_page_content(content: str, *, page: Page, **_: Any) -> str:
 class Docstrings(griffe.Extension):
     """Turns the formulas and the code inside docstrings into those of Markdown, and public names into links."""
 
+    def __init__(self) -> None:
+        self._done: dict[int, griffe.Docstring] = {}  # held, so that no other one takes its id
+
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Rewrite one docstring."""
-        if obj.docstring:
+        """Rewrite one docstring, once: methods may share that of a function."""
+        if obj.docstring and id(obj.docstring) not in self._done:
+            self._done[id(obj.docstring)] = obj.docstring
             before, *after = obj.docstring.value.partition(_EXAMPLES)
             before = _DOCTEST.sub(r"```python\n\g<0>\n```", as_markdown(_NAME.sub(_linked, before)))
             obj.docstring.value = "".join([before, *after])
+
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        """Show the methods of scores that are functions of a layer above as these functions."""
+        if pkg.name == "judged":
+            scores = pkg["evaluation.scores.Scores"]
+            for name in [name for name, value in vars(Scores).items() if isinstance(value, Asked)]:
+                function = getattr(Scores, name)
+                method = copy.copy(pkg[f"{function.__module__}.{function.__name__}".removeprefix("judged.")])
+                method.name, method.parent = name, scores
+                scores.members[name] = method
 
 
 def public(module: str) -> dict[str, Any]:
