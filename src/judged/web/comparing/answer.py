@@ -298,7 +298,7 @@ class ComparePage(Answer):
         if self.pair is None or self.pair.is_ratio or self.pair.found.n > MOST_LEFT_OUT:
             return None
         # by t, as the same numbers give the same answer, whoever is left out
-        how: dict[str, Any] = {"method": "t", "alpha": self.pair.alpha}
+        how: dict[str, Any] = {"test": "t", "alpha": self.pair.alpha}
         return self.workspace.remember(("left out", *self._key), lambda: leave_one_topic_out(*self.values, **how))
 
     def deciding(self) -> Section:
