@@ -126,10 +126,6 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
             "--grades stands in place of files and topics: QRELS, RUN",
         ),
         (["--grades", "1", "-t", "q1", "-m", "AP"], "--grades stands in place of files and topics: --topic"),
-        (
-            ["--grades", "1", "-m", "AP", "--rel", "2"],
-            "--rel goes with --as. Fix: write the level into the measure",
-        ),
         (["--grades", "1", "-m", "AP", "-o", "x.doc"], "no form of a result is known by .doc"),
         (["--grades", "1", "-m", "AP", "-m", "RR", "--format", "csv"], "there are 2 answers"),
         (["--grades", "1"], "Missing option '-m' / '--measure'. Fix: see 'judged explain --help'."),

@@ -81,7 +81,7 @@ _SPELT = ("randomization", "studentized", "randomized-tukey", "randomized-dunnet
 )
 @shared("margin")
 @click.option("--pairs", is_flag=True, help="Show every pair.")
-@shared("dialect", "topics", "depth", "ties_or_bounds", "documents", "ci", *CHOICE)
+@shared("dialect", "topics", "depth", "ties_or_bounds", "documents", "rel", "ci", *CHOICE)
 @answer_options()
 @shared(*FORMATS)
 def command(
@@ -130,7 +130,8 @@ def command(
         judgments, found = give.inputs(qrels or "", runs, formats, *paths)
         if not found:
             raise InputError("no run is given", fix="name two runs or more behind QRELS")
-        judgments = narrowed(judgments, found, **chooses, topics=options["topics"], baseline=options["baseline"])
+        how: dict[str, Any] = {"topics": options["topics"], "baseline": options["baseline"], "measures": measure}
+        judgments, options["attributes"] = narrowed(judgments, found, **chooses, **how)
         with inputs.progress_bar(found) as progress:
             answer = compare(judgments, found, progress=progress, **options)
         give(answer, unfold=unfold, where=chooses["where"])

@@ -37,10 +37,9 @@ _WIDEST = 120  # columns: a wider drawing is no easier to read
     type=click.Choice(["interpolated", "raw"]),
     help="Precision by recall: interpolated at recall 0, 0.1 ... 1, or both at the same cutoffs.",
 )
-@click.option("--rel", type=float, metavar="N", help="With --precision-recall: the lowest grade that is relevant.")
 @click.option("-t", "--topic", metavar="ID", help="Draw this topic alone.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
-@shared("dialect", "topics", "depth", "ties_or_bounds", "documents")
+@shared("dialect", "topics", "depth", "ties_or_bounds", "documents", "rel")
 @shared("ci", "level", "draws", "seed", *CHOICE)
 @answer_options(usual="plot", plot=".txt")
 @shared(*FORMATS)
@@ -68,19 +67,17 @@ def command(
     measure = asked[0] if asked else None
     if measure and "@" in measure and (to or cutoffs):
         raise InputError(f"{measure} says where to cut, and so do --to and --cutoffs", fix="give one of them")
-    if precision_recall is None and rel is not None:
-        raise InputError("--rel goes with --precision-recall", fix="write the level into the measure: -m 'R(rel=2)'")
     if precision_recall is not None and measure is not None:
         raise InputError("--precision-recall has measures of its own", fix="leave out -m; --rel chooses the level")
     from judged.curves import curve
     from judged.curves import precision_recall as by_recall
 
     judgments, given = give.inputs(qrels, runs, options, options["documents"], *chooses.values())
-    options |= {"qrels": narrowed(judgments, given, **chooses, topics=options["topics"]), "runs": given}
+    options |= {"qrels": narrowed(judgments, given, **chooses, topics=options["topics"])[0], "runs": given}
     options["cutoffs"] = _cutoffs(to, cutoffs)
     with inputs.scoring(given) as options["progress"]:
         if precision_recall is None:
-            curves = curve(measure=measure or "nDCG", **options)
+            curves = curve(measure=measure or "nDCG", rel=rel, **options)
         else:
             curves = by_recall(how=precision_recall, rel=1 if rel is None else rel, **options)
     own = {

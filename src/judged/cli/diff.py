@@ -34,7 +34,7 @@ _MEASURE = "A measure. Repeat for more.  [default: nDCG@10]"
     metavar="N",
     help="Without --topic: show so many topics each way that differ most by the first measure.",
 )
-@shared("texts", *CHOICE, "order")
+@shared("texts", *CHOICE, "order", "rel")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Mark moves with plain characters.")
 @answer_options()
 @shared(*FORMATS)
@@ -46,6 +46,7 @@ def command(
     Without --topic, the topics whose scores differ most are shown, for RUN_B and against it.
     """
     from judged.diagnosis.diff.side_by_side import diff
+    from judged.evaluation.inputs import measures_of
 
     chosen = {name: options.pop(name) for name in ("attributes", "where")} | {"queries": options["queries"]}
     judgments, runs = give.inputs(
@@ -54,5 +55,6 @@ def command(
     if len(runs) != 2:
         names = ", ".join(run.name for run in runs)
         raise InputError(f"there are {len(runs)} runs in these files: {names}", fix="give files with one run each")
-    answer = diff(narrowed(judgments, runs, **chosen), runs[0], runs[1], named or None, **options)
+    options["measure"] = measures_of(options["measure"], rel=options.pop("rel"))
+    answer = diff(narrowed(judgments, runs, **chosen)[0], runs[0], runs[1], named or None, **options)
     give(answer, where=chosen["where"], ascii_only=ascii_only)

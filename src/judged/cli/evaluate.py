@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--unjudged", is_flag=True, help="Show how far returned documents without a judgment could move each number."
 )
-@shared("documents", "ci", "level", "draws", "seed")
+@shared("documents", "rel", "ci", "level", "draws", "seed")
 @shared(*CHOICE)
 @answer_options()
 @shared(*FORMATS)
@@ -59,7 +59,8 @@ def command(
         from judged.data.topics import Topics
 
         texts = Topics.read(chooses["queries"])
-    judgments = narrowed(judgments, given, **chooses, topics=options["topics"])
+    how: dict[str, Any] = {"topics": options["topics"], "measures": measure}
+    judgments, options["attributes"] = narrowed(judgments, given, **chooses, **how)
     with inputs.scoring(given) as progress:
         scores = evaluate(judgments, given, measure or DEFAULT_MEASURES, seed=seed, progress=progress, **options)
     if give.form == "parquet":

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 @click.option(
     "--rel",
     type=float,
-    metavar="N",
-    help="With --as: the relevance level that the tools are given, as trec_eval's -l.",
+    metavar="GRADE",
+    help="The lowest grade that is relevant; with --as the level that the tools are given, as trec_eval's -l.",
 )
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents.")
 @click.option(
@@ -81,17 +81,15 @@ def command(
     """
     from judged.answer import Several
     from judged.data.topics import Topics
+    from judged.evaluation.inputs import measures_of
     from judged.explanation import compare_tools, explain
-    from judged.measures.grammar import parse_many
 
-    if rel is not None and tools is None:
-        raise InputError("--rel goes with --as", fix="write the level into the measure: -m 'AP(rel=2)'")
     if grades is None:
         judged = _read(qrels, run, qrels_format, run_format, {"ties": ties, "depth": depth, "documents": documents})
     else:
         others = {"QRELS": qrels, "RUN": run, "--topic": topic, "--documents": documents}
         judged = _typed(grades, missing, depth, others)
-    wanted = [one for name in measure for one in parse_many(name)]
+    wanted = measures_of(measure, rel=rel if tools is None else None)
     if topic is None and len(judged) != 1:
         raise InputError(f"there are {len(judged)} topics", fix=f"add --topic, such as --topic {judged.query_ids[0]}")
     chosen = judged.query_ids[0] if topic is None else topic

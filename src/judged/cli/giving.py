@@ -35,6 +35,7 @@ class Give:
     out: Path | None
     more: Mapping[str, str] = field(default_factory=dict)  # forms of this command alone, and their suffixes
     digits: int | None = None  # decimals for people; None: as the answer has them
+    verbose: bool = False  # whether nothing is summed up: every note by itself, and what is folded for its length
 
     def keep(self, *paths: str | None) -> None:
         """Refuse to write the result over a file that it is made of."""
@@ -46,6 +47,7 @@ class Give:
         """Read judgments, and give the runs; both and the others are kept. Takes the formats out of the options."""
         from judged.data.qrels import Qrels
 
+        inputs.refuse_measures(qrels, *runs)
         given = inputs.runs_at(runs, options.pop("run_format"))
         self.keep(qrels, *others, *(run.where for run in given))
         return Qrels.read(qrels, format=options.pop("qrels_format")), given
@@ -85,7 +87,7 @@ class Give:
             made = answer.written(self.form, unfold=unfold, table=table, chart=chart, digits=self.digits)
         output.write(_with_where(made, self.form, where) if isinstance(made, str) else made, self.out)
         if self.form != "json":
-            output.remarks((*answer.warnings, *remarks))
+            output.remarks((*(map(str, answer.notes) if self.verbose else answer.warnings), *remarks))
 
 
 def _with_where(text: str, form: str, where: str | None) -> str:
@@ -110,19 +112,21 @@ def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[
 
     def decorate(command: Command) -> Command:
         @wraps(command)
-        def call(*args: Any, form: str | None, out: Path | None, digits: int | None, **options: Any) -> Any:
+        def call(*args: Any, form: str | None, out: Path | None, **options: Any) -> Any:
+            digits, verbose = options.pop("digits"), options.pop("verbose")
             suffixes = {**SUFFIXES, "": usual, **{suffix: name for name, suffix in more.items()}}
             other = any(options[name] is not None for name in unless)
-            give = Give(form or ("" if other else inputs.form_of(out, suffixes)), out, more, digits)
+            give = Give(form or ("" if other else inputs.form_of(out, suffixes)), out, more, digits, verbose)
             return command(*args, give=give, **options)
 
+        made = click.option("-v", "--verbose", is_flag=True, help="Show every warning by itself.")(call)
         made = click.option(
             "--digits",
             type=click.IntRange(1, 17),
             metavar="N",
             help="Decimals of the numbers in a table; more where a number would seem to be a 0 or 1 that it is not."
             " CSV, JSON and Parquet have all of them.",
-        )(call)
+        )(made)
         made = click.option(
             "-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file."
         )(made)

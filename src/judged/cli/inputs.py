@@ -94,6 +94,23 @@ def named(text: str) -> tuple[str, str]:
     return (name, path) if equals and not exists(text) else ("", text)
 
 
+def refuse_measures(*paths: str) -> None:
+    """Refuse a measure in a file's place: one ``-m`` takes the next word alone."""
+    from judged.data.files import exists
+    from judged.errors import JudgedError
+    from judged.measures.grammar import parse_many
+
+    for path in paths:
+        if path == "-" or exists(named(path)[1]):
+            continue
+        try:
+            found = parse_many(path)
+        except JudgedError:
+            continue
+        fix = f"repeat -m: -m {found[0]}; or write commas between measures: -m nDCG@10,{path}"
+        raise InputError(f"{path} is a measure, and stands where a file should", fix=fix)
+
+
 def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:
     """Refuse to write the result over a file that it is made of."""
     from judged.data.files import exists

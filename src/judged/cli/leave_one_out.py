@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     metavar="RUN=GROUP",
     help="Runs of one group are left out together, as they find the same documents. Repeat for more.",
 )
-@shared("depth")
+@shared("depth", "rel")
 @answer_options()
 @shared(*FORMATS)
 def command(
@@ -48,10 +48,13 @@ def command(
     The judgments of documents that a run alone has among its first documents are taken away. What it loses then, a
     new run, which contributed nothing, is undervalued by.
     """
+    from judged.evaluation.inputs import measures_of
     from judged.uncertainty.pools import leave_one_out
 
+    wanted = measures_of(measure or ("nDCG@10", "AP"), rel=options.pop("rel"))
+
     judgments, given = give.inputs(qrels, runs, options)
-    give(leave_one_out(judgments, given, measure or ("nDCG@10", "AP"), groups=_groups(group), **options))
+    give(leave_one_out(judgments, given, wanted, groups=_groups(group), **options))
 
 
 def _groups(texts: tuple[str, ...]) -> dict[str, str] | None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the tests' resamples.")
-@shared("dialect", "topics", "ties", "documents")
+@shared("dialect", "topics", "ties", "documents", "rel")
 @answer_options()
 @shared(*FORMATS)
 def command(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DIALECTS = ("trec_eval-10", "trec_eval-9", "gdeval", "ndeval", "msmarco", "beir", "ranx")
 TIES = ("docid", "docid-rising", "stable", "rank", "expected", "bounds")
 CORRECTIONS = ("holm", "bonferroni", "hochberg", "bh", "by", "none")
-POLICIES = ("dialect", "topics", "depth", "ties", "documents")
+POLICIES = ("dialect", "topics", "depth", "ties", "documents", "rel")
 FORMATS = ("qrels_format", "run_format")
 CHOICE = ("queries", "attributes", "where")
 
@@ -58,6 +58,12 @@ _SHARED = {
     "documents": click.option(
         "--documents", metavar="FILE", help="Table of documents (lengths, groups, costs) for measures that ask."
     ),
+    "rel": click.option(
+        "--rel",
+        type=float,
+        metavar="GRADE",
+        help="The lowest grade that is relevant, for every measure whose name does not say it: -m 'AP(rel=2)'.",
+    ),
     "ci": click.option(
         "--ci",
         type=click.Choice(["adjusted", "t", "bootstrap", "none"]),
@@ -71,7 +77,7 @@ _SHARED = {
         type=float,
         default=0.95,
         show_default=True,
-        help="Confidence level of the intervals. (The level of relevance is part of a measure: AP(rel=2).)",
+        help="Confidence level of the intervals. (The lowest relevant grade is --rel.)",
     ),
     "draws": click.option("--resamples", type=int, default=2000, show_default=True, help="Resamples of the bootstrap."),
     "seed": click.option(

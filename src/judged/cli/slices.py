@@ -70,17 +70,18 @@ def command(
     derived from both and the qrels; or they are written down in a file (--slices). A slice of few topics is shown,
     and neither tested nor ranked.
     """
+    from judged.evaluation.conditions import attributes_of
     from judged.evaluation.of_runs import scored
 
     tested = pair or baseline is not None
     _refuse_unused(weights, tested=tested)
     judgments, given = give.inputs(qrels, runs, options, *asked.paths, options["documents"])
     first = _first(given, baseline, pair=pair)
-    known = asked.known(judgments, first, names=weights, documents=options["documents"])
+    known = asked.known(judgments, first, names=(*weights, *attributes_of(measure)), documents=options["documents"])
     slicing = asked.cut(known, asked.kept(known, sorted(judgments.topics)))
     policies = {name: options[name] for name in (*POLICIES, "seed")}
     with inputs.scoring(given) as progress:
-        scores = scored(judgments, given, measure or None, progress=progress, **policies)
+        scores = scored(judgments, given, measure or None, progress=progress, attributes=known, **policies)
     if (mask := asked.mask(known, scores.query_ids)) is not None:
         scores = scores.over_topics(mask)
     how = {name: options[name] for name in ((*_TESTED, "seed") if tested else ("ci", "level", "seed"))}

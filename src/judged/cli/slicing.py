@@ -136,20 +136,26 @@ def narrowed(
     where: str | None,
     topics: str | None = None,
     baseline: str | None = None,
-) -> Qrels:
-    """Keep the topics that an expression over their attributes asks for."""
+    measures: Sequence[str] = (),
+) -> tuple[Qrels, Attributes | None]:
+    """Keep the topics that an expression over their attributes asks for; and give those that measures ask for."""
+    from judged.evaluation.conditions import attributes_of
+
+    needed = attributes_of(measures)
     if where is None:
-        if attributes is not None:
-            raise InputError("--attributes goes with --where", fix="say which topics: --where \"kind == 'law'\"")
-        return qrels
-    if topics == "run":
+        if attributes is not None and not needed:
+            fix = "say which topics: --where \"kind == 'law'\", or -m \"P@5 where kind == 'law'\""
+            raise InputError("--attributes goes with --where", fix=fix)
+        if not needed:
+            return qrels, None
+    elif topics == "run":
         raise InputError(
             "--where chooses among the topics of the qrels, and --topics run counts others", fix="leave out one of them"
         )
     cut_by = next((run for run in runs if run.name == baseline), runs[0])
     asked = SliceOptions(attributes=attributes, queries=queries, where=where)
     output.remarks(map(str, asked.notes(cut_by)))
-    return asked.narrowed(qrels, cut_by)
+    return asked.narrowed(qrels, cut_by), asked.known(qrels, cut_by, names=needed) if needed else None
 
 
 def _names(expression: str) -> tuple[str, ...]:

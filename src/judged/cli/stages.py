@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--cutoff", type=click.IntRange(1), default=100, show_default=True, help="Candidates of each topic of RUN."
 )
+@shared("rel")
 @click.option("--recall", metavar="NAME", help="The measure of the candidates.  [default: R at the cutoff]")
 @click.option("--baseline", metavar="RUN", help="Compare with another system: its candidates, or all of it.")
 @click.option("--baseline-final", metavar="RUN", help="With --baseline: the final ranking of the other system.")
@@ -85,11 +86,15 @@ def command(
     from judged.data.qrels import Qrels
     from judged.data.topics import Topics
     from judged.diagnosis.stages import stages
+    from judged.evaluation.inputs import measures_of
 
     if baseline_final and not baseline:
         raise InputError("--baseline-final goes with --baseline", fix="name the candidates of the other system too")
     if per_topic and topic is not None:
         raise InputError("--per-topic shows every topic, and --topic one", fix="give one of them")
+    options["measure"] = measures_of(options["measure"], rel=(rel := options.pop("rel")))
+    if rel is not None:
+        options["recall"] = measures_of(options["recall"] or f"R@{options['cutoff']}", rel=rel)
     runs = {path: inputs.runs_at([path], run_format) for path in (run, final, baseline, baseline_final) if path}
     give.keep(qrels, *asked.paths, *(given[0].where for given in runs.values()))
     cut_by = runs[baseline or run][0]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--higher-is-better", multiple=True, metavar="NAME", help="A cost of which more is better, as throughput."
 )
+@shared("rel")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of intervals.")
 @click.option("--resamples", type=int, default=10_000, show_default=True, help="Resamples of the paired test.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
@@ -37,6 +38,7 @@ def command(
     qrels: str | None,
     runs: tuple[str, ...],
     scores: str | None,
+    rel: float | None,
     costs: str,
     measure: str | None,
     cost: tuple[str, ...],
@@ -53,11 +55,13 @@ def command(
     if bool(scores) == bool(qrels):
         problem = "QRELS and RUNs, or --scores, say what is compared"
         raise InputError(problem, fix="give one of the two")
+    if scores and rel is not None:
+        raise InputError("--rel cannot change scores that were already made", fix="give it to 'judged evaluate'")
     formats = {name: options.pop(name) for name in FORMATS}
     judgments, given = give.inputs(qrels, runs, formats) if qrels else (None, [])
     if qrels and not given:
         raise InputError("no run is given", fix="name two runs or more behind QRELS")
     with inputs.scoring(given) as progress:
         ranked = judgments, given, measure or "nDCG@10"
-        table = Scores.load(scores) if scores else evaluate(*ranked, progress=progress)
+        table = Scores.load(scores) if scores else evaluate(*ranked, rel=rel, progress=progress)
     give(table.tradeoff(costs, measure=measure, cost=cost or None, **options))

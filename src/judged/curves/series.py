@@ -13,6 +13,7 @@ from judged.curves.curves import Curves
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of, evaluate
+from judged.evaluation.inputs import with_rel
 from judged.measures.base import Measure
 from judged.measures.grammar import entry_of
 from judged.measures.registry import REGISTRY
@@ -82,6 +83,7 @@ def curve(
     interval = IntervalMethod(ci, level, resamples, seed)
     judgments = Qrels.of(qrels)
     which, named = _read(measure, judgments, policies.get("dialect"))
+    which = with_rel(which, policies.get("rel"), written=measure)
     chosen = _chosen(cutoffs, named)
     series = [which.replace(cutoff=k) for k in chosen or range(1, _USUAL + 1)]
     scores = _scores(judgments, runs, series, seed, policies, trimmed=chosen is None)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.errors import InputError
+from judged.measures.base import Measure
+from judged.measures.grammar import condition_of, listed
 from judged.notes import Note
 
 if TYPE_CHECKING:
@@ -16,7 +18,20 @@ if TYPE_CHECKING:
     from judged._types import Bools
     from judged.data.attributes import Attributes
     from judged.evaluation.scores import Scores
-    from judged.measures.base import Measure
+
+
+def attributes_of(measures: Any) -> tuple[str, ...]:
+    """Name the attributes that measures, or their names, ask for.
+
+    >>> attributes_of(["AP", "P@5 where kind == 'law' and words < 5"])
+    ('kind', 'words')
+    """
+    conditions = [one.where if isinstance(one, Measure) else condition_of(str(one))[1] for one in listed(measures)]
+    if not any(conditions):
+        return ()
+    from judged.data.expression import Expression
+
+    return tuple(dict.fromkeys(name for where in conditions for name in Expression(where).names))
 
 
 def where_asked(scores: Scores, measures: tuple[Measure, ...], attributes: Any) -> Scores:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -55,16 +55,38 @@ def measures_of(
     >>> measures_of(["AP,P@5", "RR(rel=1)", "nDCG"], rel=2)
     (AP(rel=2), P(rel=2)@5, RR, nDCG)
     """
-    found = [
-        measure.replace(rel=rel)
-        if rel is not None and hasattr(measure, "rel") and not _LEVEL.search(str(one))
-        else measure
-        for one in listed(data)
-        for measure in read(one)
-    ]
+    found = [with_rel(measure, rel, written=name) for name in listed(data) for measure in read(name)]
     if not found:
         raise InputError("no measure is given", fix=f"give names such as {', '.join(DEFAULT_MEASURES[:3])}")
     return tuple(dict.fromkeys(found))
+
+
+def with_rel(measure: Measure, rel: float | None, written: Any = None) -> Measure:
+    """Let a measure have the level of the call, unless it has none, or its own was written."""
+    own = rel is None or not hasattr(measure, "rel") or _LEVEL.search(str(measure if written is None else written))
+    return measure if own else measure.replace(rel=rel)
+
+
+def place_of(measure: Measure, known: Sequence[Measure]) -> int:
+    """Find a measure among those that were evaluated; where its level is not written, also with that of the call.
+
+    >>> from judged import AP, RR
+    >>> place_of(RR(), (AP(rel=2), RR(rel=2)))
+    1
+
+    Raises
+    ------
+    InputError
+        If it is not among them.
+    """
+    if measure in known:
+        return known.index(measure)
+    alike = [at for at, other in enumerate(known) if hasattr(other, "rel") and other.replace(rel=1) == measure]
+    if len(alike) != 1:
+        raise InputError(
+            f"{measure} was not evaluated", fix=f"evaluate it, or take one of {', '.join(map(str, known))}"
+        )
+    return alike[0]
 
 
 def _is_run(data: Any) -> bool:

@@ -16,6 +16,7 @@ from judged.answer import Table as AnswerTable
 from judged.errors import InputError
 from judged.evaluation.dialects import DIALECTS
 from judged.evaluation.facts import Estimate, Policies, QrelsFacts, Reach, RunFacts, TopicRanges
+from judged.evaluation.inputs import place_of
 from judged.evaluation.provenance import Provenance
 from judged.evaluation.storage import load, parquet_of
 from judged.evaluation.summary import Summary
@@ -248,12 +249,10 @@ class Scores(Answer, ReadOnly):
         at = self._position(run)
         rules = DIALECTS.get(self.policies.dialect, DIALECTS["judged"])  # one of the caller's own is not known here
         read = rules.measures(measure, self.qrels.grades)
-        name = str(read[0]) if len(read) == 1 and str(read[0]) in self.measure_names else str(parse(measure))
-        if name not in self.measure_names:
-            raise InputError(f"{name} was not evaluated", fix=f"one of {', '.join(self.measure_names)}")
-        scores = self.values[at, self.measure_names.index(name)]
-        which = self.measures[self.measure_names.index(name)]
-        return _estimate("", which, scores[~np.isnan(scores)], np.full(2, np.nan)).value
+        known = len(read) == 1 and read[0] in self.measures
+        row = place_of(read[0] if known else parse(measure), self.measures)
+        scores = self.values[at, row]
+        return _estimate("", self.measures[row], scores[~np.isnan(scores)], np.full(2, np.nan)).value
 
     def per_topic(self) -> dict[str, dict[str, dict[str, float]]]:
         """Give every score as ``{run: {measure: {query_id: value}}}``."""

@@ -14,7 +14,7 @@ from judged.errors import InputError, JudgedWarning
 from judged.evaluation.conditions import where_asked
 from judged.evaluation.dialects import Dialect, dialect_of
 from judged.evaluation.facts import Policies
-from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, runs_of
+from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, place_of, runs_of
 from judged.evaluation.movement import Movement, all_ranges
 from judged.evaluation.notes import dialect_notes, level_notes, list_notes, notes_of_runs, qrels_notes, sample_notes
 from judged.evaluation.provenance import qrels_facts, refuse_foreign, run_facts, versions
@@ -245,7 +245,6 @@ def _scored(
 def chosen_measures(scores: Scores, measures: Any) -> Scores:
     """Give the same scores with some of their measures."""
     wanted = measures_of(measures)
-    if missing := [str(one) for one in wanted if str(one) not in scores.measure_names]:
-        raise InputError(f"{missing[0]} was not evaluated", fix=f"one of {', '.join(scores.measure_names)}")
-    rows = [scores.measure_names.index(str(one)) for one in wanted]
-    return replace(scores, measures=wanted, values=scores.values[:, rows], ranges=())
+    rows = [place_of(one, scores.measures) for one in wanted]
+    found = tuple(scores.measures[row] for row in rows)
+    return replace(scores, measures=found, values=scores.values[:, rows], ranges=())

@@ -52,7 +52,8 @@ def load(cls: type[S], path: str | Path) -> S:
     """Read scores back."""
     where = str(path)
     if files.head(path, 4) != b"PAR1":
-        raise InputError("this is no file of scores", fix="give a file that Scores.save wrote", path=where)
+        fix = "give one that was saved as Parquet: judged evaluate ... -o scores.parquet, or scores.save(...)"
+        raise InputError("this is no file of scores that can be read again", fix=fix, path=where)
     table = parquet_table(Path(path), where)
     known = table.schema.metadata or {}
     if _KEY not in known:

@@ -17,6 +17,7 @@ from judged.data.topics import Topics
 from judged.decimals import counted
 from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.evaluation import runs_of
+from judged.evaluation.conditions import attributes_of
 from judged.evaluation.of_runs import scored
 from judged.evaluation.scoring import chosen_measures
 from judged.notes import Note
@@ -25,6 +26,7 @@ from judged.reporting.by_topic import lists
 from judged.reporting.material import Found, Material
 from judged.reporting.result import Report
 from judged.reporting.summary import method, summary
+from judged.slicing.derived import known_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -113,7 +115,11 @@ def report(
         raise InputError(f"no run {baseline!r} to be the baseline", fix=f"one of {', '.join(given)}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the report
-        scores = scored(judgments, list(given.values()), wanted, seed=seed, **policies)
+        asked = attributes_of(wanted or ())
+        first = given.get(baseline or "", next(iter(given.values())))
+        files = {"attributes": attributes, "queries": queries, "documents": policies.get("documents")}
+        known = known_topics(judgments, needed=asked, run=first, **files) if asked else None
+        scores = scored(judgments, list(given.values()), wanted, seed=seed, attributes=known, **policies)
         resamples = 100_000 if len(scores.query_ids) <= _MOST_TOPICS else 10_000
         material = Material(
             qrels=judgments,

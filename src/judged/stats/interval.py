@@ -48,7 +48,8 @@ class IntervalMethod:
         if self.method not in get_args(IntervalName):
             raise InputError(f"no interval method {self.method!r}", fix=f"one of {', '.join(get_args(IntervalName))}")
         if not 0 < self.level < 1:
-            raise InputError(f"the confidence level {self.level} is not between 0 and 1", fix="0.95, say")
+            fix = "0.95, say; the lowest relevant grade is rel (--rel)"
+            raise InputError(f"the confidence level {self.level} is not between 0 and 1", fix=fix)
         check_resampling(self.resamples, self.seed)
 
     @property

@@ -14,6 +14,7 @@ from judged.diagnosis.matrix.points import MatrixChoices, points_of
 from judged.diagnosis.stages.tracing import POSITIVE, one_measure
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of
+from judged.evaluation.inputs import place_of
 from judged.evaluation.of_runs import of_runs
 from judged.measures.grammar import parse
 from judged.slicing.testing import Quantity, everywhere
@@ -94,7 +95,8 @@ def matrix_of_scores(
     >>> found.counts("run")
     {'healthy': 10, 'ranking problem': 10, 'coverage problem': 0, 'both problems': 0}
     """
-    axes = one_measure(x), one_measure(y)
+    places = place_of(one_measure(x), scores.measures), place_of(one_measure(y), scores.measures)
+    axes = scores.measures[places[0]], scores.measures[places[1]]
     for axis in axes:
         if axis.entry.aggregate != "mean":
             raise MeasureError(f"{axis} has no mean over topics. {_FIX}")
@@ -169,8 +171,6 @@ matrix = of_runs(
 def _values(scores: Scores, axes: tuple[Measure, Measure]) -> dict[str, Floats]:
     """Give x, y and the judged share of each run: (3, T)."""
     known = scores.measure_names
-    if missing := [str(axis) for axis in axes if str(axis) not in known]:
-        raise InputError(f"{missing[0]} was not evaluated", fix=f"evaluate it, or take one of {', '.join(known)}")
     places = [known.index(str(axis)) for axis in axes]
     unknown = np.full(len(scores.query_ids), np.nan)
     shares = [run[known.index(_JUDGED)] if _JUDGED in known else unknown for run in scores.values]

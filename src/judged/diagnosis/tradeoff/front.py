@@ -18,6 +18,7 @@ from judged.data.topic_records import refuse_wide
 from judged.decimals import meant_as_number, read_number
 from judged.diagnosis.tradeoff.answer import Tradeoff, TradeoffRow, dominators
 from judged.errors import InputError, MeasureError
+from judged.evaluation.inputs import place_of
 from judged.evaluation.of_runs import of_runs
 from judged.measures.grammar import parse
 from judged.notes import Note, first_few
@@ -217,14 +218,11 @@ tradeoff = of_runs(
 
 def _measure(scores: Scores, measure: str | Measure | None) -> int:
     """Find the place of a measure, and refuse one that has no mean to compare."""
-    name = scores.measure_names[0] if measure is None else str(parse(measure))
-    if name not in scores.measure_names:
-        raise InputError(f"{name} was not evaluated", fix=f"one of {', '.join(scores.measure_names)}")
-    at = scores.measure_names.index(name)
+    at = 0 if measure is None else place_of(parse(measure), scores.measures)
     known = scores.measures[at]
     if known.entry.aggregate != "mean" or known.properties.higher_is_better is None:
         why = "is neither better high nor low" if known.entry.aggregate == "mean" else "is no mean over topics"
-        raise MeasureError(f"{name} {why}. Fix: take another measure, such as nDCG@10 or AP")
+        raise MeasureError(f"{known} {why}. Fix: take another measure, such as nDCG@10 or AP")
     return at
 
 
