@@ -40,7 +40,7 @@ def test_measures_with_commas_and_a_level_for_all(run: Callable[..., Ended]) -> 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare", "slices", "report"])
 def test_a_measure_for_a_class_of_queries(run: Callable[..., Ended], command: str) -> None:
-    more = ["--by", "kind", "--minimum", "2"] if command == "slices" else []
+    more = ["--by", "kind", "--min-topics", "2"] if command == "slices" else []
     measures = ["-m", "RR where kind == 'law'", "-m", "R@100 where kind == 'news'"]
     done = run(command, *FILES, *measures, "--rel", "2", "--attributes", "classes.csv", *more, "--format", "json")
     assert done.code == 0
