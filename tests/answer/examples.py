@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import judged
+from judged.comparison.collections import collections_of_scores
 from judged.diagnosis.stages.answer import Stages
 from judged.gating import Check, Guardrail
 
@@ -37,7 +38,7 @@ def against() -> Answer:
 
 
 def collections() -> Answer:
-    return judged.compare_collections({"news": scores(), "web": scores("AP", "nDCG@5")}, test="t")
+    return collections_of_scores({"news": scores(), "web": scores("AP", "nDCG@5")}, test="t")
 
 
 def power() -> Answer:
