@@ -200,7 +200,7 @@ def ask(addresses: list[str], folder: Path) -> int:
     client = TestClient(make_app(open_sample()), raise_server_exceptions=False)
     index: dict[str, Any] = {}
     for address in addresses:
-        answer = client.get(address.removeprefix("GET "))
+        answer = client.get(address.removeprefix("GET ").replace("&minimum=", "&min_topics="))
         kind = answer.headers.get("content-type", "").partition(";")[0].rpartition("/")[2]
         kept = _kept(f"{address} --format {kind}", {"code": answer.status_code, "stdout": answer.content}, folder)
         index[address] = kept

@@ -9,8 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from judged import InputError, JudgedError, MeasureError, Qrels, agree, evaluate, explain, judge
+from judged import InputError, JudgedError, MeasureError, Qrels, agree, evaluate, judge
 from judged.data.attributes import Attributes
+from judged.explanation import explain, explain_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +93,7 @@ def test_scores_are_a_frame() -> None:
 
 
 def test_explain_takes_qrels_and_a_run() -> None:
-    assert str(explain(QRELS, RUN, "nDCG@10", topic="q2")) == str(explain(judge(QRELS, RUN), "q2", "nDCG@10"))
+    assert str(explain(QRELS, RUN, "nDCG@10", topic="q2")) == str(explain_list(judge(QRELS, RUN), "nDCG@10", "q2"))
     with pytest.raises(InputError, match="there are 2 topics"):
         explain(QRELS, RUN, "nDCG@10")
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from explanation.formulas import page
 from judged import judge
-from judged.explanation import explain
+from judged.explanation import explain_list
 from judged.judging import judge_list
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def at_ranks(*ranks: int, length: int = 0) -> list[float | None]:
 
 
 def explained(measure: str, grades: Sequence[float | None], missing: Sequence[float] = ()) -> Explanation:
-    return explain(judge_list(grades, missing=missing), None, measure)
+    return explain_list(judge_list(grades, missing=missing), measure)
 
 
 def text(wanted: str) -> str:
@@ -314,7 +314,7 @@ def test_holes_of_a_long_page_are_shown_where_it_begins(cutoff: int, rows: int) 
     """Every other one of 70 documents is judged, for this topic or, every fourth, for another."""
     qrels = {"q": {f"d{at}": 1 for at in range(1, 71, 4)}, "other": {f"d{at}": 0 for at in range(3, 71, 4)}}
     run = {"q": {f"d{at}": -float(at) for at in range(1, 71)}}
-    found = explain(judge(qrels, run), "q", f"Hole@{cutoff}")
+    found = explain_list(judge(qrels, run), f"Hole@{cutoff}", "q")
     (sheet,) = found.sheets
     assert [row[-1] for row in sheet.rows if row[-1] is not None] == [float(at % 2 == 0) for at in range(1, rows + 1)]
     holes = min(cutoff, 70) // 2

@@ -10,12 +10,12 @@ import pytest
 
 from explanation.formulas import page
 from judged import judge
-from judged.explanation import Explanation, explain
+from judged.explanation import Explanation, explain_list
 from judged.judging import judge_list
 
 
 def explained(measure: str, grades: list[float | None], **facts: list[Any]) -> Explanation:
-    return explain(judge_list(grades, facts=facts or None), None, measure)
+    return explain_list(judge_list(grades, facts=facts or None), measure)
 
 
 def test_insq_reads_on_below_the_end() -> None:
@@ -255,11 +255,11 @@ def test_a_group_without_attention_stands_last_and_adds_ln_2() -> None:
 
 def test_a_topic_of_which_nothing_was_returned() -> None:
     judged = judge({"q": {"a": 1}, "r": {"a": 1}}, {"r": {"a": 1.0}}, documents={"a": {"group": "x", "length": 5}})
-    assert [explain(judged, "q", name).score for name in ("AWRF", "TBG", "UMeasure(L=9)", "NERR8(max=1)@3")] == [
+    assert [explain_list(judged, name, "q").score for name in ("AWRF", "TBG", "UMeasure(L=9)", "NERR8(max=1)@3")] == [
         0.0
     ] * 4
-    assert explain(judged, "q", "AWRF").sheets[-1].lines[-1].how == "nothing was returned"
-    read = explain(judged, "q", "NERR8(max=1)@3").sheets[0]
+    assert explain_list(judged, "AWRF", "q").sheets[-1].lines[-1].how == "nothing was returned"
+    read = explain_list(judged, "NERR8(max=1)@3", "q").sheets[0]
     assert [(line.name, line.how, line.value) for line in read.lines] == [
         ("to rank 1", "sum of reached", 1.0),
         ("below rank 1", "ranks 2 to 3", 2.0),
@@ -317,7 +317,7 @@ def test_a_residual_is_the_difference_of_two_workings() -> None:
 
 def test_trap_writes_the_weights_of_average_precision() -> None:
     """R = 3: precisions 1/2 and 2/4, divided by 3."""
-    found = explain(judge_list([0, 1, None, 1], missing=[1]), None, "TrAP(max=1)")
+    found = explain_list(judge_list([0, 1, None, 1], missing=[1]), "TrAP(max=1)")
     assert page(found) == cleandoc(
         """
         R = documents that gain something, returned or not, at least 1 = 3

@@ -12,7 +12,7 @@ import pytest
 import judged
 from explanation.formulas import check
 from judged import Qrels
-from judged.explanation import explain
+from judged.explanation import explain_list
 from judged.judging import judge_list
 from judged.judging.working import Step, Working
 from judged.measures.registry import REGISTRY
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def tables(grades: Any, name: str, missing: Any = ()) -> dict[str, Sheet]:
-    return {sheet.title: sheet for sheet in explain(judge_list(grades, missing=missing), None, name).sheets}
+    return {sheet.title: sheet for sheet in explain_list(judge_list(grades, missing=missing), name).sheets}
 
 
 def column(sheet: Sheet, name: str) -> list[Any]:
@@ -94,7 +94,7 @@ def test_weights_too_small_to_see_are_left_out_and_added_up() -> None:
 
 
 def test_a_ranking_that_is_all_judged_has_no_residual_and_says_why() -> None:
-    (sheet,) = explain(judge_list([1, 0]), None, "RBPResidual(p=0.5)").sheets
+    (sheet,) = explain_list(judge_list([1, 0]), "RBPResidual(p=0.5)").sheets
     assert (sheet.header, lines(sheet)["unjudged"], sheet.lines[-1].value) == ((), 0.0, 0.0)
     assert sheet.lines[-1].numbers == "0 * (0.5000^2 + (1 - 0.5000) * 0)"
 
@@ -187,7 +187,7 @@ def test_the_table_of_balanced_preferences_adds_up() -> None:
         }
     )
     found = judged.judge(Qrels(table), {"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
-    explanation = explain(found, None, "BalancedPrefShare")
+    explanation = explain_list(found, "BalancedPrefShare")
     (sheet,) = explanation.sheets
     assert column(sheet, "user") == ["ann", "bob"]
     assert column(sheet, "R") == [2.0, 1.0]
@@ -229,5 +229,5 @@ def defined(measure: Measure, found: Judged) -> bool:
 
 
 def test_a_table_of_two_columns_is_shown_in_full() -> None:
-    text = str(explain(judge_list([(1, 1, 1, 1)]), None, "StRecall@5"))
+    text = str(explain_list(judge_list([(1, 1, 1, 1)]), "StRecall@5"))
     assert re.findall(r"^ *(\d) +1$", text, re.MULTILINE) == ["1", "2", "3", "4"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from explanation.formulas import check
-from judged.explanation import explain
+from judged.explanation import explain_list
 from judged.explanation.sheets import number
 from judged.judging.working import Step, Working
 from judged.measures.registry import REGISTRY
@@ -61,7 +61,7 @@ def test_explanations_of_any_list(collection: tuple[Any, Any], share: int) -> No
     for measure in some(ALL, share):
         scores = measure(judged)
         for at, topic in enumerate(judged.query_ids[:2]):
-            explanation = explain(judged, topic, measure)
+            explanation = explain_list(judged, measure, topic)
             assert same(explanation.score, float(scores[at])), measure
             last = explanation.sheets[-1].lines[-1]
             assert (last.name, same(last.value, explanation.score)) == (str(measure), True)

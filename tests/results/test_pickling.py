@@ -104,7 +104,7 @@ PUBLIC: dict[str, Callable[[], Any]] = {
     "tradeoff": lambda: judged.evaluate(QRELS, RUNS, "AP").tradeoff({name: {"ms": 1.0} for name in RUNS}),
     "evaluate": lambda: judged.evaluate(QRELS, RUNS),
     "estimates": lambda: judged.evaluate(QRELS, RUNS).estimates(),
-    "explain": lambda: judged.explain(judged.judge(QRELS, OLD), "q1", "nDCG@5"),
+    "explain": lambda: judged.explanation.explain_list(judged.judge(QRELS, OLD), "nDCG@5", "q1"),
     "compare_tools": lambda: judged.compare_tools(QRELS, OLD, "q1", "nDCG@5"),
     "gate": lambda: judged.gate(QRELS, OLD, NEW, CHECKS),
     "GateConfig": lambda: CHECKS,

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
-from judged import Run, compare_tools, explain, judge
+from judged import Run, compare_tools, judge
 from judged import sample as shipped
 from judged.answer.html import minus
 from judged.diagnosis.diff import diff
 from judged.diagnosis.stages import stages
+from judged.explanation import explain_list
 from judged.uncertainty.ties import tie_range
 from judged.uncertainty.unjudged import unjudged_range
 from judged.web.app import make_app
@@ -316,7 +317,7 @@ def test_one_topic_by_the_public_functions(
         reaches = found["reaches"][2 * place : 2 * place + 2]
         for reach, wanted in zip(reaches, (tie_range(one, measure), unjudged_range(one, measure)), strict=True):
             assert (reach["low"], reach["high"], reach["kind"]) == (wanted.low[0], wanted.high[0], wanted.kind[0])
-        assert found["explained"][place]["score"] == explain(one, query_id, measure).score
+        assert found["explained"][place]["score"] == explain_list(one, measure, query_id).score
     whole = diff(qrels, runs["bm25"], runs["tfidf"], topic=query_id, measure=measure, cutoff=10).topics[0]
     assert found["sentences"] == [whole.sentence]
     for which in (0, 1):
@@ -508,7 +509,7 @@ def test_ids_near_one() -> None:
 
 def test_explain_any_measure(of_sample: TestClient) -> None:
     run = next(run for run in shipped.runs() if run.name == "bm25")
-    wanted = explain(judge(shipped.qrels(), run), "t12", "AP")
+    wanted = explain_list(judge(shipped.qrels(), run), "AP", "t12")
     found = get(of_sample, "/api/v1/topic/explain", id="t12", run="bm25", measure="AP")
     assert found == wanted.to_dict()
     of_page = get(of_sample, "/api/v1/topic", id="t12", explain="AP")["explained"][0]

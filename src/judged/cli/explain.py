@@ -82,7 +82,7 @@ def command(
     from judged.answer import Several
     from judged.data.topics import Topics
     from judged.evaluation.inputs import measures_of
-    from judged.explanation import compare_tools, explain
+    from judged.explanation import compare_tools, explain_list
 
     if grades is None:
         judged = _read(qrels, run, qrels_format, run_format, {"ties": ties, "depth": depth, "documents": documents})
@@ -96,7 +96,7 @@ def command(
     give.keep(qrels, run, documents, queries)
     text = Topics.read(queries).text(chosen) if queries else ""
     answers = [
-        explain(judged, chosen, one)
+        explain_list(judged, one, chosen)
         if tools is None
         else compare_tools(judged.qrels, judged.run, chosen, one, tools, rel=rel)
         for one in wanted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -177,11 +177,7 @@ def _cell(cell: Cell, name: str) -> str:
     return cell if isinstance(cell, str) else number(cell)
 
 
-@overload
-def explain(judged: Judged, topic: str | None, measure: str | Measure, /) -> Explanation: ...
-@overload
-def explain(qrels: Any, run: Any, measure: str | Measure, /, *, topic: str | None = None) -> Explanation: ...
-def explain(given: Any, chosen: Any, measure: str | Measure, /, *, topic: str | None = None) -> Explanation:
+def explain(qrels: Any, run: Any, measure: str | Measure, *, topic: str | None = None) -> Explanation:
     """Show how a measure comes to its score for one topic.
 
     The measure itself writes down its intermediate numbers while it computes: what is shown is what was computed,
@@ -189,13 +185,43 @@ def explain(given: Any, chosen: Any, measure: str | Measure, /, *, topic: str | 
 
     Parameters
     ----------
-    given, chosen
-        What `judge` or `judge_list` gave, and the query id, None where there is only one topic; or qrels and a run,
-        as `evaluate` takes them.
+    qrels, run
+        As `evaluate` takes them.
     measure
         A measure or its name.
     topic
-        The query id where qrels and a run are given.
+        The query id; None where there is only one topic.
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    InputError
+        If there is no such topic, or several and none was named.
+    MeasureError
+        If there is no such measure, or it needs a ranking where the run is a set.
+
+    Examples
+    --------
+    >>> explain({"q": {"a": 1, "b": 1}}, {"q": ["x", "a"]}, "RR").score
+    0.5
+    """
+    return explain_list(judge(qrels, run), measure, topic)
+
+
+def explain_list(judged: Judged, measure: str | Measure, topic: str | None = None) -> Explanation:
+    """Show how a measure comes to its score for a list that is judged already: what `judge` or `judge_list` gave.
+
+    Parameters
+    ----------
+    judged
+        One topic, or several.
+    measure
+        A measure or its name.
+    topic
+        The query id; None where there is only one topic.
 
     Returns
     -------
@@ -211,7 +237,7 @@ def explain(given: Any, chosen: Any, measure: str | Measure, /, *, topic: str | 
     Examples
     --------
     >>> from judged.judging import judge_list
-    >>> explain(judge_list([3, 0, 2, 1, 0]), None, "nDCG(gain=exp2)@5")
+    >>> explain_list(judge_list([3, 0, 2, 1, 0]), "nDCG(gain=exp2)@5")
     == nDCG(gain=exp2)@5 ==
     <BLANKLINE>
     == ranking ==
@@ -241,7 +267,6 @@ def explain(given: Any, chosen: Any, measure: str | Measure, /, *, topic: str | 
     IdealDCG(gain=exp2)@5 = sum of gain / discount = 9.3928
     nDCG(gain=exp2)@5 = DCG / IdealDCG = 8.9307 / 9.3928 = 0.9508
     """
-    judged, topic = (given, chosen) if isinstance(given, Judged) else (judge(given, chosen), topic)
     if topic is None and len(judged) != 1:
         some = ", ".join(judged.query_ids[:5])
         raise InputError(f"there are {len(judged)} topics", fix=f"name one of {some}, and so on")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.errors import MeasureError
-from judged.explanation import explain
+from judged.explanation import explain_list
 from judged.explanation.sheets import names, readable
 from judged.judging.variants import copies
 from judged.measures.grammar import parse
@@ -75,7 +75,7 @@ def explained(workspace: Workspace, asked: MeasureAsked) -> Working:
 
 def _explained(world: World, measure: Measure) -> tuple[dict[str, Any], Explanation]:
     judged = judged_of(replace(world, name=LIST))  # the list's own name is not worth saying
-    how = explain(judged, None, measure)
+    how = explain_list(judged, measure)
     # Where the explanation ends with a sum over the ranks, or one times something that is the same for all ranks, its
     # terms add up to the score; for other measures a document brings what the score would lose without it.
     terms = _terms(how, judged.title, len(world.docs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from judged.explanation import explain
+from judged.explanation import explain_list
 from judged.judging import judge_list
 from judged.web.answers import PageAnswer
 from judged.web.evaluator.lists import read_list, read_missing, write_grade
@@ -103,7 +103,7 @@ def example_of(entry: Entry) -> Example | None:
         known = [f"{name} {values[rank - 1]}" for name, values in facts.items()]
         relevant = bool(text.strip("0, "))
         rows.append({"rank": rank, "doc": f"d{rank}", "grade": text, "facts": known, "relevant": relevant})
-    explanation = explain(judge_list(grades, facts=facts or None), None, measure)
+    explanation = explain_list(judge_list(grades, facts=facts or None), measure)
     return Example(explanation, rows, fixed=fixed or "it needs more than grades")
 
 
@@ -120,5 +120,5 @@ def typed_example(measure: Measure, typed: str, missing: str = "", *, fixed: str
         relevant = None if item.grade is None or item.grade < 0 else item.grade > 0
         text = "–" if item.grade is None else write_grade(item.grade)
         rows.append({"rank": rank, "doc": item.doc, "grade": text, "facts": (), "relevant": relevant})
-    explanation = explain(judge_list([item.grade for item in items], missing=gone), None, measure)
+    explanation = explain_list(judge_list([item.grade for item in items], missing=gone), measure)
     return Example(explanation, rows, typed, missing, tuple(map(write_grade, gone)), fixed)

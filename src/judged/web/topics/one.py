@@ -9,7 +9,7 @@ import numpy as np
 from judged.answer import ANY, TEXT, Table, beginning, columns_of
 from judged.diagnosis.diff import diff
 from judged.errors import InputError, JudgedError, MeasureError
-from judged.explanation import compare_tools, explain
+from judged.explanation import compare_tools, explain_list
 from judged.judging import judge
 from judged.judging.dense import all_tied
 from judged.notes import Note
@@ -87,7 +87,7 @@ def explained(judged: Judged, measure: Measure) -> tuple[Explanation | None, str
     """Explain how a score comes about; or say why there is none."""
     try:
         check_apart(measure)
-        return explain(judged, None, measure), ""
+        return explain_list(judged, measure), ""
     except JudgedError as error:
         return None, str(error)
 

@@ -12,7 +12,7 @@ from fastapi.responses import Response
 
 from judged.answer import TEXT, Table, beginning, significant
 from judged.errors import InputError
-from judged.explanation import explain
+from judged.explanation import explain_list
 from judged.measures.grammar import parse
 from judged.web.answers import page
 from judged.web.desk import Opened
@@ -98,7 +98,7 @@ def explanation_data(workspace: Opened, asked: Annotated[AskedExplanation, Query
     """Give every step of the calculation, in full precision."""
     measure = parse(asked.measure)
     check_apart(measure)
-    return explain(judged_topic(workspace, asked.id, asked.run), asked.id, measure).to_dict()
+    return explain_list(judged_topic(workspace, asked.id, asked.run), measure, asked.id).to_dict()
 
 
 @router.get("/api/v1/document", tags=_TAGS, summary="The text of one document", responses=PROBLEMS)

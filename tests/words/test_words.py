@@ -1,0 +1,174 @@
+"""One word means one thing: all signatures and options are held to the list in CONTRIBUTING."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+import pytest
+
+import judged
+from judged.cli.main import app
+from judged.evaluation.scores import Asked, Scores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PACKAGES = (
+    "judged", "judged.agreement", "judged.comparison", "judged.curves", "judged.data", "judged.evaluation",
+    "judged.explanation", "judged.gating", "judged.judging", "judged.slicing", "judged.stats", "judged.uncertainty",
+)  # fmt: skip
+INTERNAL = {"chosen_levels", "config_of", "dialect_of", "measures_of", "parse_config", "read_config", "runs_of"}
+LOGS = ("online ", "logs ")  # have words of their own until they are rewritten
+TYPES = {"int": int, "float": (int, float), "str": str, "bool": bool, "tuple": tuple}
+CLICK = {"int": "integer", "float": "float", "str": "text", "bool": "boolean"}
+
+
+class Word(NamedTuple):
+    types: tuple[type, ...]
+    kinds: tuple[str, ...]
+
+
+def listed() -> tuple[dict[str, Word], dict[str, str]]:
+    """Read the list: words with their types, and what they are never called."""
+    words, never = dict[str, Word](), dict[str, str]()
+    rows = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text().split("| word |")[1].splitlines()[2:]
+    for row in rows:
+        if not row.startswith("|"):
+            break
+        names, _, types, other = (cell.strip() for cell in row.strip("|").split("|"))
+        python = tuple(kind for name in types.split() for kind in _several(TYPES[name]))
+        for name in re.findall(r"`(\w+)`", names):
+            words[name] = Word(python, tuple(types.split()))
+        first = re.findall(r"`(\w+)`", names)[0]
+        never |= dict.fromkeys(re.findall(r"`(\w+)`", other), first)
+    return words, never
+
+
+def _several(kind: Any) -> tuple[type, ...]:
+    return kind if isinstance(kind, tuple) else (kind,)
+
+
+def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Give every public function, and every method of `Scores` that is one of scores, once."""
+    seen: set[int] = set()
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isfunction(value) and id(value) not in seen and name not in INTERNAL:
+                seen.add(id(value))
+                yield name, value
+    for name, method in vars(Scores).items():
+        if isinstance(method, Asked):
+            yield f"Scores.{name}", method.__get__(None, Scores)
+
+
+def faults_of_functions(given: list[tuple[str, Callable[..., Any]]]) -> list[str]:
+    """Say which parameters are not on the list, are called by another word, or have a default of another type."""
+    words, never = listed()
+    parameters = [(name, one) for name, function in given for one in inspect.signature(function).parameters.values()]
+    taken = {
+        (inspect.unwrap(function), name) for _, function in given for name in inspect.signature(function).parameters
+    }
+    times = Counter(name for _, name in taken)  # a method of scores and its function of runs are one
+    said = list[str]()
+    for name, one in parameters:
+        if one.name in never and one.name not in words:
+            said.append(f"{name}({one.name}): the word is {never[one.name]}")
+        elif times[one.name] > 1 and one.kind is not one.VAR_KEYWORD and one.name not in words:
+            said.append(f"{name}({one.name}): several take it, and it is not on the list")
+        word, usual = words.get(one.name), one.default
+        if word and word.types and usual not in (None, (), one.empty) and not isinstance(usual, word.types):
+            said.append(f"{name}({one.name}={usual!r}): the list says {' or '.join(word.kinds)}")
+    return said
+
+
+def commands(command: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Give every command with its whole name."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from commands(command.get_command(context, name), f"{path}{name} ")  # type: ignore[arg-type]
+    else:
+        yield path, command
+
+
+def faults_of_options(given: list[tuple[str, click.Command]]) -> list[str]:
+    """Say which options have a name that another word stands for, or take something else than that word."""
+    words, never = listed()
+    said = list[str]()
+    for path, command in given:
+        for option in (one for one in command.params if isinstance(one, click.Option) and one.param_type_name):
+            name = max(option.opts, key=len).removeprefix("--").replace("-", "_")
+            if name in never and name not in words:
+                said.append(f"{path}--{name}: the word is {never[name]}")
+            word = words.get(name)
+            takes = "text" if isinstance(option.type, click.Choice) else option.type.name.removesuffix(" range")
+            fits = {CLICK[kind] for kind in word.kinds if kind in CLICK} if word else set[str]()
+            if fits and takes not in fits and not (option.multiple or takes == "text"):
+                said.append(
+                    f"{path}--{name} takes {takes}, and the list says {' or '.join(word.kinds if word else ())}"
+                )
+    return said
+
+
+def test_every_parameter_is_called_by_its_word() -> None:
+    assert faults_of_functions(list(functions())) == []
+
+
+def test_every_option_is_called_by_its_word() -> None:
+    assert faults_of_options([(path, one) for path, one in commands(app) if not path.startswith(LOGS)]) == []
+
+
+def test_a_command_is_called_as_its_function() -> None:
+    """What is no function: the ways to look at things, the other tools, and the lists of names."""
+    apart = {"measures", "serve", "demo", "trec_eval", "online", "logs"}
+    context = click.Context(app)
+    names = {name.replace("-", "_") for name in app.list_commands(context)} - apart  # type: ignore[attr-defined]
+    assert {name for name in names if not callable(getattr(judged, name, None))} == set()
+
+
+def test_judged_shows_what_people_start_with() -> None:
+    assert len(dir(judged)) <= 75
+    assert all(getattr(judged, name) is not None for name in dir(judged))
+
+
+PLANTED: list[tuple[str, Callable[..., Any]]] = [
+    ("the word is limit", lambda shown=5: shown),
+    ("the word is texts", lambda docs=None: docs),
+    ("the word is fdr", lambda rate=0.1: rate),
+    ("the list says float", lambda level="0.95": level),
+    ("the list says int", lambda cutoff=10.5: cutoff),
+    ("the list says str", lambda ties=True: ties),
+]
+
+
+@pytest.mark.parametrize(("message", "function"), PLANTED)
+def test_a_planted_parameter_is_found(message: str, function: Callable[..., Any]) -> None:
+    (said,) = faults_of_functions([("planted", function)])
+    assert message in said
+
+
+def test_a_word_of_two_functions_must_be_on_the_list() -> None:
+    planted = [("one", lambda smoothing=1: smoothing), ("other", lambda smoothing=2: smoothing)]
+    assert [fault.split(":")[0] for fault in faults_of_functions(planted)] == ["one(smoothing)", "other(smoothing)"]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (click.Option(["--docs"]), "the word is texts"),
+        (click.Option(["--minimum"], type=int), "the word is min_"),
+        (click.Option(["--level"], type=int), "takes integer"),
+        (click.Option(["--cutoff"], type=float), "takes float"),
+    ],
+)
+def test_a_planted_option_is_found(option: click.Option, message: str) -> None:
+    (said,) = faults_of_options([("planted ", click.Command("planted", params=[option]))])
+    assert message in said
