@@ -37,7 +37,7 @@ def given() -> dict[str, Any]:
         "runs": names,
         "queries": {q: f"query {q} {EVIL}" if q == "q00" else f"query {q}" for q in ids()},
         "attributes": {q: {"kind": "even" if at % 2 == 0 else "odd <b>"} for at, q in enumerate(ids())},
-        "docs": {"good": EVIL, "fair": "a fair text", "bad": "a bad text"},
+        "texts": {"good": EVIL, "fair": "a fair text", "bad": "a bad text"},
     }
 
 

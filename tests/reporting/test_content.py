@@ -130,7 +130,7 @@ def test_relevant_documents_that_are_not_shown_are_named(make: Callable[..., Rep
     far = [f"x{at}" for at in range(14)]
     grades = {"a": 3, "b": 2, "c": 2, "d": 1, "e": 1, "f": 1, "no": 0}
     report = make(qrels={"q00": grades}, runs={"old": {"q00": ["a", "b"]}, "new": {"q00": ["d", *far, "b"]}},
-                  baseline="old", attributes=None, docs=None)  # fmt: skip
+                  baseline="old", attributes=None, texts=None)  # fmt: skip
     part = section(report, "lists").blocks[1]
     assert isinstance(part, Lists)
     assert part.sentences[1] == (
@@ -240,7 +240,7 @@ def test_what_is_shown_of_the_reference_is_folded(made: Report) -> None:
 
 def test_many_runs_are_tested_by_the_first_measure(make: Callable[..., Report], given: dict[str, Any]) -> None:
     runs = {f"run{at:02}": given["runs"]["old" if at % 2 else "other"] for at in range(16)}
-    report = make(runs=runs, attributes=None, queries=None, docs=None)
+    report = make(runs=runs, attributes=None, queries=None, texts=None)
     found = compare(given["qrels"], runs, ["nDCG@10"])
     assert report.comparison is not None
     tested = report.comparison.measures[0].by_runs

@@ -24,7 +24,7 @@ browser = pytest.fixture(scope="module")(chromium)
 
 
 def test_a_report_with_a_log_has_the_section(make: Callable[..., Report]) -> None:
-    made = make(queries=None, attributes=None, docs=None, log=scores())
+    made = make(queries=None, attributes=None, texts=None, log=scores())
     names = [section.name for section in made.sections]
     assert names.index("users") == names.index("method") - 1
     section = made.section("users")
