@@ -215,7 +215,7 @@ def _imports(text: str) -> str:
     classes = {entry.cls.__name__ for entry in REGISTRY.values() if entry.cls.__module__.startswith("judged.")}
     trees = [ast.parse(example.source) for example in doctest.DocTestParser().get_examples(text)]
     used = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)} & classes
-    return f">>> from judged import {', '.join(sorted(used))}\n" if used else ""
+    return f">>> from judged.measures import {', '.join(sorted(used))}\n" if used else ""
 
 
 def _parameters(entry: Entry) -> str:
