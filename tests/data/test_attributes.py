@@ -149,7 +149,11 @@ def test_typed_arrays_keep_their_meaning() -> None:
         ("a.csv", 'qid,x\n1,"a\nb"\n1,3\n', "a.csv:4: topic 1 stands in it twice"),
         ("a.csv", 'qid,x\n1,a\n1,"a\nb"\n', "a.csv:3: topic 1 stands in it twice"),
         ("a.tsv", "qid\tx\n\t3\n", "a.tsv:2: the query_id is empty. Fix: fill it in."),
-        ("a.csv", "x,y\n1,2\n", "a.csv: no query_id among its columns x, y. Fix: name a column query_id."),
+        (
+            "a.csv",
+            "x,y\n1,2\n",
+            "a.csv: no query_id among its columns x, y. Fix: name the columns in the first line, one of them query_id.",
+        ),
         ("a.csv", "qid,x,x\n1,2,3\n", "a.csv: two columns are called 'x'. Fix: name each once."),
         ("a.csv", "qid,,x\n1,2,3\n", "a.csv:1: a column has no name"),
         ("a.csv", "\nqid,x\n1,2\n", "a.csv:1: a column has no name"),

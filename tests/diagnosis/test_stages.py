@@ -267,6 +267,7 @@ def test_documents_that_are_no_candidates_are_counted() -> None:
 def test_what_looks_below_the_depth_says_so() -> None:
     found = made(measure="AP")
     assert found.notes[0].rule == "below-depth"
+    assert "--cutoff" in str(found.notes[0])
     cut = judge(QRELS, RUN, depth=3)
     assert found.trace.score.tolist() == parse("AP")(cut).tolist()
     assert all(note.rule != "below-depth" for note in made(measure="RR@3").notes)

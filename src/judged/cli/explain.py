@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     help="Order of equal scores: by falling or rising document id, or as the run lists them; or the rank column orders"
     " all.",
 )
-@click.option("--documents", metavar="FILE", help="Table of documents (lengths, groups, costs) for measures that ask.")
+@shared("documents")
 @click.option("--queries", metavar="FILE", help="Topics with their text.")
 @answer_options()
 @shared(*FORMATS)

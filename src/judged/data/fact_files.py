@@ -100,7 +100,11 @@ def typed_facts(table: Table, id_name: str, where: str) -> Table:
     at = id_place(names, id_name)
     if at is None:
         found = ", ".join(names)[:80]
-        raise InputError(f"no {id_name} among its columns {found}", fix=f"name a column {id_name}", path=where)
+        raise InputError(
+            f"no {id_name} among its columns {found}",
+            fix=f"name the columns in the first line, one of them {id_name}",
+            path=where,
+        )
     try:
         made = {id_name: id_column(table.column(at), id_name)}
         for other, name in enumerate(names):

@@ -161,7 +161,7 @@ def _notes(trace: Trace, lists: Sequence[Judged], measure: Measure, depth: int) 
     """Say what should be known of one system, of which these are the rankings: the candidates, and the final one."""
     if len(lists) == 1 and not np.array_equal(measure(lists[0]), trace.score, equal_nan=True):
         text = f"{measure} looks below rank {depth}: what is scored here are the first {depth} documents"
-        yield Note("below-depth", f"{text}. A greater depth takes in more", trace.name)
+        yield Note("below-depth", f"{text}. Take in more: --cutoff N, in Python cutoff=", trace.name)
     if trace.foreign.any():
         documents, cutoff = trace.documents, getattr(measure, "cutoff", None)
         shown = (documents.final > 0) & (documents.final <= (cutoff or np.iinfo(np.int64).max))
@@ -170,7 +170,7 @@ def _notes(trace: Trace, lists: Sequence[Judged], measure: Measure, depth: int) 
         text = (
             f"{trace.foreign.sum()} of its documents, on {topics}, are not among the first {depth} of"
             f" {trace.candidates}; {np.count_nonzero(shown)} of them are relevant and on the page. The loss by ranking"
-            " may be negative there; a greater depth may be the true one"
+            " may be negative there; if more were candidates, say how many: --cutoff N, in Python cutoff="
         )
         yield Note("not-candidates", text, trace.name, trace.foreign_share)
     share = mean_of(trace.judged)
