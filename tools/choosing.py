@@ -45,7 +45,7 @@ def page() -> str:
         "## What to avoid, and when",
         markdown_table(("measures", "tasks", "when", "why", "source"), (_row(rule) for rule in _of("avoid"))),
         "## What to know when reading the numbers",
-        markdown_table(("about", "tasks", "when", "what", "source"), (_row(rule) for rule in _of("note"))),
+        markdown_table(("about", "tasks", "when", "what", "source"), (_row(rule) for rule in _of("caution", "note"))),
         "## Sources",
         "\n".join(f"- **{key}.** {SOURCES[key]}" for key in sorted(SOURCES, key=str.lower)),
     ]

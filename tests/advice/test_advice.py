@@ -61,7 +61,7 @@ def test_the_task_is_taken_from_the_data(qrels: Any, runs: Any, task: str):
     assert {"rag", "coverage", "first-stage", "recommendation"} <= {other.name for other in advice.others}
     text = " ".join(str(advice).split())
     assert "No task was given" in text
-    assert f"--task: {advice.others[0].name} ({advice.others[0].what})" in text
+    assert f"--task: {', '.join(other.name for other in advice.others)}." in text
 
 
 def test_preferences_are_told_by_their_format(tmp_path: Path):
@@ -107,7 +107,7 @@ def test_a_level_that_is_given_is_taken():
     advice = judged.advise(qrels, rel=3)
     assert (advice.profile.level, advice.profile.level_given) == (3, True)
     assert names(advice) == ["nDCG@10", "R(rel=3)@100"]
-    assert "take grade 3 and above" in str(advice)
+    assert "take grade 3 and above" in advice.text(unfold=["know"])
     with pytest.raises(judged.InputError, match=r"relevance level 0 makes no sense\. Fix: give a grade above 0"):
         judged.advise(qrels, rel=0)
 
@@ -248,14 +248,15 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
 
 def test_the_sample_as_text(run: Callable[..., Any]):
-    code, out, err = run("advise", "sample/qrels.txt", "sample/runs/bm25.run.gz", "sample/runs/rrf.run.gz")
+    code, out, err = run("advise", "-v", "sample/qrels.txt", "sample/runs/bm25.run.gz", "sample/runs/rrf.run.gz")
     assert (code, err) == (0, "")
     assert out.startswith(
         "For the task graded: documents are relevant to different degrees, and the first page counts."
     )
-    assert [line for line in out.splitlines() if line.startswith("== ")][-3:] == [
+    assert [line for line in out.splitlines() if line.startswith("== ")][-4:] == [
         "== Know when reading ==",
         "== It rests on these facts ==",
+        "== Sources ==",
         "== Next ==",
     ]
     assert "nDCG@10 + R(rel=2)@50: The first is what a person sees" in out
@@ -266,6 +267,23 @@ def test_the_sample_as_text(run: Callable[..., Any]):
         "== Next ==\n\njudged evaluate sample/qrels.txt sample/runs/bm25.run.gz sample/runs/rrf.run.gz"
         " -m nDCG@10 -m 'R(rel=2)@50' -m Judged@10\n"
     )
+
+
+def test_all_runs_of_the_sample_fit_on_a_page(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    runs = sorted(str(path) for path in Path("sample/runs").iterdir())
+    (_, short, _), (_, long, _) = (
+        run("advise", "sample/qrels.txt", *runs),
+        run("advise", "-v", "sample/qrels.txt", *runs),
+    )
+    assert len(short.splitlines()) <= 40
+    assert set(short.splitlines()) < set(long.splitlines())
+
+
+def test_two_topics_are_cautioned_against(run: Callable[..., Any]):
+    Path("two.txt").write_text("q1 0 a 1\nq2 0 a 1\n")
+    assert "== Caution ==" in run("advise", "two.txt")[1]
+    assert "== Caution ==" not in run("advise", "sample/qrels.txt")[1]
 
 
 def test_the_next_command_runs(run: Callable[..., Any]):

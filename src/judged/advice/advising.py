@@ -26,10 +26,15 @@ if TYPE_CHECKING:
 
 _FURTHEST = 100  # cutoffs up to here are taken back to the end of the lists; R@1000 of shorter ones is recall of all
 _RECOMMENDS: tuple[Kind, ...] = ("recommend", "pair")
-_PARTS: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
+_IN_SHORT: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
+    ("caution", "Caution", ("caution",)),
     ("report", "Report", _RECOMMENDS),
     ("avoid_here", "Avoid here", ("avoid",)),
-    ("know", "Know when reading", ("note",)),
+)
+_IN_FULL: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
+    ("why_report", "Why report these", _RECOMMENDS),
+    ("why_avoid", "Why avoid those here", ("avoid",)),
+    ("know", "Know when reading", ("caution", "note")),
 )
 
 
@@ -37,12 +42,13 @@ _PARTS: tuple[tuple[str, str, tuple[Kind, ...]], ...] = (
 class Recommendation:
     """One rule that holds, with the numbers of the data."""
 
-    # rule, kind: the rule's id, and whether it says recommend, pair, avoid or note
+    # rule, kind: the rule's id, and whether it says recommend, pair, avoid, caution or note
     rule: str
     kind: Kind
     # the measures, at the relevance level, the highest grade and the list length of the data
     measures: tuple[Measure, ...]
-    reason: str  # why, with the numbers of the data
+    here: str  # the numbers of the data that it goes by; empty for one that rests on the task alone
+    why: str  # the reason, without the data
     facts: tuple[str, ...]  # the facts that it rests on, as sentences; none for one that rests on the task alone
     sources: tuple[str, ...]  # the papers it goes back to, as keys of `judged.advice.rules.SOURCES`
     disputed: str = ""  # who sees it otherwise
@@ -51,6 +57,17 @@ class Recommendation:
     def named(self) -> str:
         """The measures; those that belong together with a plus between them."""
         return (" + " if self.kind == "pair" else ", ").join(map(str, self.measures))
+
+    @property
+    def reason(self) -> str:
+        """Why, with the numbers of the data."""
+        return f"{self.here} {self.why}".strip()
+
+    @property
+    def short(self) -> str:
+        """What it says in short, without sources; of what it recommends the numbers of the data, or the reason."""
+        told = self.reason if self.kind in ("avoid", "caution") else self.here or self.why
+        return f"{self.named}: {told}" if self.measures else told
 
     @property
     def sentence(self) -> str:
@@ -137,7 +154,7 @@ class Advice(Answer):
         if self.given:
             return (head,)
         _, why = inferred(self.profile)
-        others = "; ".join(f"{task.name} ({task.what})" for task in self.others)
+        others = ", ".join(task.name for task in self.others)
         return (
             (
                 f"{head} No task was given; this one is taken from the data, as {why}. The data cannot say what the"
@@ -158,19 +175,25 @@ class Advice(Answer):
         }
 
     def blocks(self) -> tuple[Block, ...]:
-        """Give the task, what to report, to avoid and to know, the facts, the next command, and the sources."""
-        parts = [
-            Sentences(tuple(entry.sentence for entry in entries), name, title)
-            for name, title, kinds in _PARTS
+        """Give the task, what to report and to avoid in short, and the next command; reasons and facts are folded."""
+        short = [
+            Sentences(tuple(entry.short for entry in entries), name, title)
+            for name, title, kinds in _IN_SHORT
+            if (entries := self.of(*kinds))
+        ]
+        full = [
+            Sentences(tuple(entry.sentence for entry in entries), name, title, folded=True)
+            for name, title, kinds in _IN_FULL
             if (entries := self.of(*kinds))
         ]
         cited = sorted({source for entry in self.entries for source in entry.sources}, key=str.lower)
         return (
             Sentences(self.sentences),
-            *parts,
-            Sentences(self._facts(), "facts", "It rests on these facts"),
-            Code((self.command,), "next", "Next"),
+            *short,
+            *full,
+            Sentences(self._facts(), "facts", "It rests on these facts", folded=True),
             Sentences(tuple(f"{source}: {SOURCES[source]}" for source in cited), "sources", "Sources", folded=True),
+            Code((self.command,), "next", "Next"),
             self._entries(),
         )
 
@@ -264,9 +287,9 @@ def _entries(profile: Profile, task: Task) -> tuple[Recommendation, ...]:
             measures = tuple(one for one in measures if one not in against and _computable(one, profile))
             kind = kind if len(measures) > 1 else "recommend"
         if measures or kind not in _RECOMMENDS:
-            reason = f"{written(rule.here, profile)} {rule.why}".strip()
+            here = written(rule.here, profile)
             facts = tuple(fact(name, profile) for name in rule.facts)
-            entries.append(Recommendation(rule.id, kind, measures, reason, facts, rule.sources, rule.disputed))
+            entries.append(Recommendation(rule.id, kind, measures, here, rule.why, facts, rule.sources, rule.disputed))
     return tuple(entries)
 
 

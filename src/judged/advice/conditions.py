@@ -12,6 +12,7 @@ TIED = 0.01  # share of the judged first 10
 CLEARLY = 0.9  # a perfect ranking should come to so much at least
 NEARLY = 0.95  # of the topics: nearly all
 MOSTLY = 0.8  # of the topics: most
+_FEW_TOPICS = 25  # the least that Buckley and Voorhees (2000) find enough to tell systems apart
 
 CONDITIONS: dict[str, Condition] = {
     "runs": Condition("runs are given", lambda p: bool(p.runs), ("runs",), "no run is given"),
@@ -58,6 +59,7 @@ CONDITIONS: dict[str, Condition] = {
         ("relevant",),
         "topics have about as many relevant documents",
     ),
+    "few_topics": Condition("there are fewer than 25 topics", lambda p: p.topics < _FEW_TOPICS, ("topics",)),
     "several_topics": Condition("there are several topics", lambda p: p.topics > 1, ("topics", "relevant")),
     "barren": Condition("topics have no relevant document", lambda p: p.barren > 0, ("barren",)),
     "graded": Condition(

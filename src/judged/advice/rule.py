@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from judged.advice.profile import Profile, RunProfile
 
-Kind: TypeAlias = Literal["recommend", "pair", "avoid", "note"]
+Kind: TypeAlias = Literal["recommend", "pair", "avoid", "caution", "note"]
 
 
 _SHOWN = 4  # runs
@@ -45,8 +45,8 @@ class Rule:
     """One piece of advice."""
 
     id: str  # a short name that does not change
-    # `recommend`: report these measures. `pair`: report them side by side. `avoid`: not these here. `note`: what to
-    # know when reading any of them.
+    # `recommend`: report these measures. `pair`: report them side by side. `avoid`: not these here. `caution`:
+    # what forbids to conclude. `note`: what to know when reading any of them.
     kind: Kind
     why: str  # the reason, in plain words and without the data
     sources: tuple[str, ...]  # keys of `judged.advice.rules.SOURCES`

@@ -50,7 +50,8 @@ def command(
 ) -> None:
     """Say which measures suit QRELS and RUNs, which do not, and why.
 
-    The advice names the facts of the data and the papers that it rests on, and the command to run next.
+    The advice is short, with the command to run next; -v adds the reasons, what to know when reading the numbers, and
+    the facts of the data and the papers that it rests on.
     """
     from dataclasses import replace
 
@@ -64,4 +65,4 @@ def command(
         advise(Qrels.read(qrels, format=qrels_format), given, task, rel=rel),
         options=tuple(word for name, value in options if value for word in (name, value)),
     )
-    give(advice)
+    give(advice, unfold=[block.name for block in advice.blocks() if give.verbose])
