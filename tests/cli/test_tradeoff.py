@@ -46,7 +46,7 @@ def test_the_table_is_that_of_python(run: Callable[..., Ended]) -> None:
 @pytest.mark.parametrize("form", ["markdown", "csv"])
 def test_forms(run: Callable[..., Ended], form: str) -> None:
     done = run(*FILES, "-m", "RR", "--higher-is-better", "qps", "--format", form)
-    assert done.out == getattr(found(more_is_better="qps"), form)() + "\n"
+    assert done.out == getattr(found(higher_is_better="qps"), form)() + "\n"
 
 
 def test_json_and_saved_scores(run: Callable[..., Ended]) -> None:

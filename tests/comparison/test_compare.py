@@ -370,7 +370,7 @@ def test_policies_go_to_evaluate() -> None:
         ({"margin": 0.0}, "the margin 0.0 makes no sense"),
         ({"test": "dunnett"}, "dunnett compares with a baseline. Fix: name one"),
         ({"test": "tukey", "family": "all"}, "tukey allows for the pairs of one measure"),
-        ({"measures": "AP"}, "AP was not evaluated. Fix: one of RR, P@2"),
+        ({"measures": "AP"}, "AP was not evaluated. Fix: evaluate it, or take one of RR, P@2"),
         ({"ci": "guess"}, "no interval method 'guess'"),
     ],
 )

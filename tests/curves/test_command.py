@@ -104,7 +104,6 @@ def test_refusals() -> None:
     assert "this form is not printed" in refused("--format", "png")
     assert "contradict" in refused("--to", "5", "--cutoffs", "1,2")
     assert "'1,x' is no list of cutoffs" in refused("--cutoffs", "1,x")
-    assert "-m 'R(rel=2)'" in refused("--rel", "2")
     assert "leave out -m" in refused("--precision-recall", "raw", "-m", "P")
     assert "no topic 'dog'" in refused("--topic", "dog")
     assert "shows no bounds" in refused("--ties", "bounds")

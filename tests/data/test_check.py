@@ -164,7 +164,7 @@ def test_a_truncated_gz(tmp_path: Path) -> None:
     lines = "".join(f"{at // 1000} Q0 d{at * 7919 % 99991} {at % 1000} {1000 - at % 1000} t\n" for at in range(20_000))
     packed = gzip.compress(lines.encode())
     findings = check_run(written(tmp_path, packed[: len(packed) // 2], "a.run.gz"))
-    assert only(findings, "truncated").level == "error"
+    assert only(findings, "truncated").severity == "error"
 
 
 def test_other_formats_have_their_first_error(tmp_path: Path) -> None:

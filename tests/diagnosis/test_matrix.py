@@ -7,7 +7,6 @@ import io
 import json
 import math
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -165,7 +164,7 @@ def test_given_scores_baseline_and_cuts() -> None:
         ({"cuts": (2.0, 0.3)}, r"R@20 is never on both sides of 2. Fix: give a cut from 0 to 1"),
         ({"slicing": "kind"}, "'kind' is no slicing of topics"),
         ({"level": 1.0}, "confidence level"),
-        ({"rate": 0.0}, "false discovery rate"),
+        ({"fdr": 0.0}, "false discovery rate"),
         ({"y": "R@20"}, "both axes are R@20"),
         ({"y": "NumRelRet"}, "has no mean over topics"),
         ({"y": "GMAP"}, "has no mean over topics"),
@@ -174,7 +173,7 @@ def test_given_scores_baseline_and_cuts() -> None:
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, object], why: str) -> None:
     scores = evaluate(QRELS, {"old": OLD}, ["R@20", "nDCG@10"]) if options.pop("given", False) else None
-    call = made if scores is None else partial(matrix, scores)
+    call = made if scores is None else scores.matrix
     with pytest.raises((InputError, MeasureError), match=why):
         call(**options)
 

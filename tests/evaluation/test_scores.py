@@ -61,7 +61,7 @@ def test_per_topic_and_nan() -> None:
 @pytest.mark.parametrize(
     ("measure", "run", "message"),
     [
-        ("RR", "bm25", "RR was not evaluated. Fix: one of AP, "),
+        ("RR", "bm25", "RR was not evaluated. Fix: evaluate it, or take one of AP, "),
         ("AP", "other", "no run 'other' in this table. Fix: one of bm25, <b>new</b>"),
         ("AP", None, "there are several runs. Fix: name one of bm25, <b>new</b>"),
     ],

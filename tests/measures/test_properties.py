@@ -96,8 +96,8 @@ def test_every_module_of_measures_is_imported_and_every_measure_exported() -> No
     assert {entry.cls.__module__.partition("judged.measures.")[0] for entry in REGISTRY.values()} == {""}
     assert len(REGISTRY) == len(ORACLE)  # importing the modules one by one has registered nothing new
     for entry in REGISTRY.values():
-        assert getattr(judged, entry.cls.__name__) is entry.cls
-        assert entry.cls.__name__ in judged.__all__
+        assert getattr(judged.measures, entry.cls.__name__) is entry.cls
+        assert entry.cls.__name__ in judged.measures.__all__
 
 
 def test_no_two_measures_share_a_name() -> None:

@@ -95,9 +95,7 @@ PUBLIC: dict[str, Callable[[], Any]] = {
     "curve": lambda: judged.curve(QRELS, RUNS, "nDCG"),
     "precision_recall": lambda: judged.precision_recall(QRELS, RUNS),
     "diff": lambda: judged.diff(QRELS, OLD, NEW),
-    "disagreement": lambda: judged.disagree(
-        QRELS, RUNS, [[[[[["nDCG@5", "AP"], "R@100"], "R@100"], "R@100"], "R@100"], "R@100"]
-    ),
+    "disagreement": lambda: judged.disagree(QRELS, RUNS, ["nDCG@5", "AP"]),
     "matrix": lambda: judged.matrix(QRELS, RUNS),
     "review": lambda: judged.review(QRELS, RUNS),
     "stages": lambda: judged.stages(QRELS, OLD, NEW),

@@ -176,7 +176,6 @@ def test_the_head_of_differences_says_what_is_subtracted() -> None:
     ("given", "problem"),
     [
         ({"slicing": "query_class"}, "'query_class' is no slicing of topics. Fix: make one: slice_topics"),
-        ({"scores": 3}, "int is no table of scores"),
     ],
 )
 def test_what_is_no_slicing_or_scores_is_refused(given: dict[str, Any], problem: str) -> None:

@@ -111,7 +111,7 @@ def test_a_printed_p_never_stands_on_the_other_side_of_alpha(alpha: float, off: 
         (([0.1], [0.1, 0.2]), {}, "shapes"),
         (([[0.1]], [[0.1]]), {}, "shapes"),
         (([math.inf, 0], [0, 0]), {}, "infinite"),
-        (([0, 0], [1, 1]), {"method": "anova"}, "no paired test 'anova'"),
+        (([0, 0], [1, 1]), {"test": "anova"}, "no paired test 'anova'"),
         (([0, 0], [1, 1]), {"alternative": "both"}, "no alternative"),
         (([0, 0], [1, 1]), {"level": 95}, "level 95"),
         (([0, 0], [1, 1]), {"level": 0.5, "alternative": "less"}, r"between 0\.5 and 1"),
@@ -119,7 +119,7 @@ def test_a_printed_p_never_stands_on_the_other_side_of_alpha(alpha: float, off: 
         (([0, 0], [1, 1]), {"seed": -1}, "seed"),
         (([0, 0], [1, 1]), {"rope": -0.1}, "practical equivalence"),
         (([0, 0], [1, 1]), {"floor": 0}, "floor"),
-        (([0, -0.1], [1, 1]), {"method": "ratio"}, "below 0"),
+        (([0, -0.1], [1, 1]), {"test": "ratio"}, "below 0"),
     ],
 )
 def test_what_cannot_be_used_is_refused(arguments: tuple, options: dict, message: str) -> None:

@@ -93,7 +93,7 @@ def test_every_measure_with_every_parameter(name: str) -> None:
     """Few ways to grade are tried, and exact. Without trying, the range is exact or wider."""
     for one in variants(name):
         assert _kinds(one, 1, 4) == ["exact"]
-        _kinds(one, 1, 4, limit=0)
+        _kinds(one, 1, 4, max_orders=0)
 
 
 BINARY = [
@@ -120,12 +120,12 @@ MONOTONE = [
 def test_known_measures_are_exact_without_trying(name: str) -> None:
     """The shapes of these formulas are known, so that no limit is needed, however many documents are unjudged."""
     one = parse(name)
-    assert set(_kinds(one, 8, 9 if name in BINARY else 5, 1100, limit=0)) <= {"exact"}
+    assert set(_kinds(one, 8, 9 if name in BINARY else 5, 1100, max_orders=0)) <= {"exact"}
 
 
 @pytest.mark.parametrize("name", ["Q", "Q@3", "GAP", "RBP(p=0.8,gain=graded,max=topic)"])
 def test_a_ranking_against_an_ideal_is_bounded_by_both_apart(name: str) -> None:
-    assert set(_kinds(parse(name), 20, 4, limit=0)) == {"outer"}
+    assert set(_kinds(parse(name), 20, 4, max_orders=0)) == {"outer"}
 
 
 def test_the_outer_range_is_not_all_that_is_declared() -> None:

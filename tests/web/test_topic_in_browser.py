@@ -21,7 +21,7 @@ def hostile() -> Any:
     first = {"a/b c?d&é": {HOSTILE: 3.0, "d/1 &<b>": 2.0, "u": 1.0}, "none": {"x": 1.0}}
     second = {"a/b c?d&é": {"u": 2.0, "d/1 &<b>": 1.0}}
     docs = {HOSTILE: {"title": HOSTILE, "text": HOSTILE}, "d/1 &<b>": "é " * 50_000}
-    return open_workspace(qrels, {"A <i>": first, "B": second}, queries={"a/b c?d&é": HOSTILE}, docs=docs)
+    return open_workspace(qrels, {"A <i>": first, "B": second}, queries={"a/b c?d&é": HOSTILE}, texts=docs)
 
 
 def until(page: Any, expression: str, wanted: Any) -> None:

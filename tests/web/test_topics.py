@@ -540,7 +540,9 @@ def hostile() -> TestClient:
     queries = {"a/b c?d&é#": HOSTILE, "L" * 3000: "word " * 20_000}
     attributes = {"a/b c?d&é#": {HOSTILE[:20]: HOSTILE}}
     return client(
-        open_workspace(qrels, {f"A {HOSTILE}": first, "B/b": second}, queries=queries, docs=docs, attributes=attributes)
+        open_workspace(
+            qrels, {f"A {HOSTILE}": first, "B/b": second}, queries=queries, texts=docs, attributes=attributes
+        )
     )
 
 

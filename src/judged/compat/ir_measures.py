@@ -99,7 +99,7 @@ def our_measure(measure: Any) -> Measure:
         raise MeasureError(f"{measure} names two kinds of gain. Fix: write the table of gains alone")
     entry, values = find(_OTHER_NAMES.get(measure.NAME, measure.NAME))
     name, ours = translated(entry, {**values, **given, **_IMPLIED.get(measure.NAME, {})})
-    return find(name)[0].cls(**ours)
+    return find(name)[0].cls(**ours).complete()
 
 
 class JudgedProvider(_theirs.providers.Provider):

@@ -108,7 +108,7 @@ def examples(entry: Entry) -> str:
     """Give the examples of the definition as Markdown: prose, and blocks of Python with what they print.
 
     >>> examples(REGISTRY["CG"]).splitlines()[2:]
-    ['```python', '>>> from judged import CG', '>>> CG().of_list([3, 2, 3, 0, 1, 2])', '11.0', '```']
+    ['```python', '>>> from judged.measures import CG', '>>> CG().of_list([3, 2, 3, 0, 1, 2])', '11.0', '```']
     """
     text = _docstring(entry)[1]
     return _how_to_read(text, entry.family) + _blocks(text)
@@ -197,7 +197,7 @@ def _blocks(text: str) -> str:
     r"""Put the code of a docstring's examples into blocks, the first with its import, and prose between them.
 
     >>> _blocks("Half of two:\n\n>>> P(cutoff=2).of_list([1, 0])\n0.5").splitlines()[2:5]
-    ['```python', '>>> from judged import P', '>>> P(cutoff=2).of_list([1, 0])']
+    ['```python', '>>> from judged.measures import P', '>>> P(cutoff=2).of_list([1, 0])']
     """
     parts: list[str] = []
     first = True

@@ -24,7 +24,7 @@ QUERIES = [
 def test_texts_are_cut_as_topics_are(by, attribute, monkeypatch):
     monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 4)
     topics = {f"{at:02}": text for at, text in enumerate(QUERIES)}
-    expected = derive(topics={key: text or "--" for key, text in topics.items()}, languages=()).column(attribute)
+    expected = derive(queries={key: text or "--" for key, text in topics.items()}, languages=()).column(attribute)
     both = logs([{"query_norm": text} for text in [*QUERIES, QUERIES[0]]])
     slices = sliced(both, by)[0]
     assert slices[:-1] == [one or "unknown" for one in expected.to_pylist()]
