@@ -58,7 +58,7 @@ def ties(data: Path) -> str:
     shares: list[str] = []
     for name, (qrels, run) in TIED.items():
         files = data / qrels, data / run
-        tied = next(one for one in judged.data.check_run(files[1]) if one.code == "ties")
+        tied = next(one for one in judged.data.check_run(files[1]) if one.rule == "ties")
         shares.append(f"{name.split()[0]}: {tied.problem}.")
         bounds = judged.evaluate(*files, MEASURES, ties="bounds")
         mean = judged.evaluate(*files, MEASURES, ties="expected").aggregate()
