@@ -422,7 +422,7 @@ def test_advice_on_described_data_is_that_of_advise_without_what_nobody_asked(cl
     kept = [one for one in expected.entries if one.rule not in unasked]
     whys = {rule.id: (rule.why, tuple(one.name for one in rule.when)) for rule in RULES}
     rows = [(*whys[one.rule], one) for one in kept]
-    assert on_described(asked).entries == tuple(replace(one, reason=why, facts=facts) for why, facts, one in rows)
+    assert on_described(asked).entries == tuple(replace(one, here="", facts=facts) for _, facts, one in rows)
     data = client.get("/api/v1/advice", params=asked.model_dump()).json()
     assert data["measures"] == [
         str(one) for one in dict.fromkeys(m for e in kept if e.kind in {"recommend", "pair"} for m in e.measures)

@@ -114,7 +114,7 @@ def on_described(asked: Asked) -> Advice:
     advice = advise(qrels, run, asked.task or None)
     rules = {rule.id: rule for rule in RULES if {name for one in rule.when for name in one.facts} <= FACTS}
     entries = tuple(
-        replace(entry, reason=rule.why, facts=tuple(condition.name for condition in rule.when))
+        replace(entry, here="", facts=tuple(condition.name for condition in rule.when))
         for entry in advice.entries
         if (rule := rules.get(entry.rule))
     )
