@@ -14,7 +14,7 @@ import pytest
 
 import judged
 from judged.cli.main import app
-from judged.evaluation.scores import Asked, Scores
+from judged.evaluation.scores import FromAbove, Scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,7 +65,7 @@ def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
                 seen.add(id(value))
                 yield name, value
     for name, method in vars(Scores).items():
-        if isinstance(method, Asked):
+        if isinstance(method, FromAbove):
             yield f"Scores.{name}", method.__get__(None, Scores)
 
 
@@ -124,6 +124,34 @@ def test_every_parameter_is_called_by_its_word() -> None:
 
 def test_every_option_is_called_by_its_word() -> None:
     assert faults_of_options([(path, one) for path, one in commands(app) if not path.startswith(LOGS)]) == []
+
+
+def documented(function: Callable[..., Any]) -> set[str] | None:
+    """Give the parameters that a docstring describes; None where it has no such section."""
+    section = re.search(
+        r"^Parameters\n-+\n(.*?)(?=\n\n\S|\Z)", inspect.getdoc(function) or "", re.DOTALL | re.MULTILINE
+    )
+    if section is None:
+        return None
+    lines = [line for line in section[1].splitlines() if not line.startswith(" ")]
+    return {name.strip() for line in lines for name in line.partition(" : ")[0].split(",")}
+
+
+@pytest.mark.parametrize(("name", "function"), [pytest.param(*each, id=each[0]) for each in functions()])
+def test_every_parameter_is_described_and_no_other(name: str, function: Callable[..., Any]) -> None:
+    """Also of what is made of two docstrings; a few functions of few parameters have one sentence for all."""
+    described = documented(function)
+    public = name in judged.__all__ or name.startswith("Scores.")
+    assert described is not None or not public
+    assert described in (None, set(inspect.signature(function).parameters))
+
+
+def test_errors_of_calls_name_what_was_called() -> None:
+    qrels, run = {"q": {"d": 1}}, {"q": {"d": 1.0}}
+    with pytest.raises(TypeError, match=r"^compare\(\) got an unexpected keyword argument 'where'"):
+        judged.compare(qrels, run, where="kind == 'law'")
+    with pytest.raises(TypeError, match=r"^Scores\.compare\(\) got an unexpected keyword argument 'by'"):
+        judged.evaluate(qrels, run, "AP").compare(by="kind")
 
 
 def test_a_command_is_called_as_its_function() -> None:

@@ -21,7 +21,7 @@ from mkdocs.structure.files import File
 
 import judged
 from judged.answer import Answer
-from judged.evaluation.scores import Asked, Scores
+from judged.evaluation.scores import FromAbove, Scores
 from judged.measures import Measure
 from judged.measures.pages import as_markdown
 from judged.measures.pages import page as page_of
@@ -102,7 +102,7 @@ class Docstrings(griffe.Extension):
         """Show the methods of scores that are functions of a layer above as these functions."""
         if pkg.name == "judged":
             scores = pkg["evaluation.scores.Scores"]
-            for name in [name for name, value in vars(Scores).items() if isinstance(value, Asked)]:
+            for name in [name for name, value in vars(Scores).items() if isinstance(value, FromAbove)]:
                 function = getattr(Scores, name)
                 method = copy.copy(pkg[f"{function.__module__}.{function.__name__}".removeprefix("judged.")])
                 method.name, method.parent = name, scores

@@ -65,4 +65,4 @@ def command(
         advise(Qrels.read(qrels, format=qrels_format), given, task, rel=rel),
         options=tuple(word for name, value in options if value for word in (name, value)),
     )
-    give(advice, unfold=[block.name for block in advice.blocks() if give.verbose])
+    give(advice, unfold=[block.name for block in advice.blocks()] if give.verbose else ())

@@ -25,7 +25,9 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="What labels matter to.")
-@click.option("--cutoff", type=int, metavar="K", help="Documents of each topic that are shown.  [default: the cutoff]")
+@click.option(
+    "--cutoff", type=int, metavar="K", help="Documents of each topic that are shown.  [default: the measure's]"
+)
 @click.option("--rel", type=float, default=1.0, show_default=True, metavar="N", help="The lowest relevant grade.")
 @click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="List this kind only. Repeat for more.")
 @click.option("--limit", type=int, default=50, show_default=True, metavar="N", help="List so many labels; 0 for all.")

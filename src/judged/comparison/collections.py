@@ -134,7 +134,7 @@ class Collections(Answer):
 
 
 def compare_collections(
-    collections: Mapping[str, tuple[Any, Any]],
+    collections: Mapping[str, Any],
     measures: Any = None,
     *,
     baseline: str | None = None,
@@ -173,8 +173,12 @@ def compare_collections(
     old (baseline)  0.5000    1.0000    0.7500
     new             1.0000 †  0.5000 ‡  0.7500
     """
+    for name, given in collections.items():
+        if not (isinstance(given, tuple) and len(given) == 2):
+            fix = "give {name: (qrels, runs)}, or scores to collections_of_scores"
+            raise InputError(f"{name}: {type(given).__name__} is no pair of qrels and runs", fix=fix)
     chosen = {name: options.pop(name) for name in _CHOICES if name in options}
-    tables = {name: scored(*given, measures, **options) for name, given in collections.items()}
+    tables = {name: scored(qrels, runs, measures, **options) for name, (qrels, runs) in collections.items()}
     return collections_of_scores(tables, baseline=baseline, **chosen)
 
 

@@ -57,6 +57,8 @@ def comparison_of_scores(
     ----------
     scores
         What `evaluate` returned.
+    measures
+        Some of those that were evaluated; None: all.
     baseline
         The name of the run that all others are compared with; None: every pair is compared.
     test
@@ -93,8 +95,6 @@ def comparison_of_scores(
 
     Examples
     --------
-    Of scores, ``measures`` chooses some that were evaluated:
-
     >>> from judged import evaluate
     >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))

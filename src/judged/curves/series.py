@@ -106,13 +106,32 @@ def curve_of_scores(
 ) -> Curves:
     """Draw scores that are there already: those of one measure at several cutoffs.
 
+    Parameters
+    ----------
+    scores
+        What `evaluate` returned, over all topics or some; nothing is read again.
+    ci, level, resamples, seed
+        How intervals over topics are made, as for `curve`.
+
+    Returns
+    -------
+    Curves
+        As `curve` gives them for the same qrels, runs and cutoffs.
+
+    Raises
+    ------
+    InputError
+        If the scores are of several measures, or have bounds.
+    MeasureError
+        If a measure has no cutoff.
+
+    Examples
+    --------
     >>> from judged import evaluate
     >>> scores = evaluate({"q": {"b": 1, "c": 1}}, {"q": ["a", "b", "c"]}, at_cutoffs("R", 3))
     >>> scores.curve().mean.tolist()
     [[0.0, 0.5, 1.0]]
     """
-    # Nothing is read again, and the scores may be those of some topics: `scores.over_topics(mask)`. Returns as `curve`
-    # gives them for the same qrels, runs and cutoffs.
     interval = IntervalMethod(ci, level, resamples, seed)
     if scores.ranges:
         raise InputError(_NO_BOUNDS, fix=_WITHOUT_BOUNDS)

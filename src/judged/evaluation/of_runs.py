@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from dataclasses import replace
 from functools import wraps
@@ -26,10 +27,10 @@ TESTED_MEASURES = ("nDCG@10", "AP")
 """Where nothing is said; few, for every measure that is tested is another chance to find something by luck."""
 
 _FEW = 3
-_SCORES = "scores\n    What `evaluate` returned.\n"
-_RUNS = "qrels, runs\n    As `evaluate` takes them.\n"
-_MEASURES = "measures\n    As `evaluate` takes them; None: nDCG@10 and AP, or those of the dialect.\n"
-_POLICIES = "{}\n    Policies, as `evaluate` takes them.\n"
+_RUNS = "qrels, runs\n    As `evaluate` takes them."
+_MEASURES = "measures\n    As `evaluate` takes them; None: nDCG@10 and AP, or those of the dialect."
+_POLICIES = "{}\n    Policies, as `evaluate` takes them."
+_BLOCK = re.compile(r"\n(?=\S)")  # between parameters: what is said of each is indented
 _GIVEN = {"scores", "qrels", "runs", "measures", "documents"}
 
 
@@ -96,7 +97,9 @@ def of_runs(
 def _documented(function: Callable[..., Any], policies: list[str], examples: str, *, asked: bool) -> str:
     """Give the function's own page, with what is evaluated in place of the scores."""
     page, _, _ = (inspect.getdoc(function) or "").partition("\nExamples\n")
-    page = page.replace(_SCORES, _RUNS + (_MEASURES if asked else ""))
-    before, returns, after = page.partition("\nReturns\n")
+    before, title, rest = page.partition("Parameters\n----------\n")
+    given, returns, after = rest.partition("\n\nReturns\n")
+    own = [block for block in _BLOCK.split(given) if not set(block.partition("\n")[0].split(", ")) <= _GIVEN]
+    parameters = (_RUNS, *([_MEASURES] if asked else []), *own, _POLICIES.format(", ".join(policies)))
     shown = f"\nExamples\n--------\n{inspect.cleandoc(examples)}\n"
-    return before + _POLICIES.format(", ".join(policies)) + returns + after + shown
+    return before + title + "\n".join(parameters) + returns + after + shown

@@ -35,16 +35,20 @@ if TYPE_CHECKING:
     from judged.stats.interval import IntervalName
 
 
-class Asked:
+class FromAbove:
     """A method that is a function of scores in a layer above: found by its name, so that nothing here imports it."""
 
     def __init__(self, module: str, function: str) -> None:
         self._home = module, function
 
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._called = f"{owner.__name__}.{name}"
+
     def __get__(self, scores: Scores | None, owner: type) -> Callable[..., Any]:
-        module, function = self._home
-        found = getattr(import_module(module), function)
-        return found if scores is None else MethodType(found, scores)
+        module, name = self._home
+        function = getattr(import_module(module), name)
+        function.__qualname__ = self._called  # what help and errors call it
+        return function if scores is None else MethodType(function, scores)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,17 +72,17 @@ class Scores(Answer, ReadOnly):
     kind: ClassVar[str] = "scores"
     main: ClassVar[str] = "topics"
 
-    compare = Asked("judged.comparison.testing", "comparison_of_scores")
-    orders = Asked("judged.comparison.orders", "orders")
-    power = Asked("judged.comparison.plans", "power_of_scores")
-    curve = Asked("judged.curves.series", "curve_of_scores")
-    by_slice = Asked("judged.slicing.by_slice", "by_slice")
-    compare_slices = Asked("judged.slicing.compare_slices", "compare_slices")
-    matrix = Asked("judged.diagnosis.matrix.performance", "matrix_of_scores")
-    disagree = Asked("judged.diagnosis.disagreement.pulls", "disagreement_of_scores")
-    needs = Asked("judged.diagnosis.needs.spread", "needs_of_scores")
-    tradeoff = Asked("judged.diagnosis.tradeoff.front", "tradeoff_of_scores")
-    gate = Asked("judged.gating.running", "gate_of_scores")
+    compare = FromAbove("judged.comparison.testing", "comparison_of_scores")
+    orders = FromAbove("judged.comparison.orders", "orders")
+    power = FromAbove("judged.comparison.plans", "power_of_scores")
+    curve = FromAbove("judged.curves.series", "curve_of_scores")
+    by_slice = FromAbove("judged.slicing.by_slice", "by_slice")
+    compare_slices = FromAbove("judged.slicing.compare_slices", "compare_slices")
+    matrix = FromAbove("judged.diagnosis.matrix.performance", "matrix_of_scores")
+    disagree = FromAbove("judged.diagnosis.disagreement.pulls", "disagreement_of_scores")
+    needs = FromAbove("judged.diagnosis.needs.spread", "needs_of_scores")
+    tradeoff = FromAbove("judged.diagnosis.tradeoff.front", "tradeoff_of_scores")
+    gate = FromAbove("judged.gating.running", "gate_of_scores")
 
     runs: tuple[RunFacts, ...]  # R
     measures: tuple[Measure, ...]  # M

@@ -212,27 +212,14 @@ def explain(qrels: Any, run: Any, measure: str | Measure, *, topic: str | None =
 
 
 def explain_list(judged: Judged, measure: str | Measure, topic: str | None = None) -> Explanation:
-    """Show how a measure comes to its score for a list that is judged already: what `judge` or `judge_list` gave.
+    """Show as `explain` how a measure comes to its score for a list that is judged: what `judge` or `judge_list` gave.
 
     Parameters
     ----------
     judged
         One topic, or several.
-    measure
-        A measure or its name.
-    topic
-        The query id; None where there is only one topic.
-
-    Returns
-    -------
-    Explanation
-
-    Raises
-    ------
-    InputError
-        If there is no such topic, or several and none was named.
-    MeasureError
-        If there is no such measure, or it needs a ranking where the run is a set.
+    measure, topic
+        As for `explain`.
 
     Examples
     --------

@@ -48,6 +48,8 @@ def disagreement_of_scores(
     ----------
     scores
         What `evaluate` returned.
+    measures
+        Two of those that were evaluated; None where there are no others.
     pair
         The names of the two systems; None: the two runs, or of several those that the measures pull apart most.
     slicing
@@ -56,6 +58,8 @@ def disagreement_of_scores(
         How many of the topics that cause the disagreement are looked into.
     queries
         Texts of topics: `Topics`, a path, or ``{query_id: text}``.
+    qrels, runs, documents
+        What the scores are of, to see which documents are the reasons.
 
     Returns
     -------

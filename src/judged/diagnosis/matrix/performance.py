@@ -71,6 +71,8 @@ def matrix_of_scores(
         The false discovery rate of the topics that are said to have lost.
     resamples, seed
         Of the paired randomisation tests.
+    qrels
+        What the scores are of, to know topics without a relevant document for what they are.
 
     Returns
     -------
@@ -85,8 +87,6 @@ def matrix_of_scores(
 
     Examples
     --------
-    With `qrels`, topics without a relevant document are known for what they are:
-
     >>> from judged import evaluate
     >>> qrels = {f"q{at}": {"a": 1} for at in range(20)}
     >>> run = {f"q{at}": ["a"] if at < 10 else ["x", "y", "a"] for at in range(20)}

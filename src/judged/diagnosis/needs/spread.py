@@ -66,6 +66,8 @@ def needs_of_scores(
         Of the intervals and of the tests.
     queries
         Texts of the wordings: `Topics`, a path, or ``{query_id: text}``.
+    runs
+        What the scores are of, to see how alike the rankings of wordings are.
 
     Returns
     -------
@@ -78,8 +80,6 @@ def needs_of_scores(
 
     Examples
     --------
-    With `runs`, those of the scores, it is also seen how alike the rankings of wordings are:
-
     >>> from judged import evaluate
     >>> variants = {"7-1": "7", "7-2": "7", "8-1": "8", "8-2": "8"}
     >>> run = {"7-1": {"a": 1.0}, "7-2": {"x": 2.0, "a": 1.0}, "8-1": {"a": 1.0}, "8-2": {"x": 1.0}}
