@@ -74,12 +74,13 @@ def _lacking(measures: Sequence[Measure], known: Attributes) -> list[Note]:
     """Say of how many topics an attribute is not known: they satisfy no comparison with it."""
     from judged.data.expression import Expression
 
-    names = dict.fromkeys(
-        name for one in measures if "missing" not in one.where for name in Expression(one.where).names
-    )
+    names = dict.fromkeys(name for measure in measures for name in Expression(measure.where).names)
     counts = {name: known.column(name).null_count for name in names}
     return [
-        Note("topics-without-attribute", f"{lacking} of {len(known)} topics have no {name}: no measure asks about them")
+        Note(
+            "topics-without-attribute",
+            f"{lacking} of {len(known)} topics have no {name}: they satisfy no comparison with it",
+        )
         for name, lacking in counts.items()
         if lacking
     ]
