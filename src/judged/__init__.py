@@ -42,7 +42,7 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.diagnosis.review": ("apply_review", "review"),
         "judged.diagnosis.stages": ("stages",),
         "judged.diagnosis.tradeoff": ("tradeoff",),
-        "judged.gating": (
+        "judged.gates": (
             "GateConfig",
             "gate",
         ),

@@ -47,8 +47,8 @@ from judged.evaluation.scores import Scores as Scores
 from judged.evaluation.scoring import evaluate as evaluate
 from judged.explanation.explanation import explain as explain
 from judged.explanation.other_tools import compare_tools as compare_tools
-from judged.gating.config import GateConfig as GateConfig
-from judged.gating.running import gate as gate
+from judged.gates.config import GateConfig as GateConfig
+from judged.gates.gate import gate as gate
 from judged.judging import Precision
 from judged.judging import TopicPolicy
 from judged.judging.join import judge as judge

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import judged
 from judged.comparison.collections import collections_of_scores
 from judged.diagnosis.stages.answer import Stages
-from judged.gating import Check, Guardrail
+from judged.gates import Check, Guardrail
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import judged
-from judged.gating import Check, GateConfig
+from judged.gates import Check, GateConfig
 from judged.tables import Cell, Table, isolated, markdown_list
 
 HOSTILE = "=<script>x</script>|`a`*b*[c](d)\x1b[31m\u202e\nz"

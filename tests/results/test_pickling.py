@@ -16,7 +16,7 @@ import pytest
 
 import judged
 from judged import sample
-from judged.gating import Check
+from judged.gates import Check
 
 if TYPE_CHECKING:
     from collections.abc import Callable

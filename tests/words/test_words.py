@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PACKAGES = (
     "judged", "judged.agreement", "judged.comparison", "judged.curves", "judged.data", "judged.evaluation",
-    "judged.explanation", "judged.gating", "judged.judging", "judged.slicing", "judged.stats", "judged.uncertainty",
+    "judged.explanation", "judged.gates", "judged.judging", "judged.slicing", "judged.stats", "judged.uncertainty",
 )  # fmt: skip
 INTERNAL = {"chosen_levels", "config_of", "dialect_of", "measures_of", "parse_config", "read_config", "runs_of"}
 LOGS = ("online ", "logs ")  # have words of their own until they are rewritten

@@ -77,7 +77,7 @@ def command(
     from dataclasses import replace
 
     from judged.data.qrels import Qrels
-    from judged.gating import gate, read_config
+    from judged.gates import gate, read_config
 
     asked = read_config(config)
     if strict is not None:
@@ -141,7 +141,7 @@ def init(
     """
     from judged.data.files import exists
     from judged.data.qrels import Qrels
-    from judged.gating.first import first_config
+    from judged.gates.first import first_config
 
     if exists(out) and str(out) != "-" and not force:
         raise InputError("this file is there already", fix="give another name, or --force", path=str(out))

@@ -82,7 +82,7 @@ class Scores(Answer, ReadOnly):
     disagree = FromAbove("judged.diagnosis.disagreement.pulls", "disagreement_of_scores")
     needs = FromAbove("judged.diagnosis.needs.spread", "needs_of_scores")
     tradeoff = FromAbove("judged.diagnosis.tradeoff.front", "tradeoff_of_scores")
-    gate = FromAbove("judged.gating.running", "gate_of_scores")
+    gate = FromAbove("judged.gates.gate", "gate_of_scores")
 
     runs: tuple[RunFacts, ...]  # R
     measures: tuple[Measure, ...]  # M

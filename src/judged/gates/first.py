@@ -19,10 +19,10 @@ from judged.decimals import decimal
 from judged.errors import InputError, JudgedWarning
 from judged.evaluation import runs_of
 from judged.evaluation.of_runs import scored
-from judged.gating.check_result import digits, often
-from judged.gating.config import ALL
-from judged.gating.cutting import refuse_outcomes
-from judged.gating.reading import parse_config
+from judged.gates.check_result import digits, often
+from judged.gates.config import ALL
+from judged.gates.config_file import parse_config
+from judged.gates.slices import refuse_outcomes
 from judged.judging import judge
 from judged.measures.aggregates import aggregate
 from judged.notes import lines
@@ -96,7 +96,7 @@ def first_config(
         *(_check(check, len(checks), margin_relative, strict=strict) for check in checks),
     ]
     text = (
-        files("judged.gating")
+        files("judged.gates")
         .joinpath("first.toml")
         .read_text("utf-8")
         .format(

@@ -11,13 +11,13 @@ from judged.data.run import Run
 from judged.errors import InputError
 from judged.evaluation import runs_of
 from judged.evaluation.of_runs import scored
-from judged.gating.check_result import digits
-from judged.gating.config import ALL, nearest
-from judged.gating.cutting import folder, over_these, refuse_outcome, sliced
-from judged.gating.deciding import Paired, decide
-from judged.gating.guarding import guarded, lost_topics, row_of
-from judged.gating.reading import config_of
-from judged.gating.result import GateResult
+from judged.gates.answer import GateResult
+from judged.gates.check_result import digits
+from judged.gates.config import ALL, nearest
+from judged.gates.config_file import config_of
+from judged.gates.decision import Paired, decide
+from judged.gates.guardrails import guarded, lost_topics, row_of
+from judged.gates.slices import folder, over_these, refuse_outcome, sliced
 from judged.notes import Note
 from judged.slicing.topic_slices import Slice
 from judged.stats.pairing import topics_text
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from judged.evaluation import Scores
-    from judged.gating.check_result import CheckResult
-    from judged.gating.config import Check, GateConfig
-    from judged.gating.places import Places
+    from judged.gates.check_result import CheckResult
+    from judged.gates.config import Check, GateConfig
+    from judged.gates.positions import Places
     from judged.measures.base import Measure
     from judged.slicing.topic_slices import Slicing
 
@@ -72,7 +72,7 @@ def gate(
 
     Examples
     --------
-    >>> from judged.gating import gate
+    >>> from judged.gates import gate
     >>> qrels = {f"q{at}": {"d": 1} for at in range(12)}
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
     >>> found = gate(qrels, good, bad, {"check": [{"measure": "RR", "margin": 0.05}]})

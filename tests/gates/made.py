@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.gating import Check, GateConfig
-from judged.gating.deciding import Paired, decide
+from judged.gates import Check, GateConfig
+from judged.gates.decision import Paired, decide
 from judged.measures import parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.gating import CheckResult
+    from judged.gates import CheckResult
 
 SAME = 0.5
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from gating.made import decided, pair
+from gates.made import decided, pair
 from judged.stats.detecting import detectable
 from judged.stats.sample_size import minimum_detectable
 

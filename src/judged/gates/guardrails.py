@@ -12,17 +12,17 @@ from judged.data.records import read_records
 from judged.decimals import read_number
 from judged.errors import InputError
 from judged.evaluation import DIALECTS
-from judged.gating.check_result import number
-from judged.gating.config import nearest
-from judged.gating.reading import measure_of
+from judged.gates.check_result import number
+from judged.gates.config import nearest
+from judged.gates.config_file import measure_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from judged.evaluation import Scores
-    from judged.gating.check_result import Status
-    from judged.gating.config import Guardrail
+    from judged.gates.check_result import Status
+    from judged.gates.config import Guardrail
 
 _ROUNDING = 1e-12
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from judged.errors import InputError
 from judged.evaluation import DIALECTS
-from judged.gating.places import Places, SettingError
+from judged.gates.positions import Places, SettingError
 from judged.judging import TopicPolicy
 from judged.judging.ranking import TiePolicy
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gating.made import decided, pair
-from judged.gating.first import chance as chance_of
+from gates.made import decided, pair
+from judged.gates.first import chance as chance_of
 
 SD, TOPICS = 0.133, 48
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.gating.check_result import CheckResult, TopicLoss
+from judged.gates.check_result import CheckResult, TopicLoss
 from judged.measures.aggregates import aggregate, logarithms
 from judged.stats.correction import adjust
 from judged.stats.detecting import detectable, least_p
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Floats
-    from judged.gating.config import Check, GateConfig
+    from judged.gates.config import Check, GateConfig
     from judged.measures.base import Measure
 
 _WORST = 3

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of
-from judged.gating.config import Check, GateConfig, Guardrail, nearest
-from judged.gating.places import Places, SettingError
+from judged.gates.config import Check, GateConfig, Guardrail, nearest
+from judged.gates.positions import Places, SettingError
 from judged.slicing.topic_slices import Slice, slices_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from judged.errors import InputError
-from judged.gating import Check, GateConfig, Guardrail, config_of, parse_config, read_config
+from judged.gates import Check, GateConfig, Guardrail, config_of, parse_config, read_config
 from judged.slicing.topic_slices import read_slices
 
 WHOLE = '''\

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression
 from judged.errors import InputError
-from judged.gating.places import SettingError
+from judged.gates.positions import SettingError
 from judged.slicing.derived import OUTCOME, known_topics
 from judged.slicing.topic_slices import slice_topics
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from judged.data.qrels import Qrels
-    from judged.gating.config import GateConfig
+    from judged.gates.config import GateConfig
     from judged.slicing.topic_slices import Slice, Slicing
 
 

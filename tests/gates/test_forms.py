@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from comparison_made import lists
-from judged.gating import gate, parse_config
+from judged.gates import gate, parse_config
 
 CONFIG = """
 [[slice]]

@@ -12,9 +12,9 @@ from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 if TYPE_CHECKING:
-    from judged.gating.check_result import CheckResult
-    from judged.gating.guarding import GuardrailResult
-    from judged.gating.result import GateResult
+    from judged.gates.answer import GateResult
+    from judged.gates.check_result import CheckResult
+    from judged.gates.guardrails import GuardrailResult
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _RULES = {

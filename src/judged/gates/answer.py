@@ -22,15 +22,15 @@ from judged.answer import (
     listed,
 )
 from judged.answer.markdown import markdown
-from judged.gating.check_result import CheckResult, Status, number
-from judged.gating.ci_forms import junit, sarif
+from judged.gates.check_result import CheckResult, Status, number
+from judged.gates.ci_forms import junit, sarif
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from judged.evaluation import Scores
-    from judged.gating.config import GateConfig
-    from judged.gating.guarding import GuardrailResult
+    from judged.gates.config import GateConfig
+    from judged.gates.guardrails import GuardrailResult
     from judged.notes import Note
 
 _COLOURS = {"fail": 31, "inconclusive": 33, "pass": 32}
@@ -86,7 +86,7 @@ class GateResult(Answer):
 
     Examples
     --------
-    >>> from judged.gating import Check, GateConfig, gate
+    >>> from judged.gates import Check, GateConfig, gate
     >>> qrels = {f"q{at}": {"d": 1} for at in range(12)}
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
     >>> config = GateConfig((Check("RR", margin=0.05),))

@@ -14,7 +14,7 @@ from judged.stats.planning import amount
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from judged.gating.config import Check
+    from judged.gates.config import Check
 
 _ROUNDING = 1e-12
 _AFTER = {"holm": " after Holm's correction", "bonferroni": " after Bonferroni's correction", "none": ""}

@@ -12,7 +12,7 @@ import pytest
 from comparison_made import lists, scores
 from judged import InputError, evaluate
 from judged.evaluation import Scores
-from judged.gating import Check, GateConfig, Guardrail, gate
+from judged.gates import Check, GateConfig, Guardrail, gate
 from judged.slicing.topic_slices import Slice, slice_topics
 
 if TYPE_CHECKING:
