@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import judged
 from judged import InputError, JudgedWarning, MeasureError, curve, evaluate, precision_recall
-from judged.charting import apart, by_cutoff, even, round_of
+from judged.charts import apart, by_cutoff, even, round_of
 from judged.curves import Curves
 
 CAT = {"cat in a box": {f"d{rank}": int(rank in {2, 4, 5, 7}) for rank in range(1, 9)}}

@@ -312,7 +312,7 @@ def test_a_topic_that_one_run_lacks_is_an_empty_list() -> None:
 
 def test_the_picture_has_every_topic_in_its_place() -> None:
     pytest.importorskip("altair")
-    from judged.charting import specification
+    from judged.charts import specification
 
     found = disagree(QRELS, {"early": EARLY, "many": MANY}, ["RR", "R@4"])
     points = next(one for one in specification(found.chart())["datasets"].values() if "t0" in one[0])

@@ -15,7 +15,7 @@ from judged import sample as shipped
 from judged.answer import Table, plain
 from judged.answer.drawing import drawn as draw
 from judged.answer.html import minus
-from judged.charting import specification
+from judged.charts import specification
 from judged.comparison.pair import pair_columns
 from judged.slicing import slice_topics
 from judged.stats.robustness import leave_one_topic_out

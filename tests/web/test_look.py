@@ -12,11 +12,11 @@ import pytest
 import judged
 from judged.answer import CHANGE, TEXT, Chart, Column, Table
 from judged.answer.html import look, named, prose, specifications
-from judged.charting import cut
+from judged.charts import cut
 from judged.web.look import example
 
 PACKAGE = Path(judged.__file__).parent
-TOKENS = PACKAGE / "charting" / "tokens.css"
+TOKENS = PACKAGE / "charts" / "tokens.css"
 STYLES = sorted({*PACKAGE.rglob("*.css")} - {TOKENS})
 TEMPLATES = sorted(PACKAGE.rglob("*.html"))
 RAW_COLOUR = re.compile(

@@ -234,7 +234,7 @@ class Answer:
             "html": lambda: self.html(digits=digits),
         }
         if form in PICTURES:
-            from judged.charting import picture
+            from judged.charts import picture
 
             return picture(self.chart(chart), form)
         if form == "parquet":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.answer.table import missing
-from judged.charting import DASHES, FONT, PALETTE, Scale, altair, apart, axis_of, by_cutoff, cut, even, themed
+from judged.charts import DASHES, FONT, PALETTE, Scale, altair, apart, axis_of, by_cutoff, cut, even, themed
 from judged.decimals import printed
 
 if TYPE_CHECKING:

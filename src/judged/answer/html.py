@@ -13,7 +13,7 @@ from judged.answer import drawing
 from judged.answer.blocks import Chart, Code, Lists, Section, Sentences, flat
 from judged.answer.markdown import full_stop
 from judged.answer.table import Table
-from judged.charting import library, resource, specification
+from judged.charts import library, resource, specification
 from judged.decimals import printed
 from judged.errors import MissingExtraError
 from judged.notes import with_severity

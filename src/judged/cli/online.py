@@ -325,7 +325,7 @@ def _give(found: Any, form: str, out: Path | None, draw: Callable[[], Any] | Non
 
 
 def _draw(chart: Any, form: str, out: Path | None) -> None:
-    from judged.charting import save_chart
+    from judged.charts import save_chart
 
     if out is not None:
         save_chart(chart, out, form)

@@ -92,7 +92,7 @@ def command(logs: tuple[str, ...], qrels: str, out: Path | None, form: str | Non
         found, doubts = _found(logs, qrels, options)
     output.remarks(doubts)
     if chosen in _PICTURES:
-        from judged.charting import save_chart
+        from judged.charts import save_chart
 
         if out is not None:
             save_chart(found.chart(), out, chosen, f"{found.outcomes[0]} by {found.measures[0]}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.answer import TEXT, Column, Table
-from judged.charting import Scale, by_cutoff, even, round_of
+from judged.charts import Scale, by_cutoff, even, round_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -140,7 +140,7 @@ def best_first(lead: Measure, estimates: Sequence[Estimate], emphasised: Sequenc
     columns = [*columns_of(shown, ("run", TEXT), ("value", show, str(lead)), ("topics", COUNT))]
     more: dict[str, Any] = {}
     if emphasised:
-        from judged.charting import PALETTE
+        from judged.charts import PALETTE
 
         kinds = ["looked at closely" if one.run in emphasised else "others" for one in shown]
         columns.append(Column("kind", kinds, TEXT, only="data"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.answer import CHANGE, NUMBER, TEXT, Chart, Column, Line, Lists, Section, Sentences, Table
-from judged.charting import PALETTE
+from judged.charts import PALETTE
 from judged.decimals import counted, decimal
 from judged.diagnosis.diff import diff
 from judged.errors import JudgedError

@@ -14,7 +14,7 @@ from judged.answer.html import html, page, sentences
 from judged.answer.markdown import markdown
 from judged.answer.terminal import text
 from judged.atomic import unwritten
-from judged.charting import PICTURES, save_chart
+from judged.charts import PICTURES, save_chart
 from judged.errors import InputError, MissingExtraError
 from judged.tables import isolated, markdown_text
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from judged.answer.html import look
-from judged.charting import library, resource
+from judged.charts import library, resource
 
 router = APIRouter(include_in_schema=False)
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from judged.charting import picture, specification
+from judged.charts import picture, specification
 from judged.errors import InputError
 from judged.online.metrics.registry import ONLINE_METRICS, online_metric
 from judged.online.showing import charts

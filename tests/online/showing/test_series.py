@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from judged.charting import specification
+from judged.charts import specification
 from judged.online.metrics.registry import online_metric
 from judged.online.showing.document import KEYS
 from online_scores_made import NAN, estimate, scores, series

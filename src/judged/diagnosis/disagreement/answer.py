@@ -11,7 +11,7 @@ import numpy as np
 
 from judged.answer import Answer, Chart, Column, Line, Sentences, Table
 from judged.answer.table import ANY, CHANGE, COUNT, TEXT, beginning, columns_of, number
-from judged.charting import PALETTE
+from judged.charts import PALETTE
 from judged.decimals import counted, decimal
 from judged.stats.pairing import ROUNDING
 

@@ -11,7 +11,7 @@ import numpy as np
 from judged.answer import Answer, Chart, Column, Line, Sentences, Show, Table
 from judged.answer.drawing import drawn
 from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of
-from judged.charting import PALETTE
+from judged.charts import PALETTE
 from judged.decimals import counted, decimal, percent
 from judged.diagnosis.changes import SMALL, changes_table, lost_table, told_by_slice, who_lost
 from judged.diagnosis.matrix.points import COVERAGE, NOTHING, OPEN, QUADRANTS, RANKING, SHORT, topic_quadrants

@@ -12,7 +12,7 @@ import numpy as np
 
 from judged.answer import Answer, Chart, Column, Sentences, Show, Table
 from judged.answer.table import CHANGE, COUNT, NUMBER, SHARE, TEXT, columns_of, significant
-from judged.charting import PALETTE
+from judged.charts import PALETTE
 from judged.comparison import Choices
 from judged.decimals import counted, decimal, percent
 from judged.diagnosis.changes import SMALL, changes_table, compared, lost_table, told_by_slice, who_lost

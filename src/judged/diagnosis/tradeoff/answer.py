@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from judged.answer import CHANGE, NUMBER, TEXT, YES_NO, Answer, Chart, Column, Sentences, Table, listed, significant
-from judged.charting import PALETTE
+from judged.charts import PALETTE
 from judged.decimals import decimal
 from judged.errors import InputError
 from judged.stats.pairing import ROUNDING

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.charting import PALETTE, altair, axis_of, by_cutoff, even, themed
+from judged.charts import PALETTE, altair, axis_of, by_cutoff, even, themed
 from judged.online.estimating.over_time import written_start
 from judged.online.showing.charts import linear, share_axis
 from judged.online.showing.layout import percent
@@ -15,7 +15,7 @@ from judged.online.showing.layout import percent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from judged.charting import Scale
+    from judged.charts import Scale
     from judged.online.estimates import ScoresTable
     from judged.online.estimating.over_time import OverTime
     from judged.online.estimating.survival import SurvivalEstimate

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.charting import PALETTE, altair, axis_of, even, themed
+from judged.charts import PALETTE, altair, axis_of, even, themed
 
 if TYPE_CHECKING:
     from judged.online.offline.rows import OfflineTable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.charting import PALETTE, Scale, altair, axis_of, by_cutoff, cut, even, themed
+from judged.charts import PALETTE, Scale, altair, axis_of, by_cutoff, cut, even, themed
 from judged.errors import InputError
 from judged.online.showing.layout import by_family, percent
 from judged.online.showing.numbers import ALL, shown, slice_of

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from judged.answer import TEXT, Answer, Column, Table
 from judged.answer.drawing import drawn
-from judged.charting import PALETTE, specification
+from judged.charts import PALETTE, specification
 from judged.diagnosis.matrix.points import NOTHING, QUADRANTS
 from judged.errors import InputError, MissingExtraError
 from judged.measures.grammar import parse

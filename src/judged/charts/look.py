@@ -80,7 +80,7 @@ def cut(text: str = "datum.label") -> str:
 def axis_of(alt: Any, scale: Scale, **more: Any) -> Any:
     """Make an axis with the numbers of a scale, with as many decimals as they need; `more` as ``alt.Axis`` takes it.
 
-    >>> from judged.charting.look import Scale
+    >>> from judged.charts.look import Scale
     >>> axis_of(altair(), Scale(0.0, 0.05, (0.0, 0.025, 0.05))).to_dict()["format"]
     ',.3f'
     """

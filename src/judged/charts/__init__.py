@@ -1,6 +1,6 @@
 """The look of every chart, its axes, and how it becomes a picture or a file."""
 
-from judged.charting.look import (
+from judged.charts.look import (
     DASHES,
     FONT,
     PALETTE,
@@ -14,7 +14,7 @@ from judged.charting.look import (
     round_of,
     themed,
 )
-from judged.charting.pictures import PICTURES, library, picture, resource, save_chart, specification
+from judged.charts.pictures import PICTURES, library, picture, resource, save_chart, specification
 
 __all__ = [
     "DASHES",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from judged.charting import DASHES, PALETTE, altair, library, picture, save_chart, specification, themed
+from judged.charts import DASHES, PALETTE, altair, library, picture, save_chart, specification, themed
 from judged.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judged.atomic import replaced
-from judged.charting.look import altair
+from judged.charts.look import altair
 from judged.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def library() -> str:
 
 def resource(name: str) -> str:
     """Read what pages share: ``tokens.css``, all sizes and colours; ``charts.css`` and ``drawing.js``."""
-    return files("judged.charting").joinpath(name).read_text(encoding="utf-8")
+    return files("judged.charts").joinpath(name).read_text(encoding="utf-8")
 
 
 def converter() -> Any:
