@@ -46,7 +46,7 @@ __all__, __getattr__, __dir__ = lazily(
             "GateConfig",
             "gate",
         ),
-        "judged.reporting": ("report",),
+        "judged.reports": ("report",),
         "judged.explanation": (
             "compare_tools",
             "explain",

@@ -72,7 +72,7 @@ from judged.measures.rprec import Rprec as Rprec
 from judged.measures.rr import RR as RR
 from judged.measures.shares import JudgedShare as JudgedShare
 from judged.measures.success import Success as Success
-from judged.reporting.making import report as report
+from judged.reports.report import report as report
 from judged.slicing.by_document import by_document as by_document
 from judged.slicing.derived import derive as derive
 from judged.slicing.scores import SlicedScores

@@ -17,7 +17,7 @@ from judged.online.opening import read_log
 from judged.online.showing import text
 from judged.online.showing.document import KEYS
 from judged.online.simulating import SimulationPlan, Users, simulate
-from judged.reporting import online as page
+from judged.reports import online as page
 from online_scores_made import dwell, scores, series
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from judged import InputError
 from judged.cli.report import command
-from judged.reporting import report
+from judged.reports import report
 from made_log import closed_databases
 
 if TYPE_CHECKING:

@@ -255,8 +255,8 @@ def _scores(read: InteractionLog, metric: Any, options: dict[str, Any], **asked:
 
 def _page(scores: Any, curves: Any, out: Path | None) -> None:
     """Write the page; say so where it has no charts."""
-    from judged.reporting.online import online_page
-    from judged.reporting.result import undrawn
+    from judged.reports.answer import undrawn
+    from judged.reports.online import online_page
 
     logs.give(online_page(scores, curves, command=_again()).removesuffix("\n"), out)
     output.remarks(undrawn())
@@ -275,7 +275,7 @@ def _say(tell: Tell | None, step: str) -> None:
 
 
 def _visits(read: InteractionLog, options: dict[str, Any], tell: Tell | None) -> Any:
-    from judged.reporting.online import visits
+    from judged.reports.online import visits
 
     _say(tell, "visits")
     return visits(read, unit=options["unit"], level=options["level"])

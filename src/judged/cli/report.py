@@ -79,8 +79,8 @@ def command(
     report.json. Without -o, the summary and the leaderboard are printed.
     """
     from judged.data.qrels import Qrels
-    from judged.reporting import report
-    from judged.reporting.result import undrawn
+    from judged.reports import report
+    from judged.reports.answer import undrawn
 
     given = inputs.runs_at(runs, run_format)
     read = [options[name] or "" for name in ("queries", "attributes", "texts", "documents", "log")]

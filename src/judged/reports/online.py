@@ -12,7 +12,7 @@ from judged.answer.html import page
 from judged.online.curves import charts as curves
 from judged.online.showing import charts, layout, trouble, words
 from judged.online.showing.numbers import counted, number, shown, slice_of, span_of, value_of
-from judged.reporting.material import Found
+from judged.reports.material import Found
 from judged.tables import Table as Grid
 
 if TYPE_CHECKING:

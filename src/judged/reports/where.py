@@ -11,13 +11,13 @@ from judged.decimals import counted, decimal
 from judged.diagnosis.matrix import matrix as matrix_of_runs
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
 from judged.evaluation.scoring import chosen_measures
-from judged.reporting.material import DEPTH, Found, listed, quoted
+from judged.reports.material import DEPTH, Found, listed, quoted
 from judged.slicing.derived import OUTCOME
 from judged.slicing.testing import ALL
 
 if TYPE_CHECKING:
     from judged.diagnosis.matrix import Matrix
-    from judged.reporting.material import Material
+    from judged.reports.material import Material
     from judged.slicing.scores import SlicedScores
 
 CANDIDATES = "R@100"

@@ -13,14 +13,14 @@ from judged.charts import PALETTE
 from judged.decimals import counted, decimal
 from judged.diagnosis.diff import diff
 from judged.errors import JudgedError
-from judged.reporting.material import Found, listed, shortened
+from judged.reports.material import Found, listed, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged._types import Ints
     from judged.diagnosis.stages import Stages
-    from judged.reporting.material import Material
+    from judged.reports.material import Material
 
 _ALL = 60  # topics: as many bars can be read
 _SAME = 10  # topics without a difference: more of them are no more than white space

@@ -11,13 +11,13 @@ import pytest
 
 from judged import InputError, MeasureError, compare, evaluate
 from judged.answer import Chart, Code, Lists, Sentences, Table
-from judged.reporting.making import DEFAULT_MEASURES
+from judged.reports.report import DEFAULT_MEASURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from judged.answer import Section
-    from judged.reporting import Report
+    from judged.reports import Report
 
 ALL = ["summary", "leaderboard", "topics", "slices", "matrix", "stages", "lowest", "lists", "cutoffs", "method"]
 

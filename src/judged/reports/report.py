@@ -21,11 +21,11 @@ from judged.evaluation.conditions import attributes_of
 from judged.evaluation.of_runs import scored
 from judged.evaluation.scoring import chosen_measures
 from judged.notes import Note
-from judged.reporting import by_topic, overview, where
-from judged.reporting.by_topic import lists
-from judged.reporting.material import Found, Material
-from judged.reporting.result import Report
-from judged.reporting.summary import method, summary
+from judged.reports import by_topic, overview, where
+from judged.reports.answer import Report
+from judged.reports.by_topic import lists
+from judged.reports.material import Found, Material
+from judged.reports.summary import method, summary
 from judged.slicing.derived import known_topics
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def report(
 
     Examples
     --------
-    >>> from judged.reporting import report
+    >>> from judged.reports import report
     >>> qrels = {f"q{at}": {"d": 1} for at in range(8)}
     >>> good, bad = ({topic: docs for topic in qrels} for docs in (["d"], ["x", "d"]))
     >>> made = report(qrels, {"bad": bad, "good": good}, measures="RR")
@@ -170,7 +170,7 @@ def _written(material: Material, title: str | None, command: str, log: Any) -> R
     scores, comparison = material.scores, material.comparison
     sections, left_out = dict(_SECTIONS), list[str]()
     if log is not None:
-        from judged.reporting.online import measured, users  # only where there is a log
+        from judged.reports.online import measured, users  # only where there is a log
 
         online = users(*measured(log))
         sections["users"] = lambda _: online

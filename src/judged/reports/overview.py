@@ -11,12 +11,12 @@ from judged.decimals import counted
 from judged.errors import JudgedError
 from judged.evaluation.summary import best_first
 from judged.measures.grammar import parse
-from judged.reporting.material import Found, listed
+from judged.reports.material import Found, listed
 from judged.stats.interval import IntervalMethod
 
 if TYPE_CHECKING:
     from judged.curves import Curves
-    from judged.reporting.material import Material
+    from judged.reports.material import Material
 
 _LINES = 5  # runs of a curve
 _DEPTH = 100

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from judged.answer import COUNT, TEXT, Block, Code, Column, Section, Sentences, Table
 from judged.decimals import counted, decimal
 from judged.evaluation.summary import basis
-from judged.reporting.material import listed
-from judged.reporting.result import DRAWN_BY
+from judged.reports.answer import DRAWN_BY
+from judged.reports.material import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.evaluation import Estimate
-    from judged.reporting.material import Material
+    from judged.reports.material import Material
 
 _LEAST = 2  # topics that a test needs
 

@@ -13,14 +13,14 @@ import pytest
 
 from judged import InputError, MissingExtraError
 from judged.answer.html import in_script, minus
-from judged.reporting.result import undrawn
+from judged.reports.answer import undrawn
 from judged.tables import markdown_text as escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from judged.reporting import Report
+    from judged.reports import Report
 
 
 class Page(HTMLParser):
@@ -237,7 +237,7 @@ def test_text_for_a_terminal(made: Report) -> None:
 
 def test_thousands_of_topics_do_not_make_a_large_file() -> None:
     """What is drawn and listed of topics is limited, and the rest is said."""
-    from judged.reporting import report
+    from judged.reports import report
 
     topics = [f"q{at}" for at in range(2500)]
     qrels: dict[str, Any] = {q: {"d": 1} for q in topics}

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from judged.reporting import report
+from judged.reports import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.reporting import Report
+    from judged.reports import Report
 
 EVIL = "</script><script>alert(1)</script>\u2028<img src=x onerror=alert(2)> & \"quoted\" 'single' `tick` |pipe| *star*"
 """What would run, break out of a script or a table, or become markup if it were not escaped."""

@@ -10,14 +10,14 @@ import pytest
 from browsing import chromium
 from judged.answer import Chart, Table
 from judged.errors import InputError
-from judged.reporting import online
+from judged.reports import online
 from online_scores_made import CTR, NAN, dwell, estimate, scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from judged.reporting import Report
+    from judged.reports import Report
 
 UNFIT = "ubi.ndjson is not fit: 60 of 1,060 query rows (5.7 %) are left out, more than 5 %: facet-request 60."
 browser = pytest.fixture(scope="module")(chromium)
