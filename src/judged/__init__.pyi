@@ -10,8 +10,8 @@ from judged import online as online
 from judged import slicing as slicing
 from judged import stats as stats
 from judged.advice.advising import advise as advise
-from judged.agreement.agreeing import agree as agree
-from judged.agreement.reproducing import reproduce as reproduce
+from judged.agreement.agree import agree as agree
+from judged.agreement.reproduce import reproduce as reproduce
 from judged.comparison.choices import Family
 from judged.comparison.collections import compare_collections as compare_collections
 from judged.comparison.comparison import Comparison
