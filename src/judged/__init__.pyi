@@ -9,7 +9,7 @@ from judged import measures as measures
 from judged import online as online
 from judged import slicing as slicing
 from judged import stats as stats
-from judged.advice.advising import advise as advise
+from judged.advice.advise import advise as advise
 from judged.agreement.agree import agree as agree
 from judged.agreement.reproduce import reproduce as reproduce
 from judged.comparison.choices import Family

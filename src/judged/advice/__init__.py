@@ -1,6 +1,6 @@
 """Advice: which measures suit the judgments and runs at hand, which do not, and why. The rules are data."""
 
-from judged.advice.advising import Advice, Recommendation, advise
+from judged.advice.advise import Advice, Recommendation, advise
 from judged.advice.profile import Profile, RunProfile, profile_of
 from judged.advice.rule import Condition, Rule
 from judged.advice.rules import RULES
