@@ -14,7 +14,7 @@ from judged.agreement.agree import agree as agree
 from judged.agreement.reproduce import reproduce as reproduce
 from judged.comparison.choices import Family
 from judged.comparison.collections import compare_collections as compare_collections
-from judged.comparison.comparison import Comparison
+from judged.comparison.answer import Comparison
 from judged.comparison.plans import Plans
 from judged.curves.series import curve as curve
 from judged.curves.series import precision_recall as precision_recall

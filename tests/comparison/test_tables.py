@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from comparison_made import scores
-from judged.comparison.comparison import letters, together
+from judged.comparison.answer import letters, together
 from judged.decimals import decimal
 from judged.tables import Cell, Table
 

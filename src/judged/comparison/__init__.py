@@ -1,12 +1,12 @@
 """Comparing systems: tests over topics, corrections, effects, and the tables that a paper needs."""
 
+from judged.comparison.answer import Comparison, MeasureComparison
 from judged.comparison.choices import Choices
 from judged.comparison.collections import Collections, collections_of_scores, compare_collections
-from judged.comparison.comparison import Comparison, MeasureComparison
+from judged.comparison.compare import compare
 from judged.comparison.orders import OrderAgreement, Orders, orders
 from judged.comparison.pair import Pair
 from judged.comparison.plans import Plans, power
-from judged.comparison.testing import compare
 
 __all__ = [
     "Choices",

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import NUMBER, TEXT, Answer, Column, Table
+from judged.comparison.answer import SHOWN, board, data_tables, letters
 from judged.comparison.choices import Choices
-from judged.comparison.comparison import SHOWN, board, data_tables, letters
+from judged.comparison.compare import compared
 from judged.comparison.pair import corrected, marked, numbers, tested
-from judged.comparison.testing import compared
 from judged.errors import InputError
 from judged.evaluation.of_runs import scored
 from judged.evaluation.scoring import chosen_measures
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from judged.answer import Block
-    from judged.comparison.comparison import Comparison, MeasureComparison
+    from judged.comparison.answer import Comparison, MeasureComparison
     from judged.evaluation import Scores
 
 _CHOICES = ("test", "correction", "family", "alpha", "resamples", "seed")

@@ -13,8 +13,8 @@ from judged.stats.detecting import least_p, out_of_reach
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from judged.comparison.answer import MeasureComparison
     from judged.comparison.choices import Choices
-    from judged.comparison.comparison import MeasureComparison
     from judged.comparison.pair import Pair
     from judged.evaluation import Scores
     from judged.stats.results import Difference

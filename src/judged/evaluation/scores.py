@@ -72,7 +72,7 @@ class Scores(Answer, ReadOnly):
     kind: ClassVar[str] = "scores"
     main: ClassVar[str] = "topics"
 
-    compare = FromAbove("judged.comparison.testing", "comparison_of_scores")
+    compare = FromAbove("judged.comparison.compare", "comparison_of_scores")
     orders = FromAbove("judged.comparison.orders", "orders")
     power = FromAbove("judged.comparison.plans", "power_of_scores")
     curve = FromAbove("judged.curves.series", "curve_of_scores")

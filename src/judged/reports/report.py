@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from judged.answer import Section, Sentences
+from judged.comparison.answer import MeasureComparison
 from judged.comparison.choices import Choices
-from judged.comparison.comparison import MeasureComparison
-from judged.comparison.testing import compared
+from judged.comparison.compare import compared
 from judged.data.attributes import Attributes
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics

@@ -9,8 +9,8 @@ import numpy as np
 
 from judged.comparison import Choices
 from judged.comparison.choices import MANY
+from judged.comparison.compare import compared, pair_of
 from judged.comparison.notes import least_p_text, short_of_topics
-from judged.comparison.testing import compared, pair_of
 from judged.errors import InputError
 from judged.evaluation.scoring import chosen_measures
 from judged.notes import Note

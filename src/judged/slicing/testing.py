@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from judged.comparison.testing import differences
+from judged.comparison.compare import differences
 from judged.measures.aggregates import logarithms
 from judged.stats.correction import corrected_family
 from judged.stats.skewness import allowing_for_skew

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.comparison import Choices
-from judged.comparison.testing import compared
+from judged.comparison.compare import compared
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.decimals import counted

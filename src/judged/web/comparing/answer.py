@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from judged.answer import CHANGE, NUMBER, TEXT, Answer, Chart, Column, Section, Sentences, Show, Table, beginning
 from judged.answer import number as digits
 from judged.charts import PALETTE
-from judged.comparison.comparison import data_tables
+from judged.comparison.answer import data_tables
 from judged.comparison.pair import intervals, verdict_columns
 from judged.decimals import decimal, p_text
 from judged.slicing.comparison import direction

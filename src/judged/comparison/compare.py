@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from judged.comparison.answer import Comparison, MeasureComparison
 from judged.comparison.choices import AGAINST_BASELINE, Choices, Family
-from judged.comparison.comparison import Comparison, MeasureComparison
 from judged.comparison.notes import notes
 from judged.comparison.pair import Pair, TopicDifference
 from judged.errors import InputError
