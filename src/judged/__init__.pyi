@@ -44,7 +44,7 @@ from judged.evaluation.dialects import Dialect
 from judged.evaluation.facts import TieTreatment
 from judged.evaluation.scores import Scores
 from judged.evaluation.scores import Scores as Scores
-from judged.evaluation.scoring import evaluate as evaluate
+from judged.evaluation.evaluate import evaluate as evaluate
 from judged.explanation.explanation import explain as explain
 from judged.explanation.other_tools import compare_tools as compare_tools
 from judged.gates.config import GateConfig as GateConfig

@@ -12,8 +12,8 @@ from judged.comparison.choices import Choices
 from judged.comparison.compare import compared
 from judged.comparison.pair import corrected, marked, numbers, tested
 from judged.errors import InputError
+from judged.evaluation.evaluate import chosen_measures
 from judged.evaluation.of_runs import scored
-from judged.evaluation.scoring import chosen_measures
 from judged.notes import Note
 
 if TYPE_CHECKING:

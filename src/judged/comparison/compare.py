@@ -15,8 +15,8 @@ from judged.comparison.choices import AGAINST_BASELINE, Choices, Family
 from judged.comparison.notes import notes
 from judged.comparison.pair import Pair, TopicDifference
 from judged.errors import InputError
+from judged.evaluation.evaluate import chosen_measures
 from judged.evaluation.of_runs import of_runs
-from judged.evaluation.scoring import chosen_measures
 from judged.measures.aggregates import logarithms
 from judged.stats.detecting import detectable, out_of_reach
 from judged.stats.interval import IntervalMethod

@@ -1,10 +1,10 @@
 """`evaluate`: qrels and runs in, scores out."""
 
 from judged.evaluation.dialects import DIALECTS, Dialect, dialect_of
+from judged.evaluation.evaluate import evaluate, score_lists
 from judged.evaluation.facts import Estimate, Policies, QrelsFacts, RunFacts
 from judged.evaluation.inputs import DEFAULT_MEASURES, measures_of, runs_of
 from judged.evaluation.scores import Scores
-from judged.evaluation.scoring import evaluate, score_lists
 
 __all__ = [
     "DEFAULT_MEASURES",

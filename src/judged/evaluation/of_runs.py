@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from judged.data.qrels import Qrels
 from judged.errors import JudgedWarning
 from judged.evaluation.dialects import dialect_of
+from judged.evaluation.evaluate import evaluate
 from judged.evaluation.inputs import runs_of
-from judged.evaluation.scoring import evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

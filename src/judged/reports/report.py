@@ -18,8 +18,8 @@ from judged.decimals import counted
 from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.evaluation import runs_of
 from judged.evaluation.conditions import attributes_of
+from judged.evaluation.evaluate import chosen_measures
 from judged.evaluation.of_runs import scored
-from judged.evaluation.scoring import chosen_measures
 from judged.notes import Note
 from judged.reports import by_topic, overview, where
 from judged.reports.answer import Report

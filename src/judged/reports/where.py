@@ -10,7 +10,7 @@ from judged.answer import Block, Chart, Section, Sentences
 from judged.decimals import counted, decimal
 from judged.diagnosis.matrix import matrix as matrix_of_runs
 from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
-from judged.evaluation.scoring import chosen_measures
+from judged.evaluation.evaluate import chosen_measures
 from judged.reports.material import DEPTH, Found, listed, quoted
 from judged.slicing.derived import OUTCOME
 from judged.slicing.testing import ALL

@@ -12,7 +12,7 @@ from judged.comparison.choices import MANY
 from judged.comparison.compare import compared, pair_of
 from judged.comparison.notes import least_p_text, short_of_topics
 from judged.errors import InputError
-from judged.evaluation.scoring import chosen_measures
+from judged.evaluation.evaluate import chosen_measures
 from judged.notes import Note
 from judged.slicing.comparison import BetweenSlices, SliceComparison, SlicePair
 from judged.slicing.testing import Quantity, everywhere, tests_of

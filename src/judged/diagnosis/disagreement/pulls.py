@@ -16,8 +16,8 @@ from judged.diagnosis.disagreement.answer import Disagreement, MeanSide, SliceDi
 from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
+from judged.evaluation.evaluate import chosen_measures
 from judged.evaluation.of_runs import of_runs
-from judged.evaluation.scoring import chosen_measures
 from judged.judging import Returned, judge
 from judged.slicing.topic_slices import slicing_given
 from judged.stats.pairing import paired_differences, spread

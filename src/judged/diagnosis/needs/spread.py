@@ -17,8 +17,8 @@ from judged.diagnosis.needs.answer import Needs, NeedsSummary
 from judged.diagnosis.needs.likeness import alike, by_variant, consistency, needs_of
 from judged.errors import InputError
 from judged.evaluation import Scores, dialect_of, runs_of
+from judged.evaluation.evaluate import chosen_measures
 from judged.evaluation.of_runs import of_runs
-from judged.evaluation.scoring import chosen_measures
 from judged.notes import Note, first_few
 from judged.stats.interval import IntervalMethod, mean_intervals
 from judged.stats.pairing import spread

@@ -10,7 +10,7 @@ import pyarrow as pa
 from judged.data.compute import pc
 from judged.data.qrels import Qrels
 from judged.data.run import Run
-from judged.evaluation.scoring import score_lists
+from judged.evaluation.evaluate import score_lists
 from judged.judging import judge
 from judged.online.offline.joining import list_codes, lists_of
 
