@@ -18,7 +18,7 @@ from judged.evaluation import Scores
 from judged.measures.aggregates import logarithms
 from judged.stats import dunnett, nemenyi, randomised_dunnett, tukey
 from judged.stats.correction import adjust
-from judged.stats.detecting import detectable
+from judged.stats.detectable import detectable
 from judged.stats.effect import effect_sizes, wins
 from judged.stats.equivalence_test import equivalence
 from judged.stats.paired import METHODS, paired_test

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judged.stats.detecting import least_p, out_of_reach
+from judged.stats.detectable import least_p, out_of_reach
 from judged.stats.paired import METHODS, paired_test
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from calibration import paired
 
-from judged.stats.detecting import LEAST_DIFFERING, believed, least_p
+from judged.stats.detectable import LEAST_DIFFERING, believed, least_p
 from judged.stats.paired import paired_test
 
 BOOTSTRAPS = ("bootstrap", "bca", "studentised")

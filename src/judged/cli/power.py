@@ -59,7 +59,7 @@ def command(
     """
     from judged.comparison.plans import Plans
     from judged.evaluation import evaluate
-    from judged.stats.planning import plan_of_sd
+    from judged.stats.plans import plan_of_sd
 
     formats = {name: asked.pop(name) for name in FORMATS}
     if sd is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from judged.errors import InputError
-from judged.stats.pairing import check_resampling
+from judged.stats.inputs import check_resampling
 
 Family: TypeAlias = Literal["measure", "all"]
 

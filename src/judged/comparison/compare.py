@@ -18,9 +18,9 @@ from judged.errors import InputError
 from judged.evaluation.evaluate import chosen_measures
 from judged.evaluation.of_runs import of_runs
 from judged.measures.aggregates import logarithms
-from judged.stats.detecting import detectable, out_of_reach
+from judged.stats.detectable import detectable, out_of_reach
+from judged.stats.inputs import complete_topics, paired_differences, spread
 from judged.stats.interval import IntervalMethod
-from judged.stats.pairing import complete_topics, paired_differences, spread
 from judged.stats.results import Difference
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from judged.decimals import counted
 from judged.measures.grammar import condition_of
 from judged.notes import Note, first_few
-from judged.stats.detecting import least_p, out_of_reach
+from judged.stats.detectable import least_p, out_of_reach
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,16 +10,15 @@ from judged.answer import COUNT, TEXT, Answer, Column, Sentences, Show, Table, c
 from judged.errors import InputError
 from judged.evaluation.of_runs import of_runs
 from judged.notes import Note
-from judged.stats import planning
+from judged.stats.plans import Plan, amount, plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from judged.answer import Block
     from judged.evaluation import Scores
-    from judged.stats.planning import Plan
 
-_AMOUNT = Show(planning.amount, "float64")
+_AMOUNT = Show(amount, "float64")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,9 +45,9 @@ class Plans(Answer):
         plans = [*self.plans.values()]
         names = [Column("measure", [*self.plans], TEXT)]
         rows: list[tuple[str, str, str, Any]] = []
-        for measure, plan in self.plans.items():
-            rows.append((measure, "all", "all", plan))
-            rows += [(measure, self.runs[pair.first], self.runs[pair.second], pair) for pair in plan.pairs]
+        for measure, of_all in self.plans.items():
+            rows.append((measure, "all", "all", of_all))
+            rows += [(measure, self.runs[pair.first], self.runs[pair.second], pair) for pair in of_all.pairs]
         keys = [Column(name, [row[at] for row in rows], TEXT) for at, name in enumerate(("measure", "first", "second"))]
         every = Column("observed", [getattr(row[3], "difference", None) for row in rows], _AMOUNT, only="data")
         pairs = (*keys, *self._numbers([row[3] for row in rows]), every)
@@ -120,9 +119,9 @@ def power_of_scores(
         for at, name in enumerate(names)
         if at not in means
     ]
-    asked: dict[str, Any] = {"n": n, "difference": difference, "alpha": alpha, "power": power}
-    found = {names[at]: planning.plan(scores.values[:, at], **asked) for at in means}
-    return Plans(found, scores.run_names, (*scores.notes, *others))
+    options: dict[str, Any] = {"n": n, "difference": difference, "alpha": alpha, "power": power}
+    of_measures = {names[column]: plan(scores.values[:, column], **options) for column in means}
+    return Plans(of_measures, scores.run_names, (*scores.notes, *others))
 
 
 power = of_runs(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from judged.decimals import decimal, p_text
 from judged.stats.equivalence_test import share_bound
-from judged.stats.pairing import topics_text
-from judged.stats.planning import amount
+from judged.stats.inputs import topics_text
+from judged.stats.plans import amount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,10 +12,10 @@ import numpy as np
 from judged.gates.check_result import CheckResult, TopicLoss
 from judged.measures.aggregates import aggregate, logarithms
 from judged.stats.correction import adjust
-from judged.stats.detecting import detectable, least_p
+from judged.stats.detectable import detectable, least_p
 from judged.stats.equivalence_test import unseen_loss
+from judged.stats.inputs import paired_differences, spread, topics_text
 from judged.stats.paired import paired_test
-from judged.stats.pairing import paired_differences, spread, topics_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -28,7 +28,7 @@ from judged.measures.aggregates import aggregate
 from judged.notes import lines
 from judged.slicing.derived import known_topics
 from judged.slicing.topic_slices import Slice, slice_topics
-from judged.stats.pairing import paired_differences, spread, topics_text
+from judged.stats.inputs import paired_differences, spread, topics_text
 from judged.stats.sample_size import minimum_detectable, power
 from judged.stats.student import student_quantile
 

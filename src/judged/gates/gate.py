@@ -20,7 +20,7 @@ from judged.gates.guardrails import guarded, lost_topics, row_of
 from judged.gates.slices import folder, over_these, refuse_outcome, sliced
 from judged.notes import Note
 from judged.slicing.topic_slices import Slice
-from judged.stats.pairing import topics_text
+from judged.stats.inputs import topics_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

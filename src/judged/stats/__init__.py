@@ -50,7 +50,7 @@ __all__, __getattr__, __dir__ = lazily(
             "losers",
         ),
         "judged.stats.slice_differences": ("heterogeneity",),
-        "judged.stats.planning": ("plan",),
+        "judged.stats.plans": ("plan",),
         "judged.stats.sample_size": (
             "minimum_detectable",
             "power",

@@ -24,7 +24,7 @@ from judged.stats.interval import IntervalMethod as IntervalMethod
 from judged.stats.interval import mean_intervals as mean_intervals
 from judged.stats.paired import paired_test as paired_test
 from judged.stats.paired import paired_tests as paired_tests
-from judged.stats.planning import plan as plan
+from judged.stats.plans import plan as plan
 from judged.stats.rank_biased_overlap import rbo as rbo
 from judged.stats.rank_biased_overlap import rbo_weight as rbo_weight
 from judged.stats.rank_stability import stability as stability

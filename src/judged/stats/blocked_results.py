@@ -11,7 +11,7 @@ import numpy as np
 from judged._types import ReadOnly
 from judged.decimals import counted, p_text
 from judged.stats.complete import significance
-from judged.stats.pairing import ROUNDING, topics_text
+from judged.stats.inputs import ROUNDING, topics_text
 from judged.stats.results import TEST_NAMES
 
 if TYPE_CHECKING:

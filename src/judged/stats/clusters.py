@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.pairing import check_resampling
+from judged.stats.inputs import check_resampling
 from judged.stats.ratio import exact_share_interval
 
 if TYPE_CHECKING:

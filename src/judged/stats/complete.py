@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judged.stats.pairing import ROUNDING, complete_topics, score_matrix
+from judged.stats.inputs import ROUNDING, complete_topics, score_matrix
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.pairing import check_resampling
+from judged.stats.inputs import check_resampling
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats

@@ -10,7 +10,7 @@ import numpy as np
 
 from judged._types import ReadOnly
 from judged.errors import InputError
-from judged.stats.pairing import ROUNDING, check_share, topics_text
+from judged.stats.inputs import ROUNDING, check_share, topics_text
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -11,7 +11,7 @@ import numpy as np
 
 from judged.decimals import decimal
 from judged.errors import InputError
-from judged.stats.pairing import check_share, paired_differences, score_matrix, spread
+from judged.stats.inputs import check_share, paired_differences, score_matrix, spread
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -12,8 +12,8 @@ from judged.errors import InputError
 from judged.stats.blocked_results import AgainstBaseline
 from judged.stats.complete import NO_RESIDUAL, complete, in_errors, significance
 from judged.stats.extremes import baseline_critical, baseline_tail
-from judged.stats.pairing import check_share
-from judged.stats.permuting import permuted
+from judged.stats.inputs import check_share
+from judged.stats.permutations import permuted
 from judged.stats.variance import anova_of
 
 if TYPE_CHECKING:

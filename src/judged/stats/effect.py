@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.pairing import ROUNDING, paired_differences, score_matrix, spread
+from judged.stats.inputs import ROUNDING, paired_differences, score_matrix, spread
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

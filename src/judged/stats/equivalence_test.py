@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from judged.decimals import decimal, p_text
 from judged.errors import InputError
-from judged.stats.pairing import ROUNDING, check_share, paired_differences, spread, topics_text
+from judged.stats.inputs import ROUNDING, check_share, paired_differences, spread, topics_text
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -10,7 +10,7 @@ import numpy as np
 from judged.stats.blocked_results import AllPairs, Friedman
 from judged.stats.complete import Complete, complete, significance
 from judged.stats.extremes import studentised_range_critical, studentised_range_tail
-from judged.stats.pairing import check_share
+from judged.stats.inputs import check_share
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.pairing import check_resampling
+from judged.stats.inputs import check_resampling
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:

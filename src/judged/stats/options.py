@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from judged.errors import InputError
-from judged.stats.pairing import ROUNDING, check_resampling
+from judged.stats.inputs import ROUNDING, check_resampling
 from judged.stats.results import Alternative
 
 if TYPE_CHECKING:

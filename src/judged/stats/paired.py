@@ -10,9 +10,9 @@ import numpy as np
 
 from judged.errors import InputError
 from judged.stats import bootstrap, classical
-from judged.stats.detecting import LEAST_DIFFERING, believed
+from judged.stats.detectable import LEAST_DIFFERING, believed
+from judged.stats.inputs import ROUNDING, topics_text
 from judged.stats.options import Found, Options
-from judged.stats.pairing import ROUNDING, topics_text
 from judged.stats.randomisation import randomisation
 from judged.stats.results import TEST_NAMES, Difference, Posterior
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from judged.decimals import decimal
 from judged.errors import InputError
-from judged.stats.pairing import ROUNDING, complete_topics, score_matrix, topics_text
+from judged.stats.inputs import ROUNDING, complete_topics, score_matrix, topics_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judged.stats.pairing import ROUNDING, check_share, paired_differences, topics_text
+from judged.stats.inputs import ROUNDING, check_share, paired_differences, topics_text
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from judged.errors import InputError
-from judged.stats.pairing import check_share
+from judged.stats.inputs import check_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable

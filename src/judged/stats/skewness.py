@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.stats.inputs import spread
 from judged.stats.options import Options
-from judged.stats.pairing import spread
 from judged.stats.student import student_cdf, student_quantile
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.pairing import ROUNDING, check_resampling
+from judged.stats.inputs import ROUNDING, check_resampling
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.decimals import decimal, percent
-from judged.stats.pairing import ROUNDING, check_share, complete_topics, score_matrix, topics_text
+from judged.stats.inputs import ROUNDING, check_share, complete_topics, score_matrix, topics_text
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -10,8 +10,8 @@ import numpy as np
 from judged.stats.blocked_results import AllPairs
 from judged.stats.complete import NO_RESIDUAL, complete, in_errors, significance
 from judged.stats.extremes import studentised_range_critical, studentised_range_tail
-from judged.stats.pairing import check_share
-from judged.stats.permuting import permuted
+from judged.stats.inputs import check_share
+from judged.stats.permutations import permuted
 from judged.stats.variance import anova_of
 
 if TYPE_CHECKING:

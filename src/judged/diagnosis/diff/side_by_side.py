@@ -21,7 +21,7 @@ from judged.judging import judge
 from judged.judging.align import align
 from judged.judging.variants import placed
 from judged.measures.aggregates import aggregate
-from judged.stats.pairing import paired_differences
+from judged.stats.inputs import paired_differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,7 +13,7 @@ from judged.answer import Answer, Chart, Column, Line, Sentences, Table
 from judged.answer.table import ANY, CHANGE, COUNT, TEXT, beginning, columns_of, number
 from judged.charts import PALETTE
 from judged.decimals import counted, decimal
-from judged.stats.pairing import ROUNDING
+from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
     from judged.answer import Block

@@ -20,7 +20,7 @@ from judged.evaluation.evaluate import chosen_measures
 from judged.evaluation.of_runs import of_runs
 from judged.judging import Returned, judge
 from judged.slicing.topic_slices import slicing_given
-from judged.stats.pairing import paired_differences, spread
+from judged.stats.inputs import paired_differences, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.diagnosis.changes import Mean, mean_of
-from judged.stats.pairing import ROUNDING, check_share
+from judged.stats.inputs import ROUNDING, check_share
 from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:

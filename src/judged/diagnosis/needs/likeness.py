@@ -19,7 +19,7 @@ from judged.errors import InputError
 from judged.judging.dense import all_returned
 from judged.judging.ranking import Ranking
 from judged.judging.segments import segment_starts
-from judged.stats.pairing import ROUNDING
+from judged.stats.inputs import ROUNDING
 from judged.stats.rank_biased_overlap import overlap_at, rbo
 from judged.stats.student import student_quantile
 

@@ -20,8 +20,8 @@ from judged.evaluation import Scores, dialect_of, runs_of
 from judged.evaluation.evaluate import chosen_measures
 from judged.evaluation.of_runs import of_runs
 from judged.notes import Note, first_few
+from judged.stats.inputs import spread
 from judged.stats.interval import IntervalMethod, mean_intervals
-from judged.stats.pairing import spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,7 +24,7 @@ from judged.judging.grading import keeping, withdrawn
 from judged.judging.ranking import Ranking
 from judged.judging.variants import copies
 from judged.measures.grammar import parse
-from judged.stats.pairing import ROUNDING
+from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,8 +16,8 @@ from judged.judging.align import align
 from judged.judging.variants import cut, placed
 from judged.measures.grammar import parse
 from judged.slicing.testing import everywhere
+from judged.stats.inputs import check_share
 from judged.stats.interval import IntervalMethod, mean_intervals
-from judged.stats.pairing import check_share
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints

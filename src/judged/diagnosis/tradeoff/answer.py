@@ -13,7 +13,7 @@ from judged.answer import CHANGE, NUMBER, TEXT, YES_NO, Answer, Chart, Column, S
 from judged.charts import PALETTE
 from judged.decimals import decimal
 from judged.errors import InputError
-from judged.stats.pairing import ROUNDING
+from judged.stats.inputs import ROUNDING
 
 if TYPE_CHECKING:
     from judged._types import Bools, Floats

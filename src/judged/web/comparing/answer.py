@@ -17,7 +17,7 @@ from judged.comparison.answer import data_tables
 from judged.comparison.pair import intervals, verdict_columns
 from judged.decimals import decimal, p_text
 from judged.slicing.comparison import direction
-from judged.stats.pairing import paired_differences
+from judged.stats.inputs import paired_differences
 from judged.stats.robustness import leave_one_topic_out
 from judged.web.filters import probability, query
 from judged.web.paging import LONGEST, Paging, Trimmed, order_by

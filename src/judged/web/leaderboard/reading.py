@@ -13,7 +13,7 @@ from judged.errors import InputError, JudgedError, MeasureError
 from judged.measures.grammar import listed, parse, parse_many
 from judged.notes import Note
 from judged.slicing.topic_slices import MINIMUM
-from judged.stats.pairing import topics_text
+from judged.stats.inputs import topics_text
 from judged.web.leaderboard.answer import CORRECTION, LeaderboardPage
 from judged.web.workspace import LEVEL, RESAMPLES
 

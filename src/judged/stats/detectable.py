@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judged.stats.inputs import spread
 from judged.stats.options import share
-from judged.stats.pairing import spread
 from judged.stats.resampling import ResampledTopics
 from judged.stats.sample_size import minimum_detectable
 from judged.stats.student import student_cdf

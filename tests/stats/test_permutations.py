@@ -10,9 +10,9 @@ import pytest
 from scipy import stats as scipy_stats
 
 from judged import InputError
-from judged.stats import permuting
+from judged.stats import permutations
 from judged.stats.dunnett_test import randomised_dunnett
-from judged.stats.permuting import NullDistribution, _Keys, null_distribution
+from judged.stats.permutations import NullDistribution, _Keys, null_distribution
 from judged.stats.tukey import randomised_tukey
 
 
@@ -67,7 +67,7 @@ def test_drawn_arrangements_come_near_to_all_of_them() -> None:
 @pytest.mark.parametrize("few", [6, 0])
 def test_orders_from_the_list_and_from_sorted_keys_are_as_good(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both against all arrangements: 3 systems, 5 topics, of which 4 are permuted."""
-    monkeypatch.setattr(permuting, "_FEW", few)
+    monkeypatch.setattr(permutations, "_FEW", few)
     tenths = np.random.default_rng(12).integers(0, 5, size=(3, 5))
     expected, _ = enumerated(tenths, 0)
     found = randomised_tukey(tenths / 10, resamples=1200, seed=5)
@@ -112,7 +112,7 @@ def test_the_number_of_threads_and_of_calls_changes_nothing(monkeypatch: pytest.
     first = randomised_tukey(scores, resamples=5000, seed=4)
     assert (randomised_tukey(scores, resamples=5000, seed=4).p == first.p).all()
     for threads in (1, 5):
-        monkeypatch.setattr(permuting, "_THREADS", threads)
+        monkeypatch.setattr(permutations, "_THREADS", threads)
         again = randomised_tukey(scores, resamples=5000, seed=4)
         assert (again.p == first.p).all()
         assert again.critical == first.critical

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from judged.stats.complete import significance
-from judged.stats.pairing import check_resampling, check_share
+from judged.stats.inputs import check_resampling, check_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,7 +14,7 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.power import TTestPower
 
 from judged import InputError
-from judged.stats.planning import plan, plan_of_sd
+from judged.stats.plans import plan, plan_of_sd
 from judged.stats.sample_size import (
     minimum_detectable,
     power,

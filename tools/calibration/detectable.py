@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration import Measured
-from judged.stats.detecting import detectable
+from judged.stats.detectable import detectable
 from judged.stats.paired import paired_tests
 from judged.stats.sample_size import minimum_detectable
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.errors import InputError
-from judged.stats.pairing import complete_topics, paired_differences, score_matrix, spread, topics_text
+from judged.stats.inputs import complete_topics, paired_differences, score_matrix, spread, topics_text
 from judged.stats.sample_size import minimum_detectable, topics_needed_t
 
 if TYPE_CHECKING:
