@@ -85,11 +85,11 @@ def test_sums_have_no_plan(run: Callable[..., Ended]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "QRELS and RUNs are needed. Fix: name the files, or give --sd and --n."),
-        (["qrels.txt"], "QRELS and RUNs are needed"),
-        (["qrels.txt", "a.run"], "one run has no differences to plan from"),
-        (["--sd", "0.1"], "--sd stands in place of QRELS and RUNs. Fix: give --sd S --n N, and no files."),
-        (["qrels.txt", "a.run", "b.run", "--sd", "0.1", "--n", "9"], "--sd stands in place"),
+        ([], "QRELS and RUNs are missing. Fix: name the files, or give --sd and --n."),
+        (["qrels.txt"], "QRELS and RUNs are missing"),
+        (["qrels.txt", "a.run"], "with one run there are no differences"),
+        (["--sd", "0.1"], "--sd replaces QRELS and RUNs, and needs --n. Fix: give --sd S --n N, and no files."),
+        (["qrels.txt", "a.run", "b.run", "--sd", "0.1", "--n", "9"], "--sd replaces QRELS and RUNs"),
         (["--sd", "-1", "--n", "9"], "the standard deviation -1.0 makes no sense"),
         (["--sd", "1", "--n", "9", "--alpha", "0"], "the alpha 0.0 is not between 0 and 1"),
         (["--sd", "1", "--n", "9", "--difference", "0"], "cannot be planned for"),

@@ -130,7 +130,7 @@ def test_slices_by_an_outcome_are_cut_by_the_baseline_and_say_so(run: Callable[.
         "first_relevant=1": 12, "first_relevant=2-3": 3, "first_relevant=4-10": 12,
     }  # fmt: skip
     assert found["notes"][0]["rule"] == "cut-by-outcome"
-    assert "first_relevant is that of good" in found["notes"][0]["text"]
+    assert "first_relevant is taken from good" in found["notes"][0]["text"]
 
 
 def test_the_sample(run: Callable[..., Ended]) -> None:

@@ -117,7 +117,7 @@ def test_slices_by_an_outcome_say_so(run: Callable[..., Ended]) -> None:
     ):
         assert done.code == 0
         assert "first_relevant=1" in done.out
-        assert "first_relevant is that of good: on topics where it did badly" in done.err
+        assert "first_relevant is taken from good: on topics where that run did badly" in done.err
 
 
 @pytest.mark.usefixtures("folder")

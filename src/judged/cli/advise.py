@@ -31,11 +31,9 @@ _TASKS = (
 @click.command("advise")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option("--task", type=click.Choice(_TASKS), help="What the system is for.  [default: inferred from the data]")
 @click.option(
-    "--task", type=click.Choice(_TASKS), help="What the system is for.  [default: what the data seem to be made for]"
-)
-@click.option(
-    "--rel", type=float, metavar="GRADE", help="The lowest grade that is relevant.  [default: chosen by the scale]"
+    "--rel", type=float, metavar="GRADE", help="The lowest relevant grade.  [default: inferred from the grades]"
 )
 @answer_options()
 @shared(*FORMATS)
@@ -50,8 +48,8 @@ def command(
 ) -> None:
     """Say which measures suit QRELS and RUNs, which do not, and why.
 
-    The advice is short, with the command to run next; -v adds the reasons, what to know when reading the numbers, and
-    the facts of the data and the papers that it rests on.
+    The advice is short and ends with the command to run next. -v adds the reasons, how to read the numbers, and the
+    facts about the data and the papers behind the advice.
     """
     from dataclasses import replace
 

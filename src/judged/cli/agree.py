@@ -21,24 +21,32 @@ if TYPE_CHECKING:
 
 @click.command("agree")
 @click.argument("qrels", nargs=-1, required=True, metavar="QRELS QRELS...")
-@click.option("--run", "runs", multiple=True, metavar="RUN", help="A run to score by each judge. Repeat for more.")
 @click.option(
-    "-m", "--measure", multiple=True, metavar="NAME", help="How runs are scored. Repeat for more.  [default: nDCG@10]"
+    "--run", "runs", multiple=True, metavar="RUN", help="A run to score with each judge's grades. Repeat for more."
+)
+@click.option(
+    "-m",
+    "--measure",
+    multiple=True,
+    metavar="NAME",
+    help="A measure to score the runs by. Repeat for more.  [default: nDCG@10]",
 )
 @click.option(
     "--rel",
     multiple=True,
     metavar="[NAME=]N",
-    help="Make grades from N on 1 and all others 0, for all judges or for one. Repeat for more.",
+    help="Count grades of N and above as 1 and all others as 0, for all judges or for the one named. Repeat for more.",
 )
 @click.option(
     "--scale",
     type=click.Choice(["nominal", "ordinal", "interval"]),
     default="ordinal",
     show_default=True,
-    help="What Krippendorff's alpha takes grades for.",
+    help="The scale on which Krippendorff's alpha treats grades.",
 )
-@click.option("--own", is_flag=True, help="Score runs by all that each judge judged, not only by what both judged.")
+@click.option(
+    "--own", is_flag=True, help="Score runs with everything that each judge judged, not only what both judged."
+)
 @click.option("--per-topic", is_flag=True, help="Show every topic.")
 @shared("depth", "order")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
@@ -57,9 +65,9 @@ def command(
 ) -> None:
     """Compare the judgments of several judges.
 
-    Each two are compared by what both judged: kappa, weighted kappas and Krippendorff's alpha, with intervals over
-    topics. With runs, also by how they rank the systems: tau, tau_AP, and how many pairs of systems change places.
-    NAME=FILE names a judge or a run.
+    Each pair of judges is compared on what both judged: kappa, weighted kappas and Krippendorff's alpha, with
+    intervals over topics. With runs, also on how they rank the systems: tau, tau_AP, and how many pairs of systems
+    swap places. NAME=FILE names a judge or a run.
     """
     from judged.agreement import agree
 
@@ -89,5 +97,5 @@ def _levels(texts: tuple[str, ...]) -> float | Mapping[str, float] | None:
         except ValueError:
             raise InputError(f"{number!r} is not a grade", fix="write --rel N or --rel NAME=N") from None
     if "" in named and len(texts) > 1:
-        raise InputError("--rel N is for all judges, and another --rel stands beside it", fix="name a judge in each")
+        raise InputError("--rel N is for all judges, but there is another --rel beside it", fix="name a judge in each")
     return named.get("", named)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @answer_options()
 @shared(*FORMATS)
 def command(qrels: str, runs: tuple[str, ...], give: Give, qrels_format: str | None, run_format: str | None) -> None:
-    """Look in QRELS and RUNs for what would make numbers wrong.
+    """Look in QRELS and RUNs for anything that would make numbers wrong.
 
-    Exit code 0: clean, or only warnings; 1: errors; 2: a file cannot be read at all.
+    Exit code 0: no errors, warnings at most; 1: errors; 2: a file cannot be read at all.
     """
     from judged.data.check_files import check
 

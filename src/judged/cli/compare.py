@@ -45,15 +45,15 @@ _SPELT = ("randomization", "studentized", "randomized-tukey", "randomized-dunnet
     "--scores",
     multiple=True,
     metavar="FILE",
-    help="In place of QRELS and RUNs: scores saved by 'judged evaluate -o FILE.parquet'. Repeat for several"
-    " collections; NAME=FILE names one.",
+    help="Instead of QRELS and RUNs: scores saved by 'judged evaluate -o FILE.parquet'."
+    " Repeat for several collections; NAME=FILE names one.",
 )
 @click.option(
     "--collection",
     "collections",
     multiple=True,
     metavar="NAME=QRELS,RUN,...",
-    help="One of several collections. Systems are matched by the names of their runs.",
+    help="One of several collections. Repeat for each; systems are matched by run name.",
 )
 @click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
 @shared("measures")
@@ -63,8 +63,8 @@ _SPELT = ("randomization", "studentized", "randomized-tukey", "randomized-dunnet
     default="randomisation",
     show_default=True,
     metavar="TEST",
-    help=f"Test of two systems: {', '.join(_TESTS[:_OF_TWO])}; or of all at once, which takes no correction:"
-    f" {', '.join(_TESTS[_OF_TWO:])}.",
+    help=f"Test of each pair: {', '.join(_TESTS[:_OF_TWO])}; or of all systems at once, which"
+    f" needs no correction: {', '.join(_TESTS[_OF_TWO:])}.",
 )
 @shared("correction")
 @click.option(
@@ -72,12 +72,16 @@ _SPELT = ("randomization", "studentized", "randomized-tukey", "randomized-dunnet
     type=click.Choice(["measure", "all"]),
     default="measure",
     show_default=True,
-    help="What is corrected together: the pairs of each measure, or those of all.",
+    help="What is corrected together: the pairs of each measure, or those of all measures.",
 )
 @shared("alpha", "resamples")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
 @click.option(
-    "--min-difference", type=float, default=0.0, metavar="D", help="A topic is won or lost by at least this difference."
+    "--min-difference",
+    type=float,
+    default=0.0,
+    metavar="D",
+    help="Count a topic as won or lost only if the scores differ by at least D.",
 )
 @shared("margin")
 @click.option("--pairs", is_flag=True, help="Show every pair.")
@@ -94,7 +98,7 @@ def command(
     give: Give,
     **options: Any,
 ) -> None:
-    """Compare RUNs over the topics of QRELS: which differ, by how much, and whether it could be luck.
+    """Compare RUNs over the topics of QRELS: which differ, by how much, and whether it could be chance.
 
     QRELS and RUN are files as for 'judged evaluate'. With --collection or several --scores, systems are compared on
     each collection, with collections as columns.
@@ -104,7 +108,7 @@ def command(
 
     if sum(map(bool, (qrels, scores, collections))) != 1:
         raise InputError(
-            "QRELS and RUNs, --scores and --collection are three ways to say what is compared", fix="give one of them"
+            "QRELS and RUNs, --scores and --collection are three ways to say what to compare", fix="give one of them"
         )
     chooses = {name: options.pop(name) for name in CHOICE}
     if not qrels and (given := [f"--{name}" for name, value in chooses.items() if value]):
@@ -129,7 +133,7 @@ def command(
         paths = options["documents"], chooses["queries"], chooses["attributes"]
         judgments, found = give.inputs(qrels or "", runs, formats, *paths)
         if not found:
-            raise InputError("no run is given", fix="name two runs or more behind QRELS")
+            raise InputError("no run is given", fix="name two or more runs after QRELS")
         how: dict[str, Any] = {"topics": options["topics"], "baseline": options["baseline"], "measures": measure}
         judgments, options["attributes"] = narrowed(judgments, found, **chooses, **how)
         with inputs.progress_bar(found) as progress:
@@ -143,7 +147,7 @@ def _of_collections(options: dict[str, Any]) -> dict[str, Any]:
     for unused in ("min_difference", "margin", "ci", "pairs"):
         if context.get_parameter_source(unused) is click.core.ParameterSource.COMMANDLINE:
             raise InputError(
-                f"--{unused} is not for several collections", fix="leave it out, or compare them one by one"
+                f"--{unused} does not work with several collections", fix="leave it out, or compare them one by one"
             )
         options.pop(unused, None)
     return options
@@ -160,7 +164,7 @@ def _read(text: str, give: Give, formats: dict[str, str | None], documents: str 
     name, equals, paths = text.partition("=")
     qrels, *runs = paths.split(",")
     if not equals or not runs:
-        raise InputError(f"{text!r} is no collection", fix="write NAME=QRELS,RUN1,RUN2")
+        raise InputError(f"{text!r} does not describe a collection", fix="write NAME=QRELS,RUN1,RUN2")
     return name, give.inputs(qrels, runs, {**formats}, documents)
 
 
@@ -177,7 +181,7 @@ def _without_policies(options: dict[str, Any]) -> dict[str, Any]:
     given = [f"--{name}" for name in POLICIES if options[name] is not None]
     if given:
         raise InputError(
-            f"{given[0]} cannot change scores that were already made",
-            fix="give it to 'judged evaluate', or QRELS and RUNs",
+            f"{given[0]} cannot change scores that are already computed",
+            fix="give it to 'judged evaluate', or give QRELS and RUNs here",
         )
     return {name: value for name, value in options.items() if name not in POLICIES}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _WIDEST = 120  # columns: a wider drawing is no easier to read
 
 
-@click.command("curve", short_help="Draw a measure by its cutoff, or precision by recall.")
+@click.command("curve", short_help="Plot a measure against its cutoff, or precision against recall.")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option(
@@ -28,16 +28,17 @@ _WIDEST = 120  # columns: a wider drawing is no easier to read
     "asked",
     multiple=True,
     metavar="NAME",
-    help="A measure that takes a cutoff: nDCG, R, P, Success, 'P(rel=2)', ... nDCG@20: from 1 to 20.  [default: nDCG]",
+    help="A measure that takes a cutoff: nDCG, R, P, Success, 'P(rel=2)', ... nDCG@20 means"
+    " cutoffs 1 to 20.  [default: nDCG]",
 )
-@click.option("--to", type=click.IntRange(1), metavar="K", help="The last cutoff of 1, 2, 3 ...")
-@click.option("--cutoffs", metavar="LIST", help="These cutoffs, such as 1,5,10 or 1..10,20,50.")
+@click.option("--to", type=click.IntRange(1), metavar="K", help="Use the cutoffs 1, 2, 3, ... up to K.")
+@click.option("--cutoffs", metavar="LIST", help="Use these cutoffs, such as 1,5,10 or 1..10,20,50.")
 @click.option(
     "--precision-recall",
     type=click.Choice(["interpolated", "raw"]),
-    help="Precision by recall: interpolated at recall 0, 0.1 ... 1, or both at the same cutoffs.",
+    help="Plot precision against recall: interpolated at recall 0, 0.1, ..., 1, or raw, both at the same cutoffs.",
 )
-@click.option("-t", "--topic", metavar="ID", help="Draw this topic alone.")
+@click.option("-t", "--topic", metavar="ID", help="Plot this topic only.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
 @shared("dialect", "topics", "depth", "ties_or_bounds", "documents", "rel")
 @shared("ci", "level", "draws", "seed", *CHOICE)
@@ -56,19 +57,21 @@ def command(
     give: Give,
     **options: Any,
 ) -> None:
-    """Draw a measure of RUNs by its cutoff, or precision by recall, with intervals over topics.
+    """Plot a measure of RUNs against its cutoff, or precision against recall, with intervals over topics.
 
-    QRELS and RUN are files as for 'judged evaluate'. A drawing for the terminal is printed; -o makes a picture, a
-    page, or a table of all points.
+    QRELS and RUN are files as for 'judged evaluate'. The plot is drawn in the terminal; -o writes a picture, a page,
+    or a table of all points.
     """
     chooses = {name: options.pop(name) for name in CHOICE}
     if len(asked) > 1:
-        raise InputError("a drawing has one measure", fix="leave one -m, and make a drawing for each")
+        raise InputError("a plot has one measure", fix="give one -m, and make a plot for each measure")
     measure = asked[0] if asked else None
     if measure and "@" in measure and (to or cutoffs):
-        raise InputError(f"{measure} says where to cut, and so do --to and --cutoffs", fix="give one of them")
+        raise InputError(f"{measure} names its cutoff, and so do --to and --cutoffs", fix="give one of them")
     if precision_recall is not None and measure is not None:
-        raise InputError("--precision-recall has measures of its own", fix="leave out -m; --rel chooses the level")
+        raise InputError(
+            "--precision-recall has measures of its own", fix="leave out -m; --rel sets the lowest relevant grade"
+        )
     from judged.curves import curve
     from judged.curves import precision_recall as by_recall
 
@@ -98,4 +101,4 @@ def _cutoffs(to: int | None, text: str | None) -> int | list[int] | None:
     try:
         return [vars(measure)["cutoff"] for measure in parse_many(f"P@{text}")]  # the grammar of measures knows series
     except MeasureError:
-        raise InputError(f"{text!r} is no list of cutoffs", fix="write 1,5,10 or 1..10,20,50") from None
+        raise InputError(f"{text!r} is not a list of cutoffs", fix="write 1,5,10 or 1..10,20,50") from None

@@ -21,7 +21,7 @@ Each number is a mean over the 48 topics, with a 95% interval for the mean over 
 kind. nDCG@10 looks at the first page, AP at the whole ranking, RR at the first good result,
 R@50 at what a reranker could still find. rel=2 counts grades 2 and 3 as relevant.
 
-Next, copy the sample to a folder and ask more of it (in a clone, first: . .venv/bin/activate):
+Next, copy the sample to a folder and try more commands (in a clone, first: . .venv/bin/activate):
 
   judged demo --to sample
   judged evaluate sample/qrels.txt sample/runs/*.run.gz
@@ -33,7 +33,7 @@ Next, copy the sample to a folder and ask more of it (in a clone, first: . .venv
 
 @click.command("demo")
 @click.option(
-    "--to", metavar="FOLDER", type=click.Path(path_type=Path), help="Copy the sample to a new folder, and stop."
+    "--to", metavar="FOLDER", type=click.Path(path_type=Path), help="Copy the sample to a new folder instead."
 )
 def command(to: Path | None) -> None:
     """Evaluate eight rankers on the built-in sample."""

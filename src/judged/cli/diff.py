@@ -25,17 +25,19 @@ _MEASURE = "A measure. Repeat for more.  [default: nDCG@10]"
     "-t", "--topic", "named", multiple=True, metavar="ID", help="A topic. Repeat for more.  [default: see --limit]"
 )
 @click.option("-m", "--measure", multiple=True, default=("nDCG@10",), metavar="NAME", help=_MEASURE)
-@click.option("--cutoff", type=click.IntRange(1), default=10, show_default=True, help="How far down lists are shown.")
+@click.option(
+    "--cutoff", type=click.IntRange(1), default=10, show_default=True, help="How many documents of each list to show."
+)
 @click.option(
     "--limit",
     type=click.IntRange(1),
     default=5,
     show_default=True,
     metavar="N",
-    help="Without --topic: show so many topics each way that differ most by the first measure.",
+    help="Without --topic: how many topics to show each way, those that differ most by the first measure.",
 )
 @shared("texts", *CHOICE, "order", "rel")
-@click.option("--ascii", "ascii_only", is_flag=True, help="Mark moves with plain characters.")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Mark moves with ASCII characters.")
 @answer_options()
 @shared(*FORMATS)
 def command(
@@ -43,7 +45,7 @@ def command(
 ) -> None:
     """Show RUN_A and RUN_B side by side, topic by topic: what moved, what is relevant, and what that did to the score.
 
-    Without --topic, the topics whose scores differ most are shown, for RUN_B and against it.
+    Without --topic, the topics whose scores differ most are shown, in favour of RUN_B and against it.
     """
     from judged.diagnosis.diff.side_by_side import diff
     from judged.evaluation.inputs import measures_of

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
 @click.option(
-    "-m", "--measure", multiple=True, metavar="NAME", help="The two measures: -m twice.  [default: nDCG@10, R@100]"
+    "-m", "--measure", multiple=True, metavar="NAME", help="The two measures: give -m twice.  [default: nDCG@10, R@100]"
 )
 @click.option(
     "--pair",
     nargs=2,
     metavar="NAME NAME",
-    help="The two systems, by the names of their runs.  [default: those that the measures pull apart most]",
+    help="The two systems, by run name.  [default: the two that the measures disagree on most]",
 )
-@click.option("--limit", type=click.IntRange(1), default=5, show_default=True, help="How many topics are looked into.")
+@click.option("--limit", type=click.IntRange(1), default=5, show_default=True, help="How many topics to look into.")
 @slice_options
 @shared(*POLICIES)
 @answer_options()
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 def command(
     qrels: str, runs: tuple[str, ...], measure: tuple[str, ...], asked: SliceOptions, give: Give, **options: Any
 ) -> None:
-    """Show where two measures prefer different systems: on which topics, what it rests on, and why.
+    """Show where two measures prefer different systems: on which topics, on what evidence, and why.
 
-    Of the topics that pull the two means apart most, the judged documents are compared, to say what one measure
-    sees there and the other does not.
+    On the topics that pull the two means furthest apart, the judged documents are compared, to show what one measure
+    sees and the other does not.
     """
     from judged.diagnosis.disagreement.pulls import disagree
 
     if len(measure) not in {0, 2}:
-        many = "one measure is named" if len(measure) == 1 else f"{len(measure)} measures are named"
+        many = "only one measure is given" if len(measure) == 1 else f"{len(measure)} measures are given"
         raise InputError(many, fix="name two, such as -m nDCG@10 -m R@100")
     documents, pair = options["documents"], options["pair"]
     judgments, given = give.inputs(qrels, runs, options, documents, *asked.paths)

@@ -66,9 +66,9 @@ WRONG, FAULT, STOPPED, UNREAD = 2, 70, 130, 141
 """Wrong input; a fault of judged or of its output; Ctrl-C; nobody reads the output (what a shell says of SIGPIPE)."""
 
 CODES = """\
-Exit codes: 0 fine; 1 the answer is "no" (a gate that fails, a check that finds errors); 2 wrong input; 70 a fault
-of judged itself, or an output that takes nothing; 130 stopped by Ctrl-C; 141 nobody reads the output any more.
-trec_eval has its own. JUDGED_TRACEBACK=1 shows where a fault arose.
+Exit codes: 0 success; 1 the answer is "no" (a gate fails, a check finds errors); 2 wrong input; 70 a bug in judged,
+or output that cannot be written; 130 interrupted by Ctrl-C; 141 the reader of the output has gone. trec_eval has its
+own. JUDGED_TRACEBACK=1 shows where a bug arose.
 """
 _TRACEBACK = "JUDGED_TRACEBACK"
 _LONGEST = 200  # characters of somebody else's message
@@ -96,10 +96,10 @@ def _told(error: BaseException) -> tuple[int, str]:
     if isinstance(error, click.UsageError):
         return WRONG, _usage(error)
     if isinstance(error, MemoryError):
-        return FAULT, "error: there is not enough memory. Fix: fewer runs or measures at a time, or a larger machine."
+        return FAULT, "error: out of memory. Fix: use fewer runs or measures at a time, or a larger machine."
     what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")[:_LONGEST]
-    fix = f"set {_TRACEBACK}=1 to see where, and report it with what you typed"
-    return FAULT, f"error: this is a fault of judged, not of your input ({what}). Fix: {fix}."
+    fix = f"set {_TRACEBACK}=1 to see where, and report it with the command you ran"
+    return FAULT, f"error: this is a bug in judged, not a fault of your input ({what}). Fix: {fix}."
 
 
 def _usage(error: click.UsageError) -> str:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     "-m", "--measure", multiple=True, metavar="NAME", help="A measure, such as nDCG@10 or P@5,10. Repeat for more."
 )
 @shared("dialect")
-@click.option("--per-topic", is_flag=True, help="Show every topic.")
+@click.option("--per-topic", is_flag=True, help="Show the scores of every topic.")
 @shared("topics", "depth", "ties_or_bounds")
 @click.option(
-    "--unjudged", is_flag=True, help="Show how far returned documents without a judgment could move each number."
+    "--unjudged", is_flag=True, help="Show how far unjudged documents among those returned could move each number."
 )
 @shared("documents", "rel", "ci", "level", "draws", "seed")
 @shared(*CHOICE)
@@ -45,8 +45,8 @@ def command(
 ) -> None:
     """Score RUNs against QRELS, with intervals over topics.
 
-    QRELS and RUN are files in any of the formats that 'judged' knows, found by their content: TREC, CSV, TSV,
-    JSON, JSONL, Parquet, BEIR, MS MARCO; also compressed, or - for standard input. NAME=FILE names a run.
+    QRELS and RUN are files, whose format is detected: TREC, CSV, TSV, JSON, JSONL, Parquet, BEIR or MS MARCO, also
+    compressed; - is standard input. NAME=FILE names a run.
     """
     from judged.evaluation import DEFAULT_MEASURES, evaluate
 

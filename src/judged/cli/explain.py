@@ -16,18 +16,21 @@ if TYPE_CHECKING:
     from judged.judging import Judged, TiePolicy
 
 
-@click.command("explain", short_help="Show step by step how the score of a topic comes about.")
+@click.command("explain", short_help="Show step by step how the score of a topic is computed.")
 @click.argument("qrels", required=False)
 @click.argument("run", required=False)
 @click.option(
     "--grades",
     metavar="LIST",
-    help="In place of QRELS and RUN: the grades of one ranking, such as '3 0 - 1'; - is a document without a judgment.",
+    help="Instead of QRELS and RUN: the grades of one ranking, such as '3 0 - 1', where - is an unjudged document.",
 )
 @click.option(
-    "--missing", metavar="LIST", default="", help="With --grades: grades of documents that were not returned."
+    "--missing",
+    metavar="LIST",
+    default="",
+    help="With --grades: the grades of judged documents that were not returned.",
 )
-@click.option("-t", "--topic", metavar="ID", help="The topic. It may be left out where the qrels have only one.")
+@click.option("-t", "--topic", metavar="ID", help="The topic; optional if the qrels have only one.")
 @click.option(
     "-m", "--measure", multiple=True, metavar="NAME", help="A measure, such as nDCG@10. Repeat for more.", required=True
 )
@@ -35,26 +38,19 @@ if TYPE_CHECKING:
     "--as",
     "tools",
     metavar="TOOLS",
-    help="Show what these tools report, and which of their rules makes the difference: trec_eval-10, trec_eval-9,"
-    " gdeval, ranx, ir_measures, ...; several with commas, or all.",
+    help="Show what these tools report, and which of their rules makes the difference:"
+    " trec_eval-10, trec_eval-9, gdeval, ranx, ir_measures, ...; separate several with"
+    " commas, or say all.",
 )
 @click.option(
     "--rel",
     type=float,
     metavar="GRADE",
-    help="The lowest grade that is relevant; with --as the level that the tools are given, as trec_eval's -l.",
+    help="The lowest relevant grade; with --as, the one that the tools are given, like trec_eval's -l.",
 )
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents.")
-@click.option(
-    "--ties",
-    type=click.Choice(["docid", "docid-rising", "stable", "rank"]),
-    default="docid",
-    show_default=True,
-    help="Order of equal scores: by falling or rising document id, or as the run lists them; or the rank column orders"
-    " all.",
-)
-@shared("documents")
-@click.option("--queries", metavar="FILE", help="Topics with their text.")
+@shared("order", "documents")
+@click.option("--queries", metavar="FILE", help="Texts of the queries.")
 @answer_options()
 @shared(*FORMATS)
 def command(
@@ -74,10 +70,10 @@ def command(
     qrels_format: str | None,
     run_format: str | None,
 ) -> None:
-    """Show how the score of one topic of RUN comes about, step by step.
+    """Show step by step how the score of one topic of RUN is computed.
 
-    The measure itself writes down its intermediate numbers: what is shown is what was computed. With --as, show
-    what other tools report for the topic, and why.
+    The measure itself records its intermediate numbers, so what is shown is what was computed. With --as, show what
+    other tools report for the topic, and why.
     """
     from judged.answer import Several
     from judged.data.topics import Topics
@@ -113,7 +109,7 @@ def _read(
     from judged.judging import judge
 
     if qrels is None or run is None:
-        raise InputError("QRELS and RUN are needed", fix="name both files, or give a list with --grades '3 0 - 1'")
+        raise InputError("QRELS and RUN are missing", fix="name both files, or give a list with --grades '3 0 - 1'")
     return judge(Qrels.read(qrels, format=qrels_format), Run.scan(run, format=run_format), **how)
 
 
@@ -125,12 +121,16 @@ def _typed(grades: str, missing: str, depth: int | None, others: dict[str, str |
 
     if given := [name for name, value in others.items() if value is not None]:
         names = ", ".join(given)
-        raise InputError(f"--grades stands in place of files and topics: {names}", fix="leave one of the two out")
+        raise InputError(
+            f"--grades replaces files and topics, but {names} was given too", fix="leave one of the two out"
+        )
     found: list[list[float | None]] = []
     for text in (grades, missing):
         try:
             found.append([None if grade == "-" else read_number(grade) for grade in text.replace(",", " ").split()])
         except ValueError:
-            raise InputError(f"{text!r} is no list of grades", fix="write numbers, and - for no judgment") from None
+            raise InputError(
+                f"{text!r} is not a list of grades", fix="write numbers, and - for an unjudged document"
+            ) from None
     judged = judge_list(found[0], missing=[grade for grade in found[1] if grade is not None])
     return judged if depth is None else cut(judged, depth)

@@ -35,7 +35,7 @@ class _Gate(click.Command):
 @click.command(
     "gate",
     cls=_Gate,
-    short_help="Decide whether a candidate may take the baseline's place.",
+    short_help="Decide whether a candidate may replace the baseline.",
     epilog="Write a first configuration with 'judged gate init QRELS BASELINE -o gate.toml'.",
 )
 @click.argument("qrels")
@@ -50,13 +50,19 @@ class _Gate(click.Command):
     help="Checks, margins, slices and guardrails, in TOML.",
 )
 @click.option(
-    "--strict/--not-strict", default=None, help="Whether an inconclusive check fails.  [default: as configured]"
+    "--strict/--not-strict",
+    default=None,
+    help="Whether an inconclusive check counts as failed.  [default: as configured]",
 )
 @answer_options(junit=".xml", sarif=".sarif")
-@click.option("--markdown", type=_FILE, metavar="FILE", help='Also write Markdown, as for "$GITHUB_STEP_SUMMARY".')
+@click.option(
+    "--markdown", type=_FILE, metavar="FILE", help='Also write Markdown, for example to "$GITHUB_STEP_SUMMARY".'
+)
 @click.option("--json", type=_FILE, metavar="FILE", help="Also write JSON.")
-@click.option("--junit", type=_FILE, metavar="FILE", help="Also write JUnit XML, one test case a check.")
-@click.option("--sarif", type=_FILE, metavar="FILE", help="Also write SARIF, one result a check that did not pass.")
+@click.option("--junit", type=_FILE, metavar="FILE", help="Also write JUnit XML, with one test case for each check.")
+@click.option(
+    "--sarif", type=_FILE, metavar="FILE", help="Also write SARIF, with one result for each check that did not pass."
+)
 @shared(*FORMATS)
 def command(
     qrels: str,
@@ -69,10 +75,10 @@ def command(
     run_format: str | None,
     **others: Path | None,
 ) -> None:
-    """Decide whether the run CANDIDATE may take the place of BASELINE, by the checks of a configuration.
+    """Decide whether the run CANDIDATE may replace BASELINE, by the checks of a configuration.
 
-    A check fails where a loss beyond its margin is proved, passes where it is ruled out, and is inconclusive in
-    between. Exit code 0: nothing failed; 1: something did, or is inconclusive and strict; 2: wrong input.
+    A check fails if a loss beyond its margin is shown, passes if such a loss is ruled out, and is inconclusive
+    otherwise. Exit code 0: nothing failed; 1: a check failed, or was inconclusive and is strict; 2: wrong input.
     """
     from dataclasses import replace
 
@@ -90,7 +96,9 @@ def command(
     targets = [path for path in (give.out, *others.values()) if path is not None]
     for path in targets:
         if targets.count(path) > 1:
-            raise InputError("two results are to be written to it", fix="give each a file of its own", path=str(path))
+            raise InputError(
+                "two results would be written to this file", fix="give each a file of its own", path=str(path)
+            )
         inputs.keep_inputs(path, read)
     with inputs.progress_bar([*first, *second]) as progress:
         result = gate(judgments, first, second, asked, progress=progress)
@@ -109,18 +117,29 @@ def command(
 @click.argument("baseline")
 @click.argument("others", nargs=-1, metavar="[RUN]...")
 @click.option(
-    "-m", "--measure", multiple=True, metavar="NAME", help="A measure. Repeat for more.  [default: what fits]"
+    "-m", "--measure", multiple=True, metavar="NAME", help="A measure. Repeat for more.  [default: what suits the data]"
 )
 @shared("attributes", "queries")
-@click.option("--by", multiple=True, metavar="NAME[,NAME]", help="Slice by these attributes, given or derived.")
 @click.option(
-    "--margin-relative", type=float, metavar="SHARE", help="Take this share of the baseline's mean as every margin."
+    "--by", multiple=True, metavar="NAME[,NAME]", help="Slice by these attributes, from the files or derived."
 )
-@click.option("--strict", is_flag=True, help="Let inconclusive checks fail, and take margins that decide most of them.")
 @click.option(
-    "-o", "--output", "out", type=_FILE, default="gate.toml", show_default=True, metavar="FILE", help="Write it here."
+    "--margin-relative", type=float, metavar="SHARE", help="Set every margin to this share of the baseline's mean."
 )
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option(
+    "--strict", is_flag=True, help="Let inconclusive checks fail, and choose margins at which most checks are decided."
+)
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    type=_FILE,
+    default="gate.toml",
+    show_default=True,
+    metavar="FILE",
+    help="Write to this file.",
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @shared(*FORMATS)
 def init(
     qrels: str,
@@ -134,17 +153,17 @@ def init(
     run_format: str | None,
     **options: Any,
 ) -> None:
-    """Write a first configuration of a gate, from judgments and the run that is the BASELINE.
+    """Write a first configuration for a gate, from judgments and the BASELINE run.
 
-    Other RUNs, such as earlier versions, show how much versions differ by topic; without any, that is assumed. What
-    each margin can tell stands in the file beside it.
+    Other RUNs, such as earlier versions, show how much versions differ from topic to topic; without any, that is
+    assumed. The file says beside each margin what it can show.
     """
     from judged.data.files import exists
     from judged.data.qrels import Qrels
     from judged.gates.first import first_config
 
     if exists(out) and str(out) != "-" and not force:
-        raise InputError("this file is there already", fix="give another name, or --force", path=str(out))
+        raise InputError("this file exists already", fix="give another name, or --force to overwrite it", path=str(out))
     judgments = Qrels.read(qrels, format=qrels_format)
     first, more = inputs.runs_at([baseline], run_format), inputs.runs_at(others, run_format)
     read = [options["attributes"] or "", options["queries"] or "", *(run.where for run in (*first, *more))]

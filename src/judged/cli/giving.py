@@ -68,7 +68,7 @@ class Give:
         # `where` is the expression by which topics were chosen, where the answer does not say so itself. `own` are the
         # options of forms of this command alone.
         if self.form in _NOT_PRINTED and (self.out is None or str(self.out) == "-"):
-            raise InputError("this form is not printed", fix=f"name a file for it: -o {answer.kind}.{self.form}")
+            raise InputError("this format cannot be printed", fix=f"write it to a file: -o {answer.kind}.{self.form}")
         if self.form in self.more:
             made: str | bytes = getattr(answer, self.form)(**(own or {}))
         elif self.form == "table":
@@ -119,13 +119,13 @@ def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[
             give = Give(form or ("" if other else inputs.form_of(out, suffixes)), out, more, digits, verbose)
             return command(*args, give=give, **options)
 
-        made = click.option("-v", "--verbose", is_flag=True, help="Show every warning by itself.")(call)
+        made = click.option("-v", "--verbose", is_flag=True, help="Show every warning separately.")(call)
         made = click.option(
             "--digits",
             type=click.IntRange(1, 17),
             metavar="N",
-            help="Decimals of the numbers in a table; more where a number would seem to be a 0 or 1 that it is not."
-            " CSV, JSON and Parquet have all of them.",
+            help="Decimals in tables, with more where a number would wrongly read as 0 or 1. CSV,"
+            " JSON and Parquet keep full precision.",
         )(made)
         made = click.option(
             "-o", "--output", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file."
@@ -134,7 +134,7 @@ def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[
             "--format",
             "form",
             type=click.Choice((*FORMS, *more)),
-            help=f"Form of the result: a {usual}, or what -o ends in.",
+            help=f"Output format.  [default: {usual}, or by the extension of -o]",
         )(made)  # pyright: ignore[reportReturnType]
 
     return decorate

@@ -107,8 +107,8 @@ def refuse_measures(*paths: str) -> None:
             found = parse_many(path)
         except JudgedError:
             continue
-        fix = f"repeat -m: -m {found[0]}; or write commas between measures: -m nDCG@10,{path}"
-        raise InputError(f"{path} is a measure, and stands where a file should", fix=fix)
+        fix = f"repeat -m: -m {found[0]}; or separate measures with commas: -m nDCG@10,{path}"
+        raise InputError(f"{path} is a measure where a file is expected", fix=fix)
 
 
 def keep_inputs(out: Path | None, inputs: Sequence[str]) -> None:

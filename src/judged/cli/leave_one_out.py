@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     default=100,
     show_default=True,
     metavar="N",
-    help="How many documents of each run and topic were judged.",
+    help="How many documents of each run were judged for each topic.",
 )
 @click.option(
     "--group",
     multiple=True,
     metavar="RUN=GROUP",
-    help="Runs of one group are left out together, as they find the same documents. Repeat for more.",
+    help="Leave out the runs of one group together, since they find the same documents. Repeat for more.",
 )
 @shared("depth", "rel")
 @answer_options()
@@ -45,8 +45,8 @@ def command(
 ) -> None:
     """Score each RUN as if it had not contributed to the pool.
 
-    The judgments of documents that a run alone has among its first documents are taken away. What it loses then, a
-    new run, which contributed nothing, is undervalued by.
+    The judgments of documents that only this run has among its first documents are removed. What the run loses shows
+    by how much a new run, which contributed nothing, is undervalued.
     """
     from judged.evaluation.inputs import measures_of
     from judged.uncertainty.pools import leave_one_out
@@ -62,6 +62,6 @@ def _groups(texts: tuple[str, ...]) -> dict[str, str] | None:
     for text in texts:
         run, equals, group = text.partition("=")
         if not equals or not run or not group:
-            raise InputError(f"{text!r} names no run and group", fix="write --group RUN=GROUP")
+            raise InputError(f"{text!r} does not name a run and its group", fix="write --group RUN=GROUP")
         found[run] = group
     return found or None

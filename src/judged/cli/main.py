@@ -82,7 +82,7 @@ class _Commands(click.Group):
 )
 @click.version_option(judged.__version__, message="%(version)s", help="Print the version.")
 def app() -> None:
-    """Evaluate search, recommendation and RAG retrieval: right numbers, with intervals and warnings."""
+    """Evaluate search, recommendation and RAG retrieval: correct numbers, with intervals and warnings."""
     other = warnings.showwarning
 
     def show(message: Any, category: Any, *place: Any) -> None:

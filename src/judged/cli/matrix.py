@@ -17,21 +17,25 @@ if TYPE_CHECKING:
     from judged.cli.giving import Give
 
 
-@click.command("matrix")
+@click.command("matrix", short_help="Tell bad candidates from bad ranking, by slice and topic.")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("-x", default="R@100", show_default=True, metavar="NAME", help="The measure across: of the candidates.")
-@click.option("-y", default="nDCG@10", show_default=True, metavar="NAME", help="The measure up: of the final ranking.")
+@click.option(
+    "-x", default="R@100", show_default=True, metavar="NAME", help="The horizontal measure, of the candidates."
+)
+@click.option(
+    "-y", default="nDCG@10", show_default=True, metavar="NAME", help="The vertical measure, of the final ranking."
+)
 @click.option(
     "--baseline",
     metavar="RUN",
-    help="The run whose means are the cuts, and that the others are compared with.  [default: the first]",
+    help="The run that the others are compared with, and whose means are the cuts.  [default: the first]",
 )
-@click.option("--cuts", metavar="X,Y", help="Other cuts than the baseline's means.")
+@click.option("--cuts", metavar="X,Y", help="Cuts to use instead of the baseline's means.")
 @shared("level", "fdr", "resamples")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
 @click.option("--per-topic", is_flag=True, help="Show every topic.")
-@click.option("--per-run", is_flag=True, help="Show each of many runs in full; of more than 4 a summary is shown.")
+@click.option("--per-run", is_flag=True, help="Show every run in full, where more than 4 would be summarised.")
 @slice_options
 @shared(*POLICIES)
 @answer_options()
@@ -47,10 +51,10 @@ def command(
     give: Give,
     **options: Any,
 ) -> None:
-    """Set RUNs, their slices and topics against two measures: of the candidates, and of the final ranking.
+    """Place RUNs, their slices and topics by two measures: one of the candidates, one of the final ranking.
 
-    Low on -y alone: found, and ranked badly. Low on -x alone: not found, or not judged. A slice is called low only
-    where its whole interval lies below the cut.
+    Low on -y alone: found, but ranked badly. Low on -x alone: not found, or not judged. A slice is called low only if
+    its whole interval lies below the cut.
     """
     from judged.diagnosis.matrix import matrix
 
@@ -71,5 +75,5 @@ def _cuts(text: str | None) -> tuple[float, float] | None:
     try:
         x, y = map(read_number, text.split(","))
     except ValueError:
-        raise InputError(f"{text!r} are no cuts", fix="write two numbers, such as --cuts 0.8,0.4") from None
+        raise InputError(f"{text!r} does not give two cuts", fix="write two numbers, such as --cuts 0.8,0.4") from None
     return x, y

@@ -15,40 +15,50 @@ if TYPE_CHECKING:
     from judged.cli.giving import Give
 
 
-@click.command("needs", short_help="Look at RUNs by need, where several queries word the same one.")
+@click.command("needs", short_help="Score RUNs by information need, where several queries express the same one.")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("--needs", "mapping", metavar="FILE", help="The need of each query: a table with query_id and need.")
-@click.option("--queries", metavar="FILE", help="Queries with their text; without --needs, one column names the need.")
+@click.option("--needs", "mapping", metavar="FILE", help="Table with the columns query_id and need.")
+@click.option(
+    "--queries", metavar="FILE", help="Texts of the queries; without --needs, a column of this file names the need."
+)
 @click.option(
     "--column", metavar="NAME", help="The column that names the need.  [default: need, topic_id, or the only one]"
 )
 @shared("measures")
 @click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
 @click.option(
-    "--limit", type=click.IntRange(0), default=10, show_default=True, help="Show so many needs that vary most."
+    "--limit",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
+    help="How many of the needs that vary most to show.",
 )
 @click.option(
-    "--cutoff", type=click.IntRange(1), default=10, show_default=True, help="Compare so many documents of rankings."
+    "--cutoff",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="How many documents of each ranking to compare.",
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the tests' resamples.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples of the tests.")
 @shared("dialect", "topics", "ties", "documents", "rel")
 @answer_options()
 @shared(*FORMATS)
 def command(
     qrels: str, runs: tuple[str, ...], mapping: str | None, measure: tuple[str, ...], give: Give, **options: Any
 ) -> None:
-    """Look at RUNs by need, where several queries word the same one: mean, worst wording, and how consistent they are.
+    """Score RUNs by information need, where several queries express the same one: mean, worst wording and consistency.
 
-    Each need counts once. QRELS may be by query or by need; judgments of a need are those of each of its queries.
+    Each need counts once. QRELS may be by query or by need; the judgments of a need apply to each of its queries.
     """
     from judged.data.topics import Topics
     from judged.diagnosis.needs.spread import needs
 
     queries = options["queries"]
     if mapping is None and queries is None:
-        raise InputError("nothing says which queries word the same need", fix="give --needs FILE or --queries FILE")
+        raise InputError("nothing says which queries express the same need", fix="give --needs FILE or --queries FILE")
     judgments, given = give.inputs(qrels, runs, options, mapping, queries, options["documents"])
     options["queries"] = texts = None if queries is None else Topics.read(queries)
     with inputs.progress_bar(given) as progress:

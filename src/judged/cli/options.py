@@ -23,8 +23,10 @@ FORMATS = ("qrels_format", "run_format")
 CHOICE = ("queries", "attributes", "where")
 
 _TIES = (
-    "Order of equal scores: by falling or rising document id, or as the run lists them; or the rank column orders all."
-    " expected: the mean over all orders{}.  [default: docid, or the dialect's]"
+    "Order of documents with equal scores: by descending or ascending document id"
+    " (docid, docid-rising), or as in the run (stable). rank: order all documents by the"
+    " rank column. expected: take the mean over all orders{}.  [default: docid, or the"
+    " dialect's]"
 )
 _SHARED = {
     "measures": click.option(
@@ -33,12 +35,12 @@ _SHARED = {
     "dialect": click.option(
         "--dialect",
         type=click.Choice(DIALECTS),
-        help="Go by the rules of this tool, and read names of measures as it means them.",
+        help="Follow the rules of this tool, and read measure names as it does.",
     ),
     "topics": click.option(
         "--topics",
         type=click.Choice(["qrels", "run", "both"]),
-        help="Which topics count: all of the qrels (a missing one scores 0), those of the run, or those of both."
+        help="Which topics count: all in the qrels (a missing one scores 0), those in the run, or those in both."
         "  [default: qrels, or the dialect's]",
     ),
     "depth": click.option(
@@ -53,85 +55,84 @@ _SHARED = {
     ),
     "ties": click.option("--ties", type=click.Choice(TIES[:-1]), help=_TIES.format("")),
     "ties_or_bounds": click.option(
-        "--ties", type=click.Choice(TIES), help=_TIES.format("; bounds: how far they could move the number")
+        "--ties", type=click.Choice(TIES), help=_TIES.format("; bounds: show how far the order could move each number")
     ),
     "documents": click.option(
-        "--documents", metavar="FILE", help="Table of documents (lengths, groups, costs) for measures that ask."
+        "--documents",
+        metavar="FILE",
+        help="Table of facts about documents (lengths, groups, costs), for measures that need it.",
     ),
     "rel": click.option(
         "--rel",
         type=float,
         metavar="GRADE",
-        help="The lowest grade that is relevant, for every measure whose name does not say it: -m 'AP(rel=2)'.",
+        help="The lowest relevant grade, for every measure whose name does not set it, as -m 'AP(rel=2)' does.",
     ),
     "ci": click.option(
         "--ci",
         type=click.Choice(["adjusted", "t", "bootstrap", "none"]),
         default="adjusted",
         show_default=True,
-        help="How intervals over topics are made: Student's t, adjusted for the bounds of a measure and for skewness,"
-        " or as in textbooks; or the bootstrap.",
+        help="How intervals over topics are computed: Student's t, adjusted for skewness and the"
+        " bounds of the measure; textbook Student's t; or the bootstrap.",
     ),
     "level": click.option(
         "--level",
         type=float,
         default=0.95,
         show_default=True,
-        help="Confidence level of the intervals. (The lowest relevant grade is --rel.)",
+        help="Confidence level of the intervals. (For the lowest relevant grade, see --rel.)",
     ),
-    "draws": click.option("--resamples", type=int, default=2000, show_default=True, help="Resamples of the bootstrap."),
+    "draws": click.option(
+        "--resamples", type=int, default=2000, show_default=True, help="Number of bootstrap resamples."
+    ),
     "seed": click.option(
         "--seed",
         type=int,
         default=0,
         show_default=True,
-        help="Seed of the bootstrap, and of samples of tied orders.",
+        help="Seed for the bootstrap and for sampling the orders of tied documents.",
     ),
     "correction": click.option(
         "--correction",
         type=click.Choice(CORRECTIONS),
         default="holm",
         show_default=True,
-        help="How p-values allow for the number of comparisons.",
+        help="How p-values are corrected for multiple comparisons.",
     ),
     "alpha": click.option(
         "--alpha",
         type=float,
         default=0.05,
         show_default=True,
-        help="Up to here p is significant; intervals go with it.",
+        help="Significance level of the tests; intervals of differences match it.",
     ),
     "fdr": click.option(
         "--fdr",
         type=float,
         default=0.1,
         show_default=True,
-        help="False discovery rate of the topics that are said to have lost.",
+        help="False discovery rate for the topics reported as having lost.",
     ),
     "resamples": click.option(
-        "--resamples", type=int, default=100_000, show_default=True, help="Resamples of the test."
+        "--resamples", type=int, default=100_000, show_default=True, help="Number of resamples for the test."
     ),
     "margin": click.option(
-        "--margin", type=float, metavar="D", help="Say whether systems are surely closer than this."
+        "--margin",
+        type=float,
+        metavar="D",
+        help="Also test whether systems are equivalent, that is, differ by less than D.",
     ),
-    "texts": click.option(
-        "--texts", metavar="FILE", help="Documents with a title or text: JSONL, CSV, TSV or Parquet."
-    ),
-    "queries": click.option(
-        "--queries", metavar="FILE", help="Topics: their text, and attributes that stand beside it."
-    ),
+    "texts": click.option("--texts", metavar="FILE", help="Titles and texts of documents: JSONL, CSV, TSV or Parquet."),
+    "queries": click.option("--queries", metavar="FILE", help="Texts of the queries, and any attributes beside them."),
     "attributes": click.option(
-        "--attributes", metavar="FILE", help="What is known of topics: CSV, TSV, JSON, JSONL or Parquet."
+        "--attributes", metavar="FILE", help="Table of facts about topics: CSV, TSV, JSON, JSONL or Parquet."
     ),
     "where": click.option(
-        "--where", metavar="EXPR", help="Use these topics only, such as \"kind == 'law' and words < 5\"."
+        "--where", metavar="EXPR", help="Use only the topics that match, such as \"kind == 'law' and words < 5\"."
     ),
-    "qrels_format": click.option(
-        "--qrels-format", metavar="FORMAT", help="Format of QRELS, if it is not found by itself."
-    ),
-    "run_format": click.option(
-        "--run-format", metavar="FORMAT", help="Format of the runs, if it is not found by itself."
-    ),
+    "qrels_format": click.option("--qrels-format", metavar="FORMAT", help="Format of QRELS.  [default: detected]"),
+    "run_format": click.option("--run-format", metavar="FORMAT", help="Format of the runs.  [default: detected]"),
 }
 
 
@@ -165,9 +166,9 @@ def _checked(callback: Callable[..., Any] | None) -> Callable[..., Any]:
         most = _MOST_OF.get(param.name or "", _MOST)
         for number in value if isinstance(value, tuple) else (value,):
             if isinstance(number, float) and not math.isfinite(number):
-                raise click.BadParameter(f"{number} is no number to work with.", ctx, param)
+                raise click.BadParameter(f"{number} cannot be used here: give a finite number.", ctx, param)
             if isinstance(number, int) and abs(number) > most:
-                raise click.BadParameter(f"{number} is more than {most:,}.", ctx, param)
+                raise click.BadParameter(f"{number} is out of range: the limit is {most:,}.", ctx, param)
         return value if callback is None else callback(ctx, param, value)
 
     return check

@@ -15,31 +15,36 @@ if TYPE_CHECKING:
     from judged.cli.giving import Give
 
 
-@click.command("power", short_help="Say which differences could be found with these topics.")
+@click.command("power", short_help="Show which differences between runs these topics could detect.")
 @click.argument("qrels", required=False)
 @click.argument("runs", nargs=-1, metavar="[RUN...]")
 @shared("measures")
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the two-sided paired t-test.")
+@click.option(
+    "--alpha", type=float, default=0.05, show_default=True, help="Significance level of the two-sided paired t-test."
+)
 @click.option(
     "--power",
     type=float,
     default=0.8,
     show_default=True,
-    help="Probability with which a true difference is to be found.",
+    help="Probability of detecting a true difference.",
 )
 @click.option(
-    "--difference", type=float, metavar="D", help="Also say how many topics it takes to find a true difference of D."
+    "--difference", type=float, metavar="D", help="Also show how many topics it takes to detect a true difference of D."
 )
 @click.option(
     "--n",
     type=click.IntRange(1),
     metavar="N",
-    help="Plan for N topics, in place of those that the runs have scores for.",
+    help="Plan for N topics, instead of the number that the runs have scores for.",
 )
 @click.option(
-    "--sd", type=float, metavar="S", help="Standard deviation of the differences by topic, in place of QRELS and RUNs."
+    "--sd",
+    type=float,
+    metavar="S",
+    help="Instead of QRELS and RUNs: the standard deviation of the differences by topic.",
 )
-@click.option("--pairs", is_flag=True, help="Show every two runs.")
+@click.option("--pairs", is_flag=True, help="Show every pair of runs.")
 @answer_options()
 @shared(*FORMATS)
 def command(
@@ -52,10 +57,10 @@ def command(
     give: Give,
     **asked: Any,
 ) -> None:
-    """Say which differences between runs could be found with these topics.
+    """Show which differences between runs these topics could detect.
 
-    What two RUNs differ by varies from topic to topic; by how much decides which true difference a test would find.
-    The observed differences play no part. Without files, give --sd and --n.
+    How much the difference between two RUNs varies from topic to topic decides which true difference a test would
+    detect; the observed mean difference plays no part. Without files, give --sd and --n.
     """
     from judged.comparison.plans import Plans
     from judged.evaluation import evaluate
@@ -64,14 +69,16 @@ def command(
     formats = {name: asked.pop(name) for name in FORMATS}
     if sd is not None:
         if qrels is not None or n is None:
-            raise InputError("--sd stands in place of QRELS and RUNs", fix="give --sd S --n N, and no files")
+            raise InputError("--sd replaces QRELS and RUNs, and needs --n", fix="give --sd S --n N, and no files")
         give(Plans({"(given)": plan_of_sd(sd, n, **asked)}))
         return
     if qrels is None or not runs:
-        raise InputError("QRELS and RUNs are needed", fix="name the files, or give --sd and --n")
+        raise InputError("QRELS and RUNs are missing", fix="name the files, or give --sd and --n")
     judgments, given = give.inputs(qrels, runs, formats)
     if len(given) < 2:
-        raise InputError("one run has no differences to plan from", fix="give at least two, or --sd and --n")
+        raise InputError(
+            "with one run there are no differences to plan from", fix="give at least two runs, or --sd and --n"
+        )
     with inputs.scoring(given) as progress:
         scores = evaluate(judgments, given, measure or ("nDCG@10", "AP"), progress=progress)
     give(scores.power(n=n, **asked), unfold=["pairs"] if pairs else (), table="pairs" if pairs else None)

@@ -24,7 +24,7 @@ _CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FIL
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @shared("queries", "attributes", "where")
-@click.option("--texts", metavar="FILE", help="Titles or texts of documents, shown in judged lists.")
+@click.option("--texts", metavar="FILE", help="Titles and texts of documents, shown in judged lists.")
 @click.option("--baseline", metavar="RUN", help="Compare every run with this one.  [default: every pair]")
 @click.option(
     "-m",
@@ -37,25 +37,25 @@ _CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FIL
     "--by",
     multiple=True,
     metavar="NAME[,NAME]",
-    help="Attributes to slice by; of the files, or derived: length, kind, relevant_band, first_relevant, ..."
-    "  [default: those of few values]",
+    help="Attributes to slice by: from the files, or derived (length, kind, relevant_band,"
+    " first_relevant, ...).  [default: those with few values]",
 )
 @click.option(
     "--log",
     metavar="FILE",
-    help="What users did, for a section: a log whose layout is found by itself, or a folder that 'judged logs convert"
-    " ... --to FOLDER' made of any other.",
+    help="A log of what users did, for a section on it: one whose layout is detected, or a"
+    " folder that 'judged logs convert ... --to FOLDER' made of any other.",
 )
 @click.option("--title", metavar="TEXT", help="Title of the report.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything that draws.")
-@click.option("--charts", type=click.Path(path_type=Path), metavar="DIR", help="Write the charts here too.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed for everything random.")
+@click.option("--charts", type=click.Path(path_type=Path), metavar="DIR", help="Also write the charts to this folder.")
 @click.option(
     "--charts-format",
     "picture",
     type=click.Choice(["svg", "png", "pdf"]),
     default="svg",
     show_default=True,
-    help="Form of these charts.",
+    help="Format of these charts.",
 )
 @shared(*POLICIES)
 @answer_options()
@@ -73,10 +73,10 @@ def command(
     run_format: str | None,
     **options: Any,
 ) -> None:
-    """Write a report on RUNs over the topics of QRELS: one HTML file that needs nothing else.
+    """Write a report on RUNs over the topics of QRELS: one self-contained HTML file.
 
-    QRELS and RUN are files as for 'judged evaluate'. The file's name tells the form: report.html, report.md or
-    report.json. Without -o, the summary and the leaderboard are printed.
+    QRELS and RUN are files as for 'judged evaluate'. The extension of -o decides the format: report.html, report.md
+    or report.json. Without -o, the summary and the leaderboard are printed.
     """
     from judged.data.qrels import Qrels
     from judged.reports import report

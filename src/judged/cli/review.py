@@ -24,13 +24,25 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
 @click.command("review", short_help="List the judgments that are worth a second look.")
 @click.argument("qrels")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option("-m", "--measure", default="nDCG@10", show_default=True, metavar="NAME", help="What labels matter to.")
 @click.option(
-    "--cutoff", type=int, metavar="K", help="Documents of each topic that are shown.  [default: the measure's]"
+    "-m",
+    "--measure",
+    default="nDCG@10",
+    show_default=True,
+    metavar="NAME",
+    help="The measure whose scores the judgments matter to.",
+)
+@click.option(
+    "--cutoff",
+    type=int,
+    metavar="K",
+    help="How many documents of each topic a run shows.  [default: the measure's cutoff]",
 )
 @click.option("--rel", type=float, default=1.0, show_default=True, metavar="N", help="The lowest relevant grade.")
-@click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="List this kind only. Repeat for more.")
-@click.option("--limit", type=int, default=50, show_default=True, metavar="N", help="List so many labels; 0 for all.")
+@click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="List only this kind. Repeat for more.")
+@click.option(
+    "--limit", type=int, default=50, show_default=True, metavar="N", help="How many judgments to list; 0 for all."
+)
 @shared("texts")
 @slice_options
 @shared("depth", "order")
@@ -38,17 +50,18 @@ _KINDS = ("false-positive", "false-negative", "unjudged")
     "--apply",
     "reviewed",
     metavar="FILE",
-    help="In place of RUNs: put the new grades of a list that was filled in into QRELS, and write them to -o.",
+    help="Instead of RUNs: merge the new grades of a list that was filled in into QRELS, and write the result to -o.",
 )
 @answer_options("reviewed", jsonl=".jsonl", tsv=".tsv")
 @shared(*FORMATS)
 def command(
     qrels: str, runs: tuple[str, ...], reviewed: str | None, asked: SliceOptions, give: Give, **options: Any
 ) -> None:
-    """List labels of QRELS that people should look at again, by how much they matter to the scores of RUNs.
+    """List the judgments of QRELS that are worth a second look, by how much they matter to the scores of RUNs.
 
-    Documents that a run shows and that are not relevant or not judged, and relevant ones that it does not show. The
-    form 'tsv' has an empty column for new grades; 'judged review QRELS --apply FILE -o NEW' puts them into QRELS.
+    These are documents that a run shows although they are judged not relevant, or not judged at all, and relevant
+    ones that it does not show. The format 'tsv' has an empty column for new grades; 'judged review QRELS --apply FILE
+    -o NEW' merges them into QRELS.
     """
     from judged.diagnosis.review.informative import review
 
@@ -56,9 +69,9 @@ def command(
         _apply(qrels, runs, reviewed, give.out, options["qrels_format"])
         return
     if not runs:
-        raise InputError("no run is given", fix="name one or more behind QRELS")
+        raise InputError("no run is given", fix="name one or more after QRELS")
     if options["limit"] < 0:
-        raise InputError(f"a limit of {options['limit']} makes no sense", fix="give a whole number, 0 for all")
+        raise InputError(f"--limit {options['limit']} is negative", fix="give a whole number, 0 for all")
     judgments, given = give.inputs(qrels, runs, options, options["texts"], *asked.paths)
     judgments, slicing = asked.applied(judgments, given[0])
     options["limit"] = options["limit"] or None
@@ -72,7 +85,9 @@ def _apply(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | None, q
     from judged.diagnosis.review.labelling import apply_review
 
     if runs:
-        raise InputError("--apply takes no run", fix="leave out the runs: judged review QRELS --apply FILE -o NEW")
+        raise InputError(
+            "--apply does not take runs", fix="leave out the runs: judged review QRELS --apply FILE -o NEW"
+        )
     if out is None:
         raise InputError("--apply writes judgments", fix="name a file for them: -o NEW.qrels")
     inputs.keep_inputs(out, [qrels, reviewed])

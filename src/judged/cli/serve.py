@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 _NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart")
 
 
-@click.command("serve")
+@click.command("serve", short_help="Explore QRELS and RUNs in the browser.")
 @click.argument("qrels", required=False)
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @shared("queries", "texts", "attributes")
-@click.option("--host", metavar="NAME", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--host", metavar="NAME", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     metavar="N",
-    help="On which port; 0 for any that is free.  [default: 8642, or the next one that is free]",
+    help="The port; 0 for any free one.  [default: 8642, or the next free one]",
 )
-@click.option("--open", "browse", is_flag=True, help="Open it in the browser.")
+@click.option("--open", "browse", is_flag=True, help="Open the browser.")
 @click.option(
     "--token",
     metavar="TEXT",
     envvar="JUDGED_TOKEN",
-    help="What must be shown to see anything; as JUDGED_TOKEN it stays out of the list of processes."
-    "  [default: none; one is made if --host is more than this machine]",
+    help="A secret that every visitor must present; set as JUDGED_TOKEN, it stays out of the"
+    " process list.  [default: none; generated if --host is reachable from other machines]",
 )
 @shared(*FORMATS)
 def command(
@@ -46,10 +46,10 @@ def command(
     token: str | None,
     **options: Any,
 ) -> None:
-    """Look at QRELS and RUNs in the browser; without files, at the sample that ships with judged.
+    """Explore QRELS and RUNs in the browser; without files, the sample that ships with judged.
 
-    QRELS and RUN are files as for 'judged evaluate'; NAME=FILE names a run. Everything is read, computed and shown
-    on this machine. Ctrl-C ends it.
+    QRELS and RUN are files as for 'judged evaluate'; NAME=FILE names a run. Everything is read, computed and shown on
+    this machine. Ctrl-C stops it.
     """
     _need_web()
     from judged.web.serving import place, serve
@@ -84,7 +84,7 @@ def _workspace(qrels: str | None, runs: tuple[str, ...], options: dict[str, Any]
     opened = {name: options[name] for name in ("queries", "texts", "attributes")}
     if qrels is None:
         if given := [f"--{name}" for name, path in opened.items() if path is not None]:
-            raise click.UsageError(f"{given[0]} is given without QRELS")
+            raise click.UsageError(f"{given[0]} needs QRELS")
         return open_sample()
     found = inputs.runs_at(runs, options["run_format"])
     with inputs.progress_bar(found) as progress:
@@ -106,4 +106,4 @@ def _tell(workspace: Workspace, address: str) -> None:
     if names:
         click.echo(f"runs: {shown}")
     click.echo(f"open at {address}")
-    click.echo("Ctrl-C ends it")
+    click.echo("Ctrl-C stops it")

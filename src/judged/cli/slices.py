@@ -30,10 +30,11 @@ _SPELT = ("randomization", "studentized")
     "--weights",
     multiple=True,
     metavar="NAME",
-    help="Also average topics by this attribute, a number: traffic, or relevant for every relevant document the same.",
+    help="Also average with topics weighted by this numeric attribute, such as traffic;"
+    " relevant gives every relevant document the same weight.",
 )
-@click.option("--baseline", metavar="RUN", help="Compare every other run with this one on each slice.")
-@click.option("--compare", "pair", is_flag=True, help="Compare the two runs that are given, the second with the first.")
+@click.option("--baseline", metavar="RUN", help="Compare every other run with this one, slice by slice.")
+@click.option("--compare", "pair", is_flag=True, help="Compare the second of two runs with the first.")
 @shared("measures")
 @click.option(
     "--test",
@@ -41,14 +42,14 @@ _SPELT = ("randomization", "studentized")
     default="randomisation",
     show_default=True,
     metavar="TEST",
-    help=f"Test of two systems: {', '.join(_TESTS)}.",
+    help=f"Test of each pair: {', '.join(_TESTS)}.",
 )
 @click.option(
     "--family",
     type=click.Choice(["all", "measure"]),
     default="all",
     show_default=True,
-    help="What is corrected together: all slices, pairs and measures, or those of each measure.",
+    help="What is corrected together: all slices, pairs and measures, or those of each measure separately.",
 )
 @shared("correction", "alpha", "resamples", "margin", "ci", "level", "seed", *POLICIES)
 @answer_options()
@@ -64,11 +65,11 @@ def command(
     give: Give,
     **options: Any,
 ) -> None:
-    """Show the scores of RUNs by slices of the topics, or with --baseline where they differ.
+    """Show the scores of RUNs by slices of the topics or, with --baseline, where they differ.
 
-    Slices are cut by attributes of topics (--by), from a table (--attributes), beside the topics' texts (--queries), or
-    derived from both and the qrels; or they are written down in a file (--slices). A slice of few topics is shown,
-    and neither tested nor ranked.
+    Slices are cut by attributes of topics (--by), which come from a table (--attributes), stand beside the query
+    texts (--queries), or are derived from these and the qrels; or they are defined in a file (--slices). A slice with
+    few topics is shown, but neither tested nor ranked.
     """
     from judged.evaluation.conditions import attributes_of
     from judged.evaluation.of_runs import scored
@@ -102,7 +103,7 @@ def _first(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:
         return runs[0]
     named = {run.name: run for run in runs}
     if baseline not in named:
-        raise InputError(f"no run {baseline!r} to be the baseline", fix=f"one of {', '.join(named)}")
+        raise InputError(f"no run is named {baseline!r}, the baseline", fix=f"name one of {', '.join(named)}")
     return named[baseline]
 
 
@@ -113,6 +114,8 @@ def _refuse_unused(weights: tuple[str, ...], *, tested: bool) -> None:
     for name in unused:
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             fix = "leave it out; --alpha sets the level of intervals" if tested else "add --baseline RUN, or --compare"
-            raise InputError(f"--{name} is of no use {'here' if tested else 'without a comparison'}", fix=fix)
+            raise InputError(f"--{name} has no effect {'on tests' if tested else 'without a comparison'}", fix=fix)
     if tested and weights:
-        raise InputError("--weights goes with scores by slice, not with tests", fix="leave it out, or the baseline")
+        raise InputError(
+            "--weights applies to scores by slice, not to tests", fix="leave out --weights, or the comparison"
+        )

@@ -60,8 +60,8 @@ class SliceOptions:
 
         if OUTCOME not in self._needed():
             return ()
-        luck = "on topics where it did badly, any other run does better by luck alone (regression to the mean)"
-        return (Note("cut-by-outcome", f"{OUTCOME} is that of {run.name}: {luck}"),)
+        luck = "on topics where that run did badly, any other run does better by luck alone (regression to the mean)"
+        return (Note("cut-by-outcome", f"{OUTCOME} is taken from {run.name}: {luck}"),)
 
     def applied(self, qrels: Qrels, run: Run, documents: str | None = None) -> tuple[Qrels, Slicing | None]:
         """Leave the topics that ``--where`` keeps, and cut them into slices; None where none are asked for."""
@@ -76,7 +76,7 @@ class SliceOptions:
         from judged.slicing.topic_slices import Slicing, slice_topics
 
         if not (self.by or self.slices):
-            raise InputError("there is nothing to slice by", fix="give --by NAME, or --slices FILE")
+            raise InputError("nothing says how to slice", fix="give --by NAME, or --slices FILE")
         how: dict[str, Any] = {"min_topics": self.min_topics, "query_ids": query_ids}
         by = [known.spelled(name) for name in self.names]
         if not self.cross:
@@ -150,7 +150,8 @@ def narrowed(
             return qrels, None
     elif topics == "run":
         raise InputError(
-            "--where chooses among the topics of the qrels, and --topics run counts others", fix="leave out one of them"
+            "--where chooses among the topics of the qrels, but --topics run counts others too",
+            fix="leave one of them out",
         )
     cut_by = next((run for run in runs if run.name == baseline), runs[0])
     asked = SliceOptions(attributes=attributes, queries=queries, where=where)
@@ -179,16 +180,16 @@ def slice_options(command: Command) -> Command:
             "--min-topics",
             type=click.IntRange(1),
             metavar="N",
-            help="A slice of fewer topics is shown, and never tested or ranked.  [default: 10]",
+            help="Slices with fewer topics are shown, but not tested or ranked.  [default: 10]",
         ),
-        click.option("--cross", is_flag=True, help="Cross the slices of several --by with one another."),
-        click.option("--slices", metavar="FILE", help="Slices of your own: [[slice]] tables of a TOML file."),
+        click.option("--cross", is_flag=True, help="Cross the slices of several --by attributes with one another."),
+        click.option("--slices", metavar="FILE", help="Your own slices: [[slice]] tables in a TOML file."),
         click.option(
             "--by",
             multiple=True,
             metavar="NAME[,NAME]",
-            help="Attributes, each of which makes one slice a value; of the files, or derived: relevant, words, length,"
-            " kind, first_relevant, ...",
+            help="Attributes to slice by, one slice for each value: from the files, or derived"
+            " (relevant, words, length, kind, first_relevant, ...).",
         ),
         shared("attributes"),
     ):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from judged.cli.giving import Give
 
 
-@click.command("stages")
+@click.command("stages", short_help="Split each topic's loss into what was not found and what was ranked badly.")
 @click.argument("qrels")
 @click.argument("run")
 @click.argument("final", required=False)
@@ -26,31 +26,35 @@ if TYPE_CHECKING:
     default="nDCG@10",
     show_default=True,
     metavar="NAME",
-    help="A measure for which a better document higher is better.",
+    help="A measure that rewards ranking better documents higher.",
 )
 @click.option(
-    "--cutoff", type=click.IntRange(1), default=100, show_default=True, help="Candidates of each topic of RUN."
+    "--cutoff",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="How many documents of each topic of RUN are candidates.",
 )
 @shared("rel")
 @click.option("--recall", metavar="NAME", help="The measure of the candidates.  [default: R at the cutoff]")
-@click.option("--baseline", metavar="RUN", help="Compare with another system: its candidates, or all of it.")
-@click.option("--baseline-final", metavar="RUN", help="With --baseline: the final ranking of the other system.")
+@click.option("--baseline", metavar="RUN", help="Compare with another system: its candidates, or its only ranking.")
+@click.option("--baseline-final", metavar="RUN", help="With --baseline: the final ranking of that system.")
 @click.option(
     "--min-loss",
     type=float,
     default=0.1,
     show_default=True,
-    help="A part counts for a topic from this share of the best score on.",
+    help="Do not count a part of a topic's loss below this share of the best score.",
 )
 @click.option(
     "--min-share",
     type=float,
     default=0.15,
     show_default=True,
-    help="And from this share of all that is lost on the topic on.",
+    help="Nor one below this share of everything lost on the topic.",
 )
 @shared("fdr", "alpha", "resamples")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
 @click.option("--per-topic", is_flag=True, help="Show every topic, largest loss first.")
 @click.option("-t", "--topic", metavar="ID", help="Show what this topic lost, and where its documents were lost.")
 @slice_options
@@ -59,9 +63,15 @@ if TYPE_CHECKING:
     type=click.Choice(["qrels", "both"]),
     default="qrels",
     show_default=True,
-    help="Which topics count: all of the qrels, or those that every run has too.",
+    help="Which topics count: all in the qrels, or those that every run has too.",
 )
-@click.option("--ties", type=click.Choice(TIES[:4]), default="docid", show_default=True, help="Order of equal scores.")
+@click.option(
+    "--ties",
+    type=click.Choice(TIES[:4]),
+    default="docid",
+    show_default=True,
+    help="Order of documents with equal scores.",
+)
 @answer_options()
 @shared(*FORMATS)
 def command(
@@ -78,10 +88,10 @@ def command(
     run_format: str | None,
     **options: Any,
 ) -> None:
-    """Split each topic's loss: what is not among the first documents of RUN, and what is ranked badly among them.
+    """Split each topic's loss into what is missing from the first documents of RUN and what is ranked badly among them.
 
-    FINAL is the ranking made of the candidates, by a reranker say; without it, RUN as it stands. With --baseline, the
-    difference of two systems is split in the same way and tested.
+    FINAL is the ranking that, say, a reranker made of the candidates; without it, RUN itself is the final ranking.
+    With --baseline, the difference between two systems is split in the same way and tested.
     """
     from judged.data.qrels import Qrels
     from judged.data.topics import Topics
@@ -91,7 +101,7 @@ def command(
     if baseline_final and not baseline:
         raise InputError("--baseline-final goes with --baseline", fix="name the candidates of the other system too")
     if per_topic and topic is not None:
-        raise InputError("--per-topic shows every topic, and --topic one", fix="give one of them")
+        raise InputError("--per-topic shows every topic, but --topic only one", fix="give one of them")
     options["measure"] = measures_of(options["measure"], rel=(rel := options.pop("rel")))
     if rel is not None:
         options["recall"] = measures_of(options["recall"] or f"R@{options['cutoff']}", rel=rel)

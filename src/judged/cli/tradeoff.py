@@ -15,23 +15,30 @@ if TYPE_CHECKING:
     from judged.cli.giving import Give
 
 
-@click.command("tradeoff", short_help="Set what RUNs gain against what they cost.")
+@click.command("tradeoff", short_help="Weigh what RUNs gain against what they cost.")
 @click.argument("qrels", required=False)
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option(
-    "--scores", metavar="FILE", help="In place of QRELS and RUNs: what 'judged evaluate -o FILE.parquet' saved."
+    "--scores", metavar="FILE", help="Instead of QRELS and RUNs: scores saved by 'judged evaluate -o FILE.parquet'."
 )
-@click.option("--costs", required=True, metavar="FILE", help="A column run, and a column of numbers for each cost.")
-@click.option("-m", "--measure", metavar="NAME", help="A measure.  [default: nDCG@10; with --scores: their first]")
-@click.option("--baseline", metavar="RUN", help="Compare with this run.  [default: the cheapest]")
-@click.option("--cost", multiple=True, metavar="NAME", help="This cost counts. Repeat for more.  [default: all]")
 @click.option(
-    "--higher-is-better", multiple=True, metavar="NAME", help="A cost of which more is better, as throughput."
+    "--costs", required=True, metavar="FILE", help="Table with a column run, and a column of numbers for each cost."
+)
+@click.option("-m", "--measure", metavar="NAME", help="A measure.  [default: nDCG@10, or the first of --scores]")
+@click.option("--baseline", metavar="RUN", help="Compare with this run.  [default: the cheapest]")
+@click.option("--cost", multiple=True, metavar="NAME", help="A cost to use. Repeat for more.  [default: all]")
+@click.option(
+    "--higher-is-better",
+    multiple=True,
+    metavar="NAME",
+    help="A cost of which more is better, such as throughput. Repeat for more.",
 )
 @shared("rel")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of intervals.")
-@click.option("--resamples", type=int, default=10_000, show_default=True, help="Resamples of the paired test.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option(
+    "--resamples", type=int, default=10_000, show_default=True, help="Number of resamples for the paired test."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the resamples.")
 @answer_options()
 @shared(*FORMATS)
 def command(
@@ -45,22 +52,22 @@ def command(
     give: Give,
     **options: Any,
 ) -> None:
-    """Set what RUNs gain against what they cost: intervals, gain for each unit of cost, and the Pareto front.
+    """Weigh what RUNs gain against what they cost: intervals, gain per unit of cost, and the Pareto front.
 
-    COSTS is CSV, TSV, JSON, JSONL or Parquet. Less cost is better; what is not known stays unknown.
+    The table of costs is CSV, TSV, JSON, JSONL or Parquet. Lower costs are better; an unknown cost stays unknown.
     """
     from judged.evaluation import Scores, evaluate
 
     give.keep(costs, scores, qrels)
     if bool(scores) == bool(qrels):
-        problem = "QRELS and RUNs, or --scores, say what is compared"
+        problem = "either QRELS and RUNs or --scores must say what to compare"
         raise InputError(problem, fix="give one of the two")
     if scores and rel is not None:
-        raise InputError("--rel cannot change scores that were already made", fix="give it to 'judged evaluate'")
+        raise InputError("--rel cannot change scores that are already computed", fix="give it to 'judged evaluate'")
     formats = {name: options.pop(name) for name in FORMATS}
     judgments, given = give.inputs(qrels, runs, formats) if qrels else (None, [])
     if qrels and not given:
-        raise InputError("no run is given", fix="name two runs or more behind QRELS")
+        raise InputError("no run is given", fix="name two or more runs after QRELS")
     with inputs.scoring(given) as progress:
         ranked = judgments, given, measure or "nDCG@10"
         table = Scores.load(scores) if scores else evaluate(*ranked, rel=rel, progress=progress)
