@@ -89,7 +89,7 @@ def test_saved_scores(run: Callable[..., Ended]) -> None:
     from_runs = json.loads(run(*NEWS, "--format", "json").out)
     assert json.loads(run("compare", "--scores", "news.parquet", "--format", "json").out) == from_runs
     late = run("compare", "--scores", "news.parquet", "--depth", "5")
-    assert (late.code, late.err.startswith("error: --depth cannot change scores that are already computed")) == (2, True)
+    assert (late.code, late.err.startswith("error: --depth cannot change scores")) == (2, True)
     other = run("compare", "--scores", "news.parquet", "-m", "AP")
     assert (other.code, "AP was not evaluated. Fix: evaluate it, or take one of RR" in other.err) == (2, True)
 
@@ -142,8 +142,8 @@ def test_several_files_of_scores(run: Callable[..., Ended]) -> None:
         (("news/qrels.txt", "news/good.run", "news/fair.run", "--test", "dunnett"), "dunnett compares with a baseline"),
         (("--collection", "news"), "'news' does not describe a collection. Fix: write NAME=QRELS,RUN1,RUN2"),
         (("--collection", "n=news/qrels.txt,news/good.run,news/fair.run"), "1 collections are no several"),
-        (("--collection", "n=q,a,b", "--collection", "m=q,a,b", "--margin", "0.1"), "--margin does not work with several"),
-        (("--collection", "n=q,a,b", "--collection", "m=q,a,b", "--pairs"), "--pairs does not work with several collections"),
+        (("--collection", "n=q,a,b", "--collection", "m=q,a,b", "--margin", "0.1"), "--margin does not work with"),
+        (("--collection", "n=q,a,b", "--collection", "m=q,a,b", "--pairs"), "--pairs does not work with"),
         (("--scores", "none.parquet"), "none.parquet: there is no such file"),
     ],
 )
