@@ -16,8 +16,8 @@ from judged.comparison.choices import Family
 from judged.comparison.collections import compare_collections as compare_collections
 from judged.comparison.answer import Comparison
 from judged.comparison.plans import Plans
-from judged.curves.series import curve as curve
-from judged.curves.series import precision_recall as precision_recall
+from judged.curves.curve import curve as curve
+from judged.curves.curve import precision_recall as precision_recall
 from judged.data.attributes import Attributes as Attributes
 from judged.data.check_files import check as check
 from judged.data.documents import Documents as Documents
@@ -25,14 +25,14 @@ from judged.data.qrels import Qrels as Qrels
 from judged.data.run import Run as Run
 from judged.data.texts import Texts as Texts
 from judged.data.topics import Topics as Topics
-from judged.diagnosis.diff.side_by_side import diff as diff
+from judged.diagnosis.diff.diff import diff as diff
 from judged.diagnosis.disagreement.answer import Disagreement
 from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.needs.answer import Needs
 from judged.diagnosis.needs.likeness import expand_qrels as expand_qrels
-from judged.diagnosis.review.informative import review as review
-from judged.diagnosis.review.labelling import apply_review as apply_review
-from judged.diagnosis.stages.split import stages as stages
+from judged.diagnosis.review.review import review as review
+from judged.diagnosis.review.labels import apply_review as apply_review
+from judged.diagnosis.stages.stages import stages as stages
 from judged.diagnosis.tradeoff.answer import Tradeoff
 from judged.errors import InputError as InputError
 from judged.errors import JudgedError as JudgedError
@@ -45,7 +45,7 @@ from judged.evaluation.facts import TieTreatment
 from judged.evaluation.scores import Scores
 from judged.evaluation.scores import Scores as Scores
 from judged.evaluation.evaluate import evaluate as evaluate
-from judged.explanation.explanation import explain as explain
+from judged.explanation.explain import explain as explain
 from judged.explanation.other_tools import compare_tools as compare_tools
 from judged.gates.config import GateConfig as GateConfig
 from judged.gates.gate import gate as gate

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from every_command import ARGUMENTS, commands, forms, write_files
-from judged.cli.ending import stream
+from judged.cli.exits import stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable

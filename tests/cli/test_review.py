@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import judged
-from judged.diagnosis.review.informative import review
+from judged.diagnosis.review.review import review
 from judged.slicing.topic_slices import slice_topics
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from judged.data.arrow_files import arrow_table
 from judged.data.attributes import Attributes
 from judged.data.records import read_records
 from judged.data.topics import Topics
-from judged.diagnosis.tradeoff.front import Costs
+from judged.diagnosis.tradeoff.tradeoff import Costs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from pyarrow import parquet
 from judged import InputError
 from judged.data.records import read_records
 from judged.diagnosis.review import apply_review
-from judged.diagnosis.tradeoff.front import Costs
+from judged.diagnosis.tradeoff.tradeoff import Costs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from judged import evaluate, judge, sample
 from judged.data.topics import Topics
-from judged.diagnosis.diff.side_by_side import diff, shares
+from judged.diagnosis.diff.diff import diff, shares
 from judged.errors import InputError
 from judged.judging import judge_list
 from judged.measures import parse

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judged import evaluate, judge, sample
-from judged.diagnosis.disagreement.pulls import disagree
+from judged.diagnosis.disagreement.disagree import disagree
 from judged.diagnosis.disagreement.reasons import Reason, reasons
 from judged.errors import InputError, JudgedWarning
 from judged.measures import parse

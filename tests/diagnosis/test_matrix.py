@@ -16,7 +16,7 @@ from judged.answer import Table
 from judged.diagnosis.matrix import Matrix, matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of, topic_quadrants
 from judged.errors import InputError, MeasureError
-from judged.slicing.testing import everywhere
+from judged.slicing.slice_tests import everywhere
 from judged.slicing.topic_slices import slice_topics
 
 TOPICS = [f"q{at:02}" for at in range(60)]

@@ -16,7 +16,7 @@ from judged.data import Qrels, Run
 from judged.data.attributes import Attributes
 from judged.data.topics import Topics
 from judged.diagnosis.needs.likeness import alike, by_variant, consistency, expand_qrels, needs_of
-from judged.diagnosis.needs.spread import needs
+from judged.diagnosis.needs.needs import needs
 from judged.errors import InputError
 from judged.stats.paired import paired_test
 from judged.stats.rank_biased_overlap import rbo

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import judged
 from judged.data.texts import Texts
 from judged.diagnosis.review.answer import KINDS, ReviewList
-from judged.diagnosis.review.informative import review
-from judged.diagnosis.review.labelling import apply_review
+from judged.diagnosis.review.labels import apply_review
+from judged.diagnosis.review.review import review
 from judged.errors import InputError, MeasureError
 from judged.evaluation.notes import few_note
 from judged.slicing.topic_slices import slice_topics
@@ -194,7 +194,7 @@ def test_limit_and_kinds_take_from_the_same_list(made: tuple[Any, Any], limit: i
 
 def test_many_variants_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = review(QRELS, RUN, measure="nDCG@3")
-    monkeypatch.setattr("judged.diagnosis.review.informative._ROWS", 3)
+    monkeypatch.setattr("judged.diagnosis.review.review._ROWS", 3)
     assert review(QRELS, RUN, measure="nDCG@3").to_dict() == whole.to_dict()
 
 

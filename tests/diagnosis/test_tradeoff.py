@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 import judged
 from judged.diagnosis.tradeoff.answer import dominators
-from judged.diagnosis.tradeoff.front import Costs
+from judged.diagnosis.tradeoff.tradeoff import Costs
 from judged.errors import InputError, MeasureError
 from judged.evaluation import Scores
 from judged.stats.paired import paired_test

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fuzz import originals, plain
 from judged import InputError, Qrels, Run, Scores, Texts, Topics, apply_review, evaluate, sample, slice_topics
-from judged.compat.trec_eval.reading import open_run, read_preferences, read_qrels
+from judged.compat.trec_eval.files import open_run, read_preferences, read_qrels
 from judged.data import check_qrels, check_run
 from judged.data.attributes import Attributes
 from judged.data.documents import Documents
-from judged.diagnosis.tradeoff.front import Costs
+from judged.diagnosis.tradeoff.tradeoff import Costs
 from judged.gates.config_file import read_config
 from judged.gates.guardrails import numbers_by_run
 

@@ -12,7 +12,7 @@ import pytest
 
 from judged import AP, ERR, RR, Bpref, InputError, Success, judge
 from judged.measures import parse
-from judged.uncertainty import asking
+from judged.uncertainty import variant_scores
 from judged.uncertainty.groups import tied_lists
 from judged.uncertainty.orders import all_orders
 from judged.uncertainty.ties import tie_expected, tie_range
@@ -306,7 +306,7 @@ def test_blocks_change_nothing(rows: int, monkeypatch: pytest.MonkeyPatch) -> No
     judged = case.judged()
     names = ("nDCG@3", "Q@3", "AlphaDCG@5", "TBG", "Success@2", "Hole@2", "DCG(gain={0:3,1:-2})")
     before = [(tie_expected(judged, parse(name)), tie_range(judged, parse(name))) for name in names]
-    monkeypatch.setattr(asking, "_ROWS", rows)
+    monkeypatch.setattr(variant_scores, "_ROWS", rows)
     for name, (mean, ends) in zip(names, before, strict=True):
         assert np.array_equal(tie_expected(judged, parse(name)).values, mean.values), name
         after = tie_range(judged, parse(name))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import judged
 from judged import AP, ERR, InputError, Judged, P, nDCG
 from judged.judging import judge_list
-from judged.judging.grading import opened, unjudged
+from judged.judging.unjudged import opened, unjudged
 from judged.judging.variants import copies
 from judged.measures import Measure, Properties, parse
 from judged.measures.registry import REGISTRY

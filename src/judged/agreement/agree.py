@@ -20,7 +20,7 @@ from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.evaluation import measures_of, runs_of
 from judged.judging import judge
-from judged.judging.grading import withdrawn
+from judged.judging.unjudged import withdrawn
 from judged.measures.aggregates import aggregate
 from judged.notes import Note
 from judged.stats.agreement import ENOUGH, Agreement, cohen_kappa, confusion, fleiss_kappa, krippendorff_alpha

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs
-from judged.cli.giving import answer_options
+from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, shared
 from judged.decimals import read_number
 from judged.errors import InputError
@@ -15,7 +15,7 @@ from judged.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judged.cli.giving import Give
+    from judged.cli.formats import Give
     from judged.data.qrels import Qrels
 
 

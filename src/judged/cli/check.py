@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judged.cli.giving import answer_options
+from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, shared
 
 if TYPE_CHECKING:
-    from judged.cli.giving import Give
+    from judged.cli.formats import Give
 
 
 @click.command("check")

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs
-from judged.cli.giving import answer_options
+from judged.cli.formats import answer_options
 from judged.cli.options import CHOICE, FORMATS, POLICIES, shared
-from judged.cli.slicing import narrowed
+from judged.cli.slice_options import narrowed
 from judged.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from judged.cli.giving import Give
+    from judged.cli.formats import Give
 
 _TESTS = (
     "randomisation",

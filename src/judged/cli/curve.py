@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from judged.cli import inputs, output
-from judged.cli.giving import answer_options
+from judged.cli.formats import answer_options
 from judged.cli.options import CHOICE, FORMATS, shared
-from judged.cli.slicing import narrowed
+from judged.cli.slice_options import narrowed
 from judged.errors import InputError, MeasureError
 
 if TYPE_CHECKING:
-    from judged.cli.giving import Give
+    from judged.cli.formats import Give
 
 _WIDEST = 120  # columns: a wider drawing is no easier to read
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judged.cli.giving import answer_options
+from judged.cli.formats import answer_options
 from judged.cli.options import CHOICE, FORMATS, shared
-from judged.cli.slicing import narrowed
+from judged.cli.slice_options import narrowed
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.cli.giving import Give
+    from judged.cli.formats import Give
 
 _MEASURE = "A measure. Repeat for more.  [default: nDCG@10]"
 
@@ -47,7 +47,7 @@ def command(
 
     Without --topic, the topics whose scores differ most are shown, in favour of RUN_B and against it.
     """
-    from judged.diagnosis.diff.side_by_side import diff
+    from judged.diagnosis.diff.diff import diff
     from judged.evaluation.inputs import measures_of
 
     chosen = {name: options.pop(name) for name in ("attributes", "where")} | {"queries": options["queries"]}

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs
-from judged.cli.giving import answer_options
+from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, POLICIES, shared
-from judged.cli.slicing import SliceOptions, slice_options
+from judged.cli.slice_options import SliceOptions, slice_options
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.cli.giving import Give
+    from judged.cli.formats import Give
 
 
 @click.command("disagree", short_help="Show where two measures prefer different systems, and why.")
@@ -41,7 +41,7 @@ def command(
     On the topics that pull the two means furthest apart, the judged documents are compared, to show what one measure
     sees and the other does not.
     """
-    from judged.diagnosis.disagreement.pulls import disagree
+    from judged.diagnosis.disagreement.disagree import disagree
 
     if len(measure) not in {0, 2}:
         many = "only one measure is given" if len(measure) == 1 else f"{len(measure)} measures are given"

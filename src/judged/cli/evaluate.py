@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs
-from judged.cli.giving import answer_options
+from judged.cli.formats import answer_options
 from judged.cli.options import CHOICE, FORMATS, shared
-from judged.cli.slicing import narrowed
+from judged.cli.slice_options import narrowed
 
 if TYPE_CHECKING:
-    from judged.cli.giving import Give
+    from judged.cli.formats import Give
 
 
 @click.command("evaluate")

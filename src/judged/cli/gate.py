@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from judged.cli import inputs, output
-from judged.cli.giving import Give, answer_options
+from judged.cli.formats import Give, answer_options
 from judged.cli.options import FORMATS, bounded, shared
 from judged.errors import InputError, JudgedWarning
 

@@ -15,7 +15,7 @@ import click
 
 import judged
 from judged.cli import output
-from judged.cli.ending import CODES, STOPPED, ended, guard
+from judged.cli.exits import CODES, STOPPED, ended, guard
 from judged.cli.options import bounded
 from judged.errors import JudgedWarning
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs
-from judged.cli.giving import answer_options
+from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, POLICIES, shared
-from judged.cli.slicing import SliceOptions, slice_options
+from judged.cli.slice_options import SliceOptions, slice_options
 from judged.decimals import read_number
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.cli.giving import Give
+    from judged.cli.formats import Give
 
 
 @click.command("matrix", short_help="Tell bad candidates from bad ranking, by slice and topic.")

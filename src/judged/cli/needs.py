@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs
-from judged.cli.giving import answer_options
+from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, shared
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.cli.giving import Give
+    from judged.cli.formats import Give
 
 
 @click.command("needs", short_help="Score RUNs by information need, where several queries express the same one.")
@@ -54,7 +54,7 @@ def command(
     Each need counts once. QRELS may be by query or by need; the judgments of a need apply to each of its queries.
     """
     from judged.data.topics import Topics
-    from judged.diagnosis.needs.spread import needs
+    from judged.diagnosis.needs.needs import needs
 
     queries = options["queries"]
     if mapping is None and queries is None:

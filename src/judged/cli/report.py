@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs, logs, output
-from judged.cli.giving import answer_options
+from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, POLICIES, shared
-from judged.cli.slicing import SliceOptions
+from judged.cli.slice_options import SliceOptions
 
 if TYPE_CHECKING:
-    from judged.cli.giving import Give
+    from judged.cli.formats import Give
 
 _CONVERT = "convert it: judged logs convert FILE --layout NAME (or --mapping FILE) --to FOLDER; then give --log FOLDER"
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs
-from judged.cli.giving import answer_options
+from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, shared
-from judged.cli.slicing import SliceOptions, slice_options
+from judged.cli.slice_options import SliceOptions, slice_options
 from judged.decimals import counted
 from judged.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judged.cli.giving import Give
+    from judged.cli.formats import Give
 
 _KINDS = ("false-positive", "false-negative", "unjudged")
 
@@ -63,7 +63,7 @@ def command(
     ones that it does not show. The format 'tsv' has an empty column for new grades; 'judged review QRELS --apply FILE
     -o NEW' merges them into QRELS.
     """
-    from judged.diagnosis.review.informative import review
+    from judged.diagnosis.review.review import review
 
     if reviewed is not None:
         _apply(qrels, runs, reviewed, give.out, options["qrels_format"])
@@ -82,7 +82,7 @@ def command(
 def _apply(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | None, qrels_format: str | None) -> None:
     from judged.data.qrels import Qrels
     from judged.data.write import write_qrels
-    from judged.diagnosis.review.labelling import apply_review
+    from judged.diagnosis.review.labels import apply_review
 
     if runs:
         raise InputError(

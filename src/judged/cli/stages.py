@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judged.cli import inputs
-from judged.cli.giving import answer_options
+from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, TIES, shared
-from judged.cli.slicing import SliceOptions, slice_options
+from judged.cli.slice_options import SliceOptions, slice_options
 from judged.errors import InputError
 
 if TYPE_CHECKING:
-    from judged.cli.giving import Give
+    from judged.cli.formats import Give
 
 
 @click.command("stages", short_help="Split each topic's loss into what was not found and what was ranked badly.")

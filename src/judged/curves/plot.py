@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from judged._types import Floats
-    from judged.curves.curves import Curves
+    from judged.curves.answer import Curves
 
 _LETTERS = ascii_lowercase + ascii_uppercase
 _SEVERAL = "*"

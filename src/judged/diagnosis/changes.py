@@ -10,14 +10,14 @@ import numpy as np
 
 from judged.answer import CHANGE, COUNT, TEXT, Column, Show, Table
 from judged.decimals import decimal, p_text
-from judged.slicing.testing import tests_of
+from judged.slicing.slice_tests import tests_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from judged._types import Floats
     from judged.comparison import Choices
-    from judged.slicing.testing import Quantity, Where
+    from judged.slicing.slice_tests import Quantity, Where
     from judged.stats.discoveries import Discoveries
     from judged.stats.results import Difference
 

@@ -75,13 +75,13 @@ class Scores(Answer, ReadOnly):
     compare = FromAbove("judged.comparison.compare", "comparison_of_scores")
     orders = FromAbove("judged.comparison.orders", "orders")
     power = FromAbove("judged.comparison.plans", "power_of_scores")
-    curve = FromAbove("judged.curves.series", "curve_of_scores")
+    curve = FromAbove("judged.curves.curve", "curve_of_scores")
     by_slice = FromAbove("judged.slicing.by_slice", "by_slice")
     compare_slices = FromAbove("judged.slicing.compare_slices", "compare_slices")
-    matrix = FromAbove("judged.diagnosis.matrix.performance", "matrix_of_scores")
-    disagree = FromAbove("judged.diagnosis.disagreement.pulls", "disagreement_of_scores")
-    needs = FromAbove("judged.diagnosis.needs.spread", "needs_of_scores")
-    tradeoff = FromAbove("judged.diagnosis.tradeoff.front", "tradeoff_of_scores")
+    matrix = FromAbove("judged.diagnosis.matrix.matrix", "matrix_of_scores")
+    disagree = FromAbove("judged.diagnosis.disagreement.disagree", "disagreement_of_scores")
+    needs = FromAbove("judged.diagnosis.needs.needs", "needs_of_scores")
+    tradeoff = FromAbove("judged.diagnosis.tradeoff.tradeoff", "tradeoff_of_scores")
     gate = FromAbove("judged.gates.gate", "gate_of_scores")
 
     runs: tuple[RunFacts, ...]  # R

@@ -1,6 +1,6 @@
 """How a score comes about, and what other tools report in its place."""
 
-from judged.explanation.explanation import Explanation, explain, explain_list
+from judged.explanation.explain import Explanation, explain, explain_list
 from judged.explanation.other_tools import ToolComparison, compare_tools
 from judged.explanation.sheets import Line, Sheet
 

@@ -13,7 +13,7 @@ from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.errors import MeasureError
 from judged.evaluation.dialects import DIALECTS
-from judged.explanation.explanation import title
+from judged.explanation.explain import title
 from judged.judging import judge
 from judged.measures.grammar import parse
 from judged.measures.parameters import spell

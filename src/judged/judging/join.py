@@ -22,8 +22,8 @@ from judged.judging.scan import scan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from judged.judging.found import Found
     from judged.judging.ranking import Precision, TiePolicy
+    from judged.judging.run_hits import RunHits
 
 
 class _Meter:
@@ -113,7 +113,7 @@ def judge(
     return replace(judged, documents=Documents.of(documents))
 
 
-def _judged(qrels: Qrels, run: Run, ranking: Ranking, found: Found, sha256: str | None) -> Judged:
+def _judged(qrels: Qrels, run: Run, ranking: Ranking, found: RunHits, sha256: str | None) -> Judged:
     index = qrels.index
     returned = np.zeros(len(index.topics), dtype=np.int64)
     present = np.zeros(len(index.topics), dtype=np.bool_)

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from judged.data.ids import id_text, shown
 from judged.errors import InputError
-from judged.judging.found import Found, nothing
 from judged.judging.ranking import DuplicateDocumentError, as_compared
+from judged.judging.run_hits import RunHits, nothing
 from judged.judging.segments import falling_bounds
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _Topics: TypeAlias = "dict[str, Mapping[Any, Any]]"
 
 
-def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]], ranking: Ranking) -> Found:
+def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]], ranking: Ranking) -> RunHits:
     """Find the judged documents of ``{query_id: {doc_id: score}}`` and their ranks."""
     topics = _topics(mapping)
     if not topics:
@@ -49,7 +49,7 @@ def scan_mapping(index: QrelsIndex, mapping: Mapping[Any, Mapping[Any, Any]], ra
     ids = [index.row_names[at] for at in row.tolist()]
     place = first + _tie_offsets(list(topics.values()), segment, ids, score, behind - first, ranking)
     start = starts[segment]
-    return Found(
+    return RunHits(
         names=tuple(topics),
         returned=lengths,
         topic=index.topic[row],

@@ -15,7 +15,7 @@ import pyarrow as pa
 from judged.data.compute import distinct, int_array, pc
 from judged.data.ids import hash_ids
 from judged.errors import InputError
-from judged.judging.found import Found
+from judged.judging.run_hits import RunHits
 from judged.judging.segments import falling_bounds
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def columns_of(ranking: Ranking) -> tuple[str, ...]:
     return ("query_id", "doc_id", "rank" if ranking.ties == "rank" else "score")
 
 
-def rank_topics(index: QrelsIndex, batch: Batch, ranking: Ranking, runs: TopicRuns | None = None) -> Found:
+def rank_topics(index: QrelsIndex, batch: Batch, ranking: Ranking, runs: TopicRuns | None = None) -> RunHits:
     """Rank a batch of whole topics, each in one piece, and pick out the rows that may be judged."""
     # `batch`: `query_id, doc_id` and, unless the run is a set, `score` (or `rank`, where that is the order).
     names, starts, ends = runs or topic_runs(batch.column("query_id"))
@@ -124,7 +124,7 @@ def rank_topics(index: QrelsIndex, batch: Batch, ranking: Ranking, runs: TopicRu
         direction = "ascending" if ranking.ties == "docid-rising" else "descending"
         taken = lambda at: docs.take(int_array(at if order is None else order[at]))  # noqa: E731
         place = _break_ties(place, first, behind, taken, direction)
-    return Found(
+    return RunHits(
         names=tuple(queries),
         returned=lengths,
         topic=code[topic],

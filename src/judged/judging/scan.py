@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from judged.data.bulk import in_order
 from judged.data.compute import int_array, pc
-from judged.judging.found import Found, together
 from judged.judging.ranking import columns_of, rank_topics, topic_runs
+from judged.judging.run_hits import RunHits, together
 
 if TYPE_CHECKING:
     from judged._types import Batch, Strings
@@ -51,11 +51,11 @@ class _Cut(NamedTuple):
     """One part, cut at its topics: the first, what is complete within the part, and the last."""
 
     head: Batch
-    middle: Found | None
+    middle: RunHits | None
     tail: Batch | None
 
 
-def scan(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Restartable | None = None) -> Found:
+def scan(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Restartable | None = None) -> RunHits:
     """Find the judged rows of a run and their ranks, whatever the order of its rows."""
     try:
         return _scan_grouped(index, rows, ranking, digest)
@@ -66,13 +66,13 @@ def scan(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Restartable | 
     return _scan_scattered(index, rows, ranking, digest)
 
 
-def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Digest | None) -> Found:
-    found: list[Found] = []
+def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Digest | None) -> RunHits:
+    found: list[RunHits] = []
     seen: set[str] = set()
     edges: list[Batch] = []  # complete topics that crossed a part's end, not ranked yet
     open_topic: list[Batch] = []
 
-    def take(piece: Found) -> None:
+    def take(piece: RunHits) -> None:
         before = len(seen)
         seen.update(piece.names)
         if len(seen) - before < len(piece.names):
@@ -99,12 +99,12 @@ def _scan_grouped(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Diges
     return together(found)
 
 
-def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Digest | None) -> Found:
+def _scan_scattered(index: QrelsIndex, rows: Rows, ranking: Ranking, digest: Digest | None) -> RunHits:
     counts: dict[str, int] = {}
     for lengths in in_order(rows.parts(("query_id",), digest), _topic_lengths):
         for name, length in lengths.items():
             counts[name] = counts.get(name, 0) + length
-    found: list[Found] = []
+    found: list[RunHits] = []
     for share in _shares(counts):
         wanted = pa.array(share, pa.string())
         pieces = list(in_order(rows.parts(columns_of(ranking)), partial(_only, wanted=wanted)))

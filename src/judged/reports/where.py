@@ -13,7 +13,7 @@ from judged.diagnosis.matrix.points import BOTH, COVERAGE, RANKING
 from judged.evaluation.evaluate import chosen_measures
 from judged.reports.material import DEPTH, Found, listed, quoted
 from judged.slicing.derived import OUTCOME
-from judged.slicing.testing import ALL
+from judged.slicing.slice_tests import ALL
 
 if TYPE_CHECKING:
     from judged.diagnosis.matrix import Matrix

@@ -16,7 +16,7 @@ from judged.evaluation.of_runs import of_runs
 from judged.measures.aggregates import logarithms
 from judged.notes import Note, first_few
 from judged.slicing.scores import MEAN_OF_SLICES, TOPIC_MEAN, Average, SlicedScores, SliceEstimate
-from judged.slicing.testing import ALL, everywhere
+from judged.slicing.slice_tests import ALL, everywhere
 from judged.slicing.topic_slices import slicing_given
 from judged.stats.correction import adjust
 from judged.stats.interval import IntervalMethod

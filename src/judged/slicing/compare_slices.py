@@ -15,7 +15,7 @@ from judged.errors import InputError
 from judged.evaluation.evaluate import chosen_measures
 from judged.notes import Note
 from judged.slicing.comparison import BetweenSlices, SliceComparison, SlicePair
-from judged.slicing.testing import Quantity, everywhere, tests_of
+from judged.slicing.slice_tests import Quantity, everywhere, tests_of
 from judged.slicing.topic_slices import slicing_given
 from judged.stats.correction import adjust
 from judged.stats.slice_differences import against_rest, heterogeneity

@@ -26,7 +26,7 @@ from judged.decimals import decimal, p_text
 from judged.errors import InputError
 from judged.slicing.parts import FEW, measure_named
 from judged.slicing.scores import MOST, rest_columns, too_few
-from judged.slicing.testing import ALL
+from judged.slicing.slice_tests import ALL
 from judged.stats.skewness import SECOND
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from judged.decimals import decimal, p_text
 from judged.errors import InputError
 from judged.notes import first_few
 from judged.slicing.parts import FEW, MOST_INTERVALS, PartEstimate, ScoresOfParts, value_column
-from judged.slicing.testing import ALL
+from judged.slicing.slice_tests import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judged.judging.segments import segment_sum
-from judged.uncertainty.asking import scores_of, scores_of_orders
 from judged.uncertainty.orders import Moved, Orders
+from judged.uncertainty.variant_scores import scores_of, scores_of_orders
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from judged._types import Bools, Floats, Ints
-    from judged.judging.grading import Open
+    from judged.judging.unjudged import Open
     from judged.measures.base import Measure
 
 _BLOCK = 1 << 16  # hits and judged pairs of the variants that are scored together: columns stay in a cache

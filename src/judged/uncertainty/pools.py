@@ -15,7 +15,7 @@ from judged.data.run import Run
 from judged.decimals import percent
 from judged.errors import InputError, MeasureError
 from judged.judging import judge
-from judged.judging.grading import withdrawn
+from judged.judging.unjudged import withdrawn
 from judged.measures.aggregates import aggregate
 from judged.measures.base import Measure
 from judged.measures.grammar import listed, parse_many

@@ -14,11 +14,11 @@ from judged.judging.segments import segment_sum
 from judged.measures.arithmetic import divide
 from judged.measures.grammar import parse
 from judged.uncertainty.additive import additive_means, additive_worth, rotation_means
-from judged.uncertainty.asking import scores_in_order, scores_of_orders
 from judged.uncertainty.closed_forms import FORMS
 from judged.uncertainty.groups import is_ours, relevant_members, tied_lists
 from judged.uncertainty.orders import COUNTED, Orders, all_orders, counted_orders, sampled_orders, sorted_orders
 from judged.uncertainty.range import Range
+from judged.uncertainty.variant_scores import scores_in_order, scores_of_orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ import pyarrow as pa
 from judged.data.qrels import Qrels
 from judged.errors import InputError
 from judged.judging import judge
-from judged.judging.grading import opened, unjudged
+from judged.judging.unjudged import opened, unjudged
 from judged.judging.variants import copies
 from judged.measures.gain import gains
 from judged.measures.grammar import parse

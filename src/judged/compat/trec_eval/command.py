@@ -15,7 +15,7 @@ from judged.peers.trec_eval import expand
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from judged.compat.trec_eval.scoring import Scorer
+    from judged.compat.trec_eval.scores import Scorer
     from judged.data.qrels import Qrels
     from judged.data.run import Run
     from judged.peers.trec_eval import Kind, Printed
@@ -50,7 +50,7 @@ def trec_eval(arguments: Sequence[str]) -> Outcome:
             return Outcome(manual(options))
         return _evaluated(options)
     except InputError as error:
-        from judged.compat.trec_eval.reading import in_words
+        from judged.compat.trec_eval.files import in_words
 
         return Outcome("", INPUT, f"error: {in_words(error, options.run)}")
     except JudgedError as error:
@@ -58,9 +58,9 @@ def trec_eval(arguments: Sequence[str]) -> Outcome:
 
 
 def _evaluated(options: Options) -> Outcome:
-    from judged.compat.trec_eval.reading import open_run
-    from judged.compat.trec_eval.scoring import Scorer, read_means
-    from judged.compat.trec_eval.walking import walk
+    from judged.compat.trec_eval.files import open_run
+    from judged.compat.trec_eval.scores import Scorer, read_means
+    from judged.compat.trec_eval.topics import walk
 
     qrels = _judgments(options)
     if options.results_form != "trec_results":
@@ -89,18 +89,18 @@ def _evaluated(options: Options) -> Outcome:
 
 
 def _judgments(options: Options) -> Qrels:
-    from judged.compat.trec_eval import reading
+    from judged.compat.trec_eval.files import read_preferences, read_qrels
 
     if options.form not in FORMS:
         raise TrecEvalError(f"there is no form of judgments {options.form!r}. Fix: one of {', '.join(FORMS)}", INPUT)
     if FORMS[options.form] == "prefs":
-        return reading.read_preferences(options.qrels, options.form)
-    return reading.read_qrels(options.qrels)
+        return read_preferences(options.qrels, options.form)
+    return read_qrels(options.qrels)
 
 
 def _printed(lines: Sequence[Printed], scorer: Scorer, options: Options, run: Run | None) -> str:
     """Write the lines of each topic and the summary; no summary where the evaluation stopped: `run` is None."""
-    from judged.compat.trec_eval.reading import run_tag
+    from judged.compat.trec_eval.files import run_tag
 
     columns: list[tuple[str, list[str]]] = []
     summary: list[str] = []

@@ -11,7 +11,7 @@ from judged.answer import Answer, Column, Sentences, Table
 from judged.answer.table import ANY, CHANGE, COUNT, TEXT, Show, beginning, columns_of, significant
 from judged.data.texts import Text, Texts
 from judged.decimals import counted
-from judged.diagnosis.review.labelling import as_form
+from judged.diagnosis.review.labels import as_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """What a run lost, split exactly into its stages."""
 
 from judged.diagnosis.stages.answer import Stages
-from judged.diagnosis.stages.split import stages
+from judged.diagnosis.stages.stages import stages
 
 __all__ = ["Stages", "stages"]

@@ -17,10 +17,10 @@ from judged.comparison import Choices
 from judged.decimals import counted, decimal, percent
 from judged.diagnosis.changes import SMALL, changes_table, compared, lost_table, told_by_slice, who_lost
 from judged.diagnosis.stages.topic import TopicLoss
-from judged.diagnosis.stages.tracing import PARTS, SCORE, SHORT, VERDICTS, large_parts, parts_by_slice
+from judged.diagnosis.stages.trace import PARTS, SCORE, SHORT, VERDICTS, large_parts, parts_by_slice
 from judged.errors import InputError
 from judged.slicing.comparison import direction
-from judged.slicing.testing import Quantity, everywhere
+from judged.slicing.slice_tests import Quantity, everywhere
 from judged.stats.discoveries import losers
 from judged.stats.skewness import SECOND
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from judged._types import Floats
     from judged.answer import Block
     from judged.diagnosis.changes import Change
-    from judged.diagnosis.stages.tracing import Cut, Parts, Trace
+    from judged.diagnosis.stages.trace import Cut, Parts, Trace
     from judged.evaluation.provenance import Provenance
     from judged.measures.base import Measure
     from judged.notes import Note

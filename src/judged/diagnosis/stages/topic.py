@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from judged.answer import Answer, Sentences, Table
 from judged.decimals import decimal
-from judged.diagnosis.stages.tracing import PARTS
+from judged.diagnosis.stages.trace import PARTS
 
 if TYPE_CHECKING:
     from judged.answer import Block

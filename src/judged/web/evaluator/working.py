@@ -20,7 +20,7 @@ from judged.web.evaluator.scores import BEFORE, LIST, TOO_LARGE, judged_of, worl
 from judged.web.evaluator.state import read_state
 
 if TYPE_CHECKING:
-    from judged.explanation.explanation import Explanation
+    from judged.explanation.explain import Explanation
     from judged.explanation.sheets import Line
     from judged.measures.base import Measure
     from judged.web.evaluator.scores import World

@@ -12,7 +12,7 @@ from judged.errors import InputError
 from judged.evaluation import measures_of
 from judged.measures.grammar import listed
 from judged.slicing.scores import TOPIC_MEAN
-from judged.slicing.testing import ALL
+from judged.slicing.slice_tests import ALL
 from judged.slicing.topic_slices import MINIMUM
 from judged.web.slices.attributes import attributes, cut, draws, notes_of, usual, where_column
 from judged.web.workspace import LEVEL

@@ -13,7 +13,7 @@ from judged.data.run import Run
 from judged.decimals import percent
 from judged.diagnosis.changes import mean_of
 from judged.diagnosis.stages.answer import Stages
-from judged.diagnosis.stages.tracing import Cut, Trace, check_measure, one_measure, traced
+from judged.diagnosis.stages.trace import Cut, Trace, check_measure, one_measure, traced
 from judged.errors import InputError
 from judged.evaluation import runs_of
 from judged.evaluation.provenance import provenance_of_lists, refuse_foreign

@@ -11,13 +11,13 @@ from judged.data.qrels import Qrels
 from judged.diagnosis.changes import compared
 from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.matrix.points import MatrixChoices, points_of
-from judged.diagnosis.stages.tracing import POSITIVE, one_measure
+from judged.diagnosis.stages.trace import POSITIVE, one_measure
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of
 from judged.evaluation.inputs import place_of
 from judged.evaluation.of_runs import of_runs
 from judged.measures.grammar import parse
-from judged.slicing.testing import Quantity, everywhere
+from judged.slicing.slice_tests import Quantity, everywhere
 from judged.slicing.topic_slices import slicing_given
 from judged.stats.discoveries import losers
 

@@ -18,7 +18,7 @@ _COLUMNS = ("returned", "topic", "rank", "tie_first", "tie_last", "score")
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class RunHits:
     """Rows that may be judged, with their place in the ranking, and the topics they come from."""
 
     # names, returned: every topic met: its query id and how many documents were returned for it
@@ -35,17 +35,17 @@ class Found:
     row: Ints | None = None  # for each row: its position among the judged pairs, where that is known already
 
 
-def nothing() -> Found:
+def nothing() -> RunHits:
     """Give what is found in a run without rows."""
     none = np.zeros(0, dtype=np.int64)
-    return Found((), none, none, pa.array([], pa.string()), none, none, none, np.zeros(0))
+    return RunHits((), none, none, pa.array([], pa.string()), none, none, none, np.zeros(0))
 
 
-def together(pieces: Sequence[Found]) -> Found:
+def together(pieces: Sequence[RunHits]) -> RunHits:
     """Put the findings of several pieces of a run into one."""
     if not pieces:
         return nothing()
-    return Found(
+    return RunHits(
         names=tuple(name for piece in pieces for name in piece.names),
         doc=pa.concat_arrays([piece.doc for piece in pieces]),
         **{name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in _COLUMNS},

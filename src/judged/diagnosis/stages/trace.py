@@ -15,7 +15,7 @@ from judged.evaluation import measures_of
 from judged.judging.align import align
 from judged.judging.variants import cut, placed
 from judged.measures.grammar import parse
-from judged.slicing.testing import everywhere
+from judged.slicing.slice_tests import everywhere
 from judged.stats.inputs import check_share
 from judged.stats.interval import IntervalMethod, mean_intervals
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from judged._types import Bools, Floats
     from judged.compat.trec_eval.options import Options
-    from judged.compat.trec_eval.walking import Walk
+    from judged.compat.trec_eval.topics import Walk
     from judged.judging import Judged
     from judged.peers.trec_eval import Printed
 

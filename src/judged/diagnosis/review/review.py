@@ -20,8 +20,8 @@ from judged.evaluation import runs_of
 from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
 from judged.judging import judge
 from judged.judging.dense import all_returned
-from judged.judging.grading import keeping, withdrawn
 from judged.judging.ranking import Ranking
+from judged.judging.unjudged import keeping, withdrawn
 from judged.judging.variants import copies
 from judged.measures.grammar import parse
 from judged.stats.inputs import ROUNDING

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from judged.curves.curves import Curves
+from judged.curves.answer import Curves
 from judged.data.qrels import Qrels
 from judged.errors import InputError, MeasureError
 from judged.evaluation import dialect_of, evaluate
