@@ -50,6 +50,7 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.explanation": (
             "compare_tools",
             "explain",
+            "explain_list",
         ),
         "judged.advice": ("advise",),
         "judged.agreement": (
@@ -64,6 +65,7 @@ __all__, __getattr__, __dir__ = lazily(
         "judged.judging": (
             "Judged",
             "judge",
+            "judge_list",
         ),
         "judged.data": (
             "Attributes",

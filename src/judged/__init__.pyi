@@ -12,9 +12,9 @@ from judged import stats as stats
 from judged.advice.advise import advise as advise
 from judged.agreement.agree import agree as agree
 from judged.agreement.reproduce import reproduce as reproduce
+from judged.comparison.answer import Comparison
 from judged.comparison.choices import Family
 from judged.comparison.collections import compare_collections as compare_collections
-from judged.comparison.answer import Comparison
 from judged.comparison.plans import Plans
 from judged.curves.curve import curve as curve
 from judged.curves.curve import precision_recall as precision_recall
@@ -30,8 +30,8 @@ from judged.diagnosis.disagreement.answer import Disagreement
 from judged.diagnosis.matrix.answer import Matrix
 from judged.diagnosis.needs.answer import Needs
 from judged.diagnosis.needs.likeness import expand_qrels as expand_qrels
-from judged.diagnosis.review.review import review as review
 from judged.diagnosis.review.labels import apply_review as apply_review
+from judged.diagnosis.review.review import review as review
 from judged.diagnosis.stages.stages import stages as stages
 from judged.diagnosis.tradeoff.answer import Tradeoff
 from judged.errors import InputError as InputError
@@ -41,17 +41,19 @@ from judged.errors import MeasureError as MeasureError
 from judged.errors import MissingExtraError as MissingExtraError
 from judged.evaluation import Scores
 from judged.evaluation.dialects import Dialect
+from judged.evaluation.evaluate import evaluate as evaluate
 from judged.evaluation.facts import TieTreatment
 from judged.evaluation.scores import Scores
 from judged.evaluation.scores import Scores as Scores
-from judged.evaluation.evaluate import evaluate as evaluate
 from judged.explanation.explain import explain as explain
+from judged.explanation.explain import explain_list as explain_list
 from judged.explanation.other_tools import compare_tools as compare_tools
 from judged.gates.config import GateConfig as GateConfig
 from judged.gates.gate import gate as gate
 from judged.judging import Precision
 from judged.judging import TopicPolicy
 from judged.judging.join import judge as judge
+from judged.judging.join import judge_list as judge_list
 from judged.judging.judged import Judged as Judged
 from judged.measures.ap import AP as AP
 from judged.measures.ap import GMAP as GMAP

@@ -18,6 +18,7 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?%?|[-+]?(?:inf|nan)
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _BIDI = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_TURNING = re.compile(rf"[^\s(]*{_BIDI.pattern}\S*?(?=[.,:!?)]*(?:\s|$))")  # a word, without what follows it
 _PIECES = re.compile(r"<(title|textarea|option|script|style)\b.*?</\1|<[^>]*>|[^<]+", re.DOTALL)
 _OURS = re.compile(r"([\t\n]|\x1b\[(?:[01]|(?:1;)?[39]\d)m)")
 _ACTIVE = re.compile(r"[\\`*&~|]|<(?! )|(?<!\w )>|>(?! )|\](?=[(:\[])|(?<!\w)_|_(?!\w)")
@@ -267,9 +268,9 @@ def csv_text(cell: str) -> str:
 
 
 def isolated(page: str) -> str:
-    r"""Keep characters that turn the direction of text in HTML from turning more than the text that they stand in.
+    r"""Keep characters that turn the direction of text in HTML from turning more than the words that they stand in.
 
-    >>> isolated("<p title='\u202e'>a \u202eb</p><p>c</p>").count("<bdi>")
+    >>> isolated("<p title='\u202e'>\u202eb: 0.5</p>").count("<bdi>\u202eb</bdi>: 0.5")
     1
     """
     if not _BIDI.search(page):
@@ -278,7 +279,7 @@ def isolated(page: str) -> str:
 
 
 def _with_bdi(piece: str) -> str:
-    return f"<bdi>{piece}</bdi>" if piece[0] != "<" and _BIDI.search(piece) else piece
+    return piece if piece[0] == "<" else _TURNING.sub(r"<bdi>\g<0></bdi>", piece)
 
 
 def _escaped(text: str) -> str:
