@@ -21,8 +21,8 @@ SLOW = (
     "stats/test_clusters", "stats/test_detectable", "stats/test_extremes", "stats/test_heterogeneity",
     "stats/test_interval", "stats/test_paired_truth", "stats/test_permutations", "stats/test_weighted",
     "uncertainty/test_order_flags", "uncertainty/test_ties", "uncertainty/test_unjudged", "web/test_api_contract",
-    "web/test_arriving", "web/test_compare", "web/test_evaluator", "web/test_leaderboard", "web/test_learn",
-    "web/test_matrix", "web/test_opening", "web/test_paths", "web/test_slices", "web/test_topics",
+    "web/test_request_limits", "web/test_compare", "web/test_evaluator", "web/test_leaderboard", "web/test_learn",
+    "web/test_matrix", "web/test_uploads", "web/test_paths", "web/test_slices", "web/test_topics",
 )  # fmt: skip
 ORACLE = (
     "oracle/", "compat/test_ir_measures", "compat/test_pytrec_eval", "measures/test_assessors",

@@ -19,7 +19,7 @@ import pytest
 
 from judged.errors import InputError
 from judged.web.guard import LOOPBACK
-from judged.web.serving import PORT, place
+from judged.web.server import PORT, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -278,7 +278,7 @@ def test_the_browser_is_opened_with_the_address(run, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr("webbrowser.open", browse)
-    monkeypatch.setattr("judged.web.serving.uvicorn.Server", Ended)
+    monkeypatch.setattr("judged.web.server.uvicorn.Server", Ended)
     ended = run("serve", "--open", "--port", "0")
     assert ended.code == 0
     assert f"open at {opened[0]}\n" in ended.out
@@ -301,7 +301,7 @@ def test_a_progress_bar_is_shown_for_large_runs_alone(run, monkeypatch, files):
             sockets[0].close()
 
     monkeypatch.setattr("judged.cli.inputs.progress_bar", bar)
-    monkeypatch.setattr("judged.web.serving.uvicorn.Server", Ended)
+    monkeypatch.setattr("judged.web.server.uvicorn.Server", Ended)
     assert run("serve", *files, "--port", "0").code == 0
     assert asked[0] == 1
     assert sum(asked[1:]) == len(RUN)

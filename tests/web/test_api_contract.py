@@ -20,11 +20,11 @@ from schemathesis.specs.openapi.checks import (
 
 from judged.web.answers import NAVIGATION
 from judged.web.app import make_app
-from judged.web.comparing.answer import Asked as AskedCompare
-from judged.web.comparing.routes import compared
+from judged.web.compare.answer import Asked as AskedCompare
+from judged.web.compare.routes import compared
 from judged.web.home import what_is_open
 from judged.web.leaderboard.answer import Asked as AskedBoard
-from judged.web.leaderboard.reading import leaderboard
+from judged.web.leaderboard.leaderboard import leaderboard
 from judged.web.workspace import open_sample, open_workspace
 
 ADDRESS = "/api/v1/openapi.json"

@@ -20,8 +20,8 @@ from judged.comparison.pair import pair_columns
 from judged.slicing import slice_topics
 from judged.stats.robustness import leave_one_topic_out
 from judged.web.app import make_app
-from judged.web.comparing.answer import DRAWN, Asked, figures
-from judged.web.comparing.routes import compared
+from judged.web.compare.answer import DRAWN, Asked, figures
+from judged.web.compare.routes import compared
 from judged.web.workspace import RESAMPLES, Workspace, open_workspace
 
 HOSTILE = "<script>alert(1)</script>"

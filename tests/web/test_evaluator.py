@@ -17,11 +17,11 @@ from judged.judging import judge_list
 from judged.measures import parse
 from judged.measures.registry import REGISTRY
 from judged.web.app import make_app
+from judged.web.evaluator.explanation import LOSSES, TERMS, explained
 from judged.web.evaluator.paste import read_pasted
 from judged.web.evaluator.routes import router
 from judged.web.evaluator.scores import evaluation
 from judged.web.evaluator.state import Asked, MeasureAsked
-from judged.web.evaluator.working import LOSSES, TERMS, explained
 from judged.web.workspace import open_workspace
 
 API = "/api/v1/evaluator"

@@ -6,7 +6,7 @@ import pytest
 
 from browsing import served
 from judged.web.app import make_app
-from judged.web.opening.storing import Limits
+from judged.web.uploads.storage import Limits
 
 QRELS = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\n"
 RUN = "q1 Q0 d2 1 2.0 t\nq1 Q0 d1 2 1.0 t\nq2 Q0 d3 1 1.0 t\n"

@@ -20,7 +20,7 @@ from judged.answer.markdown import markdown
 from judged.measures.grammar import listed
 from judged.slicing import slice_topics
 from judged.web.app import make_app
-from judged.web.leaderboard.reading import CUTOFFS, MEASURES
+from judged.web.leaderboard.leaderboard import CUTOFFS, MEASURES
 from judged.web.workspace import Workspace, open_workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::judged.JudgedWarning")

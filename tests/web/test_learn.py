@@ -17,12 +17,12 @@ from judged.measures import parse
 from judged.measures.pages import FAMILIES, definition, families
 from judged.measures.registry import REGISTRY
 from judged.web.app import make_app
-from judged.web.learning import catalogue
-from judged.web.learning.advice import FACTS, QUESTIONS, Asked, described, on_described
-from judged.web.learning.examples import example_of
-from judged.web.learning.lessons import LESSONS, lesson_page
-from judged.web.learning.markup import blocks, formula, prose
-from judged.web.learning.measure import measure_page
+from judged.web.learn import catalogue
+from judged.web.learn.advice import FACTS, QUESTIONS, Asked, described, on_described
+from judged.web.learn.examples import example_of
+from judged.web.learn.lessons import LESSONS, lesson_page
+from judged.web.learn.markup import blocks, formula, prose
+from judged.web.learn.measure import measure_page
 from judged.web.workspace import open_workspace
 
 NAMES = sorted(name for name in REGISTRY if REGISTRY[name].cls.__module__.startswith("judged."))

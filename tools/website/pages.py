@@ -25,7 +25,7 @@ from judged.evaluation.scores import FromAbove, Scores
 from judged.measures import Measure
 from judged.measures.pages import as_markdown
 from judged.measures.pages import page as page_of
-from judged.web.learning.markup import formula
+from judged.web.learn.markup import formula
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -52,7 +52,7 @@ def command(
     this machine. Ctrl-C stops it.
     """
     _need_web()
-    from judged.web.serving import place, serve
+    from judged.web.server import place, serve
 
     where = place(host, port, token)
     address = where.address

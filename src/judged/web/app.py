@@ -13,22 +13,22 @@ from fastapi.staticfiles import StaticFiles
 import judged
 from judged.web.answers import Json
 from judged.web.api_page import router as api_page
-from judged.web.comparing.routes import router as comparing
+from judged.web.compare.routes import router as comparing
 from judged.web.desk import Desk
 from judged.web.evaluator.routes import router as evaluator
 from judged.web.guard import Guard, Rules
 from judged.web.home import router as home
 from judged.web.leaderboard.routes import router as leaderboard
-from judged.web.learning.routes import router as learning
+from judged.web.learn.routes import router as learning
 from judged.web.look import router as look
 from judged.web.matrix.routes import router as matrix
-from judged.web.opening.routes import API_OPEN, OPEN, OPENING, OneAtATime
-from judged.web.opening.routes import router as opening
-from judged.web.opening.storing import Limits
 from judged.web.problems import Faults, add_problems
 from judged.web.shared_files import router as shared_files
 from judged.web.slices.routes import router as slices
 from judged.web.topics.routes import router as topics
+from judged.web.uploads.routes import API_OPEN, OPEN, OPENING, OneAtATime
+from judged.web.uploads.routes import router as opening
+from judged.web.uploads.storage import Limits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

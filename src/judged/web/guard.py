@@ -20,8 +20,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from judged.web.arriving import Bounded, too_much
 from judged.web.problems import refused
+from judged.web.request_limits import Bounded, too_much
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from judged.answer import CHANGE, COUNT, NUMBER, TEXT, Chart, Code, Column, Item, Line, Lists, Ranking, Sentences, Table
 from judged.notes import Note
 from judged.web.answers import PageAnswer, page
-from judged.web.paging import Paging
+from judged.web.pagination import Paging
 
 router = APIRouter(include_in_schema=False)
 

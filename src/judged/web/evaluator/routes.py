@@ -17,10 +17,10 @@ from judged.data.write import write_qrels, write_run
 from judged.errors import InputError
 from judged.web.answers import page
 from judged.web.desk import Opened
+from judged.web.evaluator.explanation import explained
 from judged.web.evaluator.paste import read_pasted
 from judged.web.evaluator.scores import LIST, evaluation, worlds_of
 from judged.web.evaluator.state import Asked, ExportAsked, MeasureAsked, Pasted, read_state
-from judged.web.evaluator.working import explained
 from judged.web.problems import PROBLEMS
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from judged.errors import JudgedError
 from judged.evaluation.summary import best_first
 from judged.stats.interval import IntervalMethod
 from judged.web.filters import probability
-from judged.web.paging import LONGEST, Trimmed, order_by
+from judged.web.pagination import LONGEST, Trimmed, order_by
 from judged.web.workspace import LEVEL
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import blocks
 from judged.web.leaderboard.answer import Asked, AskedTable, Form
-from judged.web.leaderboard.reading import leaderboard
+from judged.web.leaderboard.leaderboard import leaderboard
 from judged.web.problems import PROBLEMS
 
 if TYPE_CHECKING:

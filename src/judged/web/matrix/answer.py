@@ -15,7 +15,7 @@ from judged.charts import PALETTE, specification
 from judged.diagnosis.matrix.points import NOTHING, QUADRANTS
 from judged.errors import InputError, MissingExtraError
 from judged.measures.grammar import parse
-from judged.web.paging import Paging
+from judged.web.pagination import Paging
 from judged.web.slices.answer import LONGEST, Number, Sliced
 from judged.web.slices.attributes import cut, draws, notes_of, where_column
 from judged.web.workspace import LEVEL

@@ -12,7 +12,7 @@ from judged.errors import JudgedError
 from judged.notes import Note
 from judged.uncertainty.ties import tie_range
 from judged.uncertainty.unjudged import unjudged_range
-from judged.web.topics.one import check_apart
+from judged.web.topics.judged_topic import check_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

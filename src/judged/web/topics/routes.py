@@ -17,11 +17,11 @@ from judged.measures.grammar import parse
 from judged.web.answers import page
 from judged.web.desk import Opened
 from judged.web.filters import query
-from judged.web.paging import Paging
+from judged.web.pagination import Paging
 from judged.web.problems import PROBLEMS
-from judged.web.topics.listing import AskedDocument, AskedExplanation, AskedList, AskedTopic, topics
-from judged.web.topics.one import check_apart, judged_topic
+from judged.web.topics.judged_topic import check_apart, judged_topic
 from judged.web.topics.topic import topic
+from judged.web.topics.topic_list import AskedDocument, AskedExplanation, AskedList, AskedTopic, topics
 
 router = APIRouter()
 _TAGS: list[str | Enum] = ["topics"]

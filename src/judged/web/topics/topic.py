@@ -15,8 +15,7 @@ from judged.measures.grammar import parse
 from judged.notes import Note
 from judged.web.answers import PageAnswer
 from judged.web.topics.causes import CANDIDATES, losses, reaches
-from judged.web.topics.listing import facts_of, level_of, ordered, run_scores
-from judged.web.topics.one import (
+from judged.web.topics.judged_topic import (
     check_topic,
     difference,
     documents,
@@ -26,6 +25,7 @@ from judged.web.topics.one import (
     state_of,
     tools,
 )
+from judged.web.topics.topic_list import facts_of, level_of, ordered, run_scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from judged.explanation import Explanation
     from judged.judging import Judged
     from judged.measures.base import Measure
-    from judged.web.topics.listing import AskedTopic
+    from judged.web.topics.topic_list import AskedTopic
     from judged.web.workspace import Workspace
 
 

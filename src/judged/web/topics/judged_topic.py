@@ -13,7 +13,7 @@ from judged.explanation import compare_tools, explain_list
 from judged.judging import judge
 from judged.judging.dense import all_tied
 from judged.notes import Note
-from judged.web.topics.listing import near_ids
+from judged.web.topics.topic_list import near_ids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

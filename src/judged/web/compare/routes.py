@@ -14,10 +14,10 @@ from judged.evaluation import measures_of
 from judged.measures.grammar import listed, parse
 from judged.slicing import slice_topics
 from judged.web.answers import page
-from judged.web.comparing.answer import MEASURE, MEASURES, MOST, Asked, ComparePage, figures
+from judged.web.compare.answer import MEASURE, MEASURES, MOST, Asked, ComparePage, figures
 from judged.web.desk import Opened
 from judged.web.filters import blocks
-from judged.web.paging import RefusedError, concerning
+from judged.web.pagination import RefusedError, concerning
 from judged.web.problems import PROBLEMS
 from judged.web.workspace import RESAMPLES
 

@@ -14,9 +14,9 @@ from judged.errors import InputError
 from judged.web.answers import page
 from judged.web.desk import Desk, desk_of
 from judged.web.home import what_is_open
-from judged.web.opening.reading import workspace_of
-from judged.web.opening.storing import Limits, Stored, shown_name, store
 from judged.web.problems import PROBLEMS, Problem, answer
+from judged.web.uploads.contents import workspace_of
+from judged.web.uploads.storage import Limits, Stored, shown_name, store
 from judged.web.workspace import Workspace, open_sample
 
 if TYPE_CHECKING:

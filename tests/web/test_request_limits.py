@@ -14,8 +14,8 @@ from fastapi.testclient import TestClient
 
 from judged.web.app import make_app
 from judged.web.guard import Rules
-from judged.web.opening import routes
-from judged.web.serving import configured
+from judged.web.server import configured
+from judged.web.uploads import routes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +77,7 @@ def test_a_body_that_does_not_come_is_said_and_the_connection_closed(server, len
 
 
 def test_a_body_that_drips_is_not_waited_for(server, monkeypatch):
-    monkeypatch.setattr("judged.web.arriving._SLOWEST", 1 << 30)  # for an upload of a gigabyte, one second more
+    monkeypatch.setattr("judged.web.request_limits._SLOWEST", 1 << 30)  # for an upload of a gigabyte, one second more
     drops = [FORM[at : at + 1] for at in range(50)]
     began = time.monotonic()
     came = asked(server, HEAD + b"Content-Length: 100\r\n\r\n", *drops, pause=PATIENCE / 2.5)

@@ -16,7 +16,7 @@ from judged.measures.base import Measure
 from judged.measures.grammar import parse
 from judged.notes import Note
 from judged.web.answers import PageAnswer
-from judged.web.paging import Paging
+from judged.web.pagination import Paging
 
 if TYPE_CHECKING:
     from judged._types import Floats, Ints

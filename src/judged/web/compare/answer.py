@@ -20,7 +20,7 @@ from judged.slicing.comparison import direction
 from judged.stats.inputs import paired_differences
 from judged.stats.robustness import leave_one_topic_out
 from judged.web.filters import probability, query
-from judged.web.paging import LONGEST, Paging, Trimmed, order_by
+from judged.web.pagination import LONGEST, Paging, Trimmed, order_by
 from judged.web.slices.attributes import attributes, both
 
 if TYPE_CHECKING:

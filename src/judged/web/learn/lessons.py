@@ -18,7 +18,7 @@ from judged.measures.grammar import parse
 from judged.uncertainty.ties import tie_expected, tie_range
 from judged.uncertainty.unjudged import unjudged_range
 from judged.web.evaluator.lists import read_list, read_missing
-from judged.web.learning.examples import ExamplePage, typed_example
+from judged.web.learn.examples import ExamplePage, typed_example
 
 _NUMBER = re.compile(
     r"\{(?:(after|open|tied|topics) (?:(low|high|mean|after) )?)?"  # of what; which end, or after the change
@@ -105,7 +105,7 @@ def _over_topics(measure: str, topics: list[Any], end: str) -> float:
     return {"low": low, "high": high}.get(end, estimate.value)
 
 
-_TEXTS = files("judged.web.learning").joinpath("lessons.toml").read_text(encoding="utf-8")
+_TEXTS = files("judged.web.learn").joinpath("lessons.toml").read_text(encoding="utf-8")
 LESSONS = {row["key"]: Lesson(**row) for row in tomllib.loads(_TEXTS)["lessons"]}
 """By their keys, in the order in which the ideas build on one another."""
 STEPS: list[dict[str, Any]] = [

@@ -17,10 +17,10 @@ import uvicorn
 
 from judged.errors import InputError
 from judged.web.app import make_app
-from judged.web.arriving import watched
 from judged.web.desk import remove_left
 from judged.web.guard import LOOPBACK, Rules
 from judged.web.home import what_is_open
+from judged.web.request_limits import watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

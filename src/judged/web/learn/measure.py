@@ -25,9 +25,9 @@ from judged.measures.pages import (
 from judged.measures.parameters import spell
 from judged.measures.registry import REGISTRY
 from judged.web.evaluator.lists import read_missing
-from judged.web.learning.examples import Example, ExamplePage, example_of
-from judged.web.learning.lessons import grades
-from judged.web.learning.markup import blocks
+from judged.web.learn.examples import Example, ExamplePage, example_of
+from judged.web.learn.lessons import grades
+from judged.web.learn.markup import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

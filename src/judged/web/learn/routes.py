@@ -15,11 +15,11 @@ from judged.errors import InputError, MeasureError
 from judged.measures.grammar import entry_of
 from judged.web.answers import Json, page
 from judged.web.desk import Opened
-from judged.web.learning import advice as chooser
-from judged.web.learning import catalogue as listing
-from judged.web.learning.lessons import STEPS, lesson_page
-from judged.web.learning.markup import prose
-from judged.web.learning.measure import measure_page
+from judged.web.learn import advice as chooser
+from judged.web.learn import catalogue as listing
+from judged.web.learn.lessons import STEPS, lesson_page
+from judged.web.learn.markup import prose
+from judged.web.learn.measure import measure_page
 from judged.web.problems import PROBLEMS, answer
 
 router = APIRouter()

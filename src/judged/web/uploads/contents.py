@@ -20,7 +20,7 @@ from judged.web.workspace import open_workspace
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping, Sequence
 
-    from judged.web.opening.storing import Limits, Stored
+    from judged.web.uploads.storage import Limits, Stored
     from judged.web.workspace import Workspace
 
 _LOG = logging.getLogger("judged.web")
