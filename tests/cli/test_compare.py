@@ -190,3 +190,12 @@ def test_other_spellings_of_a_test(run: Callable[..., Ended], name: str, tmp_pat
     made = [run("compare", *files, "-m", "AP", "--test", spelt) for spelt in (name, name.replace("z", "s"))]
     assert made[0].code == 0
     assert made[0].out == made[1].out
+
+
+@pytest.mark.usefixtures("folder")
+def test_files_of_scores_by_the_same_qrels_are_one(run: Callable[..., Ended]) -> None:
+    for name in ("good", "poor"):
+        assert run("evaluate", "news/qrels.txt", f"news/{name}.run", "-m", "RR", "-o", f"{name}.parquet").code == 0
+    done = run("compare", "--scores", "good.parquet", "--scores", "poor.parquet", "--format", "json")
+    together = run("compare", "news/qrels.txt", "news/good.run", "news/poor.run", "-m", "RR", "--format", "json")
+    assert json.loads(done.out)["pairs"] == json.loads(together.out)["pairs"]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from judged.cli.formats import Give
+    from judged.evaluation import Scores
 
 _TESTS = (
     "randomisation",
@@ -45,8 +46,8 @@ _SPELT = ("randomization", "studentized", "randomized-tukey", "randomized-dunnet
     "--scores",
     multiple=True,
     metavar="FILE",
-    help="Instead of QRELS and RUNs: scores saved by 'judged evaluate -o FILE.parquet'."
-    " Repeat for several collections; NAME=FILE names one.",
+    help="Instead of QRELS and RUNs: scores saved by 'judged evaluate -o FILE.parquet'. Repeat for more: files with the"
+    " same qrels are joined, others are several collections; NAME=FILE names one.",
 )
 @click.option(
     "--collection",
@@ -119,16 +120,16 @@ def command(
         options = _without_policies(options)
         give.keep(*(inputs.named(text)[1] for text in scores))
     unfold = ["pairs"] if pairs else ()
-    if len(scores) > 1:
+    tables = _by_judgments([(name, Scores.load(path)) for name, path in map(_stem, scores)])
+    if len(tables) > 1:
         options = _of_collections(options)
-        tables = {name: Scores.load(path) for name, path in _distinct(map(_stem, scores)).items()}
-        give(collections_of_scores(tables, **options))
+        give(collections_of_scores(_distinct(tables), **options))
     elif collections:
         options = _of_collections(options)
         named = _distinct(_read(text, give, formats, options["documents"]) for text in collections)
         give(compare_collections(named, **options))
     elif scores:
-        give(Scores.load(scores[0]).compare(**options), unfold=unfold)
+        give(tables[0][1].compare(**options), unfold=unfold)
     else:
         paths = options["documents"], chooses["queries"], chooses["attributes"]
         judgments, found = give.inputs(qrels or "", runs, formats, *paths)
@@ -139,6 +140,19 @@ def command(
         with inputs.progress_bar(found) as progress:
             answer = compare(judgments, found, progress=progress, **options)
         give(answer, unfold=unfold, where=chooses["where"])
+
+
+def _by_judgments(named: list[tuple[str, Scores]]) -> list[tuple[str, Scores]]:
+    """Put scores by the same judgments together, under the first name."""
+    from judged.evaluation.joining import same_judgments
+
+    parts: list[list[tuple[str, Scores]]] = []
+    for name, scores in named:
+        same = next((part for part in parts if same_judgments(part[0][1].qrels, scores.qrels)), None)
+        if same is None:
+            parts.append(same := [])
+        same.append((name, scores))
+    return [(part[0][0], part[0][1].join(*(scores for _, scores in part[1:]))) for part in parts]
 
 
 def _of_collections(options: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 @click.argument("qrels", required=False)
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option(
-    "--scores", metavar="FILE", help="Instead of QRELS and RUNs: scores saved by 'judged evaluate -o FILE.parquet'."
+    "--scores",
+    multiple=True,
+    metavar="FILE",
+    help="Instead of QRELS and RUNs: scores saved by 'judged evaluate -o FILE.parquet'. Repeat for other runs.",
 )
 @click.option(
     "--costs", required=True, metavar="FILE", help="Table with a column run, and a column of numbers for each cost."
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
 def command(
     qrels: str | None,
     runs: tuple[str, ...],
-    scores: str | None,
+    scores: tuple[str, ...],
     rel: float | None,
     costs: str,
     measure: str | None,
@@ -58,7 +61,7 @@ def command(
     """
     from judged.evaluation import Scores, evaluate
 
-    give.keep(costs, scores, qrels)
+    give.keep(costs, *scores, qrels)
     if bool(scores) == bool(qrels):
         problem = "either QRELS and RUNs or --scores must say what to compare"
         raise InputError(problem, fix="give one of the two")
@@ -70,5 +73,6 @@ def command(
         raise InputError("no run is given", fix="name two or more runs after QRELS")
     with inputs.scoring(given) as progress:
         ranked = judgments, given, measure or "nDCG@10"
-        table = Scores.load(scores) if scores else evaluate(*ranked, rel=rel, progress=progress)
+        saved = [Scores.load(path) for path in scores]
+        table = saved[0].join(*saved[1:]) if saved else evaluate(*ranked, rel=rel, progress=progress)
     give(table.tradeoff(costs, measure=measure, cost=cost or None, **options))

@@ -31,7 +31,8 @@ def parquet_table(path: Path, where: str, choose: Choice = list) -> Table:
     used = choose(names)
     with _damage_named("Parquet", where):
         if not used:
-            return pa.table({name: pa.nulls(0) for name in names})
+            empty = pa.table({name: pa.nulls(0) for name in names})
+            return empty.replace_schema_metadata(file.schema_arrow.metadata)
         return _valid(file.read(columns=used))
 
 

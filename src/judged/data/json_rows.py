@@ -45,6 +45,8 @@ class _Place:
 def read_json(path: Path, kind: Kind, where: str) -> Table:
     """Read ``{query_id: {doc_id: number}}`` or a list of records."""
     data = load(path, where)
+    if isinstance(data, dict) and str(cast("dict[str, Any]", data).get("schema")).startswith("judged."):
+        raise saved_result(where)
     if isinstance(data, dict):
         return _dict_table(cast("dict[str, Any]", data), kind, where)
     if isinstance(data, list):
@@ -54,6 +56,17 @@ def read_json(path: Path, kind: Kind, where: str) -> Table:
         "this JSON holds neither a dict of dicts nor a list of records",
         fix=f'write {{"query": {{"doc": {VALUE[kind]}}}}}, or [{{"query_id": ..., "doc_id": ...}}]',
         path=where,
+    )
+
+
+def saved_result(where: str) -> InputError:
+    """Say that a file holds what judged made of qrels and runs, and is neither."""
+    return InputError(
+        "this is a result that judged saved, neither qrels nor a run",
+        fix="scores saved as Parquet ('judged evaluate ... -o scores.parquet') are given as --scores FILE, or read by"
+        " Scores.load; else give what they were made of",
+        path=where,
+        rule="saved-result",
     )
 
 

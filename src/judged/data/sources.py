@@ -13,6 +13,7 @@ from judged.data import files, json_rows
 from judged.data.arrow_files import arrow_table, parquet_table
 from judged.data.bulk import in_order
 from judged.data.columns import canonical
+from judged.data.json_rows import saved_result
 from judged.data.layout import Layout
 from judged.data.looks import looks_like_qrels
 from judged.data.objects import named_table
@@ -139,7 +140,10 @@ def _parquet(path: Path, kind: Kind, where: str) -> Table:
     def used(names: list[str]) -> list[str]:
         return [name for name, ours in zip(names, canonical(names, kind), strict=True) if ours]
 
-    return named_table(parquet_table(path, where, used), kind, where)
+    table = parquet_table(path, where, used)
+    if b"judged" in (table.schema.metadata or {}):
+        raise saved_result(where)
+    return named_table(table, kind, where)
 
 
 def _arrow(path: Path, kind: Kind, where: str) -> Table:

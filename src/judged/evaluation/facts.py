@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from judged._types import ReadOnly
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
 
     from judged._types import Floats
@@ -93,6 +95,11 @@ class TopicRanges(ReadOnly):
     # (R, M): the mean share of judged documents among those that the measure looks at, down to its cutoff; NaN where
     # the reason is another one, and for a run without a ranking
     judged: Floats
+
+    def of_measures(self, rows: Sequence[int]) -> Self:
+        """Take the measures of these places, in this order."""
+        low, high, kind, judged = (table[:, rows] for table in (self.low, self.high, self.kind, self.judged))
+        return replace(self, low=low, high=high, kind=kind, judged=judged)
 
 
 @dataclass(frozen=True)

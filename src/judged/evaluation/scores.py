@@ -176,6 +176,32 @@ class Scores(Answer, ReadOnly):
             ),
         )
 
+    def join(self, *others: Self) -> Self:
+        """Put the runs of other scores beside those of these, as if one call had scored them all.
+
+        Parameters
+        ----------
+        others
+            Scores by the same judgments, policies and measures.
+
+        Raises
+        ------
+        InputError
+            If judgments, policies, measures or topics differ, or two runs have one name; it says which.
+
+        Examples
+        --------
+        >>> from judged import evaluate
+        >>> qrels = {"q1": {"d1": 1}, "q2": {"d2": 1}}
+        >>> old = evaluate(qrels, {"old": {"q1": ["d1"], "q2": ["x", "d2"]}}, "RR")
+        >>> new = evaluate(qrels, {"new": {"q1": ["d1"], "q2": ["d2"]}}, "RR")
+        >>> old.join(new).aggregate()
+        {'old': {'RR': 0.75}, 'new': {'RR': 1.0}}
+        """
+        from judged.evaluation.joining import joined  # most calls hold all runs
+
+        return joined(self, *others)
+
     def aggregate(self) -> dict[str, dict[str, float]]:
         """Give one number a run and measure, each by the measure's own aggregate."""
         table: dict[str, dict[str, float]] = {}

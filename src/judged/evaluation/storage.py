@@ -56,8 +56,9 @@ def load(cls: type[S], path: str | Path) -> S:
         raise InputError("this is no file of scores that can be read again", fix=fix, path=where)
     table = parquet_table(Path(path), where)
     known = table.schema.metadata or {}
-    if _KEY not in known:
-        raise InputError("this is no file of scores", fix="give a file that Scores.save wrote", path=where)
+    if _DIGEST not in known:
+        what = "another result than scores" if _KEY in known else "no file of scores"
+        raise InputError(f"this is {what}", fix="give a file that Scores.save wrote", path=where)
     if known.get(_DIGEST) != _digest(table, known[_KEY]):
         problem = "its scores, or what they rest on, are not those that Scores.save wrote"
         raise InputError(problem, fix="make or fetch the file again", path=where)
