@@ -116,7 +116,7 @@ def test_where_leaves_the_topics_of_one_slice(run: Callable[..., Ended]) -> None
     found = json.loads(out)
     assert {one["name"]: one["topics"] for one in found["slices"]} == {"kind=law": 12, "kind=news": 6}
     assert found["results"][0] == {**found["results"][0], "slice": "all topics", "topics": 18}
-    assert found["where"] == "traffic >= 6 and kind != 'rare'"
+    assert found["qrels"]["where"] == "traffic >= 6 and kind != 'rare'"
     for more in ((), ("--compare",), ("--format", "markdown")):
         out = run(*CALL, "--by", "kind", "--where", "traffic >= 6", *more).out
         assert "Over the topics where traffic >= 6." in unescape(out)
@@ -175,7 +175,7 @@ def test_pictures(run: Callable[..., Ended], folder: Path) -> None:
         (("--by", "kind", "--compare", "--ci", "t"), "--ci is of no use here"),
         (("--by", "kind", "--compare", "--weights", "traffic"), "--weights goes with scores by slice"),
         (("--by", "kind", "--weights", "kind"), "the attribute kind is no number"),
-        (("--by", "kind", "--where", "traffic > 99"), "no topic satisfies --where"),
+        (("--by", "kind", "--where", "traffic > 99"), "no topic satisfies 'traffic > 99'"),
         (("--by", "kind", "--where", "import os"), "is no expression"),
         (("--by", "kind", "--ties", "bounds"), "'bounds' is not one of"),
         (("--by", "kind", "-o", "known.tsv", "--format", "csv"), "this file is an input"),

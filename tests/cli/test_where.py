@@ -35,7 +35,7 @@ def test_the_mean_is_that_of_the_chosen_topics(run: Callable[..., Ended]) -> Non
     done = run("evaluate", "qrels.txt", "a.run", "-m", "RR", "--format", "json", "--per-topic", *chosen)
     made = json.loads(done.out)
     assert (made["results"][0]["value"], made["results"][0]["per_topic"]) == (0.75, {"q1": 1.0, "q2": 0.5})
-    assert made["where"] == "kind == 'law'"
+    assert made["qrels"]["where"] == "kind == 'law'"
     assert made["runs"]["a"]["warnings"] == []  # q3 and q4 are not "not in the qrels": they were not chosen
     shown = run("evaluate", "qrels.txt", "a.run", "-m", "RR", "--ci", "none", *chosen)
     assert "Over the topics where kind == 'law'." in shown.out
@@ -55,9 +55,9 @@ def test_compare_and_curve_know_it_too(run: Callable[..., Ended]) -> None:
     [
         (("--where", "size == 'x'"), "the attribute size is a number, and is compared with 'x'"),
         (("--where", "colour == 'x'"), "no attribute 'colour'"),
-        (("--where", "size > 100"), "no topic satisfies --where 'size > 100'"),
+        (("--where", "size > 100"), "no topic satisfies 'size > 100'"),
         (("--where", "__import__('os')"), "cannot stand in an expression"),
-        (("--where", "size > 3", "--topics", "run"), "--topics run counts others"),
+        (("--where", "size > 3", "--topics", "run"), "topics = run counts others"),
         ((), "--attributes goes with --where"),
     ],
 )
@@ -94,7 +94,7 @@ def test_what_is_not_known_is_said(run: Callable[..., Ended], folder: Path) -> N
     asked = ("evaluate", "qrels.txt", "a.run", "-m", "RR", "--attributes", "known.csv", "--where")
     assert "1 of 4 topics have no kind" in run(*asked, "kind != 'law'").err
     assert "have no kind" not in run(*asked, "missing(kind)").err
-    assert "--where is empty" in run(*asked, " ").err
+    assert "where is empty" in run(*asked, " ").err
     assert run(*asked, " ").code == 2
     assert "Over the topics where size > 4." in run(*asked, "size > 4", "--format", "markdown").out
     assert "% over the topics where size > 4" in run(*asked, "size > 4", "--format", "latex").out
@@ -137,7 +137,7 @@ def test_every_diagnosis_knows_it(run: Callable[..., Ended], asked: tuple[str, .
     chosen = ("--attributes", "known.csv", "--where", "kind == 'law'")
     made = run(*asked, *chosen, "--format", "json")
     assert made.code == 0, made.err
-    assert json.loads(made.out)["where"] == "kind == 'law'"
+    assert json.loads(made.out)["qrels"]["where"] == "kind == 'law'"
     assert json.loads(made.out)["qrels"]["topics"] == 2
     assert "not in the qrels" not in made.err
     assert run(*asked, *chosen, "--format", "markdown").out.rstrip().endswith("Over the topics where kind == 'law'.")

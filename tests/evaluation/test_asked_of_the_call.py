@@ -58,7 +58,7 @@ def test_a_comparison_counts_the_topics_of_the_condition() -> None:
     [
         (KINDS, "knd == 'law'", "no attribute 'knd'. Fix: one of kind, query_id."),
         (None, "kind == 'law'", "Fix: one of query_id; or give attributes= "),
-        (KINDS, "kind == 'sport'", "this holds of no topic"),
+        (KINDS, "kind == 'sport'", "no topic satisfies"),
         (KINDS, "kind == 3", "is a text, and is compared with 3"),
     ],
 )

@@ -148,8 +148,8 @@ def test_every_parameter_is_described_and_no_other(name: str, function: Callable
 
 def test_errors_of_calls_name_what_was_called() -> None:
     qrels, run = {"q": {"d": 1}}, {"q": {"d": 1.0}}
-    with pytest.raises(TypeError, match=r"^compare\(\) got an unexpected keyword argument 'where'"):
-        judged.compare(qrels, run, where="kind == 'law'")
+    with pytest.raises(TypeError, match=r"^compare\(\) got an unexpected keyword argument 'wher'"):
+        judged.compare(qrels, run, wher="kind == 'law'")
     with pytest.raises(TypeError, match=r"^Scores\.compare\(\) got an unexpected keyword argument 'by'"):
         judged.evaluate(qrels, run, "AP").compare(by="kind")
 

@@ -18,7 +18,7 @@ from judged.atomic import replaced
 from judged.errors import InputError, MissingExtraError
 from judged.forms import FORMS, PICTURES, SUFFIXES
 from judged.notes import lines
-from judged.tables import isolated
+from judged.tables import isolated, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -95,6 +95,12 @@ class Answer:
             raise InputError(f"no table {chosen!r} in this answer", fix=f"one of {', '.join(tables)}")
         return tables[chosen]
 
+    def _seen(self, digits: int | None) -> tuple[Block, ...]:
+        """Give what people see, with so many decimals; and of which topics that is, where not all count."""
+        where = getattr(self.provenance, "where", "")
+        over = (Sentences((f"Over the topics where {where}.",)),) if where else ()
+        return (*rounded(self.blocks(), digits), *over)
+
     def text(
         self,
         width: int | None = None,
@@ -104,21 +110,23 @@ class Answer:
         colour: bool = False,
     ) -> str:
         """Write for a terminal of this width; with what is folded, by the names of blocks, and so many decimals."""
-        return text(rounded(self.blocks(), digits), width, unfold, colour=colour)
+        return text(self._seen(digits), width, unfold, colour=colour)
 
     def markdown(self, *, unfold: Iterable[str] = (), digits: int | None = None) -> str:
         """Write as Markdown, the numbers of tables with so many decimals."""
-        return markdown(rounded(self.blocks(), digits), unfold)
+        return markdown(self._seen(digits), unfold)
 
     def latex(self, *, unfold: Iterable[str] = (), digits: int | None = None) -> str:
         """Write the tables as LaTeX (package booktabs), their numbers with so many decimals."""
-        return latex(rounded(self.blocks(), digits), unfold)
+        where = getattr(self.provenance, "where", "")
+        said = f"\n% over the topics where {visible(where)}" if where else ""
+        return latex(rounded(self.blocks(), digits), unfold) + said
 
     def html(self, *, digits: int | None = None) -> str:
         """Write as a page of HTML that fetches nothing, the numbers of tables with so many decimals."""
         from judged.answer.html import page
 
-        return page(self.title, (), rounded(self.blocks(), digits), self.notes)
+        return page(self.title, (), self._seen(digits), self.notes)
 
     def csv(self, table: str | None = None) -> str:
         """Write a table in full precision, the main one for None."""
@@ -271,7 +279,8 @@ class Answer:
     def _repr_html_(self) -> str:
         from judged.answer.html import html, sentences
 
-        shown = [block for block in asked(flat(asked(self.blocks(), ())), ()) if isinstance(block, (Table, Sentences))]
+        blocks = asked(flat(asked(self._seen(None), ())), ())
+        shown = [block for block in blocks if isinstance(block, (Table, Sentences))]
         return isolated("\n".join([_LABELS, html(shown), sentences(self.warnings)]))
 
 

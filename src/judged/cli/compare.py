@@ -135,11 +135,11 @@ def command(
         judgments, found = give.inputs(qrels or "", runs, formats, *paths)
         if not found:
             raise InputError("no run is given", fix="name two or more runs after QRELS")
-        how: dict[str, Any] = {"topics": options["topics"], "baseline": options["baseline"], "measures": measure}
+        how: dict[str, Any] = {"baseline": options["baseline"], "measures": measure}
         judgments, options["attributes"] = narrowed(judgments, found, **chooses, **how)
         with inputs.progress_bar(found) as progress:
             answer = compare(judgments, found, progress=progress, **options)
-        give(answer, unfold=unfold, where=chooses["where"])
+        give(answer, unfold=unfold)
 
 
 def _by_judgments(named: list[tuple[str, Scores]]) -> list[tuple[str, Scores]]:

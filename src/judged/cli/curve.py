@@ -76,7 +76,7 @@ def command(
     from judged.curves import precision_recall as by_recall
 
     judgments, given = give.inputs(qrels, runs, options, options["documents"], *chooses.values())
-    options |= {"qrels": narrowed(judgments, given, **chooses, topics=options["topics"])[0], "runs": given}
+    options |= {"qrels": narrowed(judgments, given, **chooses)[0], "runs": given}
     options["cutoffs"] = _cutoffs(to, cutoffs)
     with inputs.scoring(given) as options["progress"]:
         if precision_recall is None:
@@ -88,7 +88,7 @@ def command(
         "ascii_only": ascii_only or not (sys.stdout.encoding or "").lower().startswith("utf"),
         "colour": give.out is None and output.coloured(sys.stdout.isatty()),
     }
-    give(curves if topic is None else curves.topic(topic), where=chooses["where"], own=own)
+    give(curves if topic is None else curves.topic(topic), own=own)
 
 
 def _cutoffs(to: int | None, text: str | None) -> int | list[int] | None:

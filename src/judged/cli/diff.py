@@ -59,4 +59,4 @@ def command(
         raise InputError(f"there are {len(runs)} runs in these files: {names}", fix="give files with one run each")
     options["measure"] = measures_of(options["measure"], rel=options.pop("rel"))
     answer = diff(narrowed(judgments, runs, **chosen)[0], runs[0], runs[1], named or None, **options)
-    give(answer, where=chosen["where"], ascii_only=ascii_only)
+    give(answer, ascii_only=ascii_only)

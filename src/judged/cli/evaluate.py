@@ -59,8 +59,7 @@ def command(
         from judged.data.topics import Topics
 
         texts = Topics.read(chooses["queries"])
-    how: dict[str, Any] = {"topics": options["topics"], "measures": measure}
-    judgments, options["attributes"] = narrowed(judgments, given, **chooses, **how)
+    judgments, options["attributes"] = narrowed(judgments, given, **chooses, measures=measure)
     with inputs.scoring(given) as progress:
         scores = evaluate(judgments, given, measure or DEFAULT_MEASURES, seed=seed, progress=progress, **options)
     if give.form == "parquet":
@@ -68,4 +67,4 @@ def command(
         return
     named = None if texts is None else {query: texts.text(query) for query in scores.query_ids}
     summary = scores.summary(ci=ci, level=level, resamples=resamples, seed=seed, per_topic=per_topic, queries=named)
-    give(summary, table="topics" if per_topic else None, where=chooses["where"])
+    give(summary, table="topics" if per_topic else None)

@@ -59,14 +59,12 @@ class Give:
         unfold: Iterable[str] = (),
         table: str | None = None,
         chart: str | None = None,
-        where: str | None = None,
         remarks: Iterable[str] = (),
         ascii_only: bool = False,
         own: Mapping[str, Any] | None = None,
     ) -> None:
         """Write an answer, and its notes to standard error where the form has no place for them."""
-        # `where` is the expression by which topics were chosen, where the answer does not say so itself. `own` are the
-        # options of forms of this command alone.
+        # `own` are the options of forms of this command alone.
         if self.form in _NOT_PRINTED and (self.out is None or str(self.out) == "-"):
             raise InputError("this format cannot be printed", fix=f"write it to a file: -o {answer.kind}.{self.form}")
         if self.form in self.more:
@@ -79,27 +77,11 @@ class Give:
             )
             if ascii_only or (to_terminal and not (sys.stdout.encoding or "").lower().startswith("utf")):
                 made = made.translate(_ASCII).encode("ascii", "replace").decode()
-        elif self.form == "json" and where is not None:
-            import json
-
-            made = json.dumps({**answer.to_dict(), "where": where}, indent=2, ensure_ascii=False, allow_nan=False)
         else:
             made = answer.written(self.form, unfold=unfold, table=table, chart=chart, digits=self.digits)
-        output.write(_with_where(made, self.form, where) if isinstance(made, str) else made, self.out)
+        output.write(made, self.out)
         if self.form != "json":
             output.remarks((*(map(str, answer.notes) if self.verbose else answer.warnings), *remarks))
-
-
-def _with_where(text: str, form: str, where: str | None) -> str:
-    """Say below a result which topics were chosen, where it has a place for it."""
-    from judged.tables import markdown_prose, visible
-
-    if where is None or form not in {"table", "plot", "markdown", "latex"}:
-        return text
-    said = f"Over the topics where {where}."
-    if form == "latex":
-        return f"{text}\n% over the topics where {visible(where)}"
-    return f"{text}\n\n{markdown_prose(said) if form == 'markdown' else said}"
 
 
 def answer_options(*unless: str, usual: str = "table", **more: str) -> Callable[[Command], Command]:

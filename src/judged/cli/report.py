@@ -87,18 +87,16 @@ def command(
     give.keep(qrels, *read, *(run.where for run in given))
     cut_by = next((run for run in given if run.name == options["baseline"]), given[0])
     asked = SliceOptions(attributes=options["attributes"], queries=options["queries"], where=where)
-    judgments = asked.narrowed(Qrels.read(qrels, format=qrels_format), cut_by)
     output.remarks(map(str, asked.notes(cut_by)))
-    if where is not None and options["title"] is None:
-        options["title"] = f"Evaluation on {judgments.name} where {where}"
     names = [name.strip() for text in by for name in text.split(",") if name.strip()]
     of_log = logs.known_layout(_CONVERT) if options["log"] is not None else nullcontext()
     with of_log, inputs.progress_bar(given) as progress:
         made = report(
-            judgments,
+            Qrels.read(qrels, format=qrels_format),
             given,
             measures=measure or None,
             by=names,
+            where=where,
             command=again(click.get_current_context()),
             progress=progress,
             **{name: value for name, value in options.items() if value is not None},

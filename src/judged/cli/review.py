@@ -76,7 +76,7 @@ def command(
     judgments, slicing = asked.applied(judgments, given[0])
     options["limit"] = options["limit"] or None
     options["kinds"] = [kind.replace("-", " ") for kind in options["kinds"] or _KINDS]
-    give(review(judgments, given, queries=asked.queries, slicing=slicing, **options), where=asked.where)
+    give(review(judgments, given, queries=asked.queries, slicing=slicing, **options))
 
 
 def _apply(qrels: str, runs: tuple[str, ...], reviewed: str, out: Path | None, qrels_format: str | None) -> None:

@@ -16,7 +16,6 @@ from judged.notes import Note
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from judged._types import Bools
     from judged.data.attributes import Attributes
     from judged.data.qrels import Qrels
     from judged.data.run import Run
@@ -68,8 +67,7 @@ class SliceOptions:
         qrels = self.narrowed(qrels, run)
         if not (self.by or self.slices):
             return qrels, None
-        known = self.known(qrels, run, documents=documents)
-        return qrels, self.cut(known, self.kept(known, sorted(qrels.topics)))
+        return qrels, self.cut(self.known(qrels, run, documents=documents), qrels.topics)
 
     def cut(self, known: Attributes, query_ids: Sequence[str]) -> Slicing:
         """Cut topics into slices by what is known of them."""
@@ -87,37 +85,14 @@ class SliceOptions:
             raise InputError("--cross needs two things to cross", fix="give --by NAME,NAME")
         return reduce(Slicing.crossed, parts)
 
-    def mask(self, known: Attributes, query_ids: Sequence[str]) -> Bools | None:
-        """Mark the topics that ``--where`` keeps: (T,); None without it."""
-        from judged.data.expression import Expression
-
-        if self.where is None:
-            return None
-        if not self.where.strip():
-            raise InputError("--where is empty", fix="say which topics, or leave it out")
-        mask = Expression(self.where).mask(known.over(query_ids))
-        if not mask.any():
-            raise InputError(f"no topic satisfies --where {self.where!r}", fix="check the values of its attributes")
-        return mask
-
-    def kept(self, known: Attributes, query_ids: Sequence[str]) -> list[str]:
-        """Name the topics that ``--where`` keeps."""
-        mask = self.mask(known, query_ids)
-        return [query for at, query in enumerate(query_ids) if mask is None or mask[at]]
-
     def narrowed(self, qrels: Qrels, run: Run) -> Qrels:
         """Leave the judgments of the topics that ``--where`` keeps, and say of how many this is not known."""
-        if self.where is None:
-            return qrels
-        query_ids = sorted(qrels.topics)
-        known = self.known(qrels, run).over(query_ids)
-        names = () if "missing" in self.where else _names(self.where)
-        output.remarks(
-            f"{lacking} of {len(query_ids)} topics have no {name}: they satisfy no comparison with it"
-            for name in names
-            if (lacking := known.column(name).null_count)
-        )
-        return qrels.over(self.kept(known, query_ids))
+        from judged.evaluation.conditions import narrowed
+
+        known = self.known(qrels, run) if self.where else None
+        qrels, lacking = narrowed(qrels, self.where, known)
+        output.remarks(map(str, lacking))
+        return qrels
 
     def _needed(self) -> list[str]:
         """Name the attributes that slices and ``--where`` ask for."""
@@ -134,7 +109,6 @@ def narrowed(
     attributes: str | None,
     queries: str | None,
     where: str | None,
-    topics: str | None = None,
     baseline: str | None = None,
     measures: Sequence[str] = (),
 ) -> tuple[Qrels, Attributes | None]:
@@ -148,11 +122,6 @@ def narrowed(
             raise InputError("--attributes goes with --where", fix=fix)
         if not needed:
             return qrels, None
-    elif topics == "run":
-        raise InputError(
-            "--where chooses among the topics of the qrels, but --topics run counts others too",
-            fix="leave one of them out",
-        )
     cut_by = next((run for run in runs if run.name == baseline), runs[0])
     asked = SliceOptions(attributes=attributes, queries=queries, where=where)
     output.remarks(map(str, asked.notes(cut_by)))

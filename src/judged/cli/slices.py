@@ -79,18 +79,17 @@ def command(
     judgments, given = give.inputs(qrels, runs, options, *asked.paths, options["documents"])
     first = _first(given, baseline, pair=pair)
     known = asked.known(judgments, first, names=(*weights, *attributes_of(measure)), documents=options["documents"])
-    slicing = asked.cut(known, asked.kept(known, sorted(judgments.topics)))
+    judgments = asked.narrowed(judgments, first)
+    slicing = asked.cut(known, judgments.topics)
     policies = {name: options[name] for name in (*POLICIES, "seed")}
     with inputs.scoring(given) as progress:
         scores = scored(judgments, given, measure or None, progress=progress, attributes=known, **policies)
-    if (mask := asked.mask(known, scores.query_ids)) is not None:
-        scores = scores.over_topics(mask)
     how = {name: options[name] for name in ((*_TESTED, "seed") if tested else ("ci", "level", "seed"))}
     if tested:
         answer: Any = scores.compare_slices(slicing, first.name, **how)
     else:
         answer = scores.by_slice(slicing, weights=weights or None, **how)
-    give(replace(answer, notes=(*asked.notes(first), *answer.notes)), where=asked.where)
+    give(replace(answer, notes=(*asked.notes(first), *answer.notes)))
 
 
 def _first(runs: list[Run], baseline: str | None, *, pair: bool) -> Run:

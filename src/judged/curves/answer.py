@@ -15,6 +15,7 @@ from judged.decimals import decimal
 from judged.errors import InputError, MissingExtraError
 from judged.evaluation.summary import basis
 from judged.notes import first_few
+from judged.tables import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -194,7 +195,9 @@ class Curves(ReadOnly, Answer):
         """
         from judged.curves.plot import plot
 
-        return f"{plot(self, width, height, ascii_only=ascii_only, colour=colour)}\n\n{self.caption}"
+        where = self.provenance.where
+        over = f"\n\nOver the topics where {visible(where)}." if where else ""
+        return f"{plot(self, width, height, ascii_only=ascii_only, colour=colour)}\n\n{self.caption}{over}"
 
     def by_run(self) -> Table:
         """Lay out one row a point, one column a run; of many points the round ones: 1, 2, 5, 10, 20 ..."""

@@ -38,6 +38,8 @@ class Qrels:
         How messages and results call it, the path it came from, and the hash of that file.
     left_out
         The topics of the source that are not here because others were chosen.
+    chosen_by
+        The expression by which they were chosen; empty where they were named, or all are here.
 
     Raises
     ------
@@ -58,6 +60,7 @@ class Qrels:
     where: str = "<table>"
     sha256: str | None = None
     left_out: frozenset[str] = field(default=frozenset(), repr=False)
+    chosen_by: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         if not self.table.num_rows:

@@ -1,4 +1,4 @@
-"""Measures over some of the topics: ``P@5 where kind == 'law'`` has no score for the others."""
+"""Which topics: judgments of some (``where=``), and measures over some: ``P@5 where kind == 'law'``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from judged._types import Bools
     from judged.data.attributes import Attributes
+    from judged.data.qrels import Qrels
     from judged.evaluation.scores import Scores
 
 
@@ -34,16 +35,44 @@ def attributes_of(measures: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for where in conditions for name in Expression(where).names))
 
 
+def narrowed(qrels: Qrels, where: str | None, attributes: Any = None) -> tuple[Qrels, tuple[Note, ...]]:
+    """Leave the judgments of the topics that satisfy an expression, and say of how many this is not known.
+
+    >>> from judged import Qrels
+    >>> qrels = Qrels.of({"q1": {"d": 1}, "q2": {"d": 1}})
+    >>> narrowed(qrels, "kind == 'law'", {"q1": {"kind": "law"}})[0].topics, narrowed(qrels, None)[0] is qrels
+    (('q1',), True)
+
+    Raises
+    ------
+    InputError
+        If it is no expression, an attribute is not known, or no topic satisfies it.
+    """
+    if where is None:
+        return qrels, ()
+    if not where.strip():
+        raise InputError("where is empty", fix="say which topics, or leave it out")
+    known = _known(qrels.topics, attributes)
+    mask = _holds(where, known, given=attributes is not None)
+    kept = [query for query, chosen in zip(qrels.topics, mask.tolist(), strict=True) if chosen]
+    both = f"({qrels.chosen_by}) and ({where})" if qrels.chosen_by else where
+    return replace(qrels.over(kept), chosen_by=both), tuple(_lacking([where], known))
+
+
+def _known(query_ids: Sequence[str], attributes: Any) -> Attributes:
+    """Give what is known of these topics: at least their ids."""
+    from judged.data.attributes import Attributes  # few calls need them
+
+    return Attributes.of({query: {} for query in query_ids} if attributes is None else attributes).over(query_ids)
+
+
 def where_asked(scores: Scores, measures: tuple[Measure, ...], attributes: Any) -> Scores:
     """Make scores by measures over all topics into those by measures with conditions: NaN where one does not hold."""
     if scores.measures == measures:
         return scores
-    from judged.data.attributes import Attributes  # few calls need them
-
-    known = Attributes.of({query: {} for query in scores.query_ids} if attributes is None else attributes)
-    known = known.over(scores.query_ids)
+    known = _known(scores.query_ids, attributes)
     rows = [scores.measures.index(measure.everywhere) for measure in measures]
-    left_out = np.stack([~_holds(measure, known, given=attributes is not None) for measure in measures])
+    left_out = np.stack([~_holds(m.where, known, given=attributes is not None, of=f"{m}: ") for m in measures])
 
     def chosen(values: Any) -> Any:
         return np.where(left_out, np.nan, values[:, rows])
@@ -52,29 +81,31 @@ def where_asked(scores: Scores, measures: tuple[Measure, ...], attributes: Any) 
         replace(one, low=chosen(one.low), high=chosen(one.high), kind=one.kind[:, rows], judged=one.judged[:, rows])
         for one in scores.ranges
     )
-    notes = (*scores.notes, *_lacking(measures, known))
+    notes = (*scores.notes, *_lacking([measure.where for measure in measures], known))
     return replace(scores, measures=measures, values=chosen(scores.values), ranges=tuple(ranges), notes=notes)
 
 
-def _holds(measure: Measure, known: Attributes, *, given: bool) -> Bools:
-    """Mark the topics of which a measure's condition holds: (T,)."""
+def _holds(where: str, known: Attributes, *, given: bool, of: str = "") -> Bools:
+    """Mark the topics of which a condition holds, that of a measure or of the call: (T,)."""
     from judged.data.expression import Expression
 
     try:
-        mask = Expression(measure.where).mask(known)
+        mask = Expression(where).mask(known)
     except InputError as error:
         fix = error.fix if given else f"{error.fix}; or give attributes= with it (--attributes FILE)"
-        raise InputError(f"{measure}: {error.problem}", fix=fix, path=error.path) from None
+        raise InputError(f"{of}{error.problem}", fix=fix, path=error.path) from None
     if not mask.any():
-        raise InputError(f"{measure}: this holds of no topic", fix="check the values of its attributes")
+        fix = "check the values of its attributes, and that they are of the topics of the qrels"
+        raise InputError(f"{of}no topic satisfies {where!r}", fix=fix)
     return mask
 
 
-def _lacking(measures: Sequence[Measure], known: Attributes) -> list[Note]:
+def _lacking(conditions: Sequence[str], known: Attributes) -> list[Note]:
     """Say of how many topics an attribute is not known: they satisfy no comparison with it."""
     from judged.data.expression import Expression
 
-    names = dict.fromkeys(name for measure in measures for name in Expression(measure.where).names)
+    asked = [where for where in conditions if "missing" not in where]
+    names = dict.fromkeys(name for where in asked for name in Expression(where).names)
     counts = {name: known.column(name).null_count for name in names}
     return [
         Note(

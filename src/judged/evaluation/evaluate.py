@@ -11,7 +11,7 @@ import numpy as np
 
 from judged.data.qrels import Qrels
 from judged.errors import InputError, JudgedWarning
-from judged.evaluation.conditions import where_asked
+from judged.evaluation.conditions import narrowed, where_asked
 from judged.evaluation.dialects import Dialect, dialect_of
 from judged.evaluation.facts import Policies
 from judged.evaluation.inputs import DEFAULT_MEASURES, chosen_levels, measures_of, place_of, runs_of
@@ -48,6 +48,7 @@ def evaluate(
     documents: Any = None,
     rel: float | None = None,
     attributes: Any = None,
+    where: str | None = None,
     seed: int = 0,
     progress: Callable[[str, int], None] | None = None,
 ) -> Scores:
@@ -87,8 +88,10 @@ def evaluate(
     rel
         The lowest grade that is relevant, for every measure that has such a level and whose name says none.
     attributes
-        What is known of the topics, for measures over some of them (``P@5 where kind == 'law'``): `Attributes`, a
-        path, a data frame or ``{query_id: {"kind": "law"}}``.
+        What is known of the topics, for `where` and for measures over some of them (``P@5 where kind == 'law'``):
+        `Attributes`, a path, a data frame or ``{query_id: {"kind": "law"}}``.
+    where
+        Use these topics of the qrels only, such as ``kind == 'law' and words < 5`` or ``query_id in ('q1', 'q2')``.
     seed
         Of the samples that ``ties="expected"`` and ``"bounds"`` draw where there are too many orders.
     progress
@@ -125,7 +128,10 @@ def evaluate(
         measures = rules.defaults
     measures = listed(measures)
     chosen = rules.policies(topics, ties, depth, precision)
-    given = Qrels.of(qrels)
+    given, lacking = narrowed(Qrels.of(qrels), where, attributes)
+    if given.chosen_by and chosen.topics == "run":
+        problem = "where chooses among the topics of the qrels, and the policy topics = run counts others"
+        raise InputError(problem, fix="leave out one of them")
     judgments = rules.prepare_qrels(given)
     facts = qrels_facts(judgments)
     read = partial(rules.measures, grades=facts.grades)
@@ -150,7 +156,8 @@ def evaluate(
         lists.append(judged)
     plain = tuple(dict.fromkeys(one.everywhere for one in wanted))
     known = {one.everywhere for one in chosen_levels(measures, read)} if rel is None else plain
-    notes = (*dialect_notes(rules, given, judgments), *qrels_notes(judgments, plain, known), *level_notes(plain, rel))
+    noted = (*lacking, *dialect_notes(rules, given, judgments))
+    notes = (*noted, *qrels_notes(judgments, plain, known), *level_notes(plain, rel))
     scores = where_asked(_scored(lists, plain, chosen, facts, movement, notes), wanted, attributes)
     for text in lines(note for note in scores.notes if note.rule in _WARNED):
         warnings.warn(text, JudgedWarning, stacklevel=2)

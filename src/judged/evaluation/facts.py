@@ -51,6 +51,7 @@ class QrelsFacts:
     topics: int
     judgments: int
     grades: tuple[float, ...]
+    where: str = ""  # the expression by which topics were chosen; empty: all
 
 
 @dataclass(frozen=True)

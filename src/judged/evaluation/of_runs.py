@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from judged.data.qrels import Qrels
 from judged.errors import JudgedWarning
+from judged.evaluation.conditions import narrowed
 from judged.evaluation.dialects import dialect_of
 from judged.evaluation.evaluate import evaluate
 from judged.evaluation.inputs import runs_of
@@ -83,10 +84,11 @@ def of_runs(
         judgments, notes = (judgments, ()) if prepare is None else prepare(judgments, asking)
         wanted = measures(asking) if callable(measures) else asking.pop("measures")
         how = {policy.name: asking.pop(policy.name) for policy in policies}
+        judgments, lacking = narrowed(judgments, how.pop("where"), how["attributes"])
         besides = {"qrels": judgments, "runs": runs, "documents": how.get("documents")}
         told = {key: value for key, value in besides.items() if key in own}
         scores = scored(judgments, runs, wanted, **how)
-        return function(replace(scores, notes=(*notes, *scores.notes)) if notes else scores, **asking, **told)
+        return function(replace(scores, notes=(*notes, *lacking, *scores.notes)), **asking, **told)
 
     call.__signature__ = shape  # type: ignore[attr-defined]
     call.__name__ = call.__qualname__ = name

@@ -41,6 +41,11 @@ class Provenance:
         """All that should be known before the numbers are used."""
         return lines(self.notes)
 
+    @property
+    def where(self) -> str:
+        """The expression by which topics were chosen; empty where all count."""
+        return self.qrels.where
+
     def to_dict(self) -> dict[str, Any]:
         """Give ``judged, versions, qrels, policies, runs`` as plain Python values: the head of a document."""
         interval = {} if self.interval is None else {"ci": vars(self.interval)}
@@ -96,7 +101,7 @@ def run_facts(judged: Judged) -> RunFacts:
 def qrels_facts(qrels: Qrels) -> QrelsFacts:
     """Tell what is worth knowing of judgments."""
     grades = tuple(distinct(qrels.grades).tolist())
-    return QrelsFacts(qrels.name, qrels.where, qrels.sha256, len(qrels.topics), len(qrels), grades)
+    return QrelsFacts(qrels.name, qrels.where, qrels.sha256, len(qrels.topics), len(qrels), grades, qrels.chosen_by)
 
 
 def refuse_foreign(judged: Judged) -> None:

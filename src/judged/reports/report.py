@@ -12,20 +12,22 @@ from judged.comparison.answer import MeasureComparison
 from judged.comparison.choices import Choices
 from judged.comparison.compare import compared
 from judged.data.attributes import Attributes
+from judged.data.expression import Expression
 from judged.data.qrels import Qrels
 from judged.data.topics import Topics
 from judged.decimals import counted
 from judged.errors import InputError, JudgedError, JudgedWarning
 from judged.evaluation import runs_of
-from judged.evaluation.conditions import attributes_of
+from judged.evaluation.conditions import attributes_of, narrowed
 from judged.evaluation.evaluate import chosen_measures
 from judged.evaluation.of_runs import scored
 from judged.notes import Note
-from judged.reports import by_topic, overview, where
+from judged.reports import by_topic, overview
 from judged.reports.answer import Report
 from judged.reports.by_topic import lists
 from judged.reports.material import Found, Material
 from judged.reports.summary import method, summary
+from judged.reports.where import by_stage, matrix, slices
 from judged.slicing.derived import known_topics
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ def report(
     *,
     queries: Any = None,
     attributes: Any = None,
+    where: str | None = None,
     texts: Any = None,
     baseline: str | None = None,
     measures: Any = None,
@@ -68,6 +71,8 @@ def report(
     attributes
         What is known of topics, for slices: an `Attributes`, a path, or ``{query_id: {name: value}}``. Attributes
         of the topics' own file are used besides.
+    where
+        Use these topics only, by their attributes, given or derived: ``kind == 'law' and words < 5``.
     texts
         Titles or texts of documents, shown in lists: a path, or ``{doc_id: text}``.
     baseline
@@ -115,16 +120,17 @@ def report(
         raise InputError(f"no run {baseline!r} to be the baseline", fix=f"one of {', '.join(given)}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the report
-        asked = attributes_of(wanted or ())
+        asked = [*attributes_of(wanted or ()), *(Expression(where).names if where else ())]
         first = given.get(baseline or "", next(iter(given.values())))
         files = {"attributes": attributes, "queries": queries, "documents": policies.get("documents")}
         known = known_topics(judgments, needed=asked, run=first, **files) if asked else None
+        judgments, lacking = narrowed(judgments, where, known)
         scores = scored(judgments, list(given.values()), wanted, seed=seed, attributes=known, **policies)
         resamples = 100_000 if len(scores.query_ids) <= _MOST_TOPICS else 10_000
         material = Material(
             qrels=judgments,
             runs=given,
-            scores=scores,
+            scores=replace(scores, notes=(*lacking, *scores.notes)),
             comparison=_compared(scores, Choices(seed=seed, baseline=baseline, resamples=resamples)),
             topics=None if queries is None else Topics.of(queries),
             attributes=None if attributes is None else Attributes.of(attributes),
@@ -134,7 +140,8 @@ def report(
             resamples=resamples,
             policies={name: value for name, value in policies.items() if name != "progress"},
         )
-        return _written(material, title, command, log)
+        usual = f"Evaluation on {judgments.name}" + (f" where {where}" if where else "")
+        return _written(material, title or usual, command, log)
 
 
 def _compared(scores: Scores, choices: Choices) -> Comparison | None:
@@ -156,16 +163,16 @@ def _compared(scores: Scores, choices: Choices) -> Comparison | None:
 _SECTIONS: dict[str, Callable[[Material], Found | None]] = {
     "leaderboard": overview.leaderboard,
     "topic by topic": by_topic.differences,
-    "slices": where.slices,
-    "matrix": where.matrix,
-    "where it is lost": where.by_stage,
+    "slices": slices,
+    "matrix": matrix,
+    "where it is lost": by_stage,
     "worst topics": by_topic.lowest,
     "judged lists": lists,
     "by cutoff": overview.cutoffs,
 }
 
 
-def _written(material: Material, title: str | None, command: str, log: Any) -> Report:
+def _written(material: Material, title: str, command: str, log: Any) -> Report:
     """Write section by section; what cannot be done with this measure or these policies is named."""
     scores, comparison = material.scores, material.comparison
     sections, left_out = dict(_SECTIONS), list[str]()
@@ -200,6 +207,5 @@ def _written(material: Material, title: str | None, command: str, log: Any) -> R
         counted(scores.qrels.judgments, "judgment"),
         f"judged {scores.versions.get('judged', '')}",
     )
-    shown = title or f"Evaluation on {scores.qrels.name}"
     notes = tuple(Note("report", text) for text in warned)
-    return Report(shown, about, parts, results, scores, comparison, notes, command, material.seed)
+    return Report(title, about, parts, results, scores, comparison, notes, command, material.seed)

@@ -16,6 +16,7 @@ from judged.decimals import counted
 from judged.diagnosis.diff.answer import Diff, DiffRow, MeanPair, ScorePair, TopicDiff
 from judged.errors import InputError
 from judged.evaluation import measures_of, runs_of
+from judged.evaluation.conditions import narrowed
 from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
 from judged.judging import judge
 from judged.judging.align import align
@@ -45,6 +46,8 @@ def diff(
     limit: int = 5,
     texts: Any = None,
     queries: Any = None,
+    attributes: Any = None,
+    where: str | None = None,
     ties: TiePolicy = "docid",
     precision: Precision = "double",
 ) -> Diff:
@@ -66,6 +69,8 @@ def diff(
         Titles or texts of documents: `Texts`, a path (JSONL, CSV, TSV, Parquet), or ``{doc_id: text}``.
     queries
         Texts of topics: `Topics`, a path, or ``{query_id: text}``.
+    attributes, where
+        Which topics of the qrels are looked at, and what is known of them: as for `evaluate`.
     ties, precision
         As for `judge`.
 
@@ -92,7 +97,7 @@ def diff(
     if cutoff < 1 or limit < 1:
         problem = f"a depth of {cutoff} and {counted(limit, 'topic')} show nothing"
         raise InputError(problem, fix="give whole numbers from 1")
-    judgments = Qrels.of(qrels)
+    judgments, lacking = narrowed(Qrels.of(qrels), where, attributes)
     runs = _two(first, second)
     measures = measures_of(measure)
     lists = [judge(judgments, run, ties=ties, precision=precision) for run in runs]
@@ -127,7 +132,7 @@ def diff(
         level=float(getattr(measures[0], "rel", 0) or math.ulp(0.0)),
         highest=float(judgments.grades.max()),
         provenance=rests,
-        notes=rests.notes,
+        notes=(*lacking, *rests.notes),
     )
 
 

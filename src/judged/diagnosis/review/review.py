@@ -17,6 +17,7 @@ from judged.data.topics import Topics
 from judged.diagnosis.review.answer import KINDS, ReviewItem, ReviewKind, ReviewList, ReviewRates
 from judged.errors import InputError, MeasureError
 from judged.evaluation import runs_of
+from judged.evaluation.conditions import narrowed
 from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
 from judged.judging import judge
 from judged.judging.dense import all_returned
@@ -52,6 +53,8 @@ def review(
     limit: int | None = None,
     queries: Any = None,
     texts: Any = None,
+    attributes: Any = None,
+    where: str | None = None,
     ties: TiePolicy = "docid",
     depth: int | None = None,
     precision: Precision = "double",
@@ -83,6 +86,8 @@ def review(
         List at most so many items; all for None.
     queries, texts
         Texts of topics and of documents: `Topics` and `Texts`, paths, or dicts ``{id: text}``.
+    attributes, where
+        Which topics of the qrels are looked at, and what is known of them: as for `evaluate`.
     ties, depth, precision, documents
         As for `judge`.
 
@@ -114,7 +119,8 @@ def review(
         raise InputError(f"the level {rel} makes no sense", fix="give a number above 0")
     if limit is not None and limit < 0:
         raise InputError(f"a limit of {limit} items makes no sense", fix="give a whole number from 0")
-    judgments, given = Qrels.of(qrels), runs_of(runs)
+    judgments, lacking = narrowed(Qrels.of(qrels), where, attributes)
+    given = runs_of(runs)
     highest = float(judgments.index.grade.max())
     if rel > max(highest, 1):  # the usual level may be that of judgments yet to come
         problem = f"no document is relevant from grade {rel:g} on: the highest grade is {highest:g}"
@@ -156,7 +162,7 @@ def review(
         turning=int(turns.sum()),
         rates=_rates(opened, relevant, cutoff, sliced),
         provenance=rests,
-        notes=rests.notes,
+        notes=(*lacking, *rests.notes),
     )
 
 

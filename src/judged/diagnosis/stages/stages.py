@@ -16,6 +16,7 @@ from judged.diagnosis.stages.answer import Stages
 from judged.diagnosis.stages.trace import Cut, Trace, check_measure, one_measure, traced
 from judged.errors import InputError
 from judged.evaluation import runs_of
+from judged.evaluation.conditions import narrowed
 from judged.evaluation.provenance import provenance_of_lists, refuse_foreign
 from judged.judging import judge
 from judged.judging.variants import copies, cut
@@ -43,6 +44,8 @@ def stages(
     recall: str | Measure | None = None,
     baseline: Any = None,
     slicing: Slicing | None = None,
+    attributes: Any = None,
+    where: str | None = None,
     topics: str = "qrels",
     ties: TiePolicy = "docid",
     precision: Precision = "double",
@@ -76,6 +79,8 @@ def stages(
         A second system that this one is compared with: a run, or a pair (candidates, final).
     slicing
         Slices of topics, by which everything is shown as well.
+    attributes, where
+        Which topics of the qrels are looked at, and what is known of them: as for `evaluate`.
     topics
         ``qrels``: all topics of the qrels; ``both``: those that every run given has too.
     ties, precision, documents
@@ -114,7 +119,7 @@ def stages(
     check_measure(chosen)
     if topics not in {"qrels", "both"}:
         raise InputError(f"no topic policy {topics!r} here", fix="one of qrels, both")
-    judgments = Qrels.of(qrels)
+    judgments, lacking = narrowed(Qrels.of(qrels), where, attributes)
     given = [(run, final)]
     if baseline is not None:
         given.append(baseline if isinstance(baseline, tuple) else (baseline, None))
@@ -146,7 +151,7 @@ def stages(
         choices=choices,
         slicing=None if slicing is None else slicing_given(slicing).over(query_ids),
         provenance=rests_on,
-        notes=(*notes, *rests_on.notes),
+        notes=(*lacking, *notes, *rests_on.notes),
     )
 
 
