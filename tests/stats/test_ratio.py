@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from calibration import users as few
+from calibration.users import pages
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
@@ -132,8 +134,13 @@ def test_the_interval_of_a_signed_value_is_students() -> None:
 
 def test_scales_by_hand() -> None:
     t = scipy_stats.t.ppf(0.975, 19)
-    low, high = ratio_interval(4.0, 0.5, 20, 0.95, share=False)
+    low, high = ratio_interval(4.0, 0.5, 20, 0.95, share=False, counted=True)
     assert (low, high) == pytest.approx((4 * math.exp(-t / 8), 4 * math.exp(t / 8)), rel=1e-9)
+    low, high = ratio_interval(4.0, 0.5, 20, 0.95, share=False)  # amounts of (4 / 0.5)**2 = 64 units' worth
+    assert (low, high) == pytest.approx((4 * math.exp(-t / 8), 4 * math.exp(t / 8 + 1 / 64 + 1 / 20)), rel=1e-9)
+    low, high = ratio_interval(4.0, 2.0, 20, 0.95, share=False)  # and of 4
+    of_4 = scipy_stats.t.ppf(0.975, 4)
+    assert (low, high) == pytest.approx((4 * math.exp(-of_4 / 2), 4 * math.exp(of_4 / 2 + 1 / 4 + 1 / 20)), rel=1e-9)
     low, high = ratio_interval(0.2, 0.05, 20, 0.95, share=True)
     odds = 0.25 * np.exp(np.array([-1, 1]) * t * 0.05 / 0.16)
     assert (low, high) == pytest.approx((odds / (1 + odds)).tolist(), rel=1e-9)
@@ -149,7 +156,21 @@ def test_a_share_stays_a_share_and_inside_its_interval(value: float, error: floa
 def test_without_error_there_is_one_value() -> None:
     assert ratio_interval(0.5, 0.0, 10, 0.95, share=True) == pytest.approx((0.5, 0.5), rel=1e-15)
     assert ratio_interval(7.0, 0.0, 10, 0.95, share=False) == (7.0, 7.0)
-    assert ratio_interval(0.0, 0.0, 10, 0.95, share=False) == (0.0, 0.0)
+
+
+def test_none_is_no_interval_of_one_value() -> None:
+    """No event of 10 users: of a Poisson number of 3.689 there would be none with a chance of 0.025."""
+    assert ratio_interval(0.0, 0.0, 10, 0.95, share=False, counted=True) == pytest.approx((0.0, 0.3688879), rel=1e-6)
+    assert np.isnan(ratio_interval(0.0, 0.0, 10, 0.95, share=False)).all()
+
+
+def test_amounts_of_fewer_than_two_users_tell_nothing() -> None:
+    """Of 20 users with a page each, two spent 10 each, or one 19 and the other 1."""
+    pages = np.ones(20)
+    for spent, known in ((np.array([10.0, 10.0]), True), (np.array([19.0, 1.0]), False), (np.array([20.0]), False)):
+        sums = sums_of(np.pad(spent, (0, 20 - len(spent))), pages)
+        low, high = ratio_interval(1.0, ratio_error(*sums), 20, 0.95, share=False)
+        assert (0.0 < low < 1.0 < high) if known else math.isnan(low) and math.isnan(high)
 
 
 @pytest.mark.parametrize("units", [2, 10, 100, 100_000])
@@ -176,20 +197,53 @@ def test_unequal_users_widen_the_interval() -> None:
     assert low == -high
 
 
-def test_woodruff_on_independent_rows_is_the_interval_of_the_share() -> None:
-    error = math.sqrt(0.25 / 399)
-    low, high = woodruff(0.5, error, 400, 0.95)
-    assert low + high == pytest.approx(1.0, abs=1e-12)
-    assert high - 0.5 == pytest.approx(scipy_stats.t.ppf(0.975, 399) * error, rel=5e-3)
+@pytest.mark.parametrize(("q", "rows"), [(0.5, 400), (0.9, 50), (0.95, 80), (0.95, 2000)])
+def test_woodruff_on_independent_rows_is_the_interval_of_clopper_and_pearson(q: float, rows: int) -> None:
+    counted = rows * (1.959964 / scipy_stats.t.ppf(0.975, 10**6 - 1)) ** 2
+    exact = scipy_stats.beta.ppf(
+        [0.025, 0.975], [q * counted, q * counted + 1], [(1 - q) * counted + 1, (1 - q) * counted]
+    )
+    assert woodruff(q, math.sqrt(q * (1 - q) / rows), 10**6, 0.95) == pytest.approx(exact.tolist(), abs=1.5e-3)
 
 
-# Coverage: users whose numbers of pages have a heavy tail, each with a propensity of its own.
+@pytest.mark.parametrize(("q", "fewest"), [(0.5, 6), (0.95, 72), (0.05, 72)])
+def test_a_quantile_beyond_the_rows_has_no_interval(q: float, fewest: int) -> None:
+    """Five rows lie all below the median with a chance of 1 / 32, six with 1 / 64; without an error a user is a row."""
+    assert np.isnan(woodruff(q, 0.0, fewest - 1, 0.95)).all()
+    low, high = woodruff(q, 0.0, fewest, 0.95)
+    assert 0.0 < low < q < high < 1.0
+    assert np.isnan(woodruff(q, 0.0, 10**6, 0.95, effective=fewest - 0.9)).all()
+
+
+# Coverage: users whose numbers of pages have a heavy tail, each with its own propensity; more: docs/calibration.md.
 
 SAMPLES = 1000
 
 
-def pages(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    return np.minimum(np.ceil(rng.pareto(1.6, size=shape) + 1e-9), 100.0)
+@pytest.mark.parametrize("users", [20, 50, 200])
+@pytest.mark.parametrize("world", [name for name, (kind, _) in few.WORLDS.items() if kind == "amount"])
+def test_amounts_over_few_users_are_covered(world: str, users: int) -> None:
+    """With the logarithmic interval of counts, the same logs are covered in 83 to 93 %."""
+    assert few.of_ratio(world, users, SAMPLES)["held"] >= 0.93 - 0.01  # 0.01: the spread of 1000 samples
+
+
+@pytest.mark.parametrize("users", [5, 20, 50, 200])
+@pytest.mark.parametrize(
+    "world", ["share of 30 %", "share of 90 %", "share of 3 %", "1 event a page", "1 event in 20 pages"]
+)
+def test_shares_and_counts_over_few_users_are_covered(world: str, users: int) -> None:
+    measured = few.of_ratio(world, users, SAMPLES)
+    assert measured["held"] >= 0.93 - 0.01
+    assert measured["none"] == 0
+
+
+@pytest.mark.parametrize(("q", "users"), [(0.5, 20), (0.5, 200), (0.9, 50), (0.95, 200)])
+def test_quantiles_over_few_users_are_covered(q: float, users: int) -> None:
+    assert few.of_quantile(q, users, 400)["held"] >= 0.93 - 0.02
+
+
+def test_a_high_quantile_of_few_users_has_no_interval() -> None:
+    assert few.of_quantile(0.95, 20, 100)["none"] > 0.9
 
 
 def clicks(rng: np.random.Generator, users: int, mean: float, alike: float) -> tuple[np.ndarray, np.ndarray, float]:
@@ -197,14 +251,6 @@ def clicks(rng: np.random.Generator, users: int, mean: float, alike: float) -> t
     d = pages(rng, (SAMPLES, users))
     p = rng.beta(mean * alike, (1 - mean) * alike, size=d.shape)
     return rng.binomial(d.astype(np.int64), p).astype(float), d, mean
-
-
-def active_click_less(rng: np.random.Generator, users: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """A user with d pages clicks with a chance of p / sqrt(d): the truth is a ratio of expectations."""
-    d = pages(rng, (SAMPLES, users))
-    p = rng.beta(0.6, 1.4, size=d.shape) / np.sqrt(d)
-    many = pages(np.random.default_rng(99), (1, 2_000_000))
-    return rng.binomial(d.astype(np.int64), p).astype(float), d, 0.3 * float(np.sqrt(many).mean() / many.mean())
 
 
 def first_click_ranks(rng: np.random.Generator, users: int) -> tuple[np.ndarray, np.ndarray, float]:
@@ -242,13 +288,6 @@ def test_intervals_of_click_rates_hold_their_level_and_those_over_pages_do_not(u
 
 
 @pytest.mark.parametrize("users", [50, 500])
-def test_they_hold_where_active_users_click_less(users: int) -> None:
-    found, naive = covered(active_click_less(np.random.default_rng(users + 2), users))
-    assert 0.925 <= found <= 0.97
-    assert naive < 0.90
-
-
-@pytest.mark.parametrize("users", [50, 500])
 def test_they_hold_for_reciprocal_ranks(users: int) -> None:
     found, _ = covered(first_click_ranks(np.random.default_rng(users + 3), users))
     assert 0.93 <= found <= 0.97
@@ -264,28 +303,3 @@ def test_rare_clicks_are_covered_where_the_plain_interval_fails(users: int, leas
     plain = float((np.abs(value - truth) <= scipy_stats.t.ppf(0.975, users - 1) * errors).mean())
     assert plain < 0.91
     assert plain < found - 0.03
-
-
-@pytest.mark.parametrize(("users", "least"), [(50, 0.87), (1000, 0.9)])
-def test_skewed_money_is_covered_better_than_by_the_plain_interval(users: int, least: float) -> None:
-    """Purchases on 15 % of pages, log-normal within and between users, cut at 400."""
-    rng = np.random.default_rng(users + 5)
-    samples, of_truth = 400, 400_000
-    spent, seen = [], []
-    for size in (*[users] * samples, of_truth):
-        d = pages(rng, (1, size))[0]
-        owner = np.repeat(np.arange(size), d.astype(np.int64))
-        money = np.exp(np.repeat(rng.normal(0, 0.7, size), d.astype(np.int64)) + rng.normal(3, 1, len(owner)))
-        money = np.minimum(money, 400.0) * (rng.random(len(owner)) < 0.15)
-        spent.append(np.bincount(owner, money, minlength=size))
-        seen.append(d)
-    truth = float(spent[-1].sum() / seen[-1].sum())
-    held = plain = 0
-    for n, d in zip(spent[:-1], seen[:-1], strict=True):
-        sums = sums_of(n, d)
-        value, error = sums[1] / sums[2], ratio_error(*sums)
-        low, high = ratio_interval(value, error, users, 0.95, share=False, effective=effective_units(sums[2], sums[4]))
-        held += low <= truth <= high
-        plain += abs(value - truth) <= scipy_stats.t.ppf(0.975, users - 1) * error
-    assert held / samples >= least
-    assert held >= plain

@@ -7,6 +7,11 @@ Two things make the plain interval ``R +- t * error`` miss the truth more often 
 standard means. Where a few users have most of the rows, variance and degrees of freedom follow Kish's effective number
 of users. Estimates of rare shares and of money are skewed: intervals are made on the logit scale for shares, on the
 logarithmic one for other values above 0.
+
+Amounts (money, seconds) take more: how much they vary is known from those users alone that have any. Degrees of freedom
+are then at most ``(R / error)**2``, the number of equal amounts that would leave this error, and the upper end is
+raised for the skewness that a logarithm leaves; below two, there is no telling, and no interval. How often intervals
+hold the truth: docs/calibration.md.
 """
 
 from __future__ import annotations
@@ -22,6 +27,9 @@ if TYPE_CHECKING:
     from judged._types import Bools, Floats
 
 _EPSILON = float(np.finfo(np.float64).eps)
+_FEWEST_AMOUNTS = (
+    1.999  # of one user's amount nobody can tell how much it varies; two equal ones are 2 but for rounding
+)
 _TABLED = 100  # degrees of freedom up to which the quantile of Student's t is computed, not expanded
 
 
@@ -72,12 +80,15 @@ def ratio_interval(
     level: float,  # the share of samples whose interval holds the true value, above 0 and below 1
     *,
     share: bool,
+    counted: bool = False,
     effective: float | None = None,
     signed: bool = False,
 ) -> tuple[float, float]:
     """Give the interval of a ratio of sums over units.
 
     >>> [round(end, 4) for end in ratio_interval(3.0, 0.2, 50, 0.95, share=False)]
+    [2.6238, 3.515]
+    >>> [round(end, 4) for end in ratio_interval(3.0, 0.2, 50, 0.95, share=False, counted=True)]
     [2.6238, 3.4301]
     >>> [round(end, 4) for end in ratio_interval(3.0, 0.2, 50, 0.95, share=False, signed=True)]
     [2.5981, 3.4019]
@@ -87,11 +98,15 @@ def ratio_interval(
     # `share`: every row of the ratio lies between 0 and 1. The interval is then made on the logit scale, and so never
     # leaves them; of a share that is exactly 0 or 1, `exact_share_interval`. `signed`: the numerator may be negative:
     # the interval is the plain one, `value +- t * error`. Otherwise that of a value above 0 that is no share is made on
-    # the logarithmic scale, `value * exp(+- t * error / value)`. Returns low and high; NaN for fewer than two units.
-    # Twice the value where the error is 0, save for shares of 0 and 1.
-    counted = units if effective is None else effective
-    values, errors, users, counts = (np.array(number, dtype=np.float64) for number in (value, error, units, counted))
-    low, high = ratio_intervals(values, errors, users, counts, level, share=np.array(share), signed=signed)
+    # the logarithmic scale, `value * exp(+- t * error / value)`. `counted`: the numerator is a number of events. Where
+    # there are none, the interval ends where that would still happen with the chance `(1 - level) / 2`, had each unit
+    # that has events one a row. Neither a share nor counted: an amount; none tells nothing. Returns low and high; NaN
+    # for fewer than two units, for amounts that are all 0, and for amounts above 0 of fewer than two units' worth.
+    # Twice the value where the error is 0, save for values of 0 and shares of 1.
+    counts = units if effective is None else effective
+    values, errors, users, told = (np.array(number, dtype=np.float64) for number in (value, error, units, counts))
+    kinds = {"share": np.array(share), "counted": np.array(counted)}
+    low, high = ratio_intervals(values, errors, users, told, level, **kinds, signed=signed)
     return float(low), float(high)
 
 
@@ -103,28 +118,39 @@ def ratio_intervals(
     level: float,
     *,
     share: Bools,
+    counted: Bools | None = None,
     signed: bool = False,
 ) -> tuple[Floats, Floats]:
     """Give `ratio_interval` of each element: arrays of one shape, or that fit together."""
+    counts = np.zeros((), dtype=bool) if counted is None else counted
+    missed = (1.0 - level) / 2.0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         effective = np.minimum(effective, units)
-        widened = np.sqrt((1.0 - 1.0 / units) / (1.0 - 1.0 / effective))  # divisor effective - 1 in place of units - 1
-        half = np.where(error == 0, 0.0, error * widened * student_quantiles((1.0 + level) / 2.0, effective - 1.0))
+        amount = ~share & ~counts & (value > 0) & (error > 0) & (not signed)
+        amounts = np.where(amount, (value / error) ** 2, np.inf)
+        df = np.minimum(effective - 1.0, amounts)
+        half = np.where(error == 0, 0.0, _widened(error, units, effective) * student_quantiles(1.0 - missed, df))
         low, high = value - half, value + half
         if not signed:
-            times = np.exp(half / value)
+            times, skewed = np.exp(half / value), np.where(amount, np.exp(1.0 / amounts + 1.0 / effective), 1.0)
             above = (value > 0) & ~share
-            low, high = np.where(above, value / times, low), np.where(above, value * times, high)
+            low, high = np.where(above, value / times, low), np.where(above, value * times * skewed, high)
         odds, times = value / (1.0 - value), np.exp(half / (value * (1.0 - value)))
         inside = share & (value > 0) & (value < 1)
         low = np.where(inside, np.fmin(odds / (odds + times), value), low)  # rounding must not carry it past the value
         high = np.where(inside, np.fmax(1.0 / (1.0 + 1.0 / odds / times), value), high)
-        missed = ((1.0 - level) / 2.0) ** (1.0 / units)
         none, each = share & (value <= 0), share & (value >= 1)
-        low = np.where(none, 0.0, np.where(each, missed, low))
-        high = np.where(none, 1.0 - missed, np.where(each, 1.0, high))
-    told = (units >= 2) & ~np.isnan(value) & ~np.isnan(error)
+        low = np.where(none, 0.0, np.where(each, missed ** (1.0 / units), low))
+        high = np.where(none, 1.0 - missed ** (1.0 / units), np.where(each, 1.0, high))
+        nothing = ~share & (value == 0) & (error == 0)
+        high = np.where(nothing & counts, -math.log(missed) / units, high)
+    told = (units >= 2) & ~np.isnan(value) & ~np.isnan(error) & (amounts >= _FEWEST_AMOUNTS) & (counts | ~nothing)
     return np.where(told, low, np.nan), np.where(told, high, np.nan)
+
+
+def _widened(error: Floats, units: Floats, effective: Floats) -> Floats:
+    """Divide by `effective - 1` in place of `units - 1`."""
+    return error * np.sqrt((1.0 - 1.0 / units) / (1.0 - 1.0 / effective))
 
 
 def exact_share_interval(units: float, level: float, value: float) -> tuple[float, float]:
@@ -144,13 +170,44 @@ def woodruff(
     """Give the two probabilities whose quantiles bound the interval of a quantile.
 
     >>> [round(end, 3) for end in woodruff(0.5, 0.05, 100, 0.95)]
-    [0.402, 0.598]
+    [0.397, 0.603]
+    >>> woodruff(0.95, 0.05, 100, 0.95)
+    (nan, nan)
     """
     # The share of rows at or below the estimated quantile is a ratio with an error over units; its interval is carried
-    # over to values by the quantile function (Woodruff, JASA 1952). `probability`: of the quantile: 0.5 for a median.
-    # `error`: standard error of the share of rows at or below the estimate: of `ratio_error`. Returns between 0 and 1;
-    # NaN for fewer than two units.
-    return ratio_interval(probability, error, units, level, share=True, effective=effective)
+    # over to values by the quantile function (Woodruff, JASA 1952). That of the share is the one of Clopper and Pearson
+    # for as many independent rows as would leave this error (Korn and Graubard, Survey Methodology 1998).
+    # `probability`: of the quantile: 0.5 for a median. `error`: standard error of the share of rows at or below the
+    # estimate, of `ratio_error`; where it is 0, each unit is taken for one row. Returns between 0 and 1; NaN for fewer
+    # than two units, and where all rows may lie on one side of the quantile: of 0.95, below 72 independent ones.
+    effective = units if effective is None else min(effective, units)
+    if units < 2 or effective <= 1 or math.isnan(error):
+        return math.nan, math.nan
+    missed = (1.0 - level) / 2.0
+    rows = effective
+    if error > 0:
+        widened = _widened(*(np.array(number, dtype=np.float64) for number in (error, units, effective)))
+        t, z = (float(student_quantiles(1.0 - missed, np.array(df))) for df in (effective - 1.0, math.inf))
+        rows = probability * (1.0 - probability) / float(widened * t / z) ** 2
+    if max(probability, 1.0 - probability) ** rows > missed:
+        return math.nan, math.nan
+    below, above = probability * rows, (1.0 - probability) * rows
+    return 1.0 - _beta_quantile(1.0 - missed, above + 1.0, below), _beta_quantile(1.0 - missed, below + 1.0, above)
+
+
+def _beta_quantile(probability: float, a: float, b: float) -> float:
+    """Approximate an upper quantile of the beta distribution (Abramowitz and Stegun 26.5.22), for a and b above 1/2.
+
+    >>> round(_beta_quantile(0.975, 4.0, 7.0), 3)  # exactly 0.652
+    0.653
+    """
+    from statistics import NormalDist  # its fractions take a while to import
+
+    z = NormalDist().inv_cdf(probability)
+    of_a, of_b = 1.0 / (2.0 * a - 1.0), 1.0 / (2.0 * b - 1.0)
+    h, bend = 2.0 / (of_a + of_b), (z * z - 3.0) / 6.0
+    w = -z * math.sqrt(h + bend) / h - (of_b - of_a) * (bend + 5.0 / 6.0 - 2.0 / (3.0 * h))
+    return a / (a + b * math.exp(2.0 * w))
 
 
 def student_quantiles(probability: float, df: Floats) -> Floats:

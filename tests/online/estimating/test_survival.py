@@ -138,7 +138,7 @@ def test_the_ends_of_a_curve() -> None:
     assert 0 < late.low < 0.75 < late.high < 1
     assert np.isnan(numbers(beyond)).all()
     (median,) = survival_quantile(table_of(rows, "duckdb"))
-    assert (median.value, median.high, median.low) == (math.inf, math.inf, 10.0)
+    assert (median.value, math.isnan(median.low), math.isnan(median.high)) == (math.inf, True, True)
     one_user = survival_of(table_of(rows | {"user": [1] * 4}, "duckdb"), at_ms=[15])[0]
     assert one_user.value == 0.75
     assert np.isnan([one_user.low, one_user.high, one_user.error]).all()
