@@ -24,7 +24,7 @@ def replaced(path: str | Path) -> Generator[Path]:
     path = Path(path)
     part: Path | None = None
     if "\0" in str(path):
-        raise InputError("no file can have this name", fix="leave the zero byte out", path=repr(str(path)))
+        raise InputError("this cannot be the name of a file", fix="remove the zero byte", path=repr(str(path)))
     try:
         if path.is_dir():
             raise InputError("this is a folder", fix="name a file in it", path=str(path))
@@ -57,7 +57,7 @@ def unwritten(path: str | Path, error: OSError) -> NoReturn:
     if error.errno in _NO_FAULT_OF_THE_NAME:
         raise OutputError(str(path), error) from None
     raise InputError(
-        f"it cannot be written ({error.strerror or error})",
-        fix="name one in a folder that you may write to",
+        f"this file cannot be written ({error.strerror or error})",
+        fix="choose a folder that you may write to",
         path=str(path),
     ) from None

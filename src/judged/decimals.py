@@ -18,7 +18,7 @@ _MEANT = re.compile(r"\s*[+-]?[\d,_]*(\.[\d,_]*)?([eE][+-]?\d+)?\s*", re.ASCII)
 
 _NOISE = 1e-12
 """Nearer to 0 or 1 than this is 0 or 1: sums of doubles are that far off."""
-_LEAST_P = 1e-300  # below this a p-value is no number to be quoted: floats end soon after
+_LEAST_P = 1e-300  # below this a p-value is not a number to be quoted: floats end soon after
 _WIDTH = 100  # of sentences, where no width is given
 
 

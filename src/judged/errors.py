@@ -70,14 +70,14 @@ class OutputError(JudgedError):
     """A result is there, and the place where it should go does not take it: a full disk, a closed output.
 
     >>> print(OutputError("results.csv", OSError(28, "No space left on device")))
-    results.csv: it cannot be written (No space left on device). Fix: make room, or write elsewhere.
+    results.csv: this file cannot be written (No space left on device). Fix: make room, or write elsewhere.
     """
 
     def __init__(self, path: str, error: OSError) -> None:
         self.path = path
         self.errno = error.errno
         said = error.strerror or str(error)
-        super().__init__(f"{path}: it cannot be written ({said}). Fix: make room, or write elsewhere.")
+        super().__init__(f"{path}: this file cannot be written ({said}). Fix: make room, or write elsewhere.")
 
 
 class MeasureError(JudgedError, ValueError):

@@ -201,7 +201,7 @@ def test_nothing_given_is_changed() -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(InputError, match=r"1 judges cannot be compared. Fix: give the judgments of at least two"):
         agree(ONE)
-    with pytest.raises(InputError, match=r"no judge is called 'nist'. Fix: one of judge1, judge2"):
+    with pytest.raises(InputError, match=r"no judge is called 'nist'. Fix: use one of judge1, judge2"):
         agree(ONE, OTHER, rel={"nist": 2})
     with pytest.raises(MeasureError, match="looks at every label"):
         agree(ONE, OTHER, runs=RUNS, measures="alpha_nDCG@10")

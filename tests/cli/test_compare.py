@@ -137,11 +137,11 @@ def test_several_files_of_scores(run: Callable[..., Ended]) -> None:
         (("news/qrels.txt", "news/good.run"), "there is nothing to compare good with. Fix: give two runs or more"),
         (
             ("news/qrels.txt", "news/good.run", "news/fair.run", "--baseline", "best"),
-            "no run 'best' to be the baseline",
+            "no run 'best' to use as the baseline",
         ),
         (("news/qrels.txt", "news/good.run", "news/fair.run", "--test", "dunnett"), "dunnett compares with a baseline"),
         (("--collection", "news"), "'news' does not describe a collection. Fix: write NAME=QRELS,RUN1,RUN2"),
-        (("--collection", "n=news/qrels.txt,news/good.run,news/fair.run"), "1 collections are no several"),
+        (("--collection", "n=news/qrels.txt,news/good.run,news/fair.run"), "1 collection is too few"),
         (("--collection", "n=q,a,b", "--collection", "m=q,a,b", "--margin", "0.1"), "--margin does not work with"),
         (("--collection", "n=q,a,b", "--collection", "m=q,a,b", "--pairs"), "--pairs does not work with"),
         (("--scores", "none.parquet"), "none.parquet: there is no such file"),

@@ -117,7 +117,7 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
     ("arguments", "message"),
     [
         (["qrels.txt", "a.run", "-m", "AP"], "there are 2 topics. Fix: add --topic, such as --topic q1."),
-        (["qrels.txt", "a.run", "-m", "AP", "-t", "q9"], "the qrels have no topic 'q9'. Fix: one of q1, q2."),
+        (["qrels.txt", "a.run", "-m", "AP", "-t", "q9"], "the qrels have no topic 'q9'. Fix: use one of q1, q2."),
         (["qrels.txt", "-m", "AP"], "QRELS and RUN are missing"),
         (["-m", "AP"], "QRELS and RUN are missing"),
         (["--grades", "1 x", "-m", "AP"], "'1 x' is not a list of grades"),
@@ -130,7 +130,7 @@ def test_other_tools(run: Callable[..., Ended]) -> None:
         (["--grades", "1", "-m", "AP", "-m", "RR", "--format", "csv"], "there are 2 answers"),
         (["--grades", "1"], "Missing option '-m' / '--measure'. Fix: see 'judged explain --help'."),
         (["--grades", "1", "-m", "Nothing"], "no measure"),
-        (["--grades", "1", "-m", "AP", "--as", "quepid"], "no tool 'quepid'. Fix: one of trec_eval-10"),
+        (["--grades", "1", "-m", "AP", "--as", "quepid"], "no tool 'quepid'. Fix: use one of trec_eval-10"),
     ],
 )
 def test_what_is_refused(run: Callable[..., Ended], arguments: list[str], message: str) -> None:

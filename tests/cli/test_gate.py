@@ -205,7 +205,9 @@ def test_margins_follow_from_the_spread_of_the_differences() -> None:
 def test_attributes_must_be_a_file() -> None:
     qrels, runs = lists(old=[1, 2] * 12)
     kinds = {topic: {"kind": "ab"[at % 2]} for at, topic in enumerate(qrels)}
-    with pytest.raises(judged.InputError, match="the attributes are no file, which a configuration names"):
+    with pytest.raises(
+        judged.InputError, match="the attributes did not come from a file that a configuration could name"
+    ):
         first_config(qrels, runs["old"], attributes=kinds)
 
 

@@ -91,11 +91,11 @@ def test_forms(found) -> None:
 @pytest.mark.parametrize(
     ("collections", "options", "message"),
     [
-        ({"news": NEWS}, {}, "1 collections are no several"),
+        ({"news": NEWS}, {}, "1 collection is too few"),
         ({"news": NEWS, "web": scores("AP", bm25=GOOD, dense=FAIR)}, {}, "no measure in common"),
         ({"news": NEWS, "web": scores("RR", other=GOOD, fourth=FAIR)}, {}, "no run has the same name"),
         ({"news": NEWS, "web": scores("RR", bm25=GOOD)}, {}, "web: there is nothing to compare bm25 with"),
-        ({"news": NEWS, "web": WEB}, {"baseline": "old"}, "news: no run 'old' to be the baseline"),
+        ({"news": NEWS, "web": WEB}, {"baseline": "old"}, "news: no run 'old' to use as the baseline"),
         ({"news": NEWS, "web": WEB}, {"test": "guess"}, "no test 'guess'"),
         ({"news": NEWS, "web": WEB}, {"measures": "AP"}, "AP was not evaluated"),
     ],

@@ -358,10 +358,10 @@ def test_policies_go_to_evaluate() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"baseline": "bm52"}, "no run 'bm52' to be the baseline. Fix: one of bm25, dense, rrf, random"),
-        ({"test": "anova"}, "no test 'anova'. Fix: one of randomisation, t,"),
-        ({"correction": "sidak"}, "no correction 'sidak'. Fix: one of none, bonferroni, holm"),
-        ({"family": "both"}, "no family 'both'. Fix: one of measure, all"),
+        ({"baseline": "bm52"}, "no run 'bm52' to use as the baseline. Fix: use one of bm25, dense, rrf, random"),
+        ({"test": "anova"}, "no test 'anova'. Fix: use one of randomisation, t,"),
+        ({"correction": "sidak"}, "no correction 'sidak'. Fix: use one of none, bonferroni, holm"),
+        ({"family": "both"}, "no family 'both'. Fix: use one of measure, all"),
         ({"alpha": 0.0}, "alpha 0.0 is not between 0 and 0.5"),
         ({"alpha": float("nan")}, "alpha nan is not between"),
         ({"resamples": 10}, "10 resamples are too few"),
@@ -428,7 +428,7 @@ def test_what_four_topics_cannot_show_is_not_called_detectable() -> None:
 
 
 def test_nothing_is_explained_that_is_not_there() -> None:
-    """One comparison is not adjusted, no mark needs no legend, and one topic is no topics."""
+    """One comparison is not adjusted, no mark needs no legend, and one topic is not 'topics'."""
     alike = scores(old=[1, 2, 1, 2, 3, 4], new=[2, 1, 1, 2, 3, 4]).compare(baseline="old")
     assert "not corrected: one comparison" in alike.caption
     assert alike.pair_table().grid().header[3] == "p"

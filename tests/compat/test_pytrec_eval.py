@@ -93,7 +93,7 @@ def test_every_spelling(names):
         topic: list(values) for topic, values in theirs.items()
     }
     wrong = differences(theirs, mine)
-    rooted = names in (["set_F_0.5"], ["set_F.0.37"])  # weights that are no double's square
+    rooted = names in (["set_F_0.5"], ["set_F.0.37"])  # weights that are not the square of a double
     assert not [one for one in wrong if not (rooted and one[2] == pytest.approx(one[3], rel=3e-16))]
 
 
@@ -122,7 +122,7 @@ def test_lines_are_read_as_there():
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["q1 Q0 d1 1 0.5 tag", "q1 Q0 d1 2 0.4 tag"], "<lines>:2: document d1 comes twice for topic q1"),
+        (["q1 Q0 d1 1 0.5 tag", "q1 Q0 d1 2 0.4 tag"], "<lines>:2: document d1 appears twice for topic q1"),
         (["q1 Q0 d1 1 0.5"], "<lines>:1: 5 fields. Fix: write query Q0 document rank score tag"),
         (["", "q1 Q0 d1 1 high tag"], "<lines>:2: 'high' is not a number"),
     ],
@@ -217,7 +217,9 @@ def test_calls_do_not_touch_one_another_or_their_input():
 
 @pytest.mark.parametrize("measures", [{5}, None, {b"map"}, 5, ["map", None]])
 def test_names_that_are_no_text(measures):
-    with pytest.raises(MeasureError, match=r"is no name of a measure. Fix: give names as text, such as {'map', 'P_5'}"):
+    with pytest.raises(
+        MeasureError, match=r"is not the name of a measure. Fix: give names as text, such as {'map', 'P_5'}"
+    ):
         ours.RelevanceEvaluator({"q": {"a": 1}}, measures)
 
 

@@ -1,4 +1,4 @@
-"""The drop-in for ranx against what ranx 0.3.21 printed, where that is no chance: without ties."""
+"""The drop-in for ranx against what ranx 0.3.21 printed, where that is not chance: without ties."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_mean_and_deviation():
 @pytest.mark.parametrize("name", [name for name in PRINTED["scores"] if not name.startswith(("rbp", "hits"))])
 @pytest.mark.filterwarnings("ignore::judged.JudgedWarning")
 def test_the_dialect_gives_the_same_means(name):
-    """But for rbp, which is no measure of ours with these grades, and hits, which we add up."""
+    """But for rbp, which is not a measure of ours with these grades, and hits, which we add up."""
     qrels, run = collection()
     scores = evaluate(qrels, run, name, dialect="ranx")
     assert scores.value(name) == pytest.approx(sum(PRINTED["scores"][name]) / 12, rel=1e-14)
@@ -184,7 +184,7 @@ def test_the_thin_objects_read_files(tmp_path):
     assert run.name == "mine"
     assert ranx.evaluate(qrels, run, "mrr") == 0.75
     (tmp_path / "twice.run").write_text("1 Q0 b 1 0.75 t\n1 Q0 b 2 0.5 t\n")
-    with pytest.raises(InputError, match=r"document b comes twice for topic 1. Fix: keep one"):
+    with pytest.raises(InputError, match=r"document b appears twice for topic 1. Fix: keep one"):
         ranx.Run.from_file(str(tmp_path / "twice.run"))
 
 

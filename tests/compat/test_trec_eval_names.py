@@ -194,7 +194,7 @@ def test_parameters_that_are_no_pairs(spec: str, message: str) -> None:
      "ndcg.-1=1", "set_F.-1", "rbp.0.8", "rbp.p=2", "iprec_at_recall.2"],
 )  # fmt: skip
 def test_senseless_parameters(spec: str) -> None:
-    if spec == "ndcg.=":  # one pair, with an empty level that is no level
+    if spec == "ndcg.=":  # one pair, with an empty level that is not a level
         assert printed(spec) == ["ndcg_="]
         return
     assert code(spec) == 2

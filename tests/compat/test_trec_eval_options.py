@@ -82,11 +82,11 @@ def test_wrong_usage(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-l", "two"], "-l two: 'two' is no number. Fix: write digits, as in -l 10"),
-        (["-M", "abc"], "-M abc: 'abc' is no number. Fix: write digits, as in -M 10"),
-        (["-N", "5k"], "-N 5k: '5k' is no number. Fix: write digits, as in -N 10"),
-        (["--Max=1e3"], "-M 1e3: '1e3' is no number. Fix: write digits, as in -M 10"),
-        (["-l", ""], "-l : '' is no number. Fix: write digits, as in -l 10"),
+        (["-l", "two"], "-l two: 'two' is not a number. Fix: write digits, as in -l 10"),
+        (["-M", "abc"], "-M abc: 'abc' is not a number. Fix: write digits, as in -M 10"),
+        (["-N", "5k"], "-N 5k: '5k' is not a number. Fix: write digits, as in -N 10"),
+        (["--Max=1e3"], "-M 1e3: '1e3' is not a number. Fix: write digits, as in -M 10"),
+        (["-l", ""], "-l : '' is not a number. Fix: write digits, as in -l 10"),
         (["-M", "-5"], "-M -5: a number of documents is not negative. Fix: give 0 or more"),
     ],
 )

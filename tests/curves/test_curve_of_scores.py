@@ -72,7 +72,7 @@ def test_a_series_of_cutoffs() -> None:
 
 
 def test_what_is_no_curve_is_refused() -> None:
-    with pytest.raises(InputError, match="of P@k and of R@k: that is no single curve"):
+    with pytest.raises(InputError, match="of P@k and of R@k: that is not a single curve"):
         evaluate(QRELS, RUNS, ["P@1", "R@1"]).curve()
     with pytest.raises(MeasureError, match="AP has no cutoff"):
         evaluate(QRELS, RUNS, ["AP@1", "AP"]).curve()

@@ -145,9 +145,9 @@ def test_typed_arrays_keep_their_meaning() -> None:
         ("a.csv", "qid,x\n1,2\n3\n", "a.csv:3: 1 fields where the header has 2 (qid, x). Fix: correct the line."),
         ("a.csv", 'qid,x\n1,"a\nb"\n2,3,4\n', "a.csv:4: 3 fields where the header has 2"),
         ("a.tsv", "qid\tx\n\n1\t2\t3\n", "a.tsv:3: 3 fields where the header has 2"),
-        ("a.csv", "qid,x\n1,2\n\n1,3\n", "a.csv:4: topic 1 stands in it twice. Fix: keep one row a topic."),
-        ("a.csv", 'qid,x\n1,"a\nb"\n1,3\n', "a.csv:4: topic 1 stands in it twice"),
-        ("a.csv", 'qid,x\n1,a\n1,"a\nb"\n', "a.csv:3: topic 1 stands in it twice"),
+        ("a.csv", "qid,x\n1,2\n\n1,3\n", "a.csv:4: topic 1 appears in it twice. Fix: keep one row a topic."),
+        ("a.csv", 'qid,x\n1,"a\nb"\n1,3\n', "a.csv:4: topic 1 appears in it twice"),
+        ("a.csv", 'qid,x\n1,a\n1,"a\nb"\n', "a.csv:3: topic 1 appears in it twice"),
         ("a.tsv", "qid\tx\n\t3\n", "a.tsv:2: the query_id is empty. Fix: fill it in."),
         (
             "a.csv",
@@ -157,20 +157,20 @@ def test_typed_arrays_keep_their_meaning() -> None:
         ("a.csv", "qid,x,x\n1,2,3\n", "a.csv: two columns are called 'x'. Fix: name each once."),
         ("a.csv", "qid,,x\n1,2,3\n", "a.csv:1: a column has no name"),
         ("a.csv", "\nqid,x\n1,2\n", "a.csv:1: a column has no name"),
-        ("a.csv", "qid;x\n1;2\n1;3\n", "a.csv:3: topic 1 stands in it twice"),
-        ("a.csv", "", "a.csv: nothing in it. Fix: give a file with a column query_id."),
+        ("a.csv", "qid;x\n1;2\n1;3\n", "a.csv:3: topic 1 appears in it twice"),
+        ("a.csv", "", "a.csv: this file is empty. Fix: give a file with a column query_id."),
         ("a.jsonl", '{"qid": "1", "x": 1}\n{"x": 2}\n', "a.jsonl:2: no query_id among the fields x"),
-        ("a.jsonl", '{"qid": "1", "x": 1}\n{"qid": "1"}\n', "a.jsonl:2: topic 1 stands in it twice"),
+        ("a.jsonl", '{"qid": "1", "x": 1}\n{"qid": "1"}\n', "a.jsonl:2: topic 1 appears in it twice"),
         ("a.jsonl", '{"qid": "1", "x": [1]}\n', "a.jsonl:1: x holds [1]. Fix: give one text, number or true/false."),
         ("a.jsonl", '{"qid": 1.5}\n', "a.jsonl:1: the query_id 1.5 is a float"),
         ("a.jsonl", '{"qid": "1"}\n{"qid": \n', "a.jsonl:2: broken JSON"),
-        ("a.jsonl", '{"qid": "1"}\n[]\n', "a.jsonl:2: this line is no JSON object"),
-        ("a.json", '{"1": {"x": 1},\n "1": {"x": 2}}', "a.json: the key '1' stands twice in one object"),
+        ("a.jsonl", '{"qid": "1"}\n[]\n', "a.jsonl:2: this line is not a JSON object"),
+        ("a.json", '{"1": {"x": 1},\n "1": {"x": 2}}', "a.json: the key '1' appears twice in one object"),
         ("a.json", '{"1": 3}', "a.json: 3 tells nothing of topic 1. Fix: write"),
-        ("a.json", '[{"qid": "1"}, 5]', "a.json: record 2: 5 is no record"),
+        ("a.json", '[{"qid": "1"}, 5]', "a.json: record 2: 5 is not a record"),
         ("a.json", '[{"qid": "1", "x": {"y": 1}}]', 'a.json: record 1: x holds {"y": 1}'),
         ("a.json", '"text"', "a.json: this JSON holds no facts by topic"),
-        ("a.json", "[]", "a.json: nothing in it"),
+        ("a.json", "[]", "a.json: this file is empty"),
         ("a.json", '[{"qid": "1", "x": "\\ud800"}]', "a.json: a text in it holds half a character"),
         ("a.json", '[{"qid": "1", "x": 1' + "0" * 400 + "}]", "a.json: a number of x is too large"),
         ("a.parquet", "no parquet", "a.parquet: the Parquet data is damaged"),
@@ -187,7 +187,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, name: str, text: s
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     for data, message in {
-        b"qid,x\n1,\xff\n": "a.csv:2: bytes that are not UTF-8",
+        b"qid,x\n1,\xff\n": "a.csv:2: this file is not UTF-8",
         "qid,x\n".encode("utf-16"): "this is UTF-16",
         gzip.compress(CSV.encode() * 9)[:-12]: "the compressed data is cut short or damaged",
     }.items():
@@ -228,7 +228,7 @@ def test_documents_are_read_from_the_same_formats(tmp_path: Path) -> None:
         assert found.column("length", pa.array(docs)).to_pylist() == [rows[doc]["length"] for doc in docs]
     (tmp_path / "twice.tsv").write_text("docno\tlength\nd1\t3\nd2\t4\nd1\t5\n")
     with pytest.raises(
-        InputError, match=r"twice\.tsv:4: document d1 stands in it twice\. Fix: keep one row a document"
+        InputError, match=r"twice\.tsv:4: document d1 appears in it twice\. Fix: keep one row a document"
     ):
         Documents.read(tmp_path / "twice.tsv")
 
@@ -256,11 +256,11 @@ def test_objects_that_tell_nothing_are_refused() -> None:
     }.items():
         with pytest.raises(InputError, match=message):
             Attributes.of(data)
-    with pytest.raises(InputError, match="topic q stands in it twice"):
+    with pytest.raises(InputError, match="topic q appears in it twice"):
         Attributes.of([{"qid": "q"}, {"qid": "q"}])
     with pytest.raises(InputError, match="two columns are called 'a_b'"):
         Attributes.of([{"qid": "q", "a b": 1, "a-b": 2}])
-    with pytest.raises(InputError, match=r"no attribute 'nope'\. Fix: one of kind"):
+    with pytest.raises(InputError, match=r"no attribute 'nope'\. Fix: use one of kind"):
         Attributes.of({"q": {"kind": "x"}}).column("nope")
     with pytest.raises(InputError, match="holds list"):
         Attributes.of({"q": {"x": [1, 2]}})

@@ -158,5 +158,5 @@ def test_a_column_of_odd_numbers_is_soon_text(tmp_path: Path) -> None:
     before = time.process_time()
     assert Attributes.read(path).column("x").type == "string"
     assert time.process_time() - before < 2
-    with pytest.warns(JudgedWarning, match="x is read as text: 1 of 2 values are no numbers, such as '01.5'"):
+    with pytest.warns(JudgedWarning, match="x is read as text: 1 of 2 values are not numbers, such as '01.5'"):
         Attributes.read(written(tmp_path / "b.csv", b"query_id,x\nq1,01.5\nq2,2.5\n"))

@@ -131,7 +131,7 @@ def test_nothing_else_may_stand_in_it(text: str) -> None:
      "yield", "*kind", "class == 'a'", "`` == 1", "`kind", "(" * 900 + "flag" + ")" * 900],
 )  # fmt: skip
 def test_what_python_cannot_parse_is_no_expression(text: str) -> None:
-    with pytest.raises(InputError, match="is no expression"):
+    with pytest.raises(InputError, match="is not an expression"):
         Expression(text)
 
 
@@ -165,7 +165,7 @@ def test_types_must_fit_and_the_message_names_the_attribute() -> None:
 def test_an_unknown_attribute_lists_the_known_ones() -> None:
     for text in ("nope == 1", "missing(nope)", "contains(nope, 'a')", "words < nope", "`no pe`"):
         with pytest.raises(
-            InputError, match=r"no attribute 'no ?pe'\. Fix: one of kind, words, flag, rank, query_id\."
+            InputError, match=r"no attribute 'no ?pe'\. Fix: use one of kind, words, flag, rank, query_id\."
         ):
             Expression(text).mask(KNOWN)
 

@@ -48,7 +48,7 @@ def test_ids_keep_their_bytes() -> None:
 
 @pytest.mark.parametrize("value", [1.0, None, True, b"d1", ["d1"]])
 def test_other_ids_are_refused(value: object) -> None:
-    with pytest.raises(InputError, match="ids are text or whole numbers"):
+    with pytest.raises(InputError, match="give ids as text or whole numbers"):
         id_text(value, "document id")
 
 

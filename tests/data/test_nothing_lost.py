@@ -80,7 +80,7 @@ def test_whole_numbers_beyond_64_bits() -> None:
     for grade in (10**400, -(10**400)):
         with pytest.raises(InputError, match=r"grade -?1000.*too large"):
             Qrels.of({"q": {"a": grade}})
-    with pytest.raises(InputError, match=r"the score 1000.* is no number that a double holds"):
+    with pytest.raises(InputError, match=r"the score 1000.* does not fit in a double"):
         Run.of([namedtuple("row", "query_id doc_id score")("q", "a", 10**400)])  # noqa: PYI024
 
 

@@ -68,12 +68,12 @@ def test_a_bad_line_is_named(line: str, said: str, tmp_path: Path) -> None:
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "latin.prefs"
     path.write_bytes(b"1 u s a 1\n1 u s \xe9 1\n")
-    with pytest.raises(InputError, match=r"latin\.prefs:2: bytes that are not UTF-8"):
+    with pytest.raises(InputError, match=r"latin\.prefs:2: this file is not UTF-8"):
         read_prefs(path)
 
 
 def test_an_empty_file_and_none(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"some\.prefs: no rows in it"):
+    with pytest.raises(InputError, match=r"some\.prefs: there are no rows"):
         read_prefs(written(tmp_path, "# nothing\n"))
     with pytest.raises(InputError, match="there is no such file"):
         read_prefs(tmp_path / "none")
@@ -86,7 +86,7 @@ def test_the_same_document_may_stand_in_other_subgroups_and_topics(tmp_path: Pat
 def test_other_files_are_no_preferences(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"some\.prefs:1: 6 fields where 5 are needed\. Fix: write query id, user"):
         read_prefs(written(tmp_path, "1 Q0 a 1 0.5 tag\n1 Q0 b 2 0.4 tag\n"))
-    with pytest.raises(InputError, match="a run is no file of preferences"):
+    with pytest.raises(InputError, match="a run is not a file of preferences"):
         judged.Run.scan(written(tmp_path, GOOD), format="prefs")
     with pytest.raises(InputError, match=r"the grade of topic 1, document a is inf\. Fix: write a finite number"):
         read_prefs(written(tmp_path, "1 u s a inf\n"))

@@ -51,8 +51,8 @@ def test_parquet_and_the_lines_of_text(tmp_path: Path) -> None:
     ("content", "said"),
     [
         (b"run,ms\na,1,2\n", r"t\.txt:2: 3 fields where 2 are expected"),
-        (b"run,ms\na,\xff\n", r"t\.txt:2: bytes that are not UTF-8"),
-        (b"[1]", "record 1: 1 is no record"),
+        (b"run,ms\na,\xff\n", r"t\.txt:2: this file is not UTF-8"),
+        (b"[1]", "record 1: 1 is not a record"),
         (b'{"a": 1, "b": [', "JSON"),
         (b'{"a": {"ms": 1}}', "holds no list of records"),
         (b"PAR1....PAR1", "the Parquet data is damaged"),

@@ -166,7 +166,7 @@ def test_other_kinds_are_refused(tmp_path: Path) -> None:
         Texts.read(tmp_path / "none.jsonl")
     with pytest.raises(InputError, match="holds no texts"):
         Texts.of(3)
-    with pytest.raises(InputError, match="is no text"):
+    with pytest.raises(InputError, match="is not text"):
         Texts.of({"a": 3})
 
 

@@ -85,7 +85,7 @@ def test_intervals_are_those_of_the_wider_spread_at_the_corrected_level() -> Non
 
 
 def test_slices_that_happen_to_be_alike_are_not_told_apart() -> None:
-    """Ten topics of a perfect score among ninety, of which a tenth fail, are no finding."""
+    """Ten topics of a perfect score among ninety, of which a tenth fail, are not a finding."""
     values = np.ones((3, 100))
     values[:2, ::10] = 0.0
     known = {f"{at:03}": {"lucky": 1 <= at % 10 <= 2 and at < 55} for at in range(100)}
@@ -117,7 +117,7 @@ def test_topics_by_the_cuts_alone() -> None:
     assert topic_quadrants(values, (0.5, 0.3)) == (
         "healthy", "ranking problem", "coverage problem", "both problems", "",
     )  # fmt: skip
-    assert topic_quadrants(values, (0.1 + 0.4 + 1e-16, 0.1 * 3))[0] == "healthy"  # rounding is no difference
+    assert topic_quadrants(values, (0.1 + 0.4 + 1e-16, 0.1 * 3))[0] == "healthy"  # rounding is not a difference
     found = made(cuts=(0.5, 0.5))
     assert found.counts("new") == {
         "healthy": sum(name == "healthy" for name in found.topics("new")),
@@ -159,10 +159,10 @@ def test_given_scores_baseline_and_cuts() -> None:
     ("options", "why"),
     [
         ({"x": "R@500", "given": True}, "R@500 was not evaluated"),
-        ({"baseline": "none"}, "no run 'none' to be the baseline"),
-        ({"cuts": (math.nan, 0.5)}, "are no numbers"),
+        ({"baseline": "none"}, "no run 'none' to use as the baseline"),
+        ({"cuts": (math.nan, 0.5)}, "are not numbers"),
         ({"cuts": (2.0, 0.3)}, r"R@20 is never on both sides of 2. Fix: give a cut from 0 to 1"),
-        ({"slicing": "kind"}, "'kind' is no slicing of topics"),
+        ({"slicing": "kind"}, "'kind' does not slice topics"),
         ({"level": 1.0}, "confidence level"),
         ({"fdr": 0.0}, "false discovery rate"),
         ({"y": "R@20"}, "both axes are R@20"),

@@ -98,7 +98,7 @@ def test_sums_are_left_out_and_alone_refused() -> None:
     found = needs(QRELS, OLD, MAPPING, ["RR", "NumRel"])
     assert found.scores.measure_names == ("RR",)
     assert "left out, as no means over topics: NumRel" in found.warnings
-    with pytest.raises(InputError, match="NumRel is no mean"):
+    with pytest.raises(InputError, match="NumRel is not a mean"):
         needs(QRELS, OLD, MAPPING, "NumRel")
 
 

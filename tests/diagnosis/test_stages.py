@@ -176,11 +176,11 @@ def test_a_final_ranking_of_other_documents_is_no_split_of_the_loss() -> None:
     mixed = stages(qrels, run, final, cutoff=2)
     assert mixed.trace.foreign_share == pytest.approx(1 / 3)
     assert mixed.headroom.losses[-1].value > 0
-    assert mixed.sentences[0].startswith("run is no ranking of these candidates: 33% of its documents are not among")
+    assert mixed.sentences[0].startswith("run is not a ranking of these candidates: 33% of its documents are not among")
     assert "no reranker" not in " ".join(mixed.sentences)
     proper = stages(qrels, run, {query: ["x", "a"] for query in qrels}, cutoff=2)
     assert proper.trace.foreign_share == 0
-    assert "is no ranking" not in proper.sentences[0]
+    assert "is not a ranking" not in proper.sentences[0]
     assert "no reranker of the first 2 of run can gain more than" in " ".join(proper.sentences)
 
 
@@ -247,7 +247,7 @@ def test_the_document_has_the_head_of_evaluate() -> None:
 
 
 def test_slices_must_be_a_slicing() -> None:
-    with pytest.raises(InputError, match="'side' is no slicing of topics"):
+    with pytest.raises(InputError, match="'side' does not slice topics"):
         made(slicing="side")
 
 

@@ -306,9 +306,9 @@ def test_costs_of_every_form(tmp_path: Path) -> None:
     [
         ("run,ms\na,fast\nb,2\n", r"the ms of run a, 'fast'"),
         ("run,ms\na,inf\n", "the ms of run a, 'inf'"),
-        ("run,ms\na,1\na,2\n", "run a stands in it twice"),
+        ("run,ms\na,1\na,2\n", "run a appears in it twice"),
         ("ms,gb\n1,2\n", "no column run among ms, gb"),
-        ("run,cpu\na,fast\n", "no cost in it"),
+        ("run,cpu\na,fast\n", "there is no column of costs"),
         ("run,ms,ms\na,1,2\n", "two columns are called 'ms'"),
         ('[{"run": "a", "ms": 1, "ms": 2}]', "the key 'ms' stands twice"),
         ('{"a": {"run": "b", "ms": 1}}', "'run'"),
@@ -316,8 +316,8 @@ def test_costs_of_every_form(tmp_path: Path) -> None:
         ("run;ms;gb\na;1,5;2\nb;2,5;3\n", "1,5"),
         ('[{"run": "a", "ms": 1e999}]', "1e999"),
         ("run,ms\na,1,2\n", r"costs.csv:2: 3 fields where 2"),
-        ('{"a": 3}', "run a: 3 is no record"),
-        ("[3]", "record 1: 3 is no record"),
+        ('{"a": 3}', "run a: 3 is not a record"),
+        ("[3]", "record 1: 3 is not a record"),
     ],
 )
 def test_refused_costs(tmp_path: Path, text: str, said: str) -> None:

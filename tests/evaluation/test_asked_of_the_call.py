@@ -56,8 +56,8 @@ def test_a_comparison_counts_the_topics_of_the_condition() -> None:
 @pytest.mark.parametrize(
     ("attributes", "where", "message"),
     [
-        (KINDS, "knd == 'law'", "no attribute 'knd'. Fix: one of kind, query_id."),
-        (None, "kind == 'law'", "Fix: one of query_id; or give attributes= "),
+        (KINDS, "knd == 'law'", "no attribute 'knd'. Fix: use one of kind, query_id."),
+        (None, "kind == 'law'", "Fix: use one of query_id; or give attributes= "),
         (KINDS, "kind == 'sport'", "no topic satisfies"),
         (KINDS, "kind == 3", "is a text, and is compared with 3"),
     ],

@@ -76,7 +76,9 @@ def test_an_own_dialect():
 
 
 def test_unknown_dialects():
-    with pytest.raises(InputError, match=r"no dialect 'treceval'. Fix: one of judged, trec_eval-10, trec_eval-9, gdev"):
+    with pytest.raises(
+        InputError, match=r"no dialect 'treceval'. Fix: use one of judged, trec_eval-10, trec_eval-9, gdev"
+    ):
         evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, dialect="treceval")
 
 

@@ -113,7 +113,7 @@ def test_every_form_of_a_run(form: str, tmp_path: Path) -> None:
 
 
 def test_all_forms_at_once_have_names_of_their_own(tmp_path: Path) -> None:
-    several = {"list of one", "named", "records"}  # these are no runs within a list
+    several = {"list of one", "named", "records"}  # these are not runs within a list
     forms = [form for name, form in forms_of_run(tmp_path).items() if name not in several]
     scores = evaluate(QRELS, forms, MEASURES)
     assert len(set(scores.run_names)) == len(forms)
@@ -221,7 +221,7 @@ def test_what_is_a_run_and_what_is_several(data: Any, names: list[str]) -> None:
         (["nowhere.run"], "there is no such file"),
         (pa.table({"query_id": ["q"], "score": [1.0]}), "no column doc_id among query_id, score. Fix: rename"),
         (pa.table({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]}), "this looks like qrels"),
-        (pa.table({"query_id": [1.5], "doc_id": ["d"], "score": [1.0]}), "ids are text or whole numbers"),
+        (pa.table({"query_id": [1.5], "doc_id": ["d"], "score": [1.0]}), "give ids as text or whole numbers"),
         (pa.table({"query_id": ["q"], "doc_id": [None], "score": [1.0]}), "row 0 has no doc_id"),
         (pa.table({"query_id": ["q"], "doc_id": ["d"], "score": [None]}), "score"),
         (pa.table({"query_id": ["q"], "doc_id": ["d"], "score": ["high"]}), "the column score holds string"),

@@ -48,8 +48,8 @@ def test_what_holds_the_rows_is_read(frame: Any) -> None:
     [
         (PANDAS.assign(relevance=[1, "x", 2]), "relevance holds string, not numbers"),
         (pd.concat([PANDAS, PANDAS[["relevance"]]], axis=1), "two columns are called 'relevance'"),
-        (PANDAS["relevance"], "a Series is no table"),
-        (POLARS["relevance"], "a Series is no table"),
+        (PANDAS["relevance"], "a Series is not a table"),
+        (POLARS["relevance"], "a Series is not a table"),
         (PANDAS.assign(doc_id=["a", 1.5, "b"]), "the column doc_id cannot be read: it holds float, str"),
         ([{"query_id": "q", "doc_id": "d", "relevance": object()}], "column relevance cannot be read: it holds object"),
         ([{"query_id": "q", "doc_id": "d", "relevance": "x"}, {"query_id": "q", "doc_id": "e", "relevance": 1}],
@@ -71,7 +71,7 @@ def test_attributes_of_categories_are_texts() -> None:
 
 @pytest.mark.parametrize("measures", [None, 3, [None]])
 def test_what_is_no_measure_is_refused_in_words(measures: Any) -> None:
-    with pytest.raises(MeasureError, match="is no measure"):
+    with pytest.raises(MeasureError, match="is not a measure"):
         evaluate(QRELS, RUN, measures)
 
 
@@ -108,7 +108,7 @@ def test_judges_may_be_named_in_a_dict() -> None:
 @pytest.mark.parametrize("path", ["a\0b", "a\ud800b"])
 @pytest.mark.parametrize("read", [Qrels.read, Attributes.read])
 def test_a_text_that_is_no_path_is_refused(read: Callable[[str], object], path: str) -> None:
-    with pytest.raises(JudgedError, match="no file can be called so"):
+    with pytest.raises(JudgedError, match="this cannot be the name of a file"):
         read(path)
 
 

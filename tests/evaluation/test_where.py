@@ -60,7 +60,7 @@ def test_the_numbers_are_those_of_the_chosen_topics(name: str) -> None:
 @pytest.mark.parametrize(
     ("where", "how", "message"),
     [
-        ("kind == 'law'", {}, r"no attribute 'kind'\. Fix: one of query_id; or give attributes="),
+        ("kind == 'law'", {}, r"no attribute 'kind'\. Fix: use one of query_id; or give attributes="),
         ("kind == 'odd'", {"attributes": KINDS}, "no topic satisfies"),
         (" ", {}, "where is empty"),
         ("kind == 'law'", {"attributes": KINDS, "topics": "run"}, "topics = run counts others"),

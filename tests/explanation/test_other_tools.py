@@ -204,7 +204,7 @@ def test_forms() -> None:
 
 
 def test_unknown_names() -> None:
-    with pytest.raises(InputError, match=r"no tool 'trec_eval'.*Fix: one of trec_eval-10, trec_eval-9\."):
+    with pytest.raises(InputError, match=r"no tool 'trec_eval'.*Fix: use one of trec_eval-10, trec_eval-9\."):
         asked("nDCG", [1], "trec_eval")
     with pytest.raises(InputError, match="the qrels have no topic 'z'"):
         compare_tools({"q": {"a": 1}}, {"q": {"a": 1.0}}, "z", "nDCG", "ranx")

@@ -108,7 +108,7 @@ MISTAKES = {
     f"[gate]\nattributes = 3\n{CHECK}": (2, "attributes is 3", 'attributes = "topics.csv"'),
     f'attributes = "a.csv"\n[gate]\nattributes = "b.csv"\n{CHECK}': (3, "attributes are given twice", "keep one"),
     "": (None, "nothing is checked", "[[check]]"),
-    '[check]\nmeasure = "AP"\nmargin = 0.01': (1, "check is no list of tables", "write [[check]]"),
+    '[check]\nmeasure = "AP"\nmargin = 0.01': (1, "check is not a list of tables", "write [[check]]"),
     "[[check]]\nmargin = 0.01": (1, "[[check]] 1: measure is not given", "nDCG@10"),
     '[[check]]\nmeasure = "AP"': (1, "[[check]] 1: it has no margin", "margin = 0.01"),
     f"{CHECK}margin_relative = 0.1": (1, "[[check]] 1: both margin and margin_relative", "give one"),
@@ -135,8 +135,8 @@ MISTAKES = {
     f'{CHECK}[[slice]]\nname = "x"\nexpresion = "a > 1"': (6, "[[slice]] 1: no key 'expresion'", "write expression"),
     f'{CHECK}[[slice]]\nname = "x"\nexpression = "a >"': (4, "[[slice]] 1: slice 'x'", "compare attributes"),
     f'{CHECK}[[slice]]\nname = "all"\nexpression = "a > 1"': (4, "the name 'all' is taken", "another one"),
-    f"{CHECK}margin = 0.02": (4, "this is no TOML", "[[check]]"),
-    "[[check]\n": (1, "this is no TOML", "[[check]]"),
+    f"{CHECK}margin = 0.02": (4, "this is not TOML", "[[check]]"),
+    "[[check]\n": (1, "this is not TOML", "[[check]]"),
 }  # fmt: skip
 
 
@@ -173,7 +173,7 @@ def test_python_objects_and_dicts_say_the_same() -> None:
     made = GateConfig((Check("AP", margin=0.01),), (Guardrail(missing_topics=1),), alpha=0.1)
     assert config_of(given) == made
     assert config_of(made) is made
-    with pytest.raises(InputError, match="list is no configuration"):
+    with pytest.raises(InputError, match="list is not a configuration"):
         config_of([])
     with pytest.raises(InputError, match=re.escape("[[check]] 1: no key 'x'")):
         config_of({"check": [{"measure": "AP", "x": 1}]})

@@ -91,7 +91,7 @@ def test_scores_give_the_same_decision_as_runs(tmp_path: Path) -> None:
         assert given.gate("old", "new", config, slicing=sliced).checks == direct.checks
     with pytest.raises(InputError, match=r"no run 'nwe' to be the candidate. Fix: write new"):
         table.gate("old", "nwe", config, slicing=sliced)
-    with pytest.raises(InputError, match=r"\[\[check\]\] 1: AP was not evaluated. Fix: one of RR, P@1"):
+    with pytest.raises(InputError, match=r"\[\[check\]\] 1: AP was not evaluated. Fix: use one of RR, P@1"):
         table.gate("old", "new", GateConfig((Check("AP", margin=0.1),)))
 
 
@@ -226,13 +226,13 @@ def test_a_quantile_of_many_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("run,latency\nnew,1\n", r"no column 'ms'. Fix: one of latency"),
+        ("run,latency\nnew,1\n", r"no column 'ms'. Fix: use one of latency"),
         ("system_,ms\nnew,1\n", r"no column run among system_, ms"),
         ("run,ms\nold,1\n", r"no number for the candidate 'new'.*the table has old"),
         ("run,ms\nnew,fast\n", r"t.csv:2: ms: 'fast' is not a number"),
         ("run,ms\nnew,nan\n", r"t.csv:2: ms: 'nan' is not a number"),
         ("run,ms\nnew,\n", r"no number for the candidate 'new'.*the table has no numbers"),
-        ("", r"no rows in it"),
+        ("", r"there are no rows"),
     ],
 )
 def test_tables_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> None:

@@ -81,7 +81,7 @@ def test_topics_are_found_by_name() -> None:
     part = both.rows("b")
     assert both.doc.to_pylist()[part] == ["x", "y"]
     assert both.second[part].tolist() == [0, 1]
-    with pytest.raises(InputError, match=r"neither run has a topic 'c'. Fix: one of a, b"):
+    with pytest.raises(InputError, match=r"neither run has a topic 'c'. Fix: use one of a, b"):
         both.rows("c")
 
 

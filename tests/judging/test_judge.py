@@ -300,9 +300,9 @@ def test_numbers_of_other_libraries_are_scores(score: Any) -> None:
 
 @pytest.mark.parametrize("bad", [None, 7.0, math.nan, ("a",), b"d1", True])
 def test_what_is_no_id_is_refused(bad: Any) -> None:
-    with pytest.raises(InputError, match="ids are text or whole numbers"):
+    with pytest.raises(InputError, match="give ids as text or whole numbers"):
         judge(JUDGMENTS, {"q1": {bad: 1.0, "d1": 2.0}})
-    with pytest.raises(InputError, match="ids are text or whole numbers"):
+    with pytest.raises(InputError, match="give ids as text or whole numbers"):
         judge(JUDGMENTS, {bad: {"d1": 2.0}, "q1": {"d1": 2.0}})
 
 
@@ -334,7 +334,7 @@ def test_a_depth_that_makes_no_sense_is_refused(depth: Any) -> None:
 
 
 def test_an_unknown_tie_policy_is_refused() -> None:
-    with pytest.raises(InputError, match=r"no tie policy 'random'\. Fix: one of docid"):
+    with pytest.raises(InputError, match=r"no tie policy 'random'\. Fix: use one of docid"):
         judge(JUDGMENTS, {"q1": {"d1": 1.0}}, ties="random")  # type: ignore[arg-type]
 
 
@@ -401,7 +401,7 @@ def test_over_the_topics_of_the_run() -> None:
 
 
 def test_an_unknown_topic_policy_is_refused() -> None:
-    with pytest.raises(InputError, match=r"no topic policy 'all'\. Fix: one of qrels, run, both"):
+    with pytest.raises(InputError, match=r"no topic policy 'all'\. Fix: use one of qrels, run, both"):
         small().over("all")  # type: ignore[arg-type]
 
 
@@ -604,7 +604,7 @@ def test_odd_sizes() -> None:
     assert judge({"q": {"d": 1}}, {"q": {"d": 0.0}}).rank.tolist() == [1]
     assert judge(JUDGMENTS, table_run([])).returned.tolist() == [0, 0]
     assert len(judge(JUDGMENTS, {"elsewhere": {"d1": 1.0}}).topic) == 0
-    with pytest.raises(InputError, match="no rows in it"):
+    with pytest.raises(InputError, match="there are no rows"):
         judge({}, {"q": {"d": 1.0}})
 
 

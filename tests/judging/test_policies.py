@@ -93,7 +93,7 @@ def test_an_order_that_is_not_there_is_refused() -> None:
         judge({"q": {"a": 1}}, {"q": {"a": 1.0}}, ties="rank")
     with pytest.raises(InputError, match="no tie policy 'random'"):
         judge({"q": {"a": 1}}, {"q": {"a": 1.0}}, ties="random")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"no precision .half.\. Fix: one of double, single"):
+    with pytest.raises(InputError, match=r"no precision .half.\. Fix: use one of double, single"):
         judge({"q": {"a": 1}}, {"q": {"a": 1.0}}, precision="half")  # type: ignore[arg-type]
 
 

@@ -204,11 +204,11 @@ def test_a_class_and_a_measure_stand_for_themselves() -> None:
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("", "'' is no measure's name. Fix: write NAME, NAME@10 or NAME(parameter=value)@10"),
-        ("@10", "is no measure's name. Fix: write NAME"),
-        ("nDCG@", "is no measure's name. Fix: write NAME"),
-        ("nDCG@-1", "is no measure's name. Fix: write NAME"),
-        ("nDCG(gain=exp2@10", "is no measure's name. Fix: write NAME"),
+        ("", "'' is not a measure's name. Fix: write NAME, NAME@10 or NAME(parameter=value)@10"),
+        ("@10", "is not a measure's name. Fix: write NAME"),
+        ("nDCG@", "is not a measure's name. Fix: write NAME"),
+        ("nDCG@-1", "is not a measure's name. Fix: write NAME"),
+        ("nDCG(gain=exp2@10", "is not a measure's name. Fix: write NAME"),
         ("ndgc@10", "there is no measure 'ndgc'. Fix: did you mean nDCG"),
         ("percision@10", "there is no measure 'percision'. Fix: did you mean P"),
         ("xyzzy", "there is no measure 'xyzzy'. Fix: 'judged measures' lists all"),
@@ -231,21 +231,21 @@ def test_a_class_and_a_measure_stand_for_themselves() -> None:
             "Accuracy@10",
             "Accuracy needs n. Fix: write Accuracy(n=...)@10 with the size of the collection; what ir",
         ),
-        ("nDCG(dcg='exp')", "nDCG: dcg='exp' is not allowed. Fix: one of log2, exp-log2"),
-        ("SetP(relative=maybe)", "SetP: relative='maybe' is not allowed. Fix: one of true, false"),
+        ("nDCG(dcg='exp')", "nDCG: dcg='exp' is not allowed. Fix: use one of log2, exp-log2"),
+        ("SetP(relative=maybe)", "SetP: relative='maybe' is not allowed. Fix: use one of true, false"),
         ("AP(dcg=log2)", "AP has no parameter 'dcg'. Fix: use one of"),
         ("AP(max_rel=3)", "AP has no parameter 'max_rel'. Fix: use one of"),
         ("BPM(T=2)@10", "BPM needs max. Fix: write BPM(max=...)"),
         ("alpha_ndgc@10", "there is no measure 'alpha_ndgc'. Fix: did you mean AlphanDCG"),
         ("P(cutoff=2.5)", "P: cutoff='2.5' is not allowed. Fix: a whole number from 1"),
-        ("P@2.5", "'2.5' is no cutoff. Fix: write @10, @5,10 or @1..10"),
+        ("P@2.5", "'2.5' is not a cutoff. Fix: write @10, @5,10 or @1..10"),
         ("P@5..1", "'5..1' does not count up. Fix: write the smaller cutoff first"),
-        ("P@5,,6", "'' is no cutoff. Fix: write @10"),
+        ("P@5,,6", "'' is not a cutoff. Fix: write @10"),
         ("AP(rel=-1)", "AP: rel='-1' is not allowed. Fix: a number from 0"),
         ("AP(rel=nan)", "AP: rel='nan' is not allowed. Fix: a number"),
         ("AP(rel=inf)", "AP: rel='inf' is not allowed. Fix: a number"),
         ("AP(rel=high)", "AP: rel='high' is not allowed. Fix: a number"),
-        ("AP(norm=all)", "AP: norm='all' is not allowed. Fix: one of relevant, cutoff, returned"),
+        ("AP(norm=all)", "AP: norm='all' is not allowed. Fix: use one of relevant, cutoff, returned"),
         ("AP(judged_only=maybe)", "AP: judged_only='maybe' is not allowed. Fix: true or false"),
         ("AP(undefined=never)", "AP: undefined='never' is not allowed. Fix: a number, or skip"),
         ("nDCG(gain=log)", "nDCG: gain='log' is not allowed. Fix: linear, exp2, or a table of gains"),
@@ -255,7 +255,7 @@ def test_a_class_and_a_measure_stand_for_themselves() -> None:
         ("nDCG(gain={12,34})", "nDCG: gain=['12', '34'] is not allowed. Fix: linear, exp2, or a table of gains"),
         ("nDCG(gain={1:x})", "nDCG: gain={1.0: 'x'} is not allowed. Fix: a table of finite gains"),
         ("nDCG(gain={1:inf})", "is not allowed. Fix: a table of finite gains such as {1:1,2:3}"),
-        ("nDCG(discount=sqrt)", "nDCG: discount='sqrt' is not allowed. Fix: one of log2, ln, original"),
+        ("nDCG(discount=sqrt)", "nDCG: discount='sqrt' is not allowed. Fix: use one of log2, ln, original"),
         ("nDCG(discount=original,base=1)", "nDCG: base='1' is not allowed. Fix: a number from 1"),
         ("IPrec", "IPrec needs recall. Fix: write IPrec@..."),
         ("IPrec@1.1", "IPrec: recall='1.1' is not allowed. Fix: a number from 0 to 1"),
@@ -318,13 +318,13 @@ def test_the_number_behind_set_f_is_beta_squared_and_no_cutoff() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 5, b"P@5", ["P@5"], int, object])
 def test_what_is_no_name_is_refused(wrong: Any) -> None:
-    with pytest.raises(MeasureError, match=r"is no measure\. Fix: give a name"):
+    with pytest.raises(MeasureError, match=r"is not a measure\. Fix: give a name"):
         parse(wrong)
 
 
 def test_numbers_too_long_for_a_cutoff_are_refused() -> None:
     for digits in (17, 400, 5000):
-        with pytest.raises(MeasureError, match=r"is no cutoff|whole number"):
+        with pytest.raises(MeasureError, match=r"is not a cutoff|whole number"):
             parse("P@" + "9" * digits)
     for name in ("AlphaDCG@10000000000", "INST(max=1,depth=10000000000)"):
         with pytest.raises(MeasureError, match="a whole number from 1 to 1000000"):
@@ -390,5 +390,5 @@ def test_a_condition_is_part_of_the_measure() -> None:
         measure.of_list([1])
     with pytest.raises(MeasureError, match="says of no topics where"):
         parse("P@5 where ")
-    with pytest.raises(judged.InputError, match="is no expression"):
+    with pytest.raises(judged.InputError, match="is not an expression"):
         parse("P@5 where kind ==")

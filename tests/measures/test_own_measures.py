@@ -57,7 +57,7 @@ def test_another_measure_may_not_take_a_name() -> None:
 
 
 def test_a_field_that_is_no_parameter_is_refused_and_burns_no_name() -> None:
-    with pytest.raises(MeasureError, match="Half: k is no parameter"):
+    with pytest.raises(MeasureError, match="Half: k is not a parameter"):
         measure(**ABOUT)(type("Half", (Measure,), {"__annotations__": {"k": int}, "k": 3}))
     with pytest.raises(MeasureError, match="no measure 'Half'"):
         parse("Half")

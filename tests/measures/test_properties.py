@@ -350,7 +350,7 @@ def test_a_higher_grade_never_lowers_a_monotone_graded_measure(
 
 
 def test_precision_over_what_was_found_can_fall_when_more_is_found() -> None:
-    """AP(norm=returned) is no monotone number, whatever its class declares: 1, then (1 + 2/3) / 2."""
+    """AP(norm=returned) is not a monotone number, whatever its class declares: 1, then (1 + 2/3) / 2."""
     assert judged.AP(norm="returned").of_list([1, 0, 0], missing=[1]) == 1.0
     assert judged.AP(norm="returned").of_list([1, 0, 1], missing=[0]) == (1 + 2 / 3) / 2
 

@@ -118,7 +118,7 @@ def strings(what: Asked) -> dict[tuple[str, str], str]:
 @needs_shared
 @pytest.mark.parametrize("expected", expected_files(), ids=lambda path: f"{path.parents[1].name}-{path.name}")
 def test_every_number_as_printed(expected: Path) -> None:
-    """All but ``runid``, which is no number."""
+    """All but ``runid``, which is not a number."""
     what = asked(expected)
     printed = {key: value for key, value in read(expected).items() if key[0] != "runid"}
     ours = computed(what, expand("all_trec", level=what.level, dialect=what.dialect)) | strings(what)

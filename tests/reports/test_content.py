@@ -360,7 +360,7 @@ def test_ties_are_warned_of_once_and_unjudged_documents_too(make: Callable[..., 
 
 
 def test_errors(make: Callable[..., Report]) -> None:
-    with pytest.raises(InputError, match=r"no run 'nosuch' to be the baseline.*one of old, <i>third"):
+    with pytest.raises(InputError, match=r"no run 'nosuch' to use as the baseline.*one of old, <i>third"):
         make(baseline="nosuch")
     with pytest.raises(MeasureError):
         make(measures="nosuch")

@@ -175,7 +175,7 @@ def test_the_head_of_differences_says_what_is_subtracted() -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"slicing": "query_class"}, "'query_class' is no slicing of topics. Fix: make one: slice_topics"),
+        ({"slicing": "query_class"}, "'query_class' does not slice topics. Fix: make one: slice_topics"),
     ],
 )
 def test_what_is_no_slicing_or_scores_is_refused(given: dict[str, Any], problem: str) -> None:
@@ -258,7 +258,7 @@ def test_what_cannot_be_compared() -> None:
     three = scores_of({name: [0.1] * 51 for name in "abc"})
     for call, problem in (
         (lambda: three.compare_slices(slicing), "3 runs make 3 pairs on each slice. Fix: name a baseline, such as a"),
-        (lambda: scores.compare_slices(slicing, "odd"), "no run 'odd' to be the baseline"),
+        (lambda: scores.compare_slices(slicing, "odd"), "no run 'odd' to use as the baseline"),
         (lambda: scores.compare_slices(slicing, test="tukey"), "tukey compares all systems at once"),
         (lambda: scores.compare_slices(slicing, measures="AP"), "AP was not evaluated"),
         (lambda: scores.compare_slices(slicing).row("odd"), "no slice 'odd'"),

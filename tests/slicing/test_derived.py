@@ -122,7 +122,7 @@ def test_a_language_is_named_where_it_is_sure() -> None:
         derive(queries=topics, languages=("en", "xx"))
     with pytest.raises(InputError, match="one language leaves nothing to guess"):
         derive(queries=topics, languages=["en"])
-    with pytest.raises(InputError, match="languages='en' is no list"):
+    with pytest.raises(InputError, match="languages='en' is not a list"):
         derive(queries=topics, languages="en")
     with pytest.raises(InputError, match=r"languages= are guessed from texts\. Fix: give topics too"):
         derive(QRELS, languages="any")
@@ -198,13 +198,13 @@ def test_traffic_that_makes_no_sense_is_refused() -> None:
         ({"q1": -1}, None, "a topic has the traffic -1. Fix: give counts of 0 or more"),
         ({"q1": float("nan")}, None, "no topic has any traffic"),
         ({"q1": 0}, None, "no topic has any traffic"),
-        ({"q1": "many"}, None, "the attribute traffic is no number"),
-        ({"q1": None}, None, "the attribute traffic is no number"),
-        ([1], None, "a list is no traffic"),
+        ({"q1": "many"}, None, "the attribute traffic is not a number"),
+        ({"q1": None}, None, "the attribute traffic is not a number"),
+        ([1], None, "a list cannot be read as traffic"),
         (table, None, "which of a, b, kind is the traffic?"),
         ("a", None, "no attributes that 'a' could be one of. Fix: give attributes= too"),
-        ("kind", table, "the attribute kind is no number"),
-        ("c", table, "no attribute 'c'. Fix: one of a, b, kind"),
+        ("kind", table, "the attribute kind is not a number"),
+        ("c", table, "no attribute 'c'. Fix: use one of a, b, kind"),
     ]:
         with pytest.raises(InputError) as raised:
             derive(QRELS, traffic=given_traffic, attributes=known)
@@ -366,7 +366,7 @@ def test_bands_stand_by_their_size() -> None:
 def test_what_could_be_derived_is_pointed_to() -> None:
     with pytest.raises(InputError, match=r"no attribute 'relevant_band'. Fix: make it with derive, of qrels"):
         slice_topics({"q": {"kind": "law"}}, "relevant_band")
-    with pytest.raises(InputError, match=r"no attribute 'odd'\. Fix: one of kind"):
+    with pytest.raises(InputError, match=r"no attribute 'odd'\. Fix: use one of kind"):
         slice_topics({"q": {"kind": "law"}}, "odd")
 
 

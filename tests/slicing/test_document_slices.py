@@ -207,7 +207,7 @@ def test_all_forms_show_the_same_numbers() -> None:
     said = " ".join(found.sentences)
     assert "a has its lowest R@2 where source is web: 0.5000 over 2 topics and 2 relevant documents." in said
     assert "b has its lowest R@2 where source is mail: 0.0000" in said
-    assert "two rows of one run are no test of each other" in said
+    assert "comparing two rows of one run is not a test" in said
     assert "Rows marked (few) have fewer than 2 topics." in said
     assert repr(found).endswith(f"warning: {found.warnings[-1]}")
     assert "<table>" in found._repr_html_()
@@ -217,9 +217,9 @@ def test_all_forms_show_the_same_numbers() -> None:
 def test_what_cannot_be_asked_is_refused() -> None:
     found = by_document(QRELS, RUNS, "RR", FACTS, "source", ci="none")
     for asked, message in [
-        ({"name": "x"}, "no group 'x'. Fix: one of all documents, mail, web, unknown"),
-        ({"run": "x"}, "no run 'x'. Fix: one of a, b"),
-        ({"measure": "AP"}, "AP was not evaluated. Fix: one of RR"),
+        ({"name": "x"}, "no group 'x'. Fix: use one of all documents, mail, web, unknown"),
+        ({"run": "x"}, "no run 'x'. Fix: use one of a, b"),
+        ({"measure": "AP"}, "AP was not evaluated. Fix: use one of RR"),
     ]:
         with pytest.raises(InputError) as raised:
             found.estimate(**asked)

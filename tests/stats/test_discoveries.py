@@ -88,7 +88,7 @@ def test_the_rate_holds_and_losses_are_found() -> None:
         found.append(mask[:40].mean())
     error = np.std(shares) / np.sqrt(len(shares))
     assert np.mean(shares) <= 0.1 + 3 * error
-    assert np.mean(shares) > 0.02  # it is no empty promise: there is something to hold
+    assert np.mean(shares) > 0.02  # it is not an empty promise: there is something to hold
     assert np.mean(found) > 0.4
 
 

@@ -138,7 +138,7 @@ def test_plans_from_nothing() -> None:
         (lambda: topics_needed_t(NAN, 1), "cannot be planned for"),
         (lambda: plan([[1, 2]]), "1 systems are too few"),
         (lambda: plan([[1, 2], [2, 1]], n=0), "0 topics make no sense"),
-        (lambda: plan_of_sd(NAN, 10), "is no number"),
+        (lambda: plan_of_sd(NAN, 10), "is not a number"),
     ],
 )
 def test_what_is_refused(call: Any, message: str) -> None:

@@ -295,7 +295,7 @@ def test_over_a_slice_by_hand(small: TestClient) -> None:
 
 def test_few_topics_are_warned_of(client: TestClient) -> None:
     few = asked(client, where="query_class == 'explore'")
-    assert noted(few, "few-topics") == ["8 topics are few: a mean of fewer than 10 is no finding"]
+    assert noted(few, "few-topics") == ["8 topics are few: a mean of fewer than 10 is not a finding"]
     assert [note["rule"] for note in few["notes"]][1] == "of-all-topics"
     assert not noted(asked(client, where="query_class == 'how-to'"), "few-topics")
 
@@ -337,10 +337,10 @@ def test_what_is_wrong_stands_beside_its_field(client: TestClient) -> None:
     assert '<input id="others" name="measures" list="known-measures" value="nDCGG@10"' in page  # as it was typed
     for name, problem in (
         ("measures", "there is no measure 'nDCGG'. Fix: did you mean nDCG"),
-        ("baseline", "no run '<b>' is open. Fix: one of bm25, "),
-        ("test", "no test 'q'. Fix: one of randomisation, "),
-        ("correction", "no correction 'z'. Fix: one of none, "),
-        ("sort", "no column '?' to sort by. Fix: one of run, judged, AP"),
+        ("baseline", "no run '<b>' is open. Fix: use one of bm25, "),
+        ("test", "no test 'q'. Fix: use one of randomisation, "),
+        ("correction", "no correction 'z'. Fix: use one of none, "),
+        ("sort", "no column '?' to sort by. Fix: use one of run, judged, AP"),
         ("curve", "AP11 takes no cutoff"),
     ):
         found = re.search(rf'<p class="problem" id="{name}-problem">(.*?)</p>', page)
@@ -353,7 +353,7 @@ def test_what_is_wrong_stands_beside_its_field(client: TestClient) -> None:
 
 def test_a_condition_that_cannot_be_read_shows_nothing(client: TestClient) -> None:
     page = text_of(client, 400, where="query_class = 'how-to'")
-    assert "\"query_class = 'how-to'\" is no expression. Fix: compare attributes" in page
+    assert "\"query_class = 'how-to'\" is not an expression. Fix: compare attributes" in page
     assert "No topics to show" in page
     assert "0.4240" not in page
     assert "no topic satisfies" in refused(client, where="query_class == 'nothing'")

@@ -130,7 +130,7 @@ def test_filter_by_a_slice_and_by_an_expression(serve: Any, tab: Any, sample: An
     page.get_by_label("Topics where").fill("words > 7 and")
     page.keyboard.press("Enter")
     page.wait_for_selector("#where-problem")
-    assert "'words > 7 and' is no expression" in page.locator("#where-problem").inner_text()
+    assert "'words > 7 and' is not an expression" in page.locator("#where-problem").inner_text()
     assert page.get_by_label("Topics where").input_value() == "words > 7 and"
     assert page.get_by_role("heading", name="No topics to show").is_visible()
     shown.accessible()

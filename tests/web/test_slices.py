@@ -204,7 +204,7 @@ def test_slices_by_an_outcome_say_so(of_sample: TestClient) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("where=kin+%3D%3D", "is no expression"),
+        ("where=kin+%3D%3D", "is not an expression"),
         ("where=nothing+%3D%3D+1", "no attribute"),
         ("where=query_class+%3D%3D+%27none%27", "no topic satisfies"),
         ("where=query_class+%3D%3D+3", "is a text"),

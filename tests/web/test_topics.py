@@ -202,7 +202,7 @@ def test_a_measure_that_is_better_low_has_its_hardest_topics_first(tiny: TestCli
         ({"runs": "C"}, 400, "no run 'C' is open"),
         ({"measure": "nDGC@10"}, 400, "there is no measure 'nDGC'"),
         ({"measure": ""}, 400, ""),
-        ({"where": "kind = 1"}, 400, "'kind = 1' is no expression"),
+        ({"where": "kind = 1"}, 400, "'kind = 1' is not an expression"),
         ({"where": "kind == 1"}, 400, "kind"),
         ({"page": "0"}, 422, "page"),
         ({"page": "x"}, 422, "page"),

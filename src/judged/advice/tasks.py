@@ -35,7 +35,7 @@ _TRIED = ("set", "preferences", "diversity", "assessors", "graded", "single-answ
 def checked(name: str) -> Task:
     """Give the task of a name."""
     if name not in TASKS:
-        raise InputError(f"no task {name!r}", fix=f"one of {', '.join(sorted(TASKS))}")
+        raise InputError(f"no task {name!r}", fix=f"use one of {', '.join(sorted(TASKS))}")
     return TASKS[name]
 
 

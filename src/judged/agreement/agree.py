@@ -46,7 +46,7 @@ class Judges(ReadOnly):
     levels: tuple[float | None, ...]  # the grade from which each judge's grades were made 1, if they were
 
     def fractional(self, *judges: int) -> bool:
-        """Whether one of these judges gave grades that are no whole numbers: a measurement, not a category."""
+        """Whether one of these judges gave grades that are not whole numbers: a measurement, not a category."""
         grades = self.grades[:, list(judges)]
         return bool((grades[~np.isnan(grades)] % 1 != 0).any())
 
@@ -110,7 +110,7 @@ def _levels(names: tuple[str, ...], rel: float | Mapping[str, float] | None) -> 
         return (rel,) * len(names)
     for name in rel:
         if name not in names:
-            raise InputError(f"no judge is called {name!r}", fix=f"one of {', '.join(names)}")
+            raise InputError(f"no judge is called {name!r}", fix=f"use one of {', '.join(names)}")
     return tuple(rel.get(name) for name in names)
 
 
@@ -122,7 +122,7 @@ def _union(several: Sequence[Qrels]) -> Qrels:
 
 
 _NO_CATEGORIES = (
-    "grades that are no whole numbers are measurements, which are next to never equal; see alpha, or use rel"
+    "grades that are not whole numbers are measurements, which are next to never equal; see alpha, or use rel"
 )
 
 

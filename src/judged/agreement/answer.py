@@ -53,7 +53,7 @@ class PairAgreement:
     only_first: int  # and one alone
     only_second: int
     same: float  # the share of equal grades; NaN where nothing is shared
-    kappa: Agreement  # Cohen's; undefined where grades are no whole numbers
+    kappa: Agreement  # Cohen's; undefined where grades are not whole numbers
     linear: Agreement  # Cohen's kappa, weighted
     quadratic: Agreement
     alpha: Agreement  # Krippendorff's

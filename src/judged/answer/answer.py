@@ -92,7 +92,7 @@ class Answer:
         tables = self.tables()
         chosen = name or self.main or next(iter(tables), "")
         if chosen not in tables:
-            raise InputError(f"no table {chosen!r} in this answer", fix=f"one of {', '.join(tables)}")
+            raise InputError(f"no table {chosen!r} in this answer", fix=f"use one of {', '.join(tables)}")
         return tables[chosen]
 
     def _seen(self, digits: int | None) -> tuple[Block, ...]:
@@ -197,7 +197,7 @@ class Answer:
         chosen = name or next(iter(charts), "")
         if chosen not in charts:
             problem = f"no chart {chosen!r} in this answer" if charts else "there is no chart of this"
-            raise InputError(problem, fix=f"one of {', '.join(charts)}" if charts else "take another form")
+            raise InputError(problem, fix=f"use one of {', '.join(charts)}" if charts else "take another form")
         from judged.answer.drawing import drawn
 
         return drawn(replace(charts[chosen], **changes))
@@ -255,7 +255,7 @@ class Answer:
             parquet.write_table(stored, target)
             return target.getvalue().to_pybytes()
         if form not in forms:
-            raise InputError(f"no form {form!r} is known", fix=f"one of {', '.join(FORMS)}")
+            raise InputError(f"no form {form!r} is known", fix=f"use one of {', '.join(FORMS)}")
         return forms[form]()
 
     def save(self, path: str | Path, form: str | None = None, **options: Any) -> None:

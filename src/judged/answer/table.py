@@ -391,7 +391,7 @@ def missing(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Give a value of plain Python for JSON: what is no finite number becomes None, what is no number or text a text.
+    """Give a value of plain Python for JSON: a number that is not finite becomes None, anything else a text.
 
     >>> import numpy as np
     >>> plain((1.5, math.nan, "t", np.arange(2), {"a": np.float64(2)}))

@@ -35,7 +35,7 @@ def picture(chart: Any, form: str, title: str = "") -> bytes:
     b'<svg'
     """
     if form not in PICTURES:
-        raise InputError(f"no form {form!r} of a chart is known", fix=f"one of {', '.join(PICTURES)}")
+        raise InputError(f"no form {form!r} of a chart is known", fix=f"use one of {', '.join(PICTURES)}")
     spec, convert, version = specification(chart), converter(), language()
     if form == "png":
         return convert.vegalite_to_png(spec, vl_version=version, scale=_SHARP)

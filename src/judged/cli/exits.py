@@ -19,7 +19,7 @@ from judged.tables import on_terminal
 class _Descriptor(io.FileIO):
     """A file descriptor whose failures are told apart from those of every other file.
 
-    They are no OSError: Click would end one for a reader that left with 1, which means "no" here.
+    These are not an OSError, which Click would end with 1 for a reader that left: that means "no" here.
     """
 
     def __init__(self, descriptor: int, called: str) -> None:
@@ -43,7 +43,7 @@ class _Terminal(io.TextIOWrapper):
 
 def guard() -> None:
     """Put streams in the place of Python's that know how to fail; what cannot be encoded is written as an escape."""
-    if os.name != "posix":  # a console of Windows is no file descriptor
+    if os.name != "posix":  # a console of Windows is not a file descriptor
         return
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]  so it is where it was closed (>&-)
         sys.stdout = stream(os.open(os.devnull, os.O_RDONLY), "utf-8", "strict")

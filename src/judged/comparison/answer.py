@@ -190,7 +190,7 @@ class Comparison(Answer):
         if name is None or name in known:
             return self.measures[0] if name is None else known[name]
         if (canonical := str(parse(name))) not in known:
-            raise InputError(f"{name} was not compared", fix=f"one of {', '.join(known)}")
+            raise InputError(f"{name} was not compared", fix=f"use one of {', '.join(known)}")
         return known[canonical]
 
     def pair(self, first: str, second: str, measure: str | None = None) -> Pair:

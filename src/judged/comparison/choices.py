@@ -57,7 +57,7 @@ class Choices:
         _one_of("correction", self.correction, CORRECTIONS)
         _one_of("family", self.family, get_args(Family))
         if not 0 < self.alpha < 0.5:
-            raise InputError(f"alpha {self.alpha} is not between 0 and 0.5", fix="0.05, say")
+            raise InputError(f"alpha {self.alpha} is not between 0 and 0.5", fix="use 0.05, for example")
         check_resampling(self.resamples, self.seed)
         if not (math.isfinite(self.min_difference) and self.min_difference >= 0):
             raise InputError(f"the minimum difference {self.min_difference} makes no sense", fix="give a number from 0")
@@ -95,4 +95,4 @@ class Choices:
 def _one_of(what: str, given: str, known: object) -> None:
     names = tuple(known)  # type: ignore[arg-type]
     if given not in names:
-        raise InputError(f"no {what} {given!r}", fix=f"one of {', '.join(names)}")
+        raise InputError(f"no {what} {given!r}", fix=f"use one of {', '.join(names)}")

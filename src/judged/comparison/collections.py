@@ -42,7 +42,7 @@ class Collections(Answer):
     def mean(self, system: str, measure: str | None = None) -> float:
         """Give the macro mean: every collection counts the same. NaN where the system lacks one."""
         if system not in self.systems:
-            raise InputError(f"no system {system!r}", fix=f"one of {', '.join(self.systems)}")
+            raise InputError(f"no system {system!r}", fix=f"use one of {', '.join(self.systems)}")
         values: list[float] = []
         for comparison in self.comparisons.values():
             estimates = comparison.measure(measure or self.measures[0]).estimates
@@ -62,7 +62,7 @@ class Collections(Answer):
         """Give a row a system, a column a collection, and the macro mean; marks are of each collection's tests."""
         name = measure or self.measures[0]
         if name not in self.measures:
-            raise InputError(f"{name} was not compared everywhere", fix=f"one of {', '.join(self.measures)}")
+            raise InputError(f"{name} was not compared everywhere", fix=f"use one of {', '.join(self.measures)}")
         order, baseline = self.order(), self.choices.baseline
         means = [self.mean(system, name) for system in order]
         best = self._first(name).best_of([mean for mean in means if not math.isnan(mean)])
@@ -176,7 +176,7 @@ def compare_collections(
     for name, given in collections.items():
         if not (isinstance(given, tuple) and len(given) == 2):
             fix = "give {name: (qrels, runs)}, or scores to collections_of_scores"
-            raise InputError(f"{name}: {type(given).__name__} is no pair of qrels and runs", fix=fix)
+            raise InputError(f"{name}: {type(given).__name__} is not a pair of qrels and runs", fix=fix)
     chosen = {name: options.pop(name) for name in _CHOICES if name in options}
     tables = {name: scored(qrels, runs, measures, **options) for name, (qrels, runs) in collections.items()}
     return collections_of_scores(tables, baseline=baseline, **chosen)
@@ -187,7 +187,7 @@ def collections_of_scores(
 ) -> Collections:
     """Compare systems on several collections from the scores of each, as `compare_collections` does."""
     if len(tables) < 2:
-        raise InputError(f"{len(tables)} collections are no several", fix="give two or more, or use compare")
+        raise InputError(f"{len(tables)} collection is too few", fix="give two or more, or use compare")
     choices = Choices(baseline=baseline, **chosen)
     if measures is not None:
         tables = {name: chosen_measures(table, measures) for name, table in tables.items()}

@@ -127,7 +127,7 @@ def compared(scores: Scores, choices: Choices, ci: IntervalName = "adjusted") ->
     if len(names) < 2:
         raise InputError(f"there is nothing to compare {', '.join(names)} with", fix="give two runs or more")
     if choices.baseline is not None and choices.baseline not in names:
-        raise InputError(f"no run {choices.baseline!r} to be the baseline", fix=f"one of {', '.join(names)}")
+        raise InputError(f"no run {choices.baseline!r} to use as the baseline", fix=f"use one of {', '.join(names)}")
     estimates = scores.estimates(ci=ci, level=choices.level, seed=choices.seed)
     measures = [
         MeasureComparison(measure, estimates[at :: len(scores.measures)], (), 0, _untested(measure, choices))

@@ -115,7 +115,7 @@ def power_of_scores(
         raise InputError("no measure here is a mean over topics", fix="ask for one, such as AP")
     names = scores.measure_names
     others = [
-        Note("no-mean", f"{name} is no mean over topics, and no plan is made for it")
+        Note("no-mean", f"{name} is not a mean over topics, and no plan is made for it")
         for at, name in enumerate(names)
         if at not in means
     ]

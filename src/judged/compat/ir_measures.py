@@ -57,7 +57,7 @@ from judged.measures.spellings import translated
 
 
 class _NotInstalledError(MissingExtraError):
-    """ir_measures is not there; it is no extra of ours, as who imports this has chosen it already."""
+    """ir_measures is not there; it is not an extra of ours, since whoever imports this has chosen it already."""
 
     def __init__(self) -> None:
         ImportError.__init__(self, "ir_measures is not installed. Fix: pip install ir_measures.")

@@ -13,5 +13,5 @@ def names_of(given: object, what: str, example: str) -> list[str]:
     names: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
     for name in names:
         if not isinstance(name, str):
-            raise MeasureError(f"{name!r} is no name of a {what}. Fix: give names as text, such as {example}")
+            raise MeasureError(f"{name!r} is not the name of a {what}. Fix: give names as text, such as {example}")
     return names

@@ -20,7 +20,7 @@ What differs, all on purpose (checked against pytrec_eval-terrier 0.5.11):
 - NaN as a score is refused; there it gives an order by chance.
 - Topics whose judgments are all negative, or empty, are scored like others, and nothing carries over from one call
   to the next.
-- ``set_F.0.5`` may differ in the last bit, and so may every weight that is no square of a double: its square root,
+- ``set_F.0.5`` may differ in the last bit, and so may every weight that is not the square of a double: its square root,
   rounded, is kept here. Weights such as 1, 4 and 0.25 give the same bits.
 - Where nothing is left of a ranking, interpolated precision is 0 and not NaN.
 - ``relstring`` is text and ``runid`` no number: both are 0.0 here; there ``runid`` is whatever stood in memory.
@@ -173,7 +173,7 @@ def compute_aggregated_measure(measure: str, values: list[float]) -> float:
 
 def _level(given: object) -> float:
     if not isinstance(given, (int, float, np.integer, np.floating)):
-        raise InputError(f"the relevance level {given!r} is no number", fix="give a number from 0, such as 1")
+        raise InputError(f"the relevance level {given!r} is not a number", fix="give a number from 0, such as 1")
     level = float(given)
     if not level >= 0:
         raise InputError(f"the relevance level {given} is negative or no number", fix="give 0 or more")
@@ -196,7 +196,7 @@ def _lines(measures: Iterable[str], level: float) -> list[Printed]:
     found: list[str] = []
     for root, parameters in wanted.items():
         if root not in supported_measures:
-            raise MeasureError(f"unsupported measure {root}. Fix: one of {', '.join(sorted(supported_measures))}")
+            raise MeasureError(f"unsupported measure {root}. Fix: use one of {', '.join(sorted(supported_measures))}")
         if root in {"set_F", "relstring"} and len(set(parameters)) > 1:
             raise MeasureError(f"{root} takes one parameter, not {', '.join(parameters)}. Fix: ask for one at a time")
         if any(len(one) > _LONGEST for one in parameters):
@@ -217,7 +217,7 @@ def _split(name: str) -> tuple[str, list[str]]:
         return name, []
     bases = [base for base in supported_measures if name.startswith((f"{base}_", f"{base}."))]
     if not bases:
-        raise MeasureError(f"unsupported measure {name}. Fix: one of {', '.join(sorted(supported_measures))}")
+        raise MeasureError(f"unsupported measure {name}. Fix: use one of {', '.join(sorted(supported_measures))}")
     base = max(bases, key=len)
     written = name[len(base) + 1 :]
     form = _PARAMETERS.get(base)
@@ -250,7 +250,7 @@ def _parsed(lines: Iterable[str], layout: str, at: int, read: Callable[[str], Nu
         query, doc = fields[0], fields[2]
         if doc in made.setdefault(query, {}):
             raise InputError(
-                f"document {doc} comes twice for topic {query}", fix="keep one", path="<lines>", line=number
+                f"document {doc} appears twice for topic {query}", fix="keep one", path="<lines>", line=number
             )
         try:
             made[query][doc] = read(fields[at])

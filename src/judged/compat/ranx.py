@@ -1,4 +1,4 @@
-"""ranx's `evaluate`, `Qrels` and `Run`: the same call and numbers, joined by key, with ties that are no chance.
+"""ranx's `evaluate`, `Qrels` and `Run`: the same call and numbers, joined by key, with ties that are not chance.
 
 >>> from judged.compat import ranx
 >>> qrels = {"q1": {"d1": 5, "d2": 3}, "q2": {"d3": 1}}
@@ -115,7 +115,7 @@ def _nested(table: Table, value: str, path: str) -> dict[str, dict[str, float]]:
     for query, doc, number in zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), values, strict=True):
         docs = made.setdefault(query, {})
         if doc in docs:
-            raise InputError(f"document {doc} comes twice for topic {query}", fix="keep one", path=str(path))
+            raise InputError(f"document {doc} appears twice for topic {query}", fix="keep one", path=str(path))
         docs[doc] = int(number) if value == "relevance" and float(number).is_integer() else number
     return made
 
@@ -196,7 +196,7 @@ def _score(name: str, judged: Judged) -> Floats:
         measure, factor = rbp
         return measure(judged) * factor
     if (known := _RANX.read(name, grades)) is None:
-        raise MeasureError(f"ranx has no metric {name!r}. Fix: one of its names, such as ndcg@10, map-l2, rbp.95")
+        raise MeasureError(f"ranx has no metric {name!r}. Fix: use one of its names, such as ndcg@10, map-l2, rbp.95")
     return known[0](judged)
 
 

@@ -157,7 +157,7 @@ class Curves(ReadOnly, Answer):
         """
         if query_id not in self.query_ids:
             problem = f"there is no topic {query_id!r} among those that count"
-            raise InputError(problem, fix=f"one of {first_few(self.query_ids)}")
+            raise InputError(problem, fix=f"use one of {first_few(self.query_ids)}")
         scores = self.scores.over_topics(np.array(self.query_ids) == query_id)
         notes = tuple(note for note in scores.notes if note.rule != "ties")  # it is about means
         return self.of(self.how, self.name, self.at, replace(scores, notes=notes), self.interval)

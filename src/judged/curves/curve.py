@@ -68,7 +68,7 @@ def curve(
     Raises
     ------
     InputError
-        If something cannot be read, or a cutoff is no whole number from 1.
+        If something cannot be read, or a cutoff is not a whole number from 1.
     MeasureError
         If there is no such measure, or it takes no cutoff.
 
@@ -141,7 +141,7 @@ def curve_of_scores(
     if several := {one.replace(cutoff=1) for one in scores.measures} - {scores.measures[0].replace(cutoff=1)}:
         other = _named(next(iter(several)), "cutoff", "k")
         raise InputError(
-            f"the scores are of {_named(scores.measures[0], 'cutoff', 'k')} and of {other}: that is no single curve",
+            f"the scores are of {_named(scores.measures[0], 'cutoff', 'k')} and of {other}: that is not a single curve",
             fix="evaluate one measure at several cutoffs",
         )
     rising = np.argsort(_cutoffs(scores.measures), kind="stable").tolist()
@@ -200,7 +200,7 @@ def precision_recall(
     InputError
         If something cannot be read, or levels and cutoffs make no sense.
     MeasureError
-        If a level is no number from 0 to 1.
+        If a level is not a number from 0 to 1.
 
     Examples
     --------
@@ -281,7 +281,7 @@ def _chosen(cutoffs: int | Iterable[int] | None, named: Sequence[int]) -> list[i
         several = isinstance(cutoffs, Iterable)
         found = sorted({operator.index(one) for one in cutoffs}) if several else [operator.index(cutoffs)]
     except TypeError:
-        raise InputError(f"the cutoffs {cutoffs!r:.80} are no whole numbers", fix="give 100, or [1, 5, 10]") from None
+        raise InputError(f"the cutoffs {cutoffs!r:.80} are not whole numbers", fix="give 100, or [1, 5, 10]") from None
     if not found or found[0] < 1:
         raise InputError("a curve needs cutoffs from 1", fix="give 100, or [1, 5, 10]")
     if found[-1] > _MOST and not several:

@@ -35,7 +35,7 @@ class Attributes(Facts):
     Raises
     ------
     InputError
-        If it has no column of ids, an id stands in it twice, or a column is of another type.
+        If it has no column of ids, an id appears in it twice, or a column is of another type.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Attributes(Facts):
         name = self.spelled(name)
         if name not in self.table.column_names:
             known = ", ".join((*self.names[:_SHOWN], *(["..."] if len(self.names) > _SHOWN else []), self.id_name))
-            raise InputError(f"no attribute {name!r}", fix=f"one of {known}")
+            raise InputError(f"no attribute {name!r}", fix=f"use one of {known}")
         return self.table[name].combine_chunks()
 
     def numbers(self, name: str) -> dict[str, float]:
@@ -97,11 +97,11 @@ class Attributes(Facts):
         Raises
         ------
         InputError
-            If there is no such attribute, or it is no number.
+            If there is no such attribute, or it is not a number.
         """
         column = self.column(name)
         if str(column.type) != "double":
-            raise InputError(f"the attribute {name} is no number", fix="name one that is")
+            raise InputError(f"the attribute {name} is not a number", fix="name one that is")
         pairs = zip(self.query_ids, column.to_pylist(), strict=True)
         return {query: value for query, value in pairs if value is not None}
 

@@ -111,7 +111,7 @@ def _line_by_line(rows: TextRows, columns: tuple[str, ...]) -> Content:
                 last = (number, error.rule)
                 continue
             except UnicodeDecodeError:
-                gathered.add("not-utf8", number, "bytes that are not UTF-8")
+                gathered.add("not-utf8", number, "this file is not UTF-8")
                 continue
             if values is not None:
                 lines.append(number)

@@ -28,7 +28,7 @@ class Documents(Facts):
     Raises
     ------
     InputError
-        If it has no column ``doc_id``, or a document stands in it twice.
+        If it has no column ``doc_id``, or a document appears in it twice.
 
     Examples
     --------

@@ -51,7 +51,7 @@ class Expression:
     Comparisons ``== != < <= > >=``, also chained; ``in`` and ``not in`` a tuple or list of constants; ``and``, ``or``,
     ``not``; the name of an attribute of true and false alone; ``missing(name)`` and ``contains(name, "text")``. A
     topic without a value satisfies no comparison, whichever: ``not`` turns that round as any other answer. A name that
-    is no word of Python, such as ``class`` or ``title (en)``, stands in backquotes.
+    is not a word of Python, such as ``class`` or ``title (en)``, stands in backquotes.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Expression:
         try:
             tree = _parsed(self.text.strip())
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise InputError(f"{self.text!r} is no expression", fix=_HELP) from None
+            raise InputError(f"{self.text!r} is not an expression", fix=_HELP) from None
         try:
             return _condition(tree, self.text)
         except RecursionError:

@@ -182,7 +182,7 @@ def _warn_of_numbers(texts: Any, name: str) -> None:
     if 2 * sum(numbers.values()) > known:
         rows = sum(counted[text] for text in odd)
         warnings.warn(
-            f"the column {name} is read as text: {rows} of {known} values are no numbers, such as {odd[0]!r:.40};"
+            f"the column {name} is read as text: {rows} of {known} values are not numbers, such as {odd[0]!r:.40};"
             " for numbers write 1.5, and leave cells empty where there is none",
             JudgedWarning,
             stacklevel=2,
@@ -199,7 +199,7 @@ def _read(file: Path, where: str, id_name: str) -> _Facts:
     text = files.text(file, where)
     start = text.lstrip()
     if not start:
-        raise InputError("nothing in it", fix=f"give a file with a column {id_name}", path=where)
+        raise InputError("this file is empty", fix=f"give a file with a column {id_name}", path=where)
     if ending.endswith((".jsonl", ".ndjson")) or json_kind(start, where) == "jsonl":
         return _records(json_lines(file, where), where, id_name)
     if ending.endswith(".json") or start.startswith(("{", "[")):
@@ -220,7 +220,7 @@ def _json(data: Any, where: str, id_name: str) -> Iterator[tuple[int | None, dic
         raise InputError(f"this JSON holds no facts by {of}", fix=shape, path=where)
     for at, known in enumerate(cast("list[Any]", data), 1):
         if not isinstance(known, dict):
-            raise InputError(f"record {at}: {json.dumps(known)[:40]} is no record", fix=shape, path=where)
+            raise InputError(f"record {at}: {json.dumps(known)[:40]} is not a record", fix=shape, path=where)
         yield None, known
 
 
@@ -253,7 +253,7 @@ def _records(records: Iterable[tuple[int | None, Mapping[str, Any]]], where: str
             column.extend([None] * (count - len(column)))
         lines.extend(() if line is None else (line,))
     if not made:
-        raise InputError("nothing in it", fix=f"give records with {id_name}", path=where)
+        raise InputError("this file is empty", fix=f"give records with {id_name}", path=where)
     columns = {name: _array(values, name, where) for name, values in made.items()}
     return _Facts(pa.table({id_name: columns.pop(id_name), **columns}), where, lines or None)
 
@@ -336,7 +336,7 @@ def _refuse_bad_ids(ids: Any, found: _Facts, id_name: str) -> None:
     before: set[str] = set()
     for row, name in enumerate(ids.to_pylist()):
         if name in before:
-            problem = f"{OF[id_name]} {name} stands in it twice"
+            problem = f"{OF[id_name]} {name} appears in it twice"
             raise InputError(problem, fix=fix, path=found.where, line=found.line(row))
         before.add(name)
 

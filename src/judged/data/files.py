@@ -56,7 +56,7 @@ def compression(path: str | Path) -> str:
         with Path(path).open("rb") as file:
             head = file.read(6)
     except ValueError:  # a zero byte in it, or half a character
-        raise InputError("no file can be called so", fix="check the path", path=ascii(str(path))) from None
+        raise InputError("this cannot be the name of a file", fix="check the path", path=ascii(str(path))) from None
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
 
 
@@ -161,7 +161,7 @@ def text(path: str | Path, where: str) -> str:
         return data.decode().replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise InputError("bytes that are not UTF-8", fix="save the file as UTF-8", path=where, line=line) from None
+        raise InputError("this file is not UTF-8", fix="save the file as UTF-8", path=where, line=line) from None
 
 
 def exists(path: str | Path) -> bool:

@@ -41,7 +41,7 @@ def id_text(value: Any, what: str, *, path: str = "", line: int | None = None) -
         except ValueError:  # Python writes no number of more than 4,300 digits
             raise InputError(f"the {what} is a number of too many digits", fix="write it as text") from None
     problem = f"the {what} {value!r:.80} is a {type(value).__name__}"
-    raise InputError(problem, fix="ids are text or whole numbers", path=path, line=line)
+    raise InputError(problem, fix="give ids as text or whole numbers", path=path, line=line)
 
 
 def shown(value: Any) -> str:
@@ -72,12 +72,12 @@ def id_column(column: Any, what: str) -> Any:
     kind = column.type
     if not any(fits(kind) for fits in _ID_TYPES):
         raise InputError(
-            f"the column {what} holds {kind}, and ids are text or whole numbers",
+            f"the column {what} holds {kind}, and give ids as text or whole numbers",
             fix=f"cast {what} to text before the numbers lose their form",
         )
     if column.null_count:
         row = pc.index(pc.is_null(column), value=True).as_py()
-        raise InputError(f"row {row} has no {what}", fix="remove the row or fill in the id")
+        raise InputError(f"row {row} has no {what}", fix="remove the row, or fill in the id")
     return column if pa.types.is_string(kind) else column.cast(pa.string())
 
 

@@ -104,7 +104,7 @@ def json_lines(path: Path, where: str) -> Iterator[tuple[int, dict[str, Any]]]:
             if raw.strip():
                 record = parse_json(raw, where, number)
                 if not isinstance(record, dict):
-                    raise _Place(where, number).error("this line is no JSON object", 'write {"query_id": ...}')
+                    raise _Place(where, number).error("this line is not a JSON object", 'write {"query_id": ...}')
                 yield number, cast("dict[str, Any]", record)
 
 
@@ -119,7 +119,7 @@ def parse_json(data: bytes, where: str, line: int | None = None) -> Any:
         raise place.error(r"a text in it holds half a character (\ud800 to \udfff alone)", "correct it") from None
     except UnicodeDecodeError as error:
         place = _Place(place.where, place.line or data[: error.start].count(b"\n") + 1)
-        raise place.error("bytes that are not UTF-8", "save the file as UTF-8", "not-utf8") from None
+        raise place.error("this file is not UTF-8", "save the file as UTF-8", "not-utf8") from None
     except json.JSONDecodeError as error:
         fix = "correct it" if place.line else "correct it; one record a line is the format 'jsonl'"
         place = _Place(place.where, place.line or error.lineno)
@@ -147,7 +147,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for at, key in enumerate(keys) if key in keys[:at])
-        raise _ValueError(f"the key {twice!r} stands twice in one object", "duplicate-pair")
+        raise _ValueError(f"the key {twice!r} appears twice in one object", "duplicate-pair")
     return made
 
 
@@ -192,7 +192,7 @@ def _records_table(records: Iterable[tuple[_Place, Any]], kind: Kind, where: str
     keys: tuple[str, ...] = ()
     for place, record in records:
         if not isinstance(record, dict):
-            raise place.error(f"{json.dumps(record)[:40]} is no record", 'write {"query_id": ...}')
+            raise place.error(f"{json.dumps(record)[:40]} is not a record", 'write {"query_id": ...}')
         if tuple(cast("dict[str, Any]", record)) != keys:
             keys = tuple(cast("dict[str, Any]", record))
             names = _columns_of(keys, kind, names, place)

@@ -110,7 +110,7 @@ def ranks_shuffled(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _thirds(rows: Sequence[Sequence[str]]) -> list[list[int]]:
-    """Give the third field of each topic's lines; nothing if one of them is no whole number."""
+    """Give the third field of each topic's lines; nothing if one of them is not a whole number."""
     topics: dict[str, list[int]] = {}
     for row in rows:
         if len(row) < 3 or not _is_whole(row[2]):

@@ -131,7 +131,7 @@ def _refuse_odd_grades(data: Mapping[Any, Any]) -> None:
                 continue
             why = "is too large for a double" if whole else "is not a number"
             problem = f"the grade {shown(grade)} of topic {topic}, document {doc} {why}"
-            raise InputError(problem, fix="grades are int or float", path="<dict>")
+            raise InputError(problem, fix="give grades as int or float", path="<dict>")
 
 
 def is_ids(data: Any) -> bool:

@@ -65,7 +65,7 @@ class Qrels:
     def __post_init__(self) -> None:
         if not self.table.num_rows:
             raise InputError(
-                "no judgments in it", fix="give a file with at least one line", path=self.where, rule="empty-file"
+                "there are no judgments", fix="give a file with at least one line", path=self.where, rule="empty-file"
             )
         grades = self.grades
         if not np.isfinite(grades).all():
@@ -109,7 +109,7 @@ class Qrels:
         source = Source(rows_of_object(data, "qrels"), name)
         table, _ = source.table(QRELS_COLUMNS)
         if "relevance" not in table.column_names:
-            raise InputError("no relevance in it", fix="add a column 'relevance'", path=source.rows.where)
+            raise InputError("there is no column of grades", fix="add a column 'relevance'", path=source.rows.where)
         made = cls(table, name, source.rows.where)
         made._refuse_duplicates(source)
         return made

@@ -57,7 +57,7 @@ def records_of(data: Any, where: str, what: str, fix: str, *, key: str = "") -> 
     elif isinstance(data, Iterable) and not isinstance(data, (bytes, Mapping)):
         for at, row in enumerate(cast("Iterable[Any]", data), 1):
             if not isinstance(row, Mapping):
-                raise InputError(f"{row!r:.40} is no row of {what}", fix=fix, path=where)
+                raise InputError(f"{row!r:.40} is not a row of {what}", fix=fix, path=where)
             yield at, dict(cast("Mapping[Any, Any]", row))
     else:
         raise InputError(f"a {type(data).__name__} holds no {what}", fix=fix, path=where)
@@ -80,7 +80,7 @@ def _json(data: Any, where: str, key: str) -> Iterator[Record]:
         raise InputError("this JSON holds no list of records", fix='write [{"name": ...}, ...]', path=where)
     for (place, record), name in zip(known, names, strict=True):
         if not isinstance(record, dict):
-            problem = f"{place}: {json.dumps(record)[:40]} is no record"
+            problem = f"{place}: {json.dumps(record)[:40]} is not a record"
             raise InputError(problem, fix='write {"name": ...}', path=where)
         if doubled := name.keys() & cast("dict[str, Any]", record).keys():
             problem = f"{place}: it has a field {min(doubled)!r} beside the name that it stands under"

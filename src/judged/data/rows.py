@@ -150,9 +150,7 @@ def score_array(scores: Any, what: str = "score") -> np.ndarray[Any, np.dtype[np
         try:
             numbers[at] = float(score)
         except (OverflowError, TypeError):
-            raise InputError(
-                f"the {what} {shown(score)} is no number that a double holds", fix="give another"
-            ) from None
+            raise InputError(f"the {what} {shown(score)} does not fit in a double", fix="give another") from None
     return np.array(numbers, dtype=np.float64)
 
 
@@ -169,7 +167,7 @@ def table_of(data: Any, used: Callable[[list[str]], Iterable[Any]] | None = None
 
 def _by_column(data: Any, used: Callable[[list[str]], Iterable[Any]] | None) -> Table:
     if getattr(data, "columns", None) is None:
-        problem = f"a {type(data).__name__} is no table"
+        problem = f"a {type(data).__name__} is not a table"
         raise InputError(problem, fix="give a data frame with named columns: query_id, doc_id...")
     names = [str(name) for name in data.columns]
     refuse_same_names(names, "<table>")
@@ -197,7 +195,7 @@ def _rank_column(column: Any, where: str) -> Any:
         odd = np.flatnonzero(~((numbers == np.rint(numbers)) & (np.abs(numbers) <= WHOLE_TO)))
     if len(odd):
         problem = f"row {odd[0]} has the rank {numbers[odd[0]]:g}"
-        raise InputError(problem, fix="ranks are whole numbers: 1, 2, 3...", path=where)
+        raise InputError(problem, fix="give ranks as whole numbers: 1, 2, 3...", path=where)
     return pa.array(numbers.astype(np.int64))
 
 
@@ -215,7 +213,7 @@ def _number_column(column: Any, name: str, where: str) -> Any:
         )
     if column.null_count:
         row = pc.index(pc.is_null(column), value=True).as_py()
-        raise InputError(f"row {row} has no {name}", fix="fill it in or remove the row", path=where)
+        raise InputError(f"row {row} has no {name}", fix="fill it in, or remove the row", path=where)
     return column.cast(pa.float64(), safe=False) if kind != pa.float64() else column
 
 

@@ -111,7 +111,7 @@ def sniff(path: Path, where: str, kind: Kind, format: str | None = None) -> Layo
     lines = _first_lines(path, head)
     if not lines:
         raise InputError(
-            "no rows in it", fix="give a file with at least one line of data", path=where, rule="empty-file"
+            "there are no rows", fix="give a file with at least one line of data", path=where, rule="empty-file"
         )
     sample = _Sample(where, kind, lines)
     return _layout(sample) if format is None else _layout_named(sample, format)
@@ -126,7 +126,7 @@ def _format_of_bytes(head: bytes, where: str) -> Format | None:
             raise InputError(problem, fix=fix, path=where, rule=rule)
     if b"\0" in head:
         raise InputError(
-            "this is no text: it holds zero bytes",
+            "this is not text: it holds zero bytes",
             fix="give text, JSON, Parquet or Arrow files",
             path=where,
             rule="not-text",
@@ -165,7 +165,7 @@ def _layout_named(sample: _Sample, format: str) -> Layout:
     if format == "set" and sample.kind == "qrels":
         raise sample.error("qrels are not a set", "leave out the format 'set'")
     if format == "prefs" and sample.kind == "run":
-        raise sample.error("a run is no file of preferences", "leave out the format 'prefs'")
+        raise sample.error("a run is not a file of preferences", "leave out the format 'prefs'")
     if format in {"trec", "msmarco", "set", "prefs"}:
         delimiter, strict = _blank(sample), False
     else:

@@ -84,7 +84,7 @@ class Source:
         digest = hashlib.sha256() if isinstance(self.rows, (TextRows, FileTable)) else None
         batches = list(in_order(self.rows.parts(columns, digest), lambda batch: batch))
         if not batches:
-            raise InputError("no rows in it", fix="give at least one", path=self.rows.where, rule="empty-file")
+            raise InputError("there are no rows", fix="give at least one", path=self.rows.where, rule="empty-file")
         return pa.Table.from_batches(batches), digest.hexdigest() if digest else None
 
 
@@ -102,14 +102,14 @@ def open_source(path: str | Path, kind: Kind, format: str | None = None) -> Sour
         return Source(TextRows(file, found, where), name)
     table = _READERS[found](file, kind, where)
     if not table.num_rows:
-        raise InputError("no rows in it", fix="give a file with at least one", path=where, rule="empty-file")
+        raise InputError("there are no rows", fix="give a file with at least one", path=where, rule="empty-file")
     if kind == "run" and format is None:
         _refuse_grades(table, where)
     return Source(FileTable(table, where, file), name)
 
 
 def source_name(path: str | Path) -> str:
-    """Give a file's name without the endings that say its format; bytes that are no UTF-8 are shown as escapes.
+    """Give a file's name without the endings that say its format; this file is not UTF-8 are shown as escapes.
 
     >>> source_name("runs/bm25.v2.run.gz"), source_name("beir/scifact/")
     ('bm25.v2', 'scifact')

@@ -1,7 +1,7 @@
 """Rows of a text file whose lines are fields between delimiters: TREC files, CSV, TSV.
 
 Each block goes through Arrow's CSV parser. A block that the parser refuses, or that holds what it
-would misread (quotes, comments in odd places, bytes that are not UTF-8), is taken line by line in
+would misread (quotes, comments in odd places, this file is not UTF-8), is taken line by line in
 Python: slower, and able to say which line is wrong. Both ways give the same rows; a property test
 holds them together.
 """
@@ -133,7 +133,7 @@ class TextRows:
             try:
                 fields = split_line(raw, self.layout)
             except UnicodeDecodeError:
-                raise self.error("bytes that are not UTF-8", "save the file as UTF-8", number, "not-utf8") from None
+                raise self.error("this file is not UTF-8", "save the file as UTF-8", number, "not-utf8") from None
             except ValueError as error:
                 rule = error.rule if isinstance(error, LineError) else ""
                 raise self.error(str(error), f"complete or remove the line: {self.layout}", number, rule) from None

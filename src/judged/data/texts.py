@@ -29,7 +29,7 @@ _ID_FIELD = re.compile(
 )
 _UNNAMED = {2: (0, None, 1), 3: (0, 1, 2), 4: (0, 2, 3)}  # the last: id, url, title, text, as MS MARCO writes documents
 _LONGEST = 1 << 26  # bytes of one row of a CSV
-_CAPTION = 500  # characters: more is no caption
+_CAPTION = 500  # characters: more is not a caption
 _FIX = "name columns doc_id, title and text"
 
 
@@ -69,7 +69,7 @@ class Texts:
 
         Columns are found by their usual names: ``doc_id``, ``docno``, ``_id``, ``id``...; ``title``; ``text``,
         ``body``, ``contents``... A TSV without names has id and text, or id, title and text, or id, url, title and
-        text. Of a document that stands in it twice the first is kept.
+        text. Of a document that appears in it twice the first is kept.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ def _record(known: Any, where: str, line: int | None) -> tuple[str, Text]:
     fields = cast("Mapping[str, Any]", known) if isinstance(known, Mapping) else {}
     doc = _first(fields, _IDS)
     if doc is None:
-        problem = f"{known!r:.60} is no document with an id"
+        problem = f"{known!r:.60} is not a document with an id"
         raise InputError(problem, fix='write {"doc_id": ..., "text": ...}', path=where, line=line)
     return id_text(fields[doc], "document id", path=where, line=line), _text(fields)
 
@@ -234,7 +234,7 @@ def _text(known: Any, where: str = "<texts>") -> Text:
     if isinstance(known, Mapping):
         fields = cast("Mapping[str, Any]", known)
         return Text(_word(fields, _TITLES), _word(fields, _TEXTS))
-    raise InputError(f"{known!r:.40} is no text", fix='give "the text", or {"title": ..., "text": ...}', path=where)
+    raise InputError(f"{known!r:.40} is not text", fix='give "the text", or {"title": ..., "text": ...}', path=where)
 
 
 def _first(names: Iterable[str], usual: tuple[str, ...]) -> str | None:

@@ -18,7 +18,7 @@ def read_toml(path: str | Path, fix: str = "check the path") -> str:
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError("this is no text in UTF-8", fix="save it as UTF-8", path=str(path)) from None
+        raise InputError("this is not text in UTF-8", fix="save it as UTF-8", path=str(path)) from None
     except (OSError, ValueError) as error:  # the second: a path with a zero byte
         why = getattr(error, "strerror", None) or error
         raise InputError(f"it cannot be read ({why})", fix=fix, path=str(path)) from None
@@ -40,7 +40,7 @@ def parse_toml(text: str, path: str = "") -> dict[str, Any]:
         at = _AT.search(str(error))
         line = None if at is None else int(at[1] or len(text.splitlines()) or 1)
         raise InputError(
-            f"this is no TOML ({_AT.sub('', str(error))})",
+            f"this is not TOML ({_AT.sub('', str(error))})",
             fix='write tables as [[check]] and values as name = "text" or name = 0.01',
             path=path,
             line=line,

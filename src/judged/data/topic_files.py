@@ -49,7 +49,7 @@ def read_topic_records(path: Path, where: str, format: str | None = None) -> Top
 
 
 def _refuse_long(text: str, where: str) -> None:
-    """Refuse a line that is no topic, before it is looked at field by field."""
+    """Refuse a line that is not a topic, before it is looked at field by field."""
     long = next((number for number, line in enumerate(text.split("\n"), 1) if len(line) > _LONGEST), None)
     if long is not None:
         problem = f"a line of more than {_LONGEST:,} characters"

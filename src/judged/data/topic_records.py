@@ -58,7 +58,7 @@ def record_of(found: Any, query_id: Any = None) -> dict[str, Any]:
     if isinstance(found, Mapping):
         return {**known, **cast("Mapping[str, Any]", found)}
     raise InputError(
-        f"{found!r:.40} is no topic", fix='give {"1": "the text"}, or {"query_id": "1", "text": "the text"}'
+        f"{found!r:.40} is not a topic", fix='give {"1": "the text"}, or {"query_id": "1", "text": "the text"}'
     )
 
 

@@ -38,7 +38,7 @@ class Topics:
     Raises
     ------
     InputError
-        If it is empty, or a query id stands in it twice.
+        If it is empty, or a query id appears in it twice.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Topics:
 
     def __post_init__(self) -> None:
         if not self.table.num_rows:
-            raise InputError("no topics in it", fix="give a file with at least one", path=self.where)
+            raise InputError("there are no topics", fix="give a file with at least one", path=self.where)
         refuse_twice(self.table, "query_id", self.where)
 
     @classmethod

@@ -73,7 +73,7 @@ def write_run(run: Run, path: str | Path, format: str | None = None) -> None:
 
 def _scored(table: Table, where: str) -> Table:
     if not table.num_rows:
-        raise InputError("no rows in it", fix="write a run that has some", path=where)
+        raise InputError("there are no rows", fix="write a run that has some", path=where)
     return with_scores(table, "run", where)
 
 

@@ -46,7 +46,7 @@ def narrowed(qrels: Qrels, where: str | None, attributes: Any = None) -> tuple[Q
     Raises
     ------
     InputError
-        If it is no expression, an attribute is not known, or no topic satisfies it.
+        If it is not an expression, an attribute is not known, or no topic satisfies it.
     """
     if where is None:
         return qrels, ()

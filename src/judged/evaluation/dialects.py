@@ -160,5 +160,5 @@ def dialect_of(given: str | Dialect | None) -> Dialect:
     if isinstance(given, Dialect):
         return given
     if (found := DIALECTS.get(given or "judged")) is None:
-        raise InputError(f"no dialect {given!r}", fix=f"one of {', '.join(DIALECTS)}")
+        raise InputError(f"no dialect {given!r}", fix=f"use one of {', '.join(DIALECTS)}")
     return found

@@ -46,7 +46,7 @@ class Movement:
 
     def __post_init__(self) -> None:
         if self.ties not in (known := (*get_args(TiePolicy), "expected", "bounds")):
-            raise InputError(f"no tie policy {self.ties!r}", fix=f"one of {', '.join(known)}")
+            raise InputError(f"no tie policy {self.ties!r}", fix=f"use one of {', '.join(known)}")
         if self.unjudged and self.ties == "expected":
             raise InputError(
                 "the range that unjudged documents leave open is that of one order of the ties, not of their mean",

@@ -359,7 +359,7 @@ class Scores(Answer, ReadOnly):
         if run is None:
             raise InputError("there are several runs", fix=f"name one of {', '.join(self.run_names)}")
         if run not in self.run_names:
-            raise InputError(f"no run {run!r} in this table", fix=f"one of {', '.join(self.run_names)}")
+            raise InputError(f"no run {run!r} in this table", fix=f"use one of {', '.join(self.run_names)}")
         return self.run_names.index(run)
 
 

@@ -53,11 +53,11 @@ def load(cls: type[S], path: str | Path) -> S:
     where = str(path)
     if files.head(path, 4) != b"PAR1":
         fix = "give one that was saved as Parquet: judged evaluate ... -o scores.parquet, or scores.save(...)"
-        raise InputError("this is no file of scores that can be read again", fix=fix, path=where)
+        raise InputError("these scores cannot be read again from this file", fix=fix, path=where)
     table = parquet_table(Path(path), where)
     known = table.schema.metadata or {}
     if _DIGEST not in known:
-        what = "another result than scores" if _KEY in known else "no file of scores"
+        what = "another result than scores" if _KEY in known else "not a file of scores"
         raise InputError(f"this is {what}", fix="give a file that Scores.save wrote", path=where)
     if known.get(_DIGEST) != _digest(table, known[_KEY]):
         problem = "its scores, or what they rest on, are not those that Scores.save wrote"

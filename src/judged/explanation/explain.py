@@ -168,7 +168,7 @@ def _folded(rows: list[tuple[Cell, ...]], text: str, width: int) -> tuple[str, .
 
 
 def _is_empty(row: tuple[Cell, ...]) -> bool:
-    return len(row) > 2 and all(cell is None for cell in row[2:])  # a table of two columns is no ranking
+    return len(row) > 2 and all(cell is None for cell in row[2:])  # a table of two columns is not a ranking
 
 
 def _cell(cell: Cell, name: str) -> str:

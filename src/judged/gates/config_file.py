@@ -41,7 +41,8 @@ def config_of(given: Any) -> GateConfig:
     if isinstance(given, (str, Path)):
         return read_config(given)
     raise InputError(
-        f"{type(given).__name__} is no configuration of a gate", fix="give GateConfig, a path to a TOML file, or a dict"
+        f"{type(given).__name__} is not a configuration of a gate",
+        fix="give GateConfig, a path to a TOML file, or a dict",
     )
 
 
@@ -110,11 +111,11 @@ def _options(raw: Mapping[str, Any], places: Places) -> dict[str, Any]:
         _refuse_unknown(raw, ("gate", *_LISTS, *_FILES), "table or key")
         options = raw.get("gate", {})
         if not isinstance(options, dict):
-            raise SettingError("gate", "gate is no table", "write [gate]")
+            raise SettingError("gate", "gate is not a table", "write [gate]")
         for table in _LISTS:
             given = raw.get(table, [])
             if not isinstance(given, list) or not all(isinstance(part, dict) for part in given):
-                raise SettingError(table, f"{table} is no list of tables", f"write [[{table}]]")
+                raise SettingError(table, f"{table} is not a list of tables", f"write [[{table}]]")
     with places.part("gate"):
         _refuse_unknown(options, _KEYS["gate"])
         for name in _FILES:

@@ -116,7 +116,9 @@ def first_config(
 def _seen_from(path: Any, what: str, out: Path | None) -> str:
     """Write the path of a file as seen from the folder of the configuration."""
     if not isinstance(path, (str, Path)):
-        raise InputError(f"the {what} are no file, which a configuration names", fix="give the path of one")
+        raise InputError(
+            f"the {what} did not come from a file that a configuration could name", fix="give the path of one"
+        )
     folder = Path() if out is None or str(out) == "-" else out.parent
     try:
         return Path(os.path.relpath(path, folder)).as_posix()

@@ -113,7 +113,7 @@ def row_of(scores: Scores, name: str) -> int:
     """Find a measure in scores; a dialect of the caller's own is not known by its name."""
     measure = measure_of(name, DIALECTS.get(scores.policies.dialect, DIALECTS["judged"]), scores.qrels.grades)
     if str(measure) not in scores.measure_names:
-        raise InputError(f"{name} was not evaluated", fix=f"one of {', '.join(scores.measure_names)}")
+        raise InputError(f"{name} was not evaluated", fix=f"use one of {', '.join(scores.measure_names)}")
     return scores.measure_names.index(str(measure))
 
 
@@ -156,7 +156,7 @@ def numbers_by_run(path: Path, column: str) -> dict[str, list[float]]:
     """Read one column of numbers, by the run that each row names; empty cells are left out."""
     rows = list(read_records(path))
     if not rows:
-        raise InputError("no rows in it", fix=_FORMATS, path=str(path))
+        raise InputError("there are no rows", fix=_FORMATS, path=str(path))
     names = list(dict.fromkeys(name for _, row in rows for name in row))
     run = next((name for name in _OF_RUN if name in names), None)
     if run is None:

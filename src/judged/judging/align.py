@@ -79,7 +79,7 @@ class Aligned(ReadOnly):
         """
         if query_id not in self._codes:
             some = ", ".join(self.query_ids[:5]) + (", ..." if len(self) > 5 else "")
-            raise InputError(f"neither run has a topic {query_id!r}", fix=f"one of {some}")
+            raise InputError(f"neither run has a topic {query_id!r}", fix=f"use one of {some}")
         code = self._codes[query_id]
         return slice(int(self.starts[code]), int(self.starts[code + 1]))
 

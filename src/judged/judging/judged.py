@@ -174,7 +174,7 @@ class Judged(JudgedHits):
             return self._recoded(np.flatnonzero(self.present), ())
         if topics == "run":
             return self._recoded(np.flatnonzero(self.present), self.extra)
-        raise InputError(f"no topic policy {topics!r}", fix=f"one of {', '.join(get_args(TopicPolicy))}")
+        raise InputError(f"no topic policy {topics!r}", fix=f"use one of {', '.join(get_args(TopicPolicy))}")
 
     def _recoded(self, kept: Ints, extra: tuple[str, ...]) -> Judged:
         names = [self.query_ids[code] for code in kept.tolist()] + list(extra)

@@ -67,13 +67,13 @@ def _topics(mapping: Mapping[Any, Mapping[Any, Any]]) -> _Topics:
     for key, docs in mapping.items():
         name = key if type(key) is str else id_text(key, "query id")
         if name in topics:
-            raise InputError(f"topic {name} stands twice, as text and as an integer", fix="use one of them")
+            raise InputError(f"topic {name} appears twice, as text and as an integer", fix="use one of them")
         topics[name] = docs
     return topics
 
 
 def _refuse_duplicates(topics: _Topics) -> set[str]:
-    """Refuse ids that are no ids, and a document that stands twice: as text and as an integer."""
+    """Refuse ids that are not ids, and a document that stands twice: as text and as an integer."""
     # Gives the topics whose ids are not all text.
     odd = {name for name, docs in topics.items() if not _all_text(docs)}
     for name in odd:
@@ -128,7 +128,7 @@ def _bad_score(topics: _Topics) -> InputError:
             if not good:
                 return InputError(
                     f"the score {shown(score)} of topic {name}, document {doc} is not a number",
-                    fix="scores are int or float, not NaN",
+                    fix="give scores as int or float, not NaN",
                     path="<dict>",
                 )
     return InputError("the scores changed while they were read", fix="give a dict that stays as it is", path="<dict>")

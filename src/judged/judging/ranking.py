@@ -53,9 +53,9 @@ class Ranking:
 
     def __post_init__(self) -> None:
         if self.ties not in get_args(TiePolicy):
-            raise InputError(f"no tie policy {self.ties!r}", fix=f"one of {', '.join(get_args(TiePolicy))}")
+            raise InputError(f"no tie policy {self.ties!r}", fix=f"use one of {', '.join(get_args(TiePolicy))}")
         if self.precision not in get_args(Precision):
-            raise InputError(f"no precision {self.precision!r}", fix=f"one of {', '.join(get_args(Precision))}")
+            raise InputError(f"no precision {self.precision!r}", fix=f"use one of {', '.join(get_args(Precision))}")
         whole = isinstance(self.depth, (int, np.integer)) and not isinstance(self.depth, bool)
         if self.depth is not None and whole and self.depth > _DEEPEST:
             raise InputError("the depth is more than any ranking has", fix="give None for all")

@@ -156,7 +156,9 @@ class Measure(metaclass=MeasureType):
 
     def __init__(self, *unnamed: Any, **given: Any) -> None:
         if not hasattr(type(self), "entry"):
-            raise MeasureError(f"{type(self).__name__} is no registered measure. Fix: decorate it with @measure(...)")
+            raise MeasureError(
+                f"{type(self).__name__} is not a registered measure. Fix: decorate it with @measure(...)"
+            )
         if unnamed:
             names = ", ".join(f"{parameter.name}=" for parameter in self.entry.all_parameters) or "none"
             raise MeasureError(f"{self.entry.name}: parameters are named. Fix: use {names}")

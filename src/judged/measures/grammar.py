@@ -75,7 +75,7 @@ def parse_many(text: object) -> tuple[Measure, ...]:
     if isinstance(text, type) and issubclass(text, Measure):
         return (text(),)
     if not isinstance(text, str):
-        raise MeasureError(f"{text!r:.80} is no measure. Fix: give a name such as 'nDCG@10', or a measure")
+        raise MeasureError(f"{text!r:.80} is not a measure. Fix: give a name such as 'nDCG@10', or a measure")
     if len(several := listed(text)) > 1:
         return tuple(measure for one in several for measure in parse_many(one))
     name, where = condition_of(text)
@@ -103,7 +103,7 @@ def listed(given: Any) -> list[Any]:
     try:
         return [one for several in given for one in (listed(several) if isinstance(several, str) else [several])]
     except TypeError:
-        raise MeasureError(f"{given!r:.80} is no measure. Fix: give a name such as 'nDCG@10', or several") from None
+        raise MeasureError(f"{given!r:.80} is not a measure. Fix: give a name such as 'nDCG@10', or several") from None
 
 
 def _names_in(text: str) -> Iterator[str]:
@@ -186,7 +186,9 @@ def _read(text: str) -> tuple[Entry, dict[str, Any], str | None]:
     if whole is None:
         suffixed = _SUFFIX.fullmatch(text.strip())
         if suffixed is None:
-            raise MeasureError(f"{text!r} is no measure's name. Fix: write NAME, NAME@10 or NAME(parameter=value)@10")
+            raise MeasureError(
+                f"{text!r} is not a measure's name. Fix: write NAME, NAME@10 or NAME(parameter=value)@10"
+            )
         entry, values = find(suffixed["name"])
         return _with_weight(entry, dict(values), suffixed["cutoffs"])
     name, cutoffs = whole["name"], whole["cutoffs"]
@@ -249,7 +251,7 @@ def _series(cutoffs: str, text: str) -> list[int]:
     for part in cutoffs.replace(" ", "").split(","):
         first, dots, last = part.partition("..")
         if not first.isdecimal() or (dots and not last.isdecimal()) or max(len(first), len(last)) > _DIGITS:
-            raise MeasureError(f"{text!r}: {part!r} is no cutoff. Fix: write @10, @5,10 or @1..10")
+            raise MeasureError(f"{text!r}: {part!r} is not a cutoff. Fix: write @10, @5,10 or @1..10")
         if dots and int(last) < int(first):
             raise MeasureError(f"{text!r}: {part!r} does not count up. Fix: write the smaller cutoff first")
         if dots and int(last) - int(first) >= _MOST:

@@ -51,7 +51,7 @@ def _documents(share: Floats, rounding: str) -> Floats:
     category="ranked, binary",
     cite="Salton and McGill 1983; trec_eval",
     use="To draw the curve of precision over recall, averaged over topics.",
-    misleads="A recall of few relevant documents is no whole number of them, and tools round it in different ways.",
+    misleads="A recall of few relevant documents is not a whole number of them, and tools round it in different ways.",
     aliases={"iprec_at_recall": {}},
     properties=Properties(perfect=1.0, against_ideal=True, better_first=True),
     tools={

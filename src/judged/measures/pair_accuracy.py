@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     cite="ir_measures (its Accuracy); the area under the ROC curve of what was returned",
     use="While a ranker is trained on pairs: whether its accuracy on held-out topics is that of its training.",
     misleads="It looks at the returned documents only, so returning less can raise it, and a pair at the bottom counts"
-    " as much as one at the top. It is no share of the collection: that is Accuracy.",
+    " as much as one at the top. It is not a share of the collection: that is Accuracy.",
     aliases={"PairwiseAccuracy": {}},
     properties=Properties(
         ignores_unjudged_tail=False, monotone=False, perfect=1.0, missing_matter=False, better_first=True

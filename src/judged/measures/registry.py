@@ -133,5 +133,5 @@ def _declared(made: type[Measure], key: str) -> tuple[Parameter, ...]:
             elif attribute in vars(made):
                 delattr(made, attribute)
         elif not str(kind).startswith("ClassVar"):
-            raise MeasureError(f"{key}: {attribute} is no parameter. Fix: write param(Parameter(...))")
+            raise MeasureError(f"{key}: {attribute} is not a parameter. Fix: write param(Parameter(...))")
     return tuple(found.values())

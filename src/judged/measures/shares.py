@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     category="incomplete judgments",
     cite="ir_measures",
     use="Beside every other measure: how far the numbers of this run can be trusted.",
-    misleads="A high share is no quality: a run can return judged documents that are all bad.",
+    misleads="A high share is not quality: a run can return judged documents that are all bad.",
     properties=Properties(
         needs_ranking=True,
         ignores_unjudged_tail=False,

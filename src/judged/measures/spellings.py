@@ -90,5 +90,5 @@ def refuse_implied(entry: Entry, given: Mapping[str, Any], cutoffs: str | None) 
 
 def _one_of(table: dict[str, Any], value: Any, what: str) -> Any:
     if value not in table:
-        raise MeasureError(f"{what}={value!r} is not allowed. Fix: one of {', '.join(table)}")
+        raise MeasureError(f"{what}={value!r} is not allowed. Fix: use one of {', '.join(table)}")
     return table[value]

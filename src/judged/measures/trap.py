@@ -66,8 +66,8 @@ class _Weighted(Expected):
     category="user model",
     cite="Harman 1992; cwl_eval",
     use="To set AP beside other user models, with grades as gains and costs of documents.",
-    misleads="It is no user: the weights depend on what comes next, do not add up to 1, and can grow with the rank, so"
-    " ETU and ETC may be negative. For AP itself take AP.",
+    misleads="It is not a user model: the weights depend on what comes next, do not add up to 1, and can grow with the"
+    " rank, so ETU and ETC may be negative. For AP itself take AP.",
     aliases={"TrAPCWLMetric": {}},
     properties=replace(ADAPTIVE, missing_matter=True),
     tools={"cwl_eval": "TrAP"},

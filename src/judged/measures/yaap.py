@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     category="ranked, binary",
     cite="Robertson 2012 (On smoothing average precision)",
     use="AP whose mean is not ruled by easy topics: a scale without ends, on which every improvement counts alike.",
-    misleads="It is no share: an empty result scores -ln(1 + R), less the more documents are relevant, and 0 is AP"
+    misleads="It is not a share: an empty result scores -ln(1 + R), less the more documents are relevant, and 0 is AP"
     " of one half.",
     properties=Properties(low=None, high=None, better_first=True),
     tools={"trec_eval": "yaap"},

@@ -305,5 +305,5 @@ def tool_of(name: str) -> Tool:
     """Find a tool by its name."""
     if (found := TOOLS.get(name)) is None:
         near = [known for known in TOOLS if known.startswith(name)] or list(TOOLS)
-        raise InputError(f"no tool {name!r}", fix=f"one of {', '.join(near)}")
+        raise InputError(f"no tool {name!r}", fix=f"use one of {', '.join(near)}")
     return found

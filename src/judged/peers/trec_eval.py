@@ -178,7 +178,7 @@ def _suffixed(name: str, written: str | None) -> str:
 def _refuse_repeated(values: Iterable[float], row: _Row, written: str | None) -> None:
     values = list(values)
     if len(set(values)) < len(values):
-        raise TrecEvalError(f"{row.name}.{written}: a cutoff stands in it twice", INPUT)
+        raise TrecEvalError(f"{row.name}.{written}: a cutoff appears in it twice", INPUT)
 
 
 def _of_utility(values: tuple[float, ...], asked: Asked) -> dict[str, Any]:

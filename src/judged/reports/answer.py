@@ -146,7 +146,7 @@ class Report(Answer):
             If altair or vl-convert is not installed.
         """
         if form not in PICTURES:
-            raise InputError(f"no form {form!r} of a chart is known", fix=f"one of {', '.join(PICTURES)}")
+            raise InputError(f"no form {form!r} of a chart is known", fix=f"use one of {', '.join(PICTURES)}")
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -89,7 +89,7 @@ class Material:
 
     @cached_property
     def candidate(self) -> str:
-        """The run that is looked at closely: the best one, or the best that is no copy of the baseline."""
+        """The run that is looked at closely: the best one, or the best that is not a copy of the baseline."""
         others = [name for name in self.ranked if name != self.baseline or len(self.ranked) == 1]
         unlike = (name for name in others if self.baseline is None or not self.alike(name, self.baseline))
         return next(unlike, others[0])

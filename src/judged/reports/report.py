@@ -117,7 +117,7 @@ def report(
     judgments, given = Qrels.of(qrels), {run.name: run for run in runs_of(runs)}
     wanted = DEFAULT_MEASURES if measures is None and not policies.get("dialect") else measures
     if baseline is not None and baseline not in given:
-        raise InputError(f"no run {baseline!r} to be the baseline", fix=f"one of {', '.join(given)}")
+        raise InputError(f"no run {baseline!r} to use as the baseline", fix=f"use one of {', '.join(given)}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JudgedWarning)  # they are part of the report
         asked = [*attributes_of(wanted or ()), *(Expression(where).names if where else ())]

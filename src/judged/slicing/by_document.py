@@ -103,7 +103,7 @@ class ScoresByDocument(ScoresOfParts[GroupEstimate]):
                 )
         said.append(
             "Compare runs within a row. Rows have different topics, and documents of other groups count as not"
-            " relevant, so that two rows of one run are no test of each other."
+            " relevant, so that comparing two rows of one run is not a test."
         )
         if any(row.small for row in self.estimates):
             said.append(f"Rows marked {FEW} have fewer than {self.min_topics} topics.")

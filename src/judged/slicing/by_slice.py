@@ -72,7 +72,7 @@ def by_slice(
     Raises
     ------
     InputError
-        If weights are no numbers, what is given are no scores or no slices, or an option makes no sense.
+        If weights are not numbers, what is given are neither scores nor slices, or an option makes no sense.
 
     Examples
     --------

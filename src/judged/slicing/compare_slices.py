@@ -83,7 +83,7 @@ def compare_slices(
     Raises
     ------
     InputError
-        If there is no such baseline or measure, no measure that is a mean, what is given are no slices, there are
+        If there is no such baseline or measure, no measure that is a mean, what is given are not slices, there are
         three runs or more and no baseline, or a test of many systems is asked for.
 
     Notes
@@ -95,7 +95,7 @@ def compare_slices(
     14 % with the randomisation test alone). Losses so rare that a slice has none of them deceive any test: see
     docs/calibration.md.
 
-    A difference on one slice and none on another is no sign that they differ: that is a test of its own
+    A difference on one slice and none on another is not a sign that they differ: that is a test of its own
     (`SliceComparison.between`). It permutes which topic is in which slice, for slices that do not overlap and are not
     small.
 

@@ -170,7 +170,9 @@ class SliceComparison(Answer):
         name, system = measure_named(measure, self.measures), second or self.pairs[0][1]
         rows = tuple(row for row in self.rows if (row.measure, row.second) == (name, system))
         if not rows:
-            raise InputError(f"{system!r} was not compared", fix=f"one of {', '.join(two for _, two in self.pairs)}")
+            raise InputError(
+                f"{system!r} was not compared", fix=f"use one of {', '.join(two for _, two in self.pairs)}"
+            )
         return rows
 
     def row(self, name: str, measure: str | None = None, second: str | None = None) -> SlicePair:
@@ -183,7 +185,7 @@ class SliceComparison(Answer):
         """
         rows = {row.slice: row for row in self.of(measure, second)}
         if name not in rows:
-            raise InputError(f"no slice {name!r}", fix=f"one of {', '.join(rows)}")
+            raise InputError(f"no slice {name!r}", fix=f"use one of {', '.join(rows)}")
         return rows[name]
 
     def heterogeneity(self, measure: str | None = None, second: str | None = None) -> BetweenSlices | None:

@@ -192,7 +192,7 @@ def _text_columns(query_ids: Sequence[str], topics: Topics | None, languages: Se
         "script": [script_of(text) for text in texts],
     }
     if isinstance(languages, str) and languages != "any":
-        raise InputError(f"languages={languages!r} is no list", fix=f'give ("{languages}", "en"), say, or "any"')
+        raise InputError(f"languages={languages!r} is not a list", fix=f'give ("{languages}", "en"), say, or "any"')
     if languages or (languages is None and can_guess()):
         made["language"] = languages_of(texts, None if languages is None or languages == "any" else languages)
     return made
@@ -239,7 +239,9 @@ def _counts(traffic: Any, known: Attributes | None) -> dict[str, float]:
             raise InputError(f"no attributes that {traffic!r} could be one of", fix="give attributes= too")
         return known.numbers(traffic)
     if not isinstance(traffic, Attributes):
-        raise InputError(f"a {type(traffic).__name__} is no traffic", fix="give {query_id: count}, or an attribute")
+        raise InputError(
+            f"a {type(traffic).__name__} cannot be read as traffic", fix="give {query_id: count}, or an attribute"
+        )
     names = [name for name in traffic.names if str(traffic.column(name).type) == "double"]
     if _TRAFFIC not in traffic.names and len(names) != 1:
         problem = f"which of {', '.join(traffic.names) or 'no columns'} is the traffic?"

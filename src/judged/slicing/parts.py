@@ -82,7 +82,7 @@ class ScoresOfParts(Answer, Generic[Row]):
         rows = {row.part: row for row in self.estimates_of(*self.named(run, measure))}
         name = self.names[0] if name is None else name
         if name not in rows:
-            raise InputError(f"no {self.part} {name!r}", fix=f"one of {', '.join(rows)}")
+            raise InputError(f"no {self.part} {name!r}", fix=f"use one of {', '.join(rows)}")
         return rows[name]
 
     def value(self, name: str | None = None, run: str | None = None, measure: str | None = None) -> float:
@@ -93,7 +93,7 @@ class ScoresOfParts(Answer, Generic[Row]):
         """Fill in the run and the measure that are not named: the first of each."""
         runs = self.scores.run_names
         if run is not None and run not in runs:
-            raise InputError(f"no run {run!r}", fix=f"one of {', '.join(runs)}")
+            raise InputError(f"no run {run!r}", fix=f"use one of {', '.join(runs)}")
         return run or runs[0], measure_named(measure, self.scores.measure_names)
 
     def estimates_of(self, run: str, measure: str) -> list[Row]:
@@ -192,5 +192,5 @@ def measure_named(name: str | None, known: Sequence[str]) -> str:
         return name or known[0]
     canonical = str(parse(name))
     if canonical not in known:
-        raise InputError(f"{canonical} was not evaluated", fix=f"one of {', '.join(known)}")
+        raise InputError(f"{canonical} was not evaluated", fix=f"use one of {', '.join(known)}")
     return canonical

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from judged._types import Bools, Ints
 
 MINIMUM = 10
-"""Topics: a mean of fewer is no finding."""
+"""Topics: a mean of fewer is not a finding."""
 
 _TEXTS, _TRAFFIC = "the topics' texts (queries)", "how often each query was asked, as an attribute traffic"
 DERIVED = {
@@ -143,7 +143,7 @@ class Slicing(ReadOnly):
             If there is no such slice.
         """
         if name not in self.names:
-            raise InputError(f"no slice {name!r}", fix=f"one of {', '.join(self.names)}")
+            raise InputError(f"no slice {name!r}", fix=f"use one of {', '.join(self.names)}")
         return self.members[self.names.index(name)]
 
     def over(self, query_ids: Sequence[str]) -> Slicing:
@@ -248,9 +248,7 @@ def slice_topics(
 def slicing_given(given: Any) -> Slicing:
     """Refuse what is no `Slicing`, such as the name of an attribute."""
     if not isinstance(given, Slicing):
-        raise InputError(
-            f"{given!r:.60} is no slicing of topics", fix='make one: slice_topics(attributes, "kind"), say'
-        )
+        raise InputError(f"{given!r:.60} does not slice topics", fix='make one: slice_topics(attributes, "kind"), say')
     return given
 
 
@@ -276,7 +274,7 @@ def read_slices(path: str | Path, min_topics: int = MINIMUM) -> tuple[Slice, ...
 
 def _slice(data: Any, min_topics: int) -> Slice:
     if not isinstance(data, Mapping):
-        raise InputError(f"{data!r:.60} is no slice", fix='give {"name": "long", "expression": "words > 4"}')
+        raise InputError(f"{data!r:.60} is not a slice", fix='give {"name": "long", "expression": "words > 4"}')
     given = cast("Mapping[str, Any]", data)
     names = [field.name for field in fields(Slice)]
     for name in given:

@@ -132,7 +132,7 @@ def cohen_kappa(
     0.4
     """
     if weights not in get_args(Weights):
-        raise InputError(f"no weights {weights!r}", fix=f"one of {', '.join(get_args(Weights))}")
+        raise InputError(f"no weights {weights!r}", fix=f"use one of {', '.join(get_args(Weights))}")
     table = _matrix(np.stack([np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)], axis=1))
     name = {"nominal": "Cohen's kappa"}.get(weights, f"{weights} weighted kappa")
     return _agreement(name, table, _complete(table), groups, Rule(weights, "apart", 0), level)
@@ -183,7 +183,7 @@ def krippendorff_alpha(
     0.5333
     """
     if scale not in get_args(Scale):
-        raise InputError(f"no scale {scale!r}", fix=f"one of {', '.join(get_args(Scale))}")
+        raise InputError(f"no scale {scale!r}", fix=f"use one of {', '.join(get_args(Scale))}")
     table = _matrix(grades)
     several = (~np.isnan(table)).sum(axis=1) > 1
     rule = Rule("quadratic" if scale == "interval" else scale, "grades", 1)
@@ -192,7 +192,7 @@ def krippendorff_alpha(
 
 def _agreement(name: str, table: Floats, counts_in: Bools, groups: Ints | None, rule: Rule, level: float) -> Agreement:
     if not 0 < level < 1:
-        raise InputError(f"the level {level} is not between 0 and 1", fix="0.95, say")
+        raise InputError(f"the level {level} is not between 0 and 1", fix="use 0.95, for example")
     codes, size = _groups(groups, len(table), counts_in)
     kept = table[counts_in]
     note, observed, expected = "", math.nan, math.nan

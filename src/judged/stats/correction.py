@@ -46,7 +46,7 @@ def adjust(p_values: ArrayLike, correction: str = "holm") -> Floats:
     Raises
     ------
     InputError
-        If there is no such method, or a value is no probability.
+        If there is no such method, or a value is not a probability.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def adjust(p_values: ArrayLike, correction: str = "holm") -> Floats:
     [0.03, 0.06, 0.06]
     """
     if correction not in CORRECTIONS:
-        raise InputError(f"no correction {correction!r}", fix=f"one of {', '.join(CORRECTIONS)}")
+        raise InputError(f"no correction {correction!r}", fix=f"use one of {', '.join(CORRECTIONS)}")
     given = np.array(p_values, dtype=np.float64)
     if given.ndim != 1:
         raise InputError(f"the p-values have {given.ndim} dimensions", fix="give a list of numbers")

@@ -104,7 +104,7 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     Raises
     ------
     InputError
-        If they are no row of finite numbers, or the rate is no share.
+        If they are not a row of finite numbers, or the rate is not a share.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     given = np.asarray(differences, dtype=np.float64)
     if given.ndim != 1 or np.isinf(given).any():
         raise InputError(
-            "the differences are no row of finite numbers", fix="give one difference a topic, NaN for none"
+            "the differences are not a row of finite numbers", fix="give one difference a topic, NaN for none"
         )
     slack = ROUNDING * max(scale, float(np.nanmax(np.abs(given), initial=0.0)))
     known = given[~np.isnan(given)]

@@ -46,7 +46,9 @@ class IntervalMethod:
 
     def __post_init__(self) -> None:
         if self.method not in get_args(IntervalName):
-            raise InputError(f"no interval method {self.method!r}", fix=f"one of {', '.join(get_args(IntervalName))}")
+            raise InputError(
+                f"no interval method {self.method!r}", fix=f"use one of {', '.join(get_args(IntervalName))}"
+            )
         if not 0 < self.level < 1:
             fix = "0.95, say; the lowest relevant grade is rel (--rel)"
             raise InputError(f"the confidence level {self.level} is not between 0 and 1", fix=fix)

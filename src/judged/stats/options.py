@@ -27,15 +27,21 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.alternative not in get_args(Alternative):
-            raise InputError(f"no alternative {self.alternative!r}", fix=f"one of {', '.join(get_args(Alternative))}")
+            raise InputError(
+                f"no alternative {self.alternative!r}", fix=f"use one of {', '.join(get_args(Alternative))}"
+            )
         least = 0.0 if self.alternative == "two-sided" else 0.5
         if not least < self.level < 1:
-            raise InputError(f"the level {self.level} is not between {least:g} and 1", fix="0.95, say")
+            raise InputError(f"the level {self.level} is not between {least:g} and 1", fix="use 0.95, for example")
         check_resampling(self.resamples, self.seed)
         if not 0 <= self.rope < math.inf:
-            raise InputError(f"the region of practical equivalence {self.rope} is no width", fix="0.01, say")
+            raise InputError(
+                f"the region of practical equivalence {self.rope} is not usable", fix="use 0.01, for example"
+            )
         if not 0 < self.floor < math.inf:
-            raise InputError(f"the floor {self.floor} is not above 0", fix="1e-5, say: it has a logarithm")
+            raise InputError(
+                f"the floor {self.floor} is not above 0", fix="use 1e-5, for example: its logarithm is taken"
+            )
 
     @property
     def alpha(self) -> float:

@@ -164,7 +164,7 @@ def paired_tests(
     """
     name = "randomisation" if test == "fisher" else test.replace("iz", "is")
     if name not in METHODS:
-        raise InputError(f"no paired test {test!r}", fix=f"one of {', '.join(METHODS)}")
+        raise InputError(f"no paired test {test!r}", fix=f"use one of {', '.join(METHODS)}")
     options = Options(alternative, level, resamples, seed, rope, floor)
     scores = _checked(values, name)
     rows = _rows(pairs, len(scores))

@@ -147,7 +147,7 @@ def plan_of_sd(sd: float, n: int, *, difference: float | None = None, alpha: flo
     # about that times the square root of 2; systems that find the same topics hard differ by less.
     _check_topics(n)
     if math.isnan(sd):
-        raise InputError("the standard deviation is no number", fix="give 0 or more")
+        raise InputError("the standard deviation is not a number", fix="give 0 or more")
     asked: dict[str, Any] = {"alpha": alpha, "power": power, "difference": difference}
     return Plan(n, 0, 0, 0, float(sd), **asked, **_found(sd, n, **asked))
 

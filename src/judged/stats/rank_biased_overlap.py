@@ -104,9 +104,9 @@ def rbo(first: Ints, second: Ints, p: float = 0.9, ties: TieVariant = "a") -> Ov
     0.8329
     """
     if not 0 < p < 1:
-        raise InputError(f"the persistence {p} is not between 0 and 1", fix="0.9, say")
+        raise InputError(f"the persistence {p} is not between 0 and 1", fix="use 0.9, for example")
     if ties not in get_args(TieVariant):
-        raise InputError(f"no treatment of ties {ties!r}", fix=f"one of {', '.join(get_args(TieVariant))}")
+        raise InputError(f"no treatment of ties {ties!r}", fix=f"use one of {', '.join(get_args(TieVariant))}")
     one, other = _placed(first), _placed(second)
     if one.top.shape != other.top.shape:
         raise InputError(f"{len(one.top)} and {len(other.top)} ranks", fix="give one rank a document in both")

@@ -54,7 +54,7 @@ class Stability:
     samples: int
     seed: int
     bins: tuple[SwapBin, ...]
-    swap_rate: float  # over all comparisons in which the first set had a difference; none in the second is no swap
+    swap_rate: float  # over all comparisons in which the first set had a difference; none in the second is not a swap
     # the least lower end of a bin from which on no bin swaps in more than 5% of its comparisons; infinite if there is
     # none. It holds for sets of this size; with more topics it would be smaller.
     reliable_difference: float

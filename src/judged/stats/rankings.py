@@ -152,7 +152,7 @@ def spearman(first: Floats, second: Floats) -> Correlation:
 
 def _known_ties(ties: str) -> None:
     if ties not in get_args(Ties):
-        raise InputError(f"no treatment of ties {ties!r}", fix=f"one of {', '.join(get_args(Ties))}")
+        raise InputError(f"no treatment of ties {ties!r}", fix=f"use one of {', '.join(get_args(Ties))}")
 
 
 def _both(first: Floats, second: Floats) -> tuple[Floats, Floats, int]:

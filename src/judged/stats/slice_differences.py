@@ -149,7 +149,9 @@ def against_rest(
     # groups that have more than 200 topics and leave as many, p is that of Welch's t.
     masks = np.asarray(members, dtype=np.bool_)
     if masks.ndim != 2:
-        raise InputError(f"groups of shape {masks.shape} are no table", fix="give one row a group, one column a topic")
+        raise InputError(
+            f"groups of shape {masks.shape} are not a table", fix="give one row a group, one column a topic"
+        )
     numbers, _ = _numbers(values, np.zeros(masks.shape[1]), resamples, seed)
     kept = ~np.isnan(numbers)
     numbers, masks = numbers[kept], masks[:, kept]

@@ -111,7 +111,7 @@ def means_of_groups(values: ArrayLike, groups: ArrayLike, level: float | None = 
     # has no topic, and no interval where one has fewer than two.
     codes = np.asarray(groups, dtype=np.int64)
     if codes.ndim != 1:
-        raise InputError(f"groups of shape {codes.shape} are no list", fix="give one whole number a topic")
+        raise InputError(f"groups of shape {codes.shape} are not a list", fix="give one whole number a topic")
     scores, _ = _checked(values, np.ones(len(codes)))
     kinds = np.unique(codes[codes >= 0])
     counts, means, squares = (np.full((len(scores), len(kinds)), np.nan) for _ in range(3))

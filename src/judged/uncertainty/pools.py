@@ -210,7 +210,7 @@ def _named(runs: Mapping[str, Any] | Sequence[Run]) -> dict[str, Run]:
 def _groups(lists: Mapping[str, Judged], groups: Mapping[str, str]) -> dict[str, str]:
     for name in groups:
         if name not in lists:
-            raise InputError(f"no run is called {name!r}", fix=f"one of {', '.join(list(lists)[:5])}")
+            raise InputError(f"no run is called {name!r}", fix=f"use one of {', '.join(list(lists)[:5])}")
     for name, one in lists.items():
         if not one.ranked:
             raise InputError(f"the run {name} has no scores, so no first documents", fix="leave it out")

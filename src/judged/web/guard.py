@@ -125,13 +125,13 @@ def _refusal(scope: Scope, rules: Rules) -> Response | None:
         return asked
     length = headers.get("content-length", "0")
     if not length.isdecimal():
-        return refused(scope, HTTPStatus.BAD_REQUEST, "the length of the request is no number", "")
+        return refused(scope, HTTPStatus.BAD_REQUEST, "the length of the request is not a number", "")
     return too_much(scope, rules.most(scope["path"])) if int(length) > rules.most(scope["path"]) else None
 
 
 def _from_elsewhere(scope: Scope, headers: Headers, host: str) -> bool:
     """Tell whether a page of another site made a request that only our own pages may make."""
-    # A link may lead here from anywhere. Programs that are no browsers name no origin.
+    # A link may lead here from anywhere. Programs that are not browsers name no origin.
     site, safe = headers.get("sec-fetch-site"), scope["method"] in _SAFE
     if safe:
         return site in {"cross-site", "same-site"} and headers.get("sec-fetch-mode") != "navigate"

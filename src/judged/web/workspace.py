@@ -108,7 +108,7 @@ class Workspace:
     def judged(self, run: str) -> Judged:
         """Give the judged list of a run."""
         if run not in self.lists:
-            raise InputError(f"no run {run!r} is open", fix=f"one of {', '.join(self.lists)}")
+            raise InputError(f"no run {run!r} is open", fix=f"use one of {', '.join(self.lists)}")
         return self.lists[run]
 
     def remember(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -151,7 +151,7 @@ class Workspace:
         """Give the judgments and the runs of one topic alone, for functions that look at whole rankings."""
         if query_id not in self.qrels.index.codes:
             some = ", ".join(self.query_ids[:5])
-            raise InputError(f"no topic {query_id!r} is in the judgments", fix=f"one of {some}, and so on")
+            raise InputError(f"no topic {query_id!r} is in the judgments", fix=f"use one of {some}, and so on")
         names = self.run_names if runs is None else runs
         qrels = self.remember(("qrels", query_id), lambda: self.qrels.over([query_id]))
         return qrels, [self.rows(name).run(query_id) for name in names]

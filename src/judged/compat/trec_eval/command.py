@@ -92,7 +92,9 @@ def _judgments(options: Options) -> Qrels:
     from judged.compat.trec_eval.files import read_preferences, read_qrels
 
     if options.form not in FORMS:
-        raise TrecEvalError(f"there is no form of judgments {options.form!r}. Fix: one of {', '.join(FORMS)}", INPUT)
+        raise TrecEvalError(
+            f"there is no form of judgments {options.form!r}. Fix: use one of {', '.join(FORMS)}", INPUT
+        )
     if FORMS[options.form] == "prefs":
         return read_preferences(options.qrels, options.form)
     return read_qrels(options.qrels)

@@ -83,7 +83,7 @@ def _backwards(block: bytes) -> Iterator[bytes]:
 def _text_rows(path: str, kind: Kind) -> TextRows:
     rows = open_source(path, kind, "trec").rows
     if not isinstance(rows, TextRows):
-        raise InputError("this is no text file", fix="give a file in TREC's form", path=str(path))
+        raise InputError("this is not a text file", fix="give a file in TREC's form", path=str(path))
     return rows
 
 

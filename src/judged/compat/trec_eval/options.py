@@ -78,7 +78,7 @@ def _measure(options: Options, text: str) -> Options:
 def _whole(option: str, text: str) -> int:
     """Read a number as ``atol`` does, which cuts decimals off; but refuse what it would take for 0 or half of it."""
     if not _NUMBER.fullmatch(text):
-        raise TrecEvalError(f"-{option} {text}: {text!r} is no number. Fix: write digits, as in -{option} 10", USAGE)
+        raise TrecEvalError(f"-{option} {text}: {text!r} is not a number. Fix: write digits, as in -{option} 10", USAGE)
     return atol(text)
 
 
@@ -156,7 +156,7 @@ def _dialect(pairs: Sequence[tuple[str, str]]) -> Dialect:
     found: Dialect = "trec_eval-10"
     for name, text in pairs:
         if name == "--dialect" and text not in known:
-            raise TrecEvalError(f"there is no dialect {text!r}. Fix: one of {', '.join(known)}", USAGE)
+            raise TrecEvalError(f"there is no dialect {text!r}. Fix: use one of {', '.join(known)}", USAGE)
         if name == "--dialect":
             found = known[text]
     return found

@@ -56,7 +56,7 @@ class Scorer:
         """Give the value of a line for each topic that is evaluated; the logarithm for geometric means."""
         measure = line.measure
         if measure is None:
-            raise MeasureError(f"{line.name} is no number")
+            raise MeasureError(f"{line.name} is not a number")
         if self._options.judged_only and line.format == "qrels_jg":
             measure = measure.replace(judged_only=True)  # by each user
         try:
@@ -84,7 +84,7 @@ class Scorer:
         """Put the topics of a line together, one after the other as trec_eval adds them."""
         measure = line.measure
         if measure is None:
-            raise MeasureError(f"{line.name} is no number")
+            raise MeasureError(f"{line.name} is not a number")
         kind = measure.entry.aggregate
         if kind == "count":
             return float(self._topics)

@@ -41,7 +41,7 @@ class Walk:
 
 def walk(qrels: Qrels, run: Run, options: Options, *, ranked: bool) -> Walk:
     """Rank the run, join it with the judgments, and choose the topics."""
-    # A topic stops the evaluation if a document stands in it twice, in the run or in the judgments, unless no measure
+    # A topic stops the evaluation if a document appears in it twice, in the run or in the judgments, unless no measure
     # looks at the ranking (`ranked`); and, by the rules of trec_eval 10, if the run lacks it and missing topics are not
     # to count as 0.
     judged, problems = _joined(qrels, run, options)

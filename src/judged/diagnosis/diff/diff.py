@@ -143,7 +143,7 @@ def _two(first: Any, second: Any) -> tuple[Run, Run]:
         raise InputError(f"there are {len(given)} runs: {names}", fix="give two runs, one after the other")
     for run in given:
         if not run.has_scores:
-            raise InputError("a run without scores is no ranking", fix="give the scores", path=run.where)
+            raise InputError("a run without scores is not a ranking", fix="give the scores", path=run.where)
     one, two = runs_of(given) if given[0].where != given[1].where else given
     if one.name == two.name or {one.name, two.name} == {"run", "run#2"}:
         one, two = Run(one.rows, "first"), Run(two.rows, "second")

@@ -156,7 +156,7 @@ def _pair(table: Scores, ways: Floats, pair: tuple[str, str] | None) -> tuple[in
     if pair is not None:
         for name in pair:
             if name not in table.run_names:
-                raise InputError(f"no run {name!r} in this table", fix=f"one of {', '.join(table.run_names)}")
+                raise InputError(f"no run {name!r} in this table", fix=f"use one of {', '.join(table.run_names)}")
         if len(pair) != 2 or pair[0] == pair[1]:
             raise InputError(f"{pair} are not two runs", fix="name two different ones")
         return table.run_names.index(pair[0]), table.run_names.index(pair[1])

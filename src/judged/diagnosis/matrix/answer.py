@@ -111,7 +111,7 @@ class Matrix(Answer):
             If there is no such run.
         """
         if run not in self.scores.run_names:
-            raise InputError(f"no run {run!r} here", fix=f"one of {', '.join(self.scores.run_names)}")
+            raise InputError(f"no run {run!r} here", fix=f"use one of {', '.join(self.scores.run_names)}")
         at = self.scores.run_names.index(run)
         return self.scores.values[at][[self.scores.measure_names.index(str(axis)) for axis in (self.x, self.y)]]
 

@@ -108,13 +108,13 @@ def matrix_of_scores(
     names = scores.run_names
     chosen = names[0] if baseline is None else baseline
     if chosen not in names:
-        raise InputError(f"no run {chosen!r} to be the baseline", fix=f"one of {', '.join(names)}")
+        raise InputError(f"no run {chosen!r} to use as the baseline", fix=f"use one of {', '.join(names)}")
     sliced = None if slicing is None else slicing_given(slicing).over(scores.query_ids)
     where = everywhere(len(scores.query_ids), sliced)
     values = _values(scores, axes)
     limits = _means(values[chosen]) if cuts is None else (float(cuts[0]), float(cuts[1]))
     if not all(map(np.isfinite, limits)):
-        raise InputError(f"the cuts {limits} are no numbers", fix="give cuts=(x, y), or a baseline with scores")
+        raise InputError(f"the cuts {limits} are not numbers", fix="give cuts=(x, y), or a baseline with scores")
     ends = [(axis.properties.low, axis.properties.high) for axis in axes]
     ranges = [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in ends]
     for cut, (low, high), axis in zip(limits, ranges, axes, strict=True):

@@ -129,7 +129,7 @@ class Needs(ReadOnly, Answer):
         places: list[int] = []
         for name, names in ((run, self.scores.run_names), (measure, self.scores.measure_names)):
             if name is not None and name not in names:
-                raise InputError(f"there is no {name!r} here", fix=f"one of {', '.join(names)}")
+                raise InputError(f"there is no {name!r} here", fix=f"use one of {', '.join(names)}")
             places.append(0 if name is None else names.index(name))
         return places[0], places[1]
 

@@ -46,7 +46,7 @@ def needs_of_scores(
     """Look at systems by need, where several queries word the same one.
 
     Each need counts once, however many wordings it has, and intervals and tests are over needs: wordings of one need
-    are no independent topics.
+    are not independent topics.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def _means(scores: Scores) -> tuple[Scores, list[Note]]:
     means = [measure for measure in table.measures if measure.entry.aggregate == "mean"]
     dropped = ", ".join(str(measure) for measure in table.measures if measure not in means)
     if not means:
-        raise InputError(f"{dropped} is no mean over topics", fix="take a measure such as nDCG@10")
+        raise InputError(f"{dropped} is not a mean over topics", fix="take a measure such as nDCG@10")
     if dropped:
         notes.append(Note("no-mean", f"left out, as no means over topics: {dropped}"))
         table = chosen_measures(table, means)

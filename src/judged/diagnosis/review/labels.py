@@ -69,7 +69,7 @@ def apply_review(qrels: Any, reviewed: Any) -> Qrels:
     Raises
     ------
     InputError
-        If no grade is filled in, one is no number, a row is not of these judgments (an unknown topic, another grade
+        If no grade is filled in, one is not a number, a row is not of these judgments (an unknown topic, another grade
         than it had), a document is listed twice with different grades, or has several labels.
 
     Examples

@@ -169,7 +169,7 @@ def review(
 def _kinds(kinds: str | Iterable[str]) -> tuple[ReviewKind, ...]:
     named = {kinds} if isinstance(kinds, str) else set(kinds)
     if unknown := sorted(named - set(KINDS)):
-        raise InputError(f"no kind {unknown[0]!r} of a label", fix=f"one of {', '.join(KINDS)}")
+        raise InputError(f"no kind {unknown[0]!r} of a label", fix=f"use one of {', '.join(KINDS)}")
     if not named:
         raise InputError("no kind of label is asked for", fix=f"name some of {', '.join(KINDS)}")
     return tuple(kind for kind in KINDS if kind in named)

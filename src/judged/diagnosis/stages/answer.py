@@ -175,7 +175,7 @@ class Stages(Answer):
             If there is no such topic.
         """
         if query_id not in self.query_ids:
-            raise InputError(f"no topic {query_id!r} here", fix=f"one of {', '.join(self.query_ids[:5])}, ...")
+            raise InputError(f"no topic {query_id!r} here", fix=f"use one of {', '.join(self.query_ids[:5])}, ...")
         return TopicLoss(self, query_id, query, self.provenance, self.notes)
 
     def facts(self) -> dict[str, Any]:
@@ -389,9 +389,9 @@ class Stages(Answer):
             return
         if foreign >= _FOREIGN:
             yield (
-                f"{name} is no ranking of these candidates: {percent(foreign)} of its documents are not among the"
-                f" first {depth} of {self.trace.candidates}. What is said of candidates and of ranking is no split of"
-                " its loss."
+                f"{name} is not a ranking of these candidates: {percent(foreign)} of its documents are not among the"
+                f" first {depth} of {self.trace.candidates}. So losses of candidates and of ranking do not add"
+                " up to its loss."
             )
         yield self.headline
         ranking = whole.losses[-1]

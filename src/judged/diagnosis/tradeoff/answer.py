@@ -108,7 +108,7 @@ class Tradeoff(Answer):
         """
         row = next((row for row in self.rows if row.run == run), None)
         if row is None:
-            raise InputError(f"no run {run!r}", fix=f"one of {', '.join(row.run for row in self.rows)}")
+            raise InputError(f"no run {run!r}", fix=f"use one of {', '.join(row.run for row in self.rows)}")
         return row
 
     def blocks(self) -> tuple[Block, ...]:

@@ -47,7 +47,7 @@ class Costs:
     names: tuple[str, ...]  # the costs, in the order in which they were given
     # `{run: {cost: number}}`; a cost that is not known of a run is not in it
     by_run: Mapping[str, Mapping[str, float]] = field(repr=False)
-    left_out: tuple[str, ...] = ()  # columns without a number, which are no costs
+    left_out: tuple[str, ...] = ()  # columns without a number, which are not costs
     where: str = "<costs>"
 
     @classmethod
@@ -69,7 +69,7 @@ class Costs:
                     raise InputError(f"no column run among {', '.join(map(str, row))[:80]}", fix=_FIX, path=where)
                 run = id_text(costs.pop(column), "run", path=where).strip()
                 if given.setdefault(run, costs) is not costs:
-                    raise InputError(f"run {run} stands in it twice", fix="keep one row a run", path=where)
+                    raise InputError(f"run {run} appears in it twice", fix="keep one row a run", path=where)
         except pa.ArrowException as error:
             raise InputError(f"costs cannot be read from it ({error})", fix=_FIX, path=where) from None
         return cls._of(given, where)
@@ -93,7 +93,7 @@ class Costs:
                     problem = f"the {name} of run {run}, {value!r}, {why}"
                     raise InputError(problem, fix="write a finite number, or nothing where it is not known", path=where)
         if not costly:
-            raise InputError("no cost in it", fix=_FIX, path=where)
+            raise InputError("there is no column of costs", fix=_FIX, path=where)
         return cls(tuple(costly), by_run, tuple(name for name in names if name not in costly), where)
 
 
@@ -158,7 +158,7 @@ def tradeoff_of_scores(
     InputError
         If costs cannot be read, none is of a run that was scored, or a name is unknown.
     MeasureError
-        If the measure is no mean over topics, or neither better high nor low.
+        If the measure is not a mean over topics, or neither better high nor low.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def _measure(scores: Scores, measure: str | Measure | None) -> int:
     at = 0 if measure is None else place_of(parse(measure), scores.measures)
     known = scores.measures[at]
     if known.entry.aggregate != "mean" or known.properties.higher_is_better is None:
-        why = "is neither better high nor low" if known.entry.aggregate == "mean" else "is no mean over topics"
+        why = "is neither better high nor low" if known.entry.aggregate == "mean" else "is not a mean over topics"
         raise MeasureError(f"{known} {why}. Fix: take another measure, such as nDCG@10 or AP")
     return at
 
@@ -230,7 +230,7 @@ def _named(given: str | Iterable[str] | None, known: Sequence[str], where: str) 
     names = () if given is None else (given,) if isinstance(given, str) else tuple(given)
     for name in names:
         if name not in known:
-            raise InputError(f"no cost {name!r}", fix=f"one of {', '.join(known)}", path=where)
+            raise InputError(f"no cost {name!r}", fix=f"use one of {', '.join(known)}", path=where)
     return tuple(dict.fromkeys(names))
 
 
@@ -239,7 +239,7 @@ def _baseline(runs: Sequence[str], baseline: str | None, dearer: Floats) -> int:
         first = next(column for column in dearer.T if not np.isnan(column).all())
         return int(np.nanargmin(first))
     if baseline not in runs:
-        raise InputError(f"no run {baseline!r} to be the baseline", fix=f"one of {', '.join(runs)}")
+        raise InputError(f"no run {baseline!r} to use as the baseline", fix=f"use one of {', '.join(runs)}")
     return list(runs).index(baseline)
 
 
@@ -313,6 +313,6 @@ def _notes(known: Costs, runs: Sequence[str], rows: Sequence[TradeoffRow]) -> tu
     said = (
         ("costs-missing", without, "without all costs, and so not on the front"),
         ("costs-unused", others, "costs of runs that were not scored"),
-        ("costs-no-number", known.left_out, "columns without a number are no costs"),
+        ("costs-no-number", known.left_out, "columns without a number are not costs"),
     )
     return tuple(Note(rule, f"{text}: {first_few(names)}") for rule, names, text in said if names)

@@ -331,7 +331,7 @@ class ComparePage(Answer):
         if self.left_out:
             return self.left_out.sentence
         if self.pair is None or self.pair.is_ratio:
-            return f"{self.measure} is no arithmetic mean: how much of it a topic carries is not asked here."
+            return f"{self.measure} is not an arithmetic mean: how much of it a topic carries is not asked here."
         many = f"{self.pair.found.n:,} topics are too many to leave each of them out"
         fix = f"that is done for up to {MOST_LEFT_OUT}. Choose fewer with an expression."
         return f"{many}: {fix} {self.pair.topics_sentence}"

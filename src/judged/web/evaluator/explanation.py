@@ -33,7 +33,7 @@ TERMS = (
 )
 LOSSES = (
     "Each bar is what the score would lose if a document of grade 0 stood at that rank instead and this one were not"
-    " returned: the measure is no sum over ranks, so the bars need not add up to the score."
+    " returned: the measure is not a sum over ranks, so the bars need not add up to the score."
 )
 _SCALED = re.compile(r"(?:\(1 - p\) \* )?([^\W\d]\w*)(?: / (.+))?")  # a formula that only scales a number
 _CLOSE = 1e-9

@@ -104,7 +104,7 @@ def read_grade(written: str, where: str) -> float | None:
         return None
     if not NUMBER.fullmatch(text) or abs(value := float(text)) > _LARGEST_GRADE:
         raise InputError(
-            f"{where}: {text[:40]!r} is no grade", fix=f"write {_A_GRADE}, or - where there is no judgment"
+            f"{where}: {text[:40]!r} is not a grade", fix=f"write {_A_GRADE}, or - where there is no judgment"
         )
     return value + 0.0  # -0 is 0
 
@@ -122,7 +122,7 @@ def read_missing(text: str) -> tuple[float, ...]:
         if grade is None:
             raise InputError("a document without a judgment cannot be missing", fix="leave it out of missing")
         if star and not re.fullmatch(r"[0-9]{1,4}", times.strip()):
-            raise InputError(f"item {place} of missing: {times[:40]!r} is no number of documents", fix="write 0*30")
+            raise InputError(f"item {place} of missing: {times[:40]!r} is not a number of documents", fix="write 0*30")
         grades += [grade] * (int(times) if star else 1)
         if len(grades) > MOST_MISSING:
             raise InputError(f"more than {MOST_MISSING} documents are missing", fix="leave some out")

@@ -202,6 +202,6 @@ def _json_item(item: Any, at: int) -> Item:
         raise InputError(f"{where}: a document's name is a text or a whole number", fix=fix)
     grade = next((known[key] for key in _GRADE_KEYS if key in known), None)
     if isinstance(grade, (bool, list, dict)):
-        raise InputError(f"{where}: {str(grade)[:40]!a} is no grade", fix="write a number, or null")
+        raise InputError(f"{where}: {str(grade)[:40]!a} is not a grade", fix="write a number, or null")
     name = "" if doc is None else read_name(str(doc), where)
     return Item(name or f"d{at}", _grade(str(grade).strip(), where))

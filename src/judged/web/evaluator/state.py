@@ -228,7 +228,9 @@ def _read_gain(text: str) -> Gain:
     except MeasureError:
         made = None
     if not isinstance(made, CG) or made != CG(gain=made.gain) or ("," in text and not text.startswith("{")):
-        raise MeasureError(f"{text[:80]!a} is no gain. Fix: linear, exp2, or a table of gains such as {{1:1,2:3}}")
+        raise MeasureError(
+            f"{text[:80]!a} does not define gains. Fix: use linear, exp2, or a table of gains such as {{1:1,2:3}}"
+        )
     return made.gain
 
 

@@ -139,7 +139,7 @@ def _sort(given: str, measures: tuple[Measure, ...]) -> str:
         measure = parse(name)
     except MeasureError:
         known = ", ".join(["run", "judged", *map(str, measures)])
-        raise InputError(f"no column {name!r} to sort by", fix=f"one of {known}; - before it: falling") from None
+        raise InputError(f"no column {name!r} to sort by", fix=f"use one of {known}; - before it: falling") from None
     return f"{sign}{measure}" if measure in measures else ""
 
 
@@ -147,7 +147,7 @@ def _notes(workspace: Workspace, topics: int, result: Answer) -> tuple[Note, ...
     """Say of few topics that they are few, and of many how they are tested, before what is known of runs."""
     notes: list[Note] = []
     if topics < MINIMUM < len(workspace.query_ids):
-        few = f"{topics_text(topics)} are few: a mean of fewer than {MINIMUM} is no finding"
+        few = f"{topics_text(topics)} are few: a mean of fewer than {MINIMUM} is not a finding"
         notes.append(Note("few-topics", few))
     if topics > MANY:
         test = f"over more than {MANY:,} topics the test is Student's t unless another is chosen"

@@ -129,7 +129,7 @@ def lesson_page(key: str) -> LessonPage:
     ('AP', '0.567', '0.442', 'yes') ('P@5', '0.600', '0.600', 'no')
     """
     if key not in LESSONS:
-        raise InputError(f"there is no lesson {key!r}", fix=f"one of {', '.join(LESSONS)}")
+        raise InputError(f"there is no lesson {key!r}", fix=f"use one of {', '.join(LESSONS)}")
     lesson, at = LESSONS[key], list(LESSONS).index(key)
     first = parse(lesson.measures[0])
     changed = typed_example(first, lesson.after, lesson.after_missing)

@@ -9,7 +9,7 @@ const links = JSON.parse(document.getElementById("links").textContent);
 const views = new Map();
 let rows = new Map(); // newer than those that the chart was drawn with
 let asking = null;
-let followed = false; // a click led somewhere: it is no empty rectangle
+let followed = false; // a click led somewhere: it is not an empty rectangle
 
 /** The rectangle of an address as {x: [from, to], y: [from, to]}; null without one. */
 const boxOf = (query) => {

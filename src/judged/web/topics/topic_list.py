@@ -203,7 +203,7 @@ def _ordered(workspace: Workspace, asked: Order, table: Table) -> Ints:
     else:
         columns = {column.name: column for column in table.columns[2:]}
         if name not in columns:
-            raise InputError(f"topics cannot be sorted by {name!r}", fix=f"one of id, query, {', '.join(columns)}")
+            raise InputError(f"topics cannot be sorted by {name!r}", fix=f"use one of id, query, {', '.join(columns)}")
         rank = np.array(columns[name].values, dtype=np.float64)
     order = np.argsort(-rank if falling else rank, kind="stable")  # NaN, no score, comes last either way
     return order[kept[order]]

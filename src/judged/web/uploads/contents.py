@@ -38,7 +38,7 @@ def workspace_of(files: Mapping[str, Sequence[Stored]], limits: Limits) -> Works
         for run in runs:
             if len(run.name) > limits.name or not run.name.isprintable():
                 fix = f"name runs with at most {limits.name} printable characters"
-                raise InputError(f"{run.name[:40]!r}... is no name of a run", fix=fix, path=run.where)
+                raise InputError(f"{run.name[:40]!r}... is not a name for a run", fix=fix, path=run.where)
         beside: dict[str, Any] = {}
         for role, read in (("queries", Topics.read), ("attributes", Attributes.read)):
             for file in files.get(role, ()):

@@ -19,7 +19,7 @@ _ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xml", ".txt")  # tho
 _XZ_MEMORY = 256 << 20  # bytes; what xz files ask for, when no one had harm in mind, is less
 _BY_NAME = "open it by name: judged serve QRELS RUN"
 _TWICE, _ONCE = "it is packed twice", "unpack it once"
-_FOREIGN = (  # the first bytes of what is no text, once it is unpacked
+_FOREIGN = (  # the first bytes of what is not text, once it is unpacked
     (b"PK\x03\x04", "this is a zip archive or an Excel workbook", "unpack it, or save the sheet as CSV"),
     (b"PK\x05\x06", "this is an empty zip archive", "choose the file that should be in it"),
     (b"PAR1", "Parquet is not read from the browser, as its size cannot be known beforehand", _BY_NAME),
@@ -122,7 +122,7 @@ def _checked(chunks: Iterator[bytes], shown: str, limits: Limits, *, documents: 
             fix = f"write one record a line of text, or {_BY_NAME}"
             raise InputError(f"JSON of more than {most:,} bytes", fix=fix, path=shown)
         if b"\0" in chunk:
-            raise InputError("this is no text: it holds zero bytes", fix="choose text, CSV or JSON", path=shown)
+            raise InputError("this is not text: it holds zero bytes", fix="choose text, CSV or JSON", path=shown)
         ends = [chunk.find(b"\n"), chunk.find(b"\r")]
         begins = min((end for end in ends if end >= 0), default=len(chunk))
         if line + begins > longest:
