@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 _HEAD = """\
 # Choosing measures
 
-Made from the rules in `src/judged/advice`. For your own data, with your numbers in the sentences:
+Generated from the rules in `src/judged/advice`. To get advice on your own data, with your numbers in the sentences:
 
     judged advise QRELS RUN... --task rag
 
 A measure is a model of what the result is for. So begin with the task, then look at what the judgments allow. Where
-experts differ it is said below, under *disputed*.
+experts disagree, the rule says so under *disputed*.
 
 | cutoff | stands for |
 |:--|:--|
 | 10 | what people see: the first page |
 | 100 | what a reranker is given |
-| 1000 | what a first stage hands on, or a pool for a language model to be fed from |
+| 1000 | what a first stage hands on, or the pool from which a language model is fed |
 
-Report a measure of the first page together with one of what lies behind it, and beside the means the share that was
-judged at all. Measures of relevant or not are at level 1 here; `judged advise` puts in the level of your scale, the
-highest grade, and the end of your lists."""
+Report a measure of the first page together with one of what lies beyond it and, beside the means, the share of
+documents that were judged at all. Binary measures count grade 1 and above as relevant here; `judged advise` fills in
+the level and the highest grade of your scale, and the length of your lists."""
 
 
 def page() -> str:
@@ -40,7 +40,7 @@ def page() -> str:
         "## Tasks",
         markdown_table(("task", "take it when"), ((task.name, task.what) for task in TASKS.values())),
         "## Task, measures, why",
-        "Measures joined by + belong side by side.",
+        "Report measures joined by + side by side.",
         _by_task(),
         "## What to avoid, and when",
         markdown_table(("measures", "tasks", "when", "why", "source"), (_row(rule) for rule in _of("avoid"))),

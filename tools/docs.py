@@ -56,17 +56,18 @@ _COMMANDS = (
 _API = """\
 # The workbench's API
 
-Made from its OpenAPI description, which `judged serve` gives at `/api/v1/openapi.json`; its page `/api` shows the same
-with addresses to click. Every page has its twin here, made from the same data. A number that does not exist is null.
-What is wrong is said as `{"problem": ..., "fix": ...}` with status 400 or 422."""
+Generated from the OpenAPI description that `judged serve` serves at `/api/v1/openapi.json`; its page `/api` shows the
+same with addresses to click. Every page has a twin here, made from the same data. A number that does not exist is
+null. An error is `{"problem": ..., "fix": ...}` with status 400 or 422."""
 
 _JSON = """\
 # The JSON of answers
 
-Made from one example of each answer. What a command writes with `--format json`, what `to_dict()` gives and what a
-page's twin under `/api/v1/` sends is one document. `schema` names its kind and version: within a version keys are
-only added. Numbers are in full precision; null is what is not known. `notes` hold what should be known before the
-numbers are used, each with a rule that does not change; `[low, high]` under `ci` or `<name>_ci` is an interval."""
+Generated from one example of each answer. What a command writes with `--format json`, what `to_dict()` returns and
+what a page's twin under `/api/v1/` sends are one and the same document. `schema` names its kind and version: within a
+version keys are only added. Numbers are in full precision; null means unknown. `notes` say what you should know
+before using the numbers, each with a rule whose name does not change; `[low, high]` under `ci` or `<name>_ci` is an
+interval."""
 
 
 def main() -> int:
@@ -190,7 +191,7 @@ def doctests(name: str, text: str, folder: Path) -> list[str]:
 
 def measures() -> str:
     """Write the catalogue: the page of every measure."""
-    head = "# Measures\n\nMade from the definitions in `src/judged/measures`; `judged measures NAME` shows the same.\n"
+    head = "# Measures\n\nGenerated from `src/judged/measures`; `judged measures NAME` shows the same.\n"
     pages = [re.sub(r"^#", "##", page(name), flags=re.MULTILINE) for name in sorted(REGISTRY, key=str.lower)]
     return head + "\n" + "\n\n".join(pages) + "\n"
 
@@ -211,7 +212,7 @@ def online_measures() -> str:
 def cli(folder: Path) -> str:
     """Write the help of every command."""
     parts = [f"## judged {name}\n\n```text\n{output(f'judged {name} --help', folder)}```" for name in _COMMANDS]
-    return "# Command line\n\nMade from `--help`.\n\n" + "\n\n".join(parts) + "\n"
+    return "# Command line\n\nGenerated from `--help`.\n\n" + "\n\n".join(parts) + "\n"
 
 
 def api() -> str:

@@ -57,16 +57,19 @@ CONDITIONS: dict[str, Condition] = {
         "topics differ tenfold in how many documents are relevant",
         lambda p: p.relevant.most >= 10 * max(p.relevant.least, 1),
         ("relevant",),
-        "topics have about as many relevant documents",
+        "topics have about equally many relevant documents",
     ),
     "few_topics": Condition("there are fewer than 25 topics", lambda p: p.topics < _FEW_TOPICS, ("topics",)),
     "several_topics": Condition("there are several topics", lambda p: p.topics > 1, ("topics", "relevant")),
     "barren": Condition("topics have no relevant document", lambda p: p.barren > 0, ("barren",)),
     "graded": Condition(
-        "relevant documents have different grades", lambda p: len(p.positive) > 1, ("grades",), "all have one grade"
+        "relevant documents have different grades",
+        lambda p: len(p.positive) > 1,
+        ("grades",),
+        "all relevant documents have one grade",
     ),
     "fine_grades": Condition(
-        "grades are many or fractions",
+        "grades are many, or fractional",
         lambda p: len(p.positive) > 5 or (len(p.positive) > 1 and any(grade % 1 for grade in p.positive)),
         ("grades",),
         "grades are few whole numbers",
@@ -77,13 +80,13 @@ CONDITIONS: dict[str, Condition] = {
         ("grades",),
     ),
     "four_levels": Condition(
-        "the scale is 0 to 3", lambda p: p.positive == (1, 2, 3), ("grades", "level"), "it is another"
+        "the scale is 0 to 3", lambda p: p.positive == (1, 2, 3), ("grades", "level"), "the scale is another"
     ),
     "level_loses": Condition(
-        "topics have only documents below the level",
+        "some topics have only documents below the level",
         lambda p: p.lost > 0,
         ("level", "lost"),
-        "none is lost to the level",
+        "no topic is lost to the level",
     ),
     "weak": Condition(
         "many of the documents above 0 have the lowest grade",
@@ -96,7 +99,7 @@ CONDITIONS: dict[str, Condition] = {
         "nothing is judged not relevant",
         lambda p: p.with_relevant > 0 and p.one_sided >= NEARLY * p.with_relevant,
         ("not_relevant",),
-        "documents are judged not relevant, too",
+        "some documents are judged not relevant",
     ),
     "holes": Condition(
         "the first 10 are not fully judged",
@@ -123,19 +126,19 @@ CONDITIONS: dict[str, Condition] = {
         ("ties",),
     ),
     "uneven_lists": Condition(
-        "the runs return lists of different length",
+        "the runs return lists of different lengths",
         lambda p: (
             len(p.runs) > 1
             and p.most["returned.median"].returned.median > 1.1 * p.least["returned.median"].returned.median
         ),
         ("lengths",),
-        "the runs return as much",
+        "the runs return equally many documents",
     ),
     "short_lists": Condition(
         "no list holds 1000 documents", lambda p: p.longest is not None and p.longest < 1000, ("lengths",)
     ),
     "past_100": Condition(
-        "lists go on behind rank 100",
+        "lists go beyond rank 100",
         lambda p: p.longest is None or p.longest > 100,
         ("lengths",),
         "lists end at rank 100",
@@ -153,7 +156,7 @@ CONDITIONS: dict[str, Condition] = {
         "pairs are judged by several assessors",
         lambda p: p.labels == "assessors",
         ("labels",),
-        "no assessors are told apart",
+        "assessors are not told apart",
     ),
     "preferences": Condition("users said what they prefer", lambda p: p.labels == "preferences", ("labels",)),
     "several_labels": Condition(
