@@ -107,7 +107,7 @@ def test_a_level_that_is_given_is_taken():
     advice = judged.advise(qrels, rel=3)
     assert (advice.profile.level, advice.profile.level_given) == (3, True)
     assert names(advice) == ["nDCG@10", "R(rel=3)@100"]
-    assert "take grade 3 and above" in advice.text(unfold=["know"])
+    assert "count grade 3 and above" in advice.text(unfold=["know"])
     with pytest.raises(judged.InputError, match=r"relevance level 0 makes no sense\. Fix: give a grade above 0"):
         judged.advise(qrels, rel=0)
 
@@ -262,7 +262,7 @@ def test_the_sample_as_text(run: Callable[..., Any]):
     assert "nDCG@10 + R(rel=2)@50: The first is what a person sees" in out
     whole = " ".join(out.split())
     assert "40 of 48 topics have fewer than 10 relevant documents: a perfect ranking has a mean P@10 of" in whole
-    assert "relevant documents a topic: median 4, from 1 to 26 (rr-hides-coverage," in whole
+    assert "relevant documents per topic: median 4, from 1 to 26 (rr-hides-coverage," in whole
     assert out.endswith(
         "== Next ==\n\njudged evaluate sample/qrels.txt sample/runs/bm25.run.gz sample/runs/rrf.run.gz"
         " -m nDCG@10 -m 'R(rel=2)@50' -m Judged@10\n"
@@ -312,7 +312,7 @@ def test_the_sample_as_markdown_in_a_file(run: Callable[..., Any]):
     code, out, _ = run("advise", "sample/qrels.txt", "--task", "coverage", "-o", "advice.md")
     text = Path("advice.md").read_text(encoding="utf-8")
     assert (code, out) == (0, "")
-    assert text.startswith("For the task coverage: everything relevant is wanted")
+    assert text.startswith("For the task coverage: the user wants everything relevant")
     assert "- R(rel=2)@100: A later stage cannot bring back what is missing." in text
     assert "- Asadi and Lin 2013: Asadi and Lin. Effectiveness/efficiency" in text
     assert "judged evaluate sample/qrels.txt RUN -m 'R(rel=2)@100'" in text

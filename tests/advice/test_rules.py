@@ -105,29 +105,29 @@ CASES: dict[str, Case] = {
     "many-average-precision": Case(
         "many-relevant", (MANY,), "median 16, from 12 to 20; judged: always 60.", (FEW,), None, ("AP",)
     ),
-    "many-page": Case("many-relevant", (FEW,), "which P@10 does not", (FEW,), "coverage"),
+    "many-page": Case("many-relevant", (FEW,), "which P@10 cannot", (FEW,), "coverage"),
     "precision-with-recall": Case("many-relevant", (MANY,), "would reach 1.00 and 1.00", (FEW,)),
     "page-with-recall": Case("graded", (FOUR,), "a change may help one", (HUGE,), None, ("nDCG@10", "R(rel=2)@100")),
     "page-with-capped-recall": Case("graded", (HUGE,), "2 of 2 topics have more than 100", (FOUR,)),
-    "candidates": Case("first-stage", (FEW,), "cannot bring back", (HUGE,), None, ("R@100",)),
+    "candidates": Case("first-stage", (FEW,), "cannot recover", (HUGE,), None, ("R@100",)),
     "candidates-capped": Case("first-stage", (HUGE,), "2 of 2 topics", (FEW,), None, ("RelP@100",)),
-    "candidates-deep": Case("first-stage", (FEW, ranking(101)), "1000 is the pool", (FEW, ranking(100))),
+    "candidates-deep": Case("first-stage", (FEW, ranking(101)), "Cheap first stages", (FEW, ranking(100))),
     "own-cutoff": Case("coverage", (topics([1] * 20 + [0], [1, 1]),), "from 2 to 20", (FEW,), None, ("Rprec",)),
     "candidates-graded": Case("first-stage", (FOUR,), "Grades above 0: 1, 2, 3.", (FEW,), None, ("NCG@100",)),
     "coverage-average-precision": Case("coverage", (MANY,), "always 60", (FEW,), None, ("AP",)),
     "diversity-page": Case("diversity", (SUBTOPICS,), "2 different iterations, and 1 pair judged", (FEW,)),
     "diversity-pair": Case("diversity", (SUBTOPICS,), "share of the meanings", (FEW,)),
-    "diversity-without-subtopics": Case("diversity", (FEW,), "tell no subtopics apart", (SUBTOPICS,)),
+    "diversity-without-subtopics": Case("diversity", (FEW,), "do not tell subtopics apart", (SUBTOPICS,)),
     "recommendation-page": Case("recommendation", (FEW,), "robust to missing and popular", (FEW,), "rag"),
     "recommendation-pair": Case("recommendation", (FEW,), "held down by users", (ONE,), None, ("nDCG@10", "P@10")),
     "recommendation-one": Case("recommendation", (ONE,), "2 of 2 users have exactly one", (FEW,)),
     "assessors-apart": Case("assessors", (ASSESSORS,), "2 assessors, and 1 pair judged by several", (FEW,)),
-    "assessors-not-told-apart": Case("assessors", (FEW,), "tell no assessors apart", (ASSESSORS,)),
+    "assessors-not-told-apart": Case("assessors", (FEW,), "do not tell assessors apart", (ASSESSORS,)),
     "preferences": Case("preferences", (FEW,), "only the order", (FEW,), "graded", ("Compat", "PrefShare")),
     "fine-grades": Case("graded", (topics([0.5, 1.5, 2.5]),), "Grades above 0: 0.5, 1.5, 2.5.", (FOUR,)),
     "sets": Case("graded", (FEW, [a_set()]), "Without scores: filter.", (FEW, ranking(2)), None, ("SetP", "SetR")),
     "sets-one-number": Case("set", (FEW, [a_set()]), "low if either", (FEW, ranking(2)), None, ("SetF",)),
-    "set-that-is-ranked": Case("set", (FEW, ranking(2)), "is not looked at", (FEW, [a_set()])),
+    "set-that-is-ranked": Case("set", (FEW, ranking(2)), "is ignored", (FEW, [a_set()])),
     "holes-as-range": Case("graded", (FEW, ranking(10)), "40% of the first 10 of run are judged", (FEW, ranking(4))),
     "holes-left-out": Case(
         "graded",
@@ -149,7 +149,9 @@ CASES: dict[str, Case] = {
     "precision-held-down": Case("rag", (FEW,), "2 of 2 topics have fewer than 10 relevant documents", (MANY,)),
     "recall-held-down-10": Case("graded", (MANY,), "mean R@10 of 0.667", (FEW,), None, ("R@10",)),
     "recall-held-down-100": Case("graded", (HUGE,), "mean R@100 of 0.667", (MANY,), None, ("R@100",)),
-    "deep-measures-shallow-pool": Case("graded", (FEW,), "Judged documents a topic: always 4.", (MANY,), None, ("AP",)),
+    "deep-measures-shallow-pool": Case(
+        "graded", (FEW,), "Judged documents per topic: always 4.", (MANY,), None, ("AP",)
+    ),
     "whole-lists-uneven": Case(
         "graded", (FEW, {"a": ranking(4), "b": ranking(8)}), "a always 4; b always 8.", (FEW, ranking(8))
     ),
@@ -159,15 +161,15 @@ CASES: dict[str, Case] = {
     "err-stops-early": Case("coverage", (FOUR,), "median 2.5, from 2 to 3", (ONE,), None, ("ERR(max=3)@20",)),
     "same-number-twice": Case("single-answer", (ONE,), "more than one relevant document", (FEW,)),
     "ndcg-is-like-rr": Case("single-answer", (ONE,), "2 of 2 topics have exactly one", (topics([1], [2]),)),
-    "level-four-grades": Case("graded", (FOUR,), "take grade 2 and above", (GRADED,)),
-    "level-other-scale": Case("graded", (GRADED,), "take grade 1 and above", (FOUR,)),
+    "level-four-grades": Case("graded", (FOUR,), "count grade 2 and above", (GRADED,)),
+    "level-other-scale": Case("graded", (GRADED,), "count grade 1 and above", (FOUR,)),
     "level-loses-topics": Case(
-        "graded", (topics(*[[3, 2]] * 9, [1, 0]),), "1 of 10 topics have something above grade 0", (FOUR,)
+        "graded", (topics(*[[3, 2]] * 9, [1, 0]),), "1 of 10 topics have documents above grade 0", (FOUR,)
     ),
     "weak-grades": Case("graded", (GRADED,), "60% of the documents above grade 0", (topics([2, 2, 1]),)),
     "gain": Case("graded", (FOUR,), "worth 3 of the lowest with linear gain, 7 with exp2", (GRADED,)),
-    "best-grade-missing": Case("graded", (topics([2, 1], [1, 0]),), "1 of 2 topics have something", (GRADED,)),
-    "rr-scale": Case("single-answer", (ONE,), "rank 1 rules its mean", (ONE,), "rag"),
+    "best-grade-missing": Case("graded", (topics([2, 1], [1, 0]),), "1 of 2 topics have documents", (GRADED,)),
+    "rr-scale": Case("single-answer", (ONE,), "rank 1 dominates its mean", (ONE,), "rag"),
     "single-label": Case("rag", (ONE,), "2 of 2 topics have exactly one relevant document", (ONE_OF_TWO,)),
     "task-one-data-many": Case("single-answer", (FEW,), "median 2.5, from 2 to 3", (ONE,)),
     "unlabelled-is-unknown": Case("recommendation", (ONE,), "In 2 of 2 users", (FEW,)),

@@ -202,7 +202,7 @@ def test_a_failure_leaves_the_old_file(files: Path, run: Callable[..., Ended]) -
 def test_where_nothing_can_be_written(run: Callable[..., Ended]) -> None:
     done = run("evaluate", "qrels.txt", "good.run", "-o", "no/where.json")
     assert done.code == 2
-    assert done.err.startswith("error: no/where.json: it cannot be written")
+    assert done.err.startswith("error: no/where.json: this file cannot be written")
 
 
 # --- errors -----------------------------------------------------------------------------------------

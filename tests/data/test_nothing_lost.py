@@ -127,7 +127,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a\.csv:1: two columns are called 'score'"):
         Run.read(tmp_path / "a.csv")
     (tmp_path / "a.json").write_text('[{"query_id": "q", "doc_id": "a", "score": 1, "score": 2}]')
-    with pytest.raises(InputError, match="'score' stands twice"):
+    with pytest.raises(InputError, match="'score' appears twice"):
         Run.read(tmp_path / "a.json")
 
 

@@ -89,8 +89,8 @@ def test_json_numbers_as_ids_become_their_decimal_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "line", "reason"),
     [
-        ("a.json", '{"q": {"d": 1.5, "d": 2}}', None, "'d' stands twice"),
-        ("a.json", '{"q": {"d": 1.5}, "q": {}}', None, "'q' stands twice"),
+        ("a.json", '{"q": {"d": 1.5, "d": 2}}', None, "'d' appears twice"),
+        ("a.json", '{"q": {"d": 1.5}, "q": {}}', None, "'q' appears twice"),
         ("a.json", '{"q": {"d": NaN}}', None, "NaN"),
         ("a.json", '{"q": {"d": "high"}}', None, "not a number"),
         ("a.json", '{"q": {"d": true}}', None, "not a number"),
@@ -108,7 +108,7 @@ def test_json_numbers_as_ids_become_their_decimal_text(tmp_path: Path) -> None:
         ("a.json", f'[{LINE}, {{"query_id": "q", "doc_id": "e"}}]', None, "record 2"),
         ("a.json", '[{"query_id": "q", "doc_id": 1.5, "score": 1}]', None, "1.5 is a float"),
         ("a.jsonl", f'{LINE}\n\n{{"query_id": "q", "doc_id": "e", "score": "x"}}', 3, "not a"),
-        ("a.jsonl", f"{LINE}\n[1]\n", 2, "no JSON object"),
+        ("a.jsonl", f"{LINE}\n[1]\n", 2, "not a JSON object"),
         ("a.jsonl", LINE + '\n{"query', 2, "broken JSON"),
         ("a.jsonl", '{"query_id": "q", "score": 1}\n{"query', 1, "no doc_id"),
         ("a.jsonl", '{"query_id": "q", "doc_id": "", "score": 1}\n', 1, "empty"),
@@ -218,7 +218,7 @@ def test_standard_input(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_standard_input_that_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO()))
-    with pytest.raises(InputError, match="<stdin>: no rows"):
+    with pytest.raises(InputError, match="<stdin>: there are no rows"):
         open_source("-", "run")
 
 

@@ -140,10 +140,10 @@ def test_what_is_not_wanted_is_not_parsed_and_what_is_must_be_whole(tmp_path: Pa
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.jsonl", b'{"text": "x"}\n', r"a.jsonl:1: .* no document with an id"),
-        ("a.jsonl", b'{"id": 1.5, "text": "x"}\n', "ids are text"),
-        ("a.json", b"[1]", "no document"),
-        ("a.json", b'{\n"a": 3}', "no text"),
+        ("a.jsonl", b'{"text": "x"}\n', r"a.jsonl:1: .* not a document with an id"),
+        ("a.jsonl", b'{"id": 1.5, "text": "x"}\n', "give ids as text"),
+        ("a.json", b"[1]", "not a document"),
+        ("a.json", b'{\n"a": 3}', "not text"),
         ("a.csv", b"id,year\na,1999\n", "no text among its columns id, year"),
         ("a.csv", b"name of it\nx\n", "no document id"),
         ("a.tsv", b"a\tb\tc\td\te\n", "no document id"),

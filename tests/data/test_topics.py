@@ -165,7 +165,7 @@ def test_it_is_an_arrow_stream() -> None:
         ("1\tone\n\ttwo\n", 2, "query id is empty"),
         ('{"1": 5}', None, "5 is not a topic"),
         ('{"1": {"name": "x"}}', None, "no text among"),
-        ('{"1": "one", "1": "two"}', None, "stands twice"),
+        ('{"1": "one", "1": "two"}', None, "appears twice"),
         ('{"id": "1"}\n{"id": "2"}\n', 1, "no text among"),
         ('{"id": "1", "text": "x"}\n{"id": 1.5, "text": "x"}\n', 2, "1.5 is a float"),
         ("5", 1, "no topic id"),

@@ -310,7 +310,7 @@ def test_costs_of_every_form(tmp_path: Path) -> None:
         ("ms,gb\n1,2\n", "no column run among ms, gb"),
         ("run,cpu\na,fast\n", "there is no column of costs"),
         ("run,ms,ms\na,1,2\n", "two columns are called 'ms'"),
-        ('[{"run": "a", "ms": 1, "ms": 2}]', "the key 'ms' stands twice"),
+        ('[{"run": "a", "ms": 1, "ms": 2}]', "the key 'ms' appears twice"),
         ('{"a": {"run": "b", "ms": 1}}', "'run'"),
         ("run,ms,gb\na,1_000,2\n", "1_000"),
         ("run;ms;gb\na;1,5;2\nb;2,5;3\n", "1,5"),

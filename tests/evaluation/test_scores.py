@@ -208,7 +208,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
     table().save(path)
     kept = path.read_bytes()
     full = patch.object(Path, "write_bytes", side_effect=OSError(28, "No space left on device"))
-    with full, pytest.raises(OutputError, match="it cannot be written"):
+    with full, pytest.raises(OutputError, match="this file cannot be written"):
         table().save(path)
     with patch.object(Path, "write_bytes", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         table().save(path)
@@ -217,7 +217,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 def test_where_nothing_can_be_written(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="it cannot be written"):
+    with pytest.raises(InputError, match="this file cannot be written"):
         table().save(tmp_path / "no" / "scores.parquet")
     with pytest.raises(InputError, match=r"this is a folder\. Fix: name a file in it"):
         table().save(tmp_path)

@@ -235,7 +235,7 @@ JUDGMENTS = {"q1": {"d1": 1, "d3": 0}, "q2": {"d9": 1}}
 
 
 def duplicate_rows(doc: str, *, far: bool, scattered: bool) -> tuple[list[tuple[str, str, float]], int]:
-    """Make rows in which ``doc`` stands twice for q1; give them and the line of the second."""
+    """Make rows in which ``doc`` appears twice for q1; give them and the line of the second."""
     between = 60 if far else 0
     rows = [("q1", doc, 9.0), *(("q1", f"x{at}", 8.0 - at / 100) for at in range(between))]
     if scattered:
@@ -266,7 +266,7 @@ def test_a_duplicate_is_refused(doc: str, far: bool, scattered: bool, tmp_path: 
 def test_text_and_integer_are_one_id_in_a_dict(number: int) -> None:
     with pytest.raises(InputError, match=f"document {number} is returned twice for topic q"):
         judge({"q": {"7": 1}}, {"q": {number: 1.0, "a": 2.0, str(number): 3.0}})
-    with pytest.raises(InputError, match="topic 7 stands twice"):
+    with pytest.raises(InputError, match="topic 7 appears twice"):
         judge({"7": {"7": 1}}, {"7": {"a": 1.0}, 7: {"a": 1.0}})
 
 

@@ -78,7 +78,7 @@ def test_names_of_first_and_last() -> None:
     assert str(parse("RR(which=first)@10")) == "RR@10"
     assert str(parse("mrr(which=last)@10")) == "RR(which=last)@10"
     assert parse("RR(which=last)").of_list([0, 1, 0, 1, None], missing=[1]) == 1 / 4
-    with pytest.raises(MeasureError, match=r"RR: which='both' is not allowed\. Fix: use one of first, last"):
+    with pytest.raises(MeasureError, match=r"RR: which='both' is not allowed\. Fix: give one of first, last"):
         parse("RR(which=both)")
 
 

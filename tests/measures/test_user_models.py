@@ -188,9 +188,9 @@ def test_the_scale_is_part_of_the_name() -> None:
         judged.measures.INST()  # type: ignore[call-arg]
     with pytest.raises(MeasureError, match=r"min=3 is not below max=3\. Fix: give a lower min"):
         judged.measures.INSQ(max=3, min=3)
-    with pytest.raises(MeasureError, match=r"INST: max=0 is not allowed\. Fix: the highest grade of the scale"):
+    with pytest.raises(MeasureError, match=r"INST: max=0 is not allowed\. Fix: give the highest grade of the scale"):
         judged.measures.INST(max=0)
-    with pytest.raises(MeasureError, match=r"INST: T=0\.2 is not allowed\. Fix: a number from 0\.5"):
+    with pytest.raises(MeasureError, match=r"INST: T=0\.2 is not allowed\. Fix: give a number from 0\.5"):
         judged.measures.INST(max=1, T=0.2)
 
 

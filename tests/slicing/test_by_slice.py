@@ -176,7 +176,7 @@ def test_topics_of_another_collection_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("weights", "problem"),
     [
-        ("group", "no number"),
+        ("group", "not a number"),
         ("traffic", "no attribute"),
         ([1, 2], "shape"),
         ([-1] * 48, "negative"),
@@ -192,7 +192,7 @@ def test_weights_that_are_none(weights: object, problem: str) -> None:
 def test_unknown_names() -> None:
     found = scores_of({"a": values()}).by_slice(slicing_of(HARD))
     for call in (lambda: found.value("group=odd"), lambda: found.value(run="z"), lambda: found.overview("AP")):
-        with pytest.raises(InputError, match="Fix: one of"):
+        with pytest.raises(InputError, match="Fix: use one of"):
             call()
 
 

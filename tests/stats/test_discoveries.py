@@ -101,7 +101,7 @@ def test_without_any_loss_something_is_found_as_seldom_as_declared() -> None:
 def test_bad_input() -> None:
     with pytest.raises(InputError, match=r"false discovery rate 1\.0 is not between 0 and 1"):
         losers([0.1], 1.0)
-    with pytest.raises(InputError, match="no row of finite numbers"):
+    with pytest.raises(InputError, match="not a row of finite numbers"):
         losers([math.inf])
-    with pytest.raises(InputError, match="no row of finite numbers"):
+    with pytest.raises(InputError, match="not a row of finite numbers"):
         losers(np.zeros((2, 2)))

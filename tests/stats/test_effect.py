@@ -177,11 +177,11 @@ def test_equivalence_in_words() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: effect_sizes([1, 2], [1]), "no pairs"),
-        (lambda: effect_sizes([[1, 2]], [[1, 2]]), "no pairs"),
+        (lambda: effect_sizes([1, 2], [1]), "cannot be paired"),
+        (lambda: effect_sizes([[1, 2]], [[1, 2]]), "cannot be paired"),
         (lambda: effect_sizes([1, math.inf], [1, 2]), "infinite"),
         (lambda: effect_sizes([1, 2], [1, 2], reference=[[1, 2, 3], [1, 2, 4]]), "3 topics, the scores 2"),
-        (lambda: standardise([1, 2]), "no table"),
+        (lambda: standardise([1, 2]), "not a table"),
         (lambda: standardise([[1, 2]]), "1 systems are too few"),
         (lambda: wins([1], [2], -0.1), "below 0"),
         (lambda: wins([1], [2], NAN), "below 0"),

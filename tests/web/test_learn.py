@@ -256,7 +256,7 @@ def test_the_page_of_what_was_found(client):
     shown = client.get("/learn?q=mrr%4010")
     assert 'mrr@10</b> is <a href="/learn/RR">RR</a> here' in shown.text
     assert "Start here" not in shown.text
-    assert "Nothing is called so" in client.get("/learn?q=xyzzy").text
+    assert "No measure has this name" in client.get("/learn?q=xyzzy").text
     hostile = client.get('/learn?q="><script>alert(1)</script>').text
     assert "<script>alert" not in hostile
     assert client.get("/learn?grades=many").status_code == 422

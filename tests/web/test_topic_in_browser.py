@@ -232,6 +232,6 @@ def test_filters_are_kept_while_a_list_is_used(serve: Any, tab: Any, sample: Any
     page.get_by_label("Search").fill("zebra")
     with page.expect_navigation():
         page.get_by_label("Search").press("Enter")
-    assert page.locator(".nothing h2").inner_text() == "No topic holds these words"
+    assert page.locator(".nothing h2").inner_text() == "No topic contains these words"
     shown.fits()
     shown.clean()

@@ -275,7 +275,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """
     names = list(known)
     close = get_close_matches(name, names, 1, 0.5)
-    return f"write {close[0]}" if close else f"one of {', '.join(names)}"
+    return f"write {close[0]}" if close else f"use one of {', '.join(names)}"
 
 
 def refuse_wrong(part: Check | Guardrail | GateConfig, *needed: str) -> None:

@@ -158,7 +158,7 @@ class Judged(JudgedHits):
         """
         if query_id not in self.query_ids:
             some = ", ".join(self.query_ids[:5]) + (", ..." if len(self.query_ids) > 5 else "")
-            fix = f"one of {some}" if query_id not in self.extra else "choose a topic that has judgments"
+            fix = f"use one of {some}" if query_id not in self.extra else "choose a topic that has judgments"
             raise InputError(f"the qrels have no topic {query_id!r}", fix=fix, path=self.qrels.where)
         return self._recoded(np.array([self.query_ids.index(query_id)]), ())
 

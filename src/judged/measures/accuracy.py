@@ -32,7 +32,7 @@ def check_size(one: Measure, n: int, seen: Floats | Ints) -> None:
     properties=Properties(needs_ranking=False, ignores_unjudged_tail=False, additive=True, better_first=True),
 )
 class Accuracy(Measure):
-    r"""Share of the collection that is treated rightly: relevant and returned, or neither.
+    r"""Share of the collection that is treated correctly: relevant and returned, or neither.
 
     .. math:: \mathrm{Accuracy} = \frac{TP + TN}{N}, \quad
         TN = N - |\text{returned}| - |\text{relevant}| + TP

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     category="diversity",
     cite="Clarke et al. 2008; normalised as in ndeval, TREC Web 2009 to 2014",
     use="One query has several meanings, and the page should serve all of them early and repeat none.",
-    misleads="It is a share of documents that would each cover every subtopic, which seldom exist: compare topics"
-    " with alpha-nDCG.",
+    misleads="It is relative to documents that each cover every subtopic, which seldom exist:"
+    " compare topics with alpha-nDCG.",
     aliases={"alpha_DCG": {}},
     properties=Properties(every_label=True),
     tools={"ndeval": "alpha-DCG@20", "ir_measures": "alpha_DCG@20"},
 )
 class AlphaDCG(RelevanceMeasure):
-    r"""Novelty-biased DCG at k, as a share of what documents that all cover every subtopic would reach.
+    r"""Novelty-biased DCG at k, as a share of what documents that each cover every subtopic would reach.
 
     .. math:: \alpha\mathrm{DCG}@k = \frac{\sum_{r \le k} G(r) / \log_2(r+1)}
         {\sum_{r \le k} n (1-\alpha)^{r-1} / \log_2(r+1)}, \quad G(r) = \sum_{\text{subtopics } s \text{ of } r}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from judged.judging import Judged
     from judged.measures.base import Measure
 
-_USE = "Several assessors judged the same topic, and their disagreement should count instead of being voted away."
+_USE = "Several assessors judged the same topic, and their disagreement should count instead of being outvoted."
 _MISLEADS = (
     "An assessor who found nothing relevant counts as 0, and one who judged few documents counts as much as one who"
     " judged many."
@@ -43,12 +43,12 @@ def _mean_over_assessors(base: type[Measure], one: Measure, judged: Judged) -> F
     tools={"trec_eval": "map_avgjg"},
 )
 class APjg(AP):
-    r"""Average precision for each assessor's judgments by themselves, averaged over the topic's assessors.
+    r"""Average precision by each assessor's judgments separately, averaged over the topic's assessors.
 
     .. math:: \mathrm{APjg} = \frac{1}{|A|} \sum_{a \in A} \mathrm{AP}_a
 
-    The iterations of the qrels are the assessors: those who judged some document of the topic. A document that
-    one of them did not judge is an unjudged one to them.
+    The iterations of the qrels are the assessors: those who judged some document of the topic. A document that one of
+    them did not judge is unjudged for them.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class APjg(AP):
     tools={"trec_eval": "P_avgjg_10"},
 )
 class Pjg(P):
-    r"""Precision at k for each assessor's judgments by themselves, averaged over the topic's assessors.
+    r"""Precision at k by each assessor's judgments separately, averaged over the topic's assessors.
 
     .. math:: \mathrm{Pjg}@k = \frac{1}{|A|} \sum_{a \in A} \mathrm{P}_a@k
 
@@ -97,7 +97,7 @@ class Pjg(P):
     at="factor",
 )
 class RprecMultJg(RprecMult):
-    r"""Precision at a multiple of R for each assessor's judgments by themselves, averaged over the topic's assessors.
+    r"""Precision at a multiple of R by each assessor's judgments separately, averaged over the topic's assessors.
 
     .. math:: \mathrm{RprecMultJg}@c = \frac{1}{|A|} \sum_{a \in A} \mathrm{RprecMult}_a@c
 

@@ -68,14 +68,14 @@ class BPM(UserModel):
 @measure(
     category="user model",
     cite=_CITE,
-    use="As BPM, for users who raise their wishes and their budget when results are good.",
+    use="Like BPM, for users who want more, and bear more, when results are good.",
     misleads="Five parameters of the user, and each changes the number; a good document early can lower it.",
     aliases={"BPM-Dynamic": {"hc": 0}, "BPMDCWLMetric": {"hc": 0}},
     properties=ADAPTIVE,
     tools={"cwl_eval": "BPM-Dynamic-T=1-K=10-hb=1-hc=1 (here BPMD(hc=0)@10)"},
 )
 class BPMD(UserModel):
-    r"""Bejeweled player model, dynamic: what is wanted and what is borne move with each document.
+    r"""Bejeweled player model, dynamic: what the user wants and what the user will bear change with each document.
 
     .. math:: C(i) = 1 \quad \text{while} \quad \sum_{j \le i} g_j < T + h_b \sum_{j < i} (g_j - m)
         \ \text{and}\ \sum_{j \le i} c_j < k + h_c \sum_{j < i} (g_j - m)

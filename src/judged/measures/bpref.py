@@ -32,7 +32,7 @@ class Bpref(Measure):
         \left(1 - \frac{\min(n, R)}{\min(N, R)}\right)
 
     n is the number of documents judged not relevant above the relevant one, N their number in the qrels.
-    Documents without a judgment, or with a negative grade, are passed over.
+    Documents without a judgment, or with a negative grade, are skipped.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Bpref(Measure):
 @measure(
     category="incomplete judgments",
     cite="trec_eval; Robertson 2006 for the mean",
-    use="As GMAP, where the judgments are incomplete.",
+    use="Like GMAP, where the judgments are incomplete.",
     misleads="One topic that scores 0 pulls the mean down like a score of 0.00001, the floor that trec_eval set.",
     aliases={"gm_bpref": {}},
     aggregate="geometric mean",

@@ -33,24 +33,26 @@ NORMALIZE = Parameter(
 @measure(
     category="graded",
     cite="Clarke, Vtyurina and Smucker 2021 (normalised); Clarke, Smucker and Vtyurina 2020",
-    use="Preferences or many fine grades, where only the order of the documents is known and no gain can be given.",
-    misleads="It compares with the ideal that is nearest to the ranking itself, so two runs are held against two"
-    " ideals. Only the order of the grades counts: how far apart they are does not.",
+    use="For preferences or many fine grades, where only the order of the documents is known"
+    " and no gain can be assigned.",
+    misleads="It compares with the ideal that is nearest to the ranking itself, so two runs are"
+    " compared with two different ideals. Only the order of the grades counts: how far"
+    " apart they are does not.",
     properties=Properties(graded=True, monotone=False, better_first=True),
     tools={"compatibility.py": "compatibility", "ir_measures": "Compat (not so deep; see the definition)"},
 )
 class Compat(Measure):
-    r"""Compatibility: the rank-biased overlap of the ranking with the ideal ranking that is nearest to it.
+    r"""Compatibility: the rank-biased overlap of the ranking with the ideal ranking nearest to it.
 
     .. math:: \mathrm{Compat} = \frac{\mathrm{RBO}(\text{ranking}, \text{ideal})}
         {\mathrm{RBO}(\text{ideal}, \text{ideal})}, \quad
         \mathrm{RBO}(A, B) = \frac{\sum_{d=1}^{1000} p^{d-1}\,|A_{1..d} \cap B_{1..d}| / d}{\sum_{d=1}^{1000} p^{d-1}}
 
-    The ideal ranking holds the documents with a positive grade, grades falling. Documents of one grade stand in
-    it in the order in which the ranking has them, and those that were not returned come last among them.
-    ``normalize=false`` leaves the divisor out, as the papers of 2020 do.
+    The ideal ranking holds the documents with a positive grade, grades falling. Documents of one grade are in the
+    order in which the ranking has them, and those that were not returned come last among them. ``normalize=false``
+    leaves the divisor out, as the papers of 2020 do.
 
-    The authors' script takes tied scores by rising document id (the policy ``ties="docid-rising"``) and leaves
+    The authors' script orders tied scores by ascending document id (the policy ``ties="docid-rising"``) and leaves
     out topics without a positive grade (``undefined=skip``) and those that the run does not have. ir_measures
     ends the sums where the longer list ends instead of at 1000, and orders documents of one grade by score with 0
     for those not returned, so that its number changes when a constant is added to all scores.

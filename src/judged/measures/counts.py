@@ -23,7 +23,7 @@ _COUNT = Properties(high=None, needs_ranking=False, higher_is_better=None, addit
     category="count",
     cite="trec_eval",
     use="To see that runs of different depth are being compared.",
-    misleads="It says nothing of quality.",
+    misleads="It says nothing about quality.",
     aliases={"num_ret": {}},
     aggregate="sum",
     properties=Properties(

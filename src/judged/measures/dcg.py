@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @measure(
     category="graded",
     cite="Järvelin and Kekäläinen 2002",
-    use="The plain worth of what is on the page, before any discount.",
+    use="The plain value of what is on the page, before any discount.",
     misleads="It does not see order, and topics with many good documents drown the others in the mean.",
     properties=Properties(high=None, graded=True, missing_matter=False, additive=True, better_first=True),
 )
@@ -46,8 +46,8 @@ class CG(Measure):
 @measure(
     category="graded",
     cite="Järvelin and Kekäläinen 2002; Burges et al. 2005 (exp2)",
-    use="The worth of a page to a user who may stop at every rank, in units of gain.",
-    misleads="It has no common scale over topics: compare topics with nDCG. The discount of ranks 1 and 2 differs"
+    use="The value of a page, in units of gain, to a user who may stop at any rank.",
+    misleads="It has no scale common to all topics: compare topics with nDCG. The discount of ranks 1 and 2 differs"
     " between texts.",
     aliases={"dcg_burges": {"gain": "exp2"}},
     properties=Properties(high=None, graded=True, missing_matter=False, additive=True, better_first=True),
@@ -100,7 +100,7 @@ class IdealDCG(Measure):
 
     .. math:: \mathrm{IdealDCG}@k = \mathrm{DCG}@k\ \text{of all judged documents, best first}
 
-    Documents that gain nothing, or less, are left out.
+    Documents with a gain of 0 or less are left out.
 
     Examples
     --------

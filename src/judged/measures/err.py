@@ -42,8 +42,8 @@ def product_above(judged: Judged, values: Floats, within: Bools) -> Floats:
     cite="Chapelle, Metzler, Zhang and Grinspan 2009; gdeval",
     use="Users look for one good answer, graded judgments say how good each is, and what follows a perfect one hardly"
     " matters.",
-    misleads="The highest grade changes every number: 4 in gdeval, 3 elsewhere. Nearly all of it is decided at rank 1,"
-    " so few topics decide a comparison.",
+    misleads="The highest grade changes every number: 4 in gdeval, 3 elsewhere. Rank 1 decides"
+    " nearly all of it, so few topics decide a comparison.",
     properties=Properties(graded=True, missing_matter=False, better_first=True),
     tools={"gdeval": "err@20 (here ERR(max=4,undefined=skip)@20)", "ir_measures": "ERR@20 (here ERR(max=4)@20)"},
 )

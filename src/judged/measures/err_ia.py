@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     category="diversity",
     cite="Chapelle et al. 2009 and 2011; normalised as in ndeval, TREC Web 2009 to 2014",
     use="Each user has one of several intents and stops at a satisfying document: the first ranks count most.",
-    misleads="All intents count alike, however rare, and grades do not count: a document is relevant or not.",
+    misleads="All intents count equally, however rare, and grades do not count: a document is relevant or not.",
     aliases={"ERR_IA": {}},
     properties=Properties(every_label=True),
     tools={"ndeval": "ERR-IA@20", "ir_measures": "ERR_IA@20"},
 )
 class ERRIA(RelevanceMeasure):
-    r"""Intent-aware expected reciprocal rank, as a share of what documents that all serve every intent would reach.
+    r"""Intent-aware expected reciprocal rank, as a share of what documents that each serve every intent would reach.
 
     .. math:: \mathrm{ERR\text{-}IA}@k = \frac{\sum_{r \le k} G(r) / r}{\sum_{r \le k} n (1-\alpha)^{r-1} / r}
 
@@ -50,7 +50,7 @@ class ERRIA(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Chapelle et al. 2009; the ideal as in ndeval, TREC Web 2009 to 2014",
-    use="As ERR-IA, where topics should count alike although the documents that exist allow more or less.",
+    use="Like ERR-IA, where topics should count equally although their documents allow more or less.",
     misleads="The greedy ranking that stands in for the ideal can be beaten: a score may pass 1.",
     aliases={"nERR_IA": {}},
     properties=Properties(every_label=True, high=MOST, monotone=False),

@@ -41,7 +41,7 @@ def _of_both(measure: F | SetF, judged: Judged, precision: Floats, recall: Float
 @measure(
     category="set at a cutoff",
     cite="van Rijsbergen 1979",
-    use="When the first page should be clean and complete, and one number is wanted.",
+    use="When the first page should be clean and complete, and you want one number.",
     misleads="It hides which of the two is bad; report P@k and R@k with it.",
     aliases={"F1": {"beta": 1}},
     properties=Properties(against_ideal=True, additive=True, better_first=True),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     tools={"torchmetrics": "RetrievalFallOut (n is the number of documents scored)"},
 )
 class Fallout(Measure):
-    r"""Fallout: the share of all documents that are not relevant which was returned.
+    r"""Fallout: the share of the documents that are not relevant that was returned.
 
     .. math:: \mathrm{Fallout}@k = \frac{|\{\text{not relevant documents at rank} \le k\}|}{N - R}
 

@@ -57,7 +57,7 @@ class BinG(RelevanceMeasure):
 @measure(
     category="graded",
     cite="trec_eval (Buckley 2008)",
-    use="As BinG, for graded judgments.",
+    use="Like BinG, for graded judgments.",
     misleads="It is not a share of an ideal: gains below 1 cannot reach 1. Seldom reported, so there is little to"
     " compare with.",
     properties=Properties(graded=True, monotone=False),

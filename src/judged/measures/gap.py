@@ -46,8 +46,8 @@ THRESHOLDS = Parameter(
 @measure(
     category="graded",
     cite="Robertson, Kanoulas and Yilmaz 2010",
-    use="Graded judgments where AP would be taken if they were binary: users differ in where they draw the line.",
-    misleads="Seldom reported, so there is little to compare with; and as AP it says little about the first page.",
+    use="Graded judgments, where you would use AP if they were binary: users differ in where they draw the line.",
+    misleads="Seldom reported, so there is little to compare with; and like AP it says little about the first page.",
     properties=Properties(graded=True, monotone=False, perfect=1.0, against_ideal=True, better_first=True),
     tools={"TREC Session 2011 script": "GAP (equal thresholds)", "MATTERS": "gradedAveragePrecision"},
 )

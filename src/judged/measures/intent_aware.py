@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     tools={"ndeval": "MAP-IA", "ir_measures": "AP_IA"},
 )
 class APIA(RelevanceMeasure):
-    r"""Intent-aware average precision: AP for each subtopic by itself, averaged over the subtopics.
+    r"""Intent-aware average precision: AP for each subtopic separately, averaged over the subtopics.
 
     .. math:: \mathrm{AP\text{-}IA} = \frac{1}{n} \sum_s \mathrm{AP}_s
 
@@ -62,13 +62,13 @@ class APIA(RelevanceMeasure):
     tools={"ndeval": "P-IA@20", "ir_measures": "P_IA@20"},
 )
 class PIA(RelevanceMeasure):
-    r"""Intent-aware precision at k: precision for each subtopic by itself, averaged over the subtopics.
+    r"""Intent-aware precision at k: precision for each subtopic separately, averaged over the subtopics.
 
     .. math:: \mathrm{P\text{-}IA}@k = \frac{1}{n k} \sum_s |\{\text{documents relevant to } s
         \text{ at rank} \le k\}|
 
-    Only the n subtopics to which some judged document is relevant count. The divisor is k, also where fewer
-    documents were returned.
+    Only the n subtopics to which some judged document is relevant count. The divisor is k even where fewer documents
+    were returned.
 
     Examples
     --------
@@ -93,8 +93,8 @@ class PIA(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Zhai, Cohen and Lafferty 2003 (S-recall); as in ndeval",
-    use="Does the page touch every meaning of the query at all.",
-    misleads="It sees neither order within the k nor whether a subtopic is served well.",
+    use="Whether the page touches every meaning of the query at all.",
+    misleads="It sees neither the order within the k nor whether a subtopic is served well.",
     aliases={"strec": {}, "subtopic_recall": {}, "S_recall": {}},
     properties=Properties(every_label=True),
     tools={"ndeval": "strec@20", "ir_measures": "StRecall@20"},

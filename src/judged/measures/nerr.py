@@ -92,7 +92,7 @@ class NERR9(UserModel):
 @measure(
     category="user model",
     cite=_CITE,
-    use="Users stop at a document that satisfies them, and else go on with persistence p, as in RBP.",
+    use="Users stop at a document that satisfies them, and otherwise go on with persistence p, as in RBP.",
     misleads=f"{_MISLEADS} document read.",
     aliases={"NERR-EQ10": {}, "NERReq10CWLMetric": {}},
     properties=EXPECTED,
@@ -121,7 +121,7 @@ class NERR10(UserModel):
 @measure(
     category="user model",
     cite=_CITE,
-    use="Users stop at a document that satisfies them, and else go on with the patience of INSQ.",
+    use="Users stop at a document that satisfies them, and otherwise go on with the patience of INSQ.",
     misleads=f"{_MISLEADS} document read.",
     aliases={"NERR-EQ11": {}, "NERReq11CWLMetric": {}},
     properties=EXPECTED,

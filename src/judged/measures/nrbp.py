@@ -79,7 +79,7 @@ class NRBP(RelevanceMeasure):
 @measure(
     category="diversity",
     cite="Clarke, Kolla and Vechtomova 2009; the ideal as in ndeval",
-    use="As NRBP, where topics should count alike although the documents that exist allow more or less.",
+    use="Like NRBP, where topics should count equally although their documents allow more or less.",
     misleads="The greedy ranking that stands in for the ideal can be beaten: a score may pass 1.",
     properties=Properties(every_label=True, high=MOST, monotone=False),
     tools={"ndeval": "nNRBP"},

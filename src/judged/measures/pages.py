@@ -254,7 +254,7 @@ def _when(entry: Entry) -> str:
     if not named:
         return ""
     which = " and ".join(filter(None, [", ".join(f"`{name}`" for name in named[:-1]), f"`{named[-1]}`"]))
-    return f"With the default parameters; {which} can change them (`judged.measures.parse(NAME).properties` tells):\n\n"
+    return f"With the default parameters; {which} can change them (see `judged.measures.parse(NAME).properties`):\n\n"
 
 
 def properties(entry: Entry) -> list[str]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @measure(
     category="ranked, binary",
     cite="ir_measures (its Accuracy); the area under the ROC curve of what was returned",
-    use="While a ranker is trained on pairs: whether its accuracy on held-out topics is that of its training.",
+    use="For a ranker that is trained on pairs: whether its accuracy on held-out topics matches that in training.",
     misleads="It looks at the returned documents only, so returning less can raise it, and a pair at the bottom counts"
     " as much as one at the top. It is not a share of the collection: that is Accuracy.",
     aliases={"PairwiseAccuracy": {}},

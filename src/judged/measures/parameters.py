@@ -74,7 +74,7 @@ class Parameter:
         try:
             return self.accept(given)
         except (ValueError, TypeError) as error:
-            raise MeasureError(f"{measure}: {self.name}={given!r} is not allowed. Fix: {error}") from None
+            raise MeasureError(f"{measure}: {self.name}={given!r} is not allowed. Fix: give {error}") from None
 
     def example(self, measure: str, at: str) -> str:
         """Say how a measure is written with this parameter, where `at` is the one behind the ``@``."""

@@ -28,7 +28,7 @@ class P(RelevanceMeasure):
 
     .. math:: \mathrm{P}@k = \frac{|\{\text{relevant documents at rank} \le k\}|}{k}
 
-    The divisor is k, also where fewer documents were returned: an empty place is not a relevant document.
+    The divisor is k even where fewer documents were returned: an empty place is not a relevant document.
 
     Examples
     --------

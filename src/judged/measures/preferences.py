@@ -176,7 +176,7 @@ class BalancedPrefShare(Measure):
     R and N are the documents to which the user gave more than 0, and 0; r are the relevant ones returned. Where N is
     greater, only the first R documents of grade 0, in the order of the ranking, take part.
 
-    These are trec_eval's rules, with what it does in passing. Where documents of grade 0 are left out, and the user
+    These are trec_eval's rules, side effects included. Where documents of grade 0 are left out, and the user
     has no more than one subgroup, each document of grade 0 is also compared with those that take part, itself among
     them. With ``over=retrieved`` R and N count returned documents, except in the divisor above, and for users of
     several subgroups, where R documents of grade 0 take part and R counts all.

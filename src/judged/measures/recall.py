@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 @measure(
     category="set at a cutoff",
     cite="Cleverdon, Mills and Keen 1966",
-    use="How much a first stage leaves for the reranker or the reader: R@100, R@1000.",
+    use="How much a first stage passes on to the reranker or the reader: R@100, R@1000.",
     misleads="Only judged documents can be relevant here: with a shallow pool, recall of a new system is too low.",
     aliases={"Recall": {}},
     properties=Properties(against_ideal=True, additive=True, better_first=True),
     tools={"trec_eval": "recall_100", "ir_measures": "R@100", "ranx": "recall@100"},
 )
 class R(RelevanceMeasure):
-    r"""Recall at k: the share of the known relevant documents that stand among the first k.
+    r"""Recall at k: the share of the known relevant documents that are among the first k.
 
     .. math:: \mathrm{R}@k = \frac{|\{\text{relevant documents at rank} \le k\}|}{|\{\text{relevant}\}|}
 

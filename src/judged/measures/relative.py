@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @measure(
     category="set at a cutoff",
     cite="trec_eval; Thakur et al. 2021 (capped recall)",
-    use="Topics with fewer and with more than k relevant documents stand in one mean: each can reach 1.",
+    use="Topics with fewer and with more than k relevant documents are averaged together: each can reach 1.",
     misleads="Called capped recall in places, but it is precision where more than k documents are relevant.",
     aliases={"relative_P": {}, "R_cap": {}, "RCap": {}},
     properties=Properties(perfect=1.0, against_ideal=True, additive=True, better_first=True),

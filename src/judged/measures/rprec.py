@@ -65,7 +65,7 @@ class RprecMult(RelevanceMeasure):
 
     .. math:: \mathrm{RprecMult}@c = \mathrm{P}@k, \quad k = \lfloor cR + 0.9 \rfloor
 
-    The divisor is k, also where fewer documents were returned. With c = 1 it is R-precision.
+    The divisor is k even where fewer documents were returned. With c = 1 it is R-precision.
 
     Examples
     --------

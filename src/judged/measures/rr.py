@@ -24,7 +24,7 @@ WHICH = Parameter("Which of the relevant documents that were returned counts.", 
 @measure(
     category="ranked, binary",
     cite="Voorhees 1999 (TREC-8 question answering)",
-    use="One answer is wanted, and the user stops at it: navigation, known items, questions.",
+    use="The user wants one answer, and stops there: navigation, known items, questions.",
     misleads="It sees only the first relevant document, so it hides coverage; a step from rank 1 to 2 costs as much"
     " as from 2 to infinity.",
     aliases={"MRR": {}, "recip_rank": {}},

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     name="Judged",
     category="incomplete judgments",
     cite="ir_measures",
-    use="Beside every other measure: how far the numbers of this run can be trusted.",
-    misleads="A high share is not quality: a run can return judged documents that are all bad.",
+    use="Beside every other measure, to see how far the numbers of this run can be trusted.",
+    misleads="A high share does not mean quality: a run can return judged documents that are all bad.",
     properties=Properties(
         needs_ranking=True,
         ignores_unjudged_tail=False,
@@ -119,7 +119,8 @@ _SHOWN = 50  # ranks of a working: below, the sum is given
 @measure(
     category="incomplete judgments",
     cite="Thakur et al. 2021 (BEIR)",
-    use="How foreign a run is to the collection's pool as a whole: documents that no earlier system brought up.",
+    use="How foreign a run is to the collection's pool as a whole: it counts documents that"
+    " no earlier system brought up.",
     misleads="A document that was judged for another topic counts as known here, though nobody knows whether it is"
     " relevant to this one; Unjudged@k counts it.",
     properties=Properties(
@@ -139,7 +140,7 @@ class Hole(Measure):
 
     .. math:: \mathrm{Hole}@k = \frac{|\{\text{documents at rank} \le k\ \text{judged for no topic}\}|}{k}
 
-    A negative grade is a judgment. The divisor is k, also where fewer documents were returned.
+    A negative grade is a judgment. The divisor is k even where fewer documents were returned.
 
     Examples
     --------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     tools={"trec_eval": "success_5", "ir_measures": "Success@5", "ranx": "hit_rate@5"},
 )
 class Success(RelevanceMeasure):
-    r"""Success at k: 1 where a relevant document stands among the first k, else 0.
+    r"""Success at k: 1 if a relevant document is among the first k, otherwise 0.
 
     .. math:: \mathrm{Success}@k = [\,\exists\ \text{relevant document at rank} \le k\,]
 

@@ -36,7 +36,7 @@ DOCUMENT = Parameter("Seconds that any document takes beside its length.", 7.8, 
     tools={"cwl_eval": "TBG-H@224 (another number: see CwlTBG)"},
 )
 class TBG(Measure):
-    r"""Time-biased gain: each relevant document counts by the share of users who still search when they reach it.
+    r"""Time-biased gain: each relevant document counts by the share of users still searching when they reach it.
 
     .. math:: \mathrm{TBG} = \sum_{\text{relevant}} p_c\, p_s\, 2^{-T(r)/h}, \qquad
         T(r) = \sum_{m < r} \left(t_s + p_c(m)\,(t_w\, l_m + t_d)\right)

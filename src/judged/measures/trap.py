@@ -78,8 +78,8 @@ class TrAP(UserModel):
     .. math:: W(i) = \frac{1}{R} \cdot \frac{\sum_{j \le i} g_j}{\sum_{j \le i} c_j}, \qquad
         C(i) = \frac{W(i+1)}{W(i)}
 
-    R counts the judged documents that gain something. Before the first gain the sum above counts as 1. So
-    computes cwl_eval 1.0.12, whose documentation says the opposite of its two: its ``AP`` divides by the
+    R counts the judged documents that gain something. Before the first gain the sum above counts as 1. This is how
+    cwl_eval 1.0.12 computes it, though its documentation says the opposite of its two: its ``AP`` divides by the
     relevant documents returned, and this one by all that are known.
 
     Examples

@@ -30,9 +30,9 @@ READ = Parameter(
 @measure(
     category="facts about documents",
     cite="Sakai and Dou 2013",
-    use="What is read can be put in a row as text: snippets, summaries, answers, documents of different length.",
-    misleads="L decides it: the paper takes 132000 characters, cwl_eval 1000. Gains are not scaled, so numbers compare"
-    " only under one scale of grades.",
+    use="What is read can be put in a row as text: snippets, summaries, answers, documents of different lengths.",
+    misleads="L decides it: the paper takes 132000 characters, cwl_eval 1000. Gains are not"
+    " scaled, so numbers can be compared only on one scale of grades.",
     aliases={"U-measure": {}},
     properties=Properties(high=None, graded=True, missing_matter=False),
     tools={"cwl_eval": "U-L@1000 (another number: see CwlU)"},
@@ -44,8 +44,8 @@ class UMeasure(Measure):
         \mathrm{pos}(r) = \sum_{m \le r} l_m
 
     The text of the paper's user, the trailtext, is here everything that was returned: ``length`` in the table of
-    documents is how much of each is read, in the unit of L. The paper has a factor 1/N before the sum and sets
-    N = 1, so that nothing is divided; nor is it here. cwl_eval prints another number under this name: `CwlU`.
+    documents is how much of each is read, in the unit of L. The paper has a factor 1/N before the sum and sets N = 1,
+    so nothing is divided, there or here. cwl_eval prints another number under this name: `CwlU`.
 
     Examples
     --------

@@ -29,7 +29,7 @@ N = Parameter("Number of documents in the collection; only d needs it.", 0, whol
     category="set",
     cite="Lewis 1995 (TREC-4 filtering); trec_eval",
     use="Filtering: the user sees everything that is returned, and every document costs or gains something.",
-    misleads="It has no scale: topics with many relevant documents, and long results, rule the mean.",
+    misleads="It has no scale: topics with many relevant documents, and long results, dominate the mean.",
     properties=Properties(low=None, high=None, needs_ranking=False, ignores_unjudged_tail=False, additive=True),
     tools={"trec_eval": "utility"},
 )

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 @measure(
     category="ranked, binary",
     cite="Robertson 2012 (On smoothing average precision)",
-    use="AP whose mean is not ruled by easy topics: a scale without ends, on which every improvement counts alike.",
+    use="AP whose mean is not dominated by easy topics: a scale without ends, on which every"
+    " improvement counts equally.",
     misleads="It is not a share: an empty result scores -ln(1 + R), less the more documents are relevant, and 0 is AP"
     " of one half.",
     properties=Properties(low=None, high=None, better_first=True),

@@ -115,7 +115,7 @@ class SlicedScores(ScoresOfParts[SliceEstimate]):
         pair = self.named(run, measure)
         ways = {row.part: row for row in self.averages if (row.run, row.measure) == pair}
         if name not in ways:
-            fix = f"one of {', '.join(ways)}" if ways else "take a measure that is a mean"
+            fix = f"use one of {', '.join(ways)}" if ways else "take a measure that is a mean"
             raise InputError(f"no {name} was made", fix=fix)
         return ways[name]
 
