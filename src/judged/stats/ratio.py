@@ -97,7 +97,7 @@ def ratio_interval(
     """
     # `share`: every row of the ratio lies between 0 and 1. The interval is then made on the logit scale, and so never
     # leaves them; of a share that is exactly 0 or 1, `exact_share_interval`. `signed`: the numerator may be negative:
-    # the interval is the plain one, `value +- t * error`. Otherwise that of a value above 0 that is not a share is made on
+    # the interval is the plain one, `value +- t * error`. Otherwise that of a value above 0 that is no share is made on
     # the logarithmic scale, `value * exp(+- t * error / value)`. `counted`: the numerator is a number of events. Where
     # there are none, the interval ends where that would still happen with the chance `(1 - level) / 2`, had each unit
     # that has events one a row. Neither a share nor counted: an amount; none tells nothing. Returns low and high; NaN
