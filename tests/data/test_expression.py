@@ -290,3 +290,24 @@ def test_the_mask_is_what_python_says_row_by_row(texts: tuple[str, str], rows: l
         for row in rows
     ]
     assert Expression(ours).mask(known).tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("class == 'law'", "`class` == 'law'"),
+        ("not class in ('a', 'class') and from > 3", "not `class` in ('a', 'class') and `from` > 3"),
+        ("missing(class)", "missing(`class`)"),
+    ],
+)
+def test_a_name_that_is_a_word_of_python_is_written_out(text: str, right: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Expression(text)
+    assert f"in backquotes: {right}; " in str(caught.value)
+    assert "'" + right.replace("'", '"') + "'" in str(caught.value)  # as a shell leaves it alone
+    assert Expression(right).names == Expression(right.replace("'", '"')).names
+
+
+def test_what_no_backquote_would_mend_is_not_said_to_lack_one() -> None:
+    with pytest.raises(InputError, match="compare attributes with texts"):
+        Expression("import os")

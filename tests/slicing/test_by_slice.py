@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+import judged
 from judged import InputError, derive, evaluate, slice_topics
 from judged.comparison.pair import TIMES
 from judged.measures.aggregates import aggregate
@@ -18,6 +19,7 @@ from slices_made import scores_of, slicing_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from judged.evaluation import Estimate
 
@@ -289,3 +291,15 @@ def test_slices_of_very_few_topics_come_with_what_their_means_are_worth() -> Non
     groups = ["many"] * 12 + ["pair"] * 2 + ["four"] * 4
     found = scores_of({"run": np.linspace(0.1, 0.9, 18)}).by_slice(slicing_of(groups))
     assert [one for one in found.warnings if one.startswith("group=four, group=pair: 4 topics say little")]
+
+
+def test_a_table_of_one_attribute_is_sliced_by_it(tmp_path: Path) -> None:
+    qrels, run = {"q1": {"d": 1}, "q2": {"d": 1}}, {"q1": ["d"], "q2": ["x", "d"]}
+    (tmp_path / "one.csv").write_text("query_id,kind\nq1,law\nq2,news\n")
+    (tmp_path / "two.csv").write_text("query_id,kind,hard\nq1,law,yes\nq2,news,no\n")
+    for table in (str(tmp_path / "one.csv"), tmp_path / "one.csv", {"q1": {"kind": "law"}, "q2": {"kind": "news"}}):
+        assert judged.slices(qrels, run, table, "RR").value("kind=news") == 0.5
+    with pytest.raises(InputError, match=r"choose one of kind, hard: slice_topics\('.*two\.csv', 'kind'\)"):
+        judged.slices(qrels, run, str(tmp_path / "two.csv"), "RR")
+    with pytest.raises(InputError, match="there is no such file"):
+        judged.slices(qrels, run, "three.csv", "RR")

@@ -175,7 +175,10 @@ def test_the_head_of_differences_says_what_is_subtracted() -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"slicing": "query_class"}, "'query_class' does not slice topics. Fix: make one: slice_topics"),
+        (
+            {"slicing": "query_class"},
+            "does not slice topics. Fix: make one: slice_topics(attributes, 'query_class')",
+        ),
     ],
 )
 def test_what_is_no_slicing_or_scores_is_refused(given: dict[str, Any], problem: str) -> None:

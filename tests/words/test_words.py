@@ -14,6 +14,7 @@ import pytest
 
 import judged
 from judged.cli.main import app
+from judged.cli.synonyms import OTHER
 from judged.evaluation.scores import FromAbove, Scores
 
 if TYPE_CHECKING:
@@ -200,3 +201,22 @@ def test_a_word_of_two_functions_must_be_on_the_list() -> None:
 def test_a_planted_option_is_found(option: click.Option, message: str) -> None:
     (said,) = faults_of_options([("planted ", click.Command("planted", params=[option]))])
     assert message in said
+
+
+def options() -> set[str]:
+    """Name every option of every command."""
+    every = (one for _, command in commands(app) for one in command.params if isinstance(one, click.Option))
+    return {max(one.opts, key=len).removeprefix("--") for one in every}
+
+
+def test_every_hint_names_an_option_that_there_is() -> None:
+    assert set(OTHER) <= options()
+    for name, others in OTHER.items():
+        assert name not in others.split()
+
+
+def test_words_that_are_never_used_are_answered_with_the_right_one() -> None:
+    known = options()
+    never = {wrong.replace("_", "-"): right.replace("_", "-") for wrong, right in listed()[1].items()}
+    asked = {wrong: right for wrong, right in never.items() if right in known and wrong not in known}
+    assert {wrong: right for wrong, right in asked.items() if wrong not in OTHER.get(right, "").split()} == {}

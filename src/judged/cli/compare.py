@@ -36,7 +36,6 @@ _TESTS = (
     "randomised-dunnett",
 )
 _OF_TWO = _TESTS.index("tukey")
-_SPELT = ("randomization", "studentized", "randomized-tukey", "randomized-dunnett")
 
 
 @click.command("compare", short_help="Test which RUNs differ, and by how much.")
@@ -60,7 +59,7 @@ _SPELT = ("randomization", "studentized", "randomized-tukey", "randomized-dunnet
 @shared("measures")
 @click.option(
     "--test",
-    type=click.Choice((*_TESTS, *_SPELT)),
+    type=click.Choice(_TESTS),
     default="randomisation",
     show_default=True,
     metavar="TEST",

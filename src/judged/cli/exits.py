@@ -12,6 +12,7 @@ from typing import TextIO
 
 import click
 
+from judged.cli.synonyms import fix_of
 from judged.errors import JudgedError, OutputError
 from judged.tables import on_terminal
 
@@ -106,5 +107,10 @@ def _usage(error: click.UsageError) -> str:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error.format_message()
     command = error.ctx.command_path if error.ctx else "judged"
+    fix = str(getattr(error, "fix", ""))
     problem = error.format_message().rstrip(".")
+    if isinstance(error, click.NoSuchOption) and (fix := fix_of(error)):
+        problem = error.message.rstrip(".")
+    if fix:
+        return f"error: {problem}. Fix: {fix}."
     return f"error: {problem}{'' if problem.endswith('?') else '.'} Fix: see '{command} --help'."

@@ -10,7 +10,7 @@ import click
 
 from judged.cli import inputs, output
 from judged.cli.formats import Give, answer_options
-from judged.cli.options import FORMATS, bounded, shared
+from judged.cli.options import FORMATS, checked, shared
 from judged.errors import InputError, JudgedWarning
 
 _FILE = click.Path(path_type=Path)
@@ -185,4 +185,4 @@ def init(
         click.echo(f"wrote {out}; next: judged gate {qrels} {baseline} CANDIDATE --config {out}")
 
 
-bounded(init)  # it stands beside the commands that are named
+checked(init)  # it stands beside the commands that are named

@@ -16,7 +16,7 @@ import click
 import judged
 from judged.cli import output
 from judged.cli.exits import CODES, STOPPED, ended, guard
-from judged.cli.options import bounded
+from judged.cli.options import checked
 from judged.errors import JudgedWarning
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class _Commands(click.Group):
         del ctx
         if cmd_name in self.NAMES and cmd_name not in self.commands:
             module = importlib.import_module("judged.cli." + cmd_name.replace("-", "_"))
-            self.add_command(bounded(module.command), cmd_name)
+            self.add_command(checked(module.command), cmd_name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -151,17 +151,46 @@ _MOST = 2**31 - 1
 _MOST_OF = {"seed": 2**63 - 1, "resamples": 1_000_000}
 
 
-def bounded(command: click.Command) -> click.Command:
-    """Let a command, and those below it, refuse numbers that are none, endless, or too large to mean anything."""
+class _Choice(click.Choice[str]):
+    """One of some names, however its case and hyphens are."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Spell it as it is known."""
+        from judged.spelling import spelled
+
+        names = [str(name) for name in self.choices]
+        try:
+            return super().convert(spelled(value, names) if isinstance(value, str) else value, param, ctx)
+        except click.BadParameter as error:
+            if ctx and param and param.name == "topics" and any(other.name == "where" for other in ctx.command.params):
+                from judged.data.expression import among
+
+                fix = f'to use some topics, write --where "{among(value)}"'
+                raise Misspelt(error.message, fix, ctx, param) from None
+            raise
+
+
+class Misspelt(click.BadParameter):
+    """A value that an option does not take, and what to write."""
+
+    def __init__(self, message: str, fix: str, ctx: click.Context, param: click.Parameter) -> None:
+        super().__init__(message, ctx, param)
+        self.fix = fix
+
+
+def checked(command: click.Command) -> click.Command:
+    """Let a command, and those below it, read choices as people spell them, and refuse numbers that mean nothing."""
     for param in command.params:
+        if isinstance(param.type, click.Choice):
+            param.type = _Choice(param.type.choices)
         if isinstance(param.type, click.types.IntParamType | click.types.FloatParamType):
-            param.callback = _checked(param.callback)
+            param.callback = _bounded(param.callback)
     for below in getattr(command, "commands", {}).values():
-        bounded(below)
+        checked(below)
     return command
 
 
-def _checked(callback: Callable[..., Any] | None) -> Callable[..., Any]:
+def _bounded(callback: Callable[..., Any] | None) -> Callable[..., Any]:
     def check(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         most = _MOST_OF.get(param.name or "", _MOST)
         for number in value if isinstance(value, tuple) else (value,):

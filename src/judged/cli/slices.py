@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _TESTED = ("test", "correction", "alpha", "resamples", "margin", "family")
 _TESTS = ("randomisation", "t", "wilcoxon", "sign", "bootstrap", "bca", "studentised", "ratio", "bayes")
-_SPELT = ("randomization", "studentized")
 
 
 @click.command("slices", short_help="Show scores, or tested differences, by slices of the topics.")
@@ -38,7 +37,7 @@ _SPELT = ("randomization", "studentized")
 @shared("measures")
 @click.option(
     "--test",
-    type=click.Choice((*_TESTS, *_SPELT)),
+    type=click.Choice(_TESTS),
     default="randomisation",
     show_default=True,
     metavar="TEST",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from judged.errors import InputError
+from judged.spelling import one_of
 from judged.stats.inputs import check_resampling
 
 Family: TypeAlias = Literal["measure", "all"]
@@ -52,10 +53,8 @@ class Choices:
     def __post_init__(self) -> None:
         from judged.stats.correction import CORRECTIONS
 
-        object.__setattr__(self, "test", self.test.replace("iz", "is"))
-        _one_of("test", self.test, known_tests())
-        _one_of("correction", self.correction, CORRECTIONS)
-        _one_of("family", self.family, get_args(Family))
+        for name, known in (("test", known_tests()), ("correction", CORRECTIONS), ("family", get_args(Family))):
+            object.__setattr__(self, name, one_of(name, getattr(self, name), known))
         if not 0 < self.alpha < 0.5:
             raise InputError(f"alpha {self.alpha} is not between 0 and 0.5", fix="use 0.05, for example")
         check_resampling(self.resamples, self.seed)
@@ -90,9 +89,3 @@ class Choices:
         """Give the alpha that the strictest step of a family of so many comparisons goes by."""
         shared = self.many or self.correction in _FAMILY_WISE
         return self.alpha / max(family, 1) if shared and self.test != "bayes" else self.alpha
-
-
-def _one_of(what: str, given: str, known: object) -> None:
-    names = tuple(known)  # type: ignore[arg-type]
-    if given not in names:
-        raise InputError(f"no {what} {given!r}", fix=f"use one of {', '.join(names)}")

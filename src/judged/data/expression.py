@@ -7,7 +7,7 @@ import keyword
 import operator
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -41,7 +41,11 @@ _HELP = (
     " not (x or y), missing(kind), contains(kind, 'text'), `any other name` == 'a'"
 )
 _KINDS = {"b": "true or false", "O": "a text", "f": "a number"}
-_TEXT_OR_NAME = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`([^`]+)`")
+_QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`([^`]+)`"
+_TEXT_OR_NAME = re.compile(_QUOTED)
+_TEXT_OR_WORD = re.compile(rf"{_QUOTED}|\b[^\W\d]\w*")
+_WORDS = {"and", "or", "not", "in", "True", "False"}
+"""Words of Python that mean in an expression what they mean there."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class Expression:
         try:
             tree = _parsed(self.text.strip())
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise InputError(f"{self.text!r} is not an expression", fix=_HELP) from None
+            raise InputError(f"{self.text!r} is not an expression", fix=_quoted(self.text) or _HELP) from None
         try:
             return _condition(tree, self.text)
         except RecursionError:
@@ -119,6 +123,36 @@ def name_in(name: str) -> str:
         raise InputError(f"the attribute {name!r} has a backquote in its name", fix="rename it")
     plain = name.isidentifier() and not keyword.iskeyword(name) and unicodedata.is_normalized("NFKC", name)
     return name if plain else f"`{name}`"  # the parser writes a name in NFKC
+
+
+def _quoted(text: str) -> str:
+    """Say where backquotes are missing around a name that is a word of Python; empty where none are."""
+
+    def quote(found: re.Match[str]) -> str:
+        word = found[0]
+        return f"`{word}`" if keyword.iskeyword(word) and word not in _WORDS else word
+
+    written = _TEXT_OR_WORD.sub(quote, text.strip())
+    if written == text.strip():
+        return ""
+    try:
+        _parsed(written)
+    except (SyntaxError, ValueError):
+        return ""
+    inside = written.replace("'", '"')
+    shell = "" if '"' in written else f"; on the command line between single quotes, '{inside}'"
+    return f"put the name, which is a word of Python, in backquotes: {written}{shell}"
+
+
+def among(given: Any) -> str:
+    """Write the expression that chooses topics by their ids, given as a text with commas, several, or one.
+
+    >>> among("t01,t02"), among(["t01"])
+    ("query_id in ('t01', 't02')", "query_id == 't01'")
+    """
+    several = given.replace(",", " ").split() if isinstance(given, str) else given
+    names = list(map(str, several if isinstance(several, Iterable) else [several]))
+    return f"query_id in ({', '.join(map(repr, names))})" if len(names) > 1 else f"query_id == {''.join(names)!r}"
 
 
 def _parsed(text: str) -> ast.expr:

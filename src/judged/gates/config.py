@@ -12,6 +12,7 @@ from judged.evaluation import DIALECTS
 from judged.gates.positions import Places, SettingError
 from judged.judging import TopicPolicy
 from judged.judging.ranking import TiePolicy
+from judged.spelling import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -274,6 +275,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     ('write margin', 'one of margin, slice')
     """
     names = list(known)
+    if (right := spelled(name, names)) in names:
+        return f"write {right}"
     close = get_close_matches(name, names, 1, 0.5)
     return f"write {close[0]}" if close else f"use one of {', '.join(names)}"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
 
+from judged.data.expression import among
 from judged.errors import InputError
 from judged.judging.hits import JudgedHits
 from judged.judging.ranking import TopicPolicy
@@ -174,7 +175,8 @@ class Judged(JudgedHits):
             return self._recoded(np.flatnonzero(self.present), ())
         if topics == "run":
             return self._recoded(np.flatnonzero(self.present), self.extra)
-        raise InputError(f"no topic policy {topics!r}", fix=f"use one of {', '.join(get_args(TopicPolicy))}")
+        fix = f'use one of {", ".join(get_args(TopicPolicy))}; to use some topics, where="{among(topics)}"'
+        raise InputError(f"no topic policy {topics!r}", fix=fix)
 
     def _recoded(self, kept: Ints, extra: tuple[str, ...]) -> Judged:
         names = [self.query_ids[code] for code in kept.tolist()] + list(extra)

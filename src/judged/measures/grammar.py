@@ -26,6 +26,7 @@ _NAME = re.compile(
     r"\s*(?:@\s*(?P<cutoffs>[0-9.](?:[0-9.,\s]|e[+-]?[0-9])*))?(?:-l(?P<level>[0-9]+))?\s*",
     re.DOTALL,
 )
+_WITHOUT_AT = re.compile(r"(?P<name>.*?[^\W\d])[-_. ]?(?P<cutoff>\d+)")
 _SUFFIX = re.compile(r"(?P<name>[A-Za-z][A-Za-z_]*?)[_.](?P<cutoffs>[0-9][0-9.,]*)")
 _PART = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\{[^}]*\}|[^,{}]+)\s*(?:,|$)")
 _AFTER = re.compile(r"(?P<name>[^@(]*)@(?P<cutoffs>[^@(]*)(?P<inside>\(.*\))\s*", re.DOTALL)  # RR@10(rel=2)
@@ -146,6 +147,10 @@ def find(name: str) -> tuple[Entry, Mapping[str, Any]]:
     known = _names()
     if (found := known.get(key(name))) is not None:
         return found
+    parted = _WITHOUT_AT.fullmatch(name)
+    if parted and (found := known.get(key(parted["name"]))) is not None:
+        written = parted["name"] if found[1] else found[0].name
+        raise MeasureError(f"there is no measure {name!r}. Fix: did you mean {written}@{parted['cutoff']}?")
     import difflib  # only wrong names need it
 
     close = difflib.get_close_matches(key(name), known, n=3, cutoff=0.5)

@@ -53,7 +53,8 @@ def by_slice(
     scores
         What `evaluate` returned.
     slicing
-        Slices of topics, as `slice_topics` makes them; those that have no scores do not count.
+        Slices of topics, as `slice_topics` makes them, or a table with one attribute of topics, such as a path; topics
+        that have no scores do not count.
     weights
         By which topics are averaged besides: the name of an attribute that is a number, such as ``traffic`` or
         ``relevant``; several names; ``{name: (T,) numbers}``, in the order of ``scores.query_ids``; or such numbers.

@@ -17,6 +17,7 @@ from judged.notes import Note
 from judged.slicing.comparison import BetweenSlices, SliceComparison, SlicePair
 from judged.slicing.slice_tests import Quantity, everywhere, tests_of
 from judged.slicing.topic_slices import slicing_given
+from judged.spelling import spelled
 from judged.stats.correction import adjust
 from judged.stats.slice_differences import against_rest, heterogeneity
 from judged.stats.weighted import groups_of
@@ -55,8 +56,8 @@ def compare_slices(
     scores
         What `evaluate` returned.
     slicing
-        Slices of topics, as `slice_topics` makes them. Those with fewer topics than they are judged by are shown, and
-        not tested.
+        Slices of topics, as `slice_topics` makes them, or a table with one attribute of topics. Those with fewer topics
+        than they are judged by are shown, and not tested.
     baseline
         The run that all others are compared with. Of two runs it is the first, if none is named.
     test
@@ -111,7 +112,7 @@ def compare_slices(
     >>> [(row.slice, row.difference, row.better) for row in scores.compare_slices(kinds).rows]
     [('kind=law', 0.5, 'new'), ('kind=news', 0.0, None)]
     """
-    if test.replace("randomized-", "randomised-") in MANY:
+    if spelled(test, MANY) in MANY:
         raise InputError(f"{test} compares all systems at once, not two on a slice", fix="take randomisation, say")
     choices = Choices(test, correction, family, alpha, resamples, seed, margin=margin, baseline=baseline)
     table = scores if measures is None else chosen_measures(scores, measures)

@@ -14,6 +14,7 @@ from judged._types import ReadOnly
 from judged.answer import COUNT, YES_NO, Column, Table, columns_of, counted
 from judged.data.attributes import Attributes
 from judged.data.expression import Expression, name_in
+from judged.data.files import exists
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
 from judged.notes import Note
@@ -246,10 +247,21 @@ def slice_topics(
 
 
 def slicing_given(given: Any) -> Slicing:
-    """Refuse what is no `Slicing`, such as the name of an attribute."""
-    if not isinstance(given, Slicing):
-        raise InputError(f"{given!r:.60} does not slice topics", fix='make one: slice_topics(attributes, "kind"), say')
-    return given
+    """Take slices, or cut topics by the one attribute of a table; refuse the rest, such as the name of an attribute."""
+    if isinstance(given, Slicing):
+        return given
+    if isinstance(given, str) and not exists(given) and not Path(given).suffix:
+        fix = f"make one: slice_topics(attributes, {given!r:.60})"
+        raise InputError(f"{given!r:.60} does not slice topics", fix=fix)
+    known = Attributes.of(given)
+    if len(known.names) != 1:
+        table = repr(str(given)) if isinstance(given, (str, Path)) else "attributes"
+        raise InputError(
+            f"a table of {len(known.names)} attributes does not say by which to slice",
+            fix=f"choose one of {', '.join(known.names)}: slice_topics({table}, {next(iter(known.names), 'kind')!r})",
+            path=known.where,
+        )
+    return slice_topics(known, known.names)
 
 
 def slices_of(data: Any, min_topics: int = MINIMUM) -> tuple[Slice, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.errors import InputError
+from judged.spelling import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,8 +54,7 @@ def adjust(p_values: ArrayLike, correction: str = "holm") -> Floats:
     >>> adjust([0.01, 0.04, 0.03], "holm").round(3).tolist()
     [0.03, 0.06, 0.06]
     """
-    if correction not in CORRECTIONS:
-        raise InputError(f"no correction {correction!r}", fix=f"use one of {', '.join(CORRECTIONS)}")
+    correction = one_of("correction", correction, CORRECTIONS)
     given = np.array(p_values, dtype=np.float64)
     if given.ndim != 1:
         raise InputError(f"the p-values have {given.ndim} dimensions", fix="give a list of numbers")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.errors import InputError
+from judged.spelling import one_of
 from judged.stats import bootstrap, classical
 from judged.stats.detectable import LEAST_DIFFERING, believed
 from judged.stats.inputs import ROUNDING, topics_text
@@ -162,9 +163,7 @@ def paired_tests(
     >>> [found.p for found in paired_tests(scores, [(0, 1), (0, 2)])]
     [0.125, 1.0]
     """
-    name = "randomisation" if test == "fisher" else test.replace("iz", "is")
-    if name not in METHODS:
-        raise InputError(f"no paired test {test!r}", fix=f"use one of {', '.join(METHODS)}")
+    name = one_of("paired test", test, METHODS)
     options = Options(alternative, level, resamples, seed, rope, floor)
     scores = _checked(values, name)
     rows = _rows(pairs, len(scores))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judged.answer import counted
+from judged.data.expression import among
 from judged.data.qrels import Qrels
 from judged.data.run import Run
 from judged.decimals import percent
@@ -117,8 +118,9 @@ def stages(
     choices = Cut(cutoff, min_loss, min_share, fdr, alpha, resamples, seed)
     chosen, wanted = one_measure(measure), one_measure(recall or f"R@{cutoff}")
     check_measure(chosen)
-    if topics not in {"qrels", "both"}:
-        raise InputError(f"no topic policy {topics!r} here", fix="one of qrels, both")
+    if topics not in ("qrels", "both"):
+        fix = f'use one of qrels, both; to use some topics, where="{among(topics)}"'
+        raise InputError(f"no topic policy {topics!r} here", fix=fix)
     judgments, lacking = narrowed(Qrels.of(qrels), where, attributes)
     given = [(run, final)]
     if baseline is not None:
