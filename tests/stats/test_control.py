@@ -6,19 +6,48 @@ import math
 
 import numpy as np
 import pytest
+from calibration import series
+from scipy import stats
 
-from judged.stats.control import Signal, control_limits, pooled_errors
+from judged.stats.control import Signal, _limits, _longest_by_chance, control_limits, pooled_errors, weekly
 
 
 def test_limits_by_hand() -> None:
-    """z = 0, 1, -1, 1, -1, 0, 2, -2: moving ranges 1, 2, 2, 2, 1, 2, 4 have mean 2; sigma_z = 2 / 1.128379."""
+    """Of the 28 pairs of 0, 1, -1, 1, -1, 0, 2, -2: 3 differ by 0, 12 by 1, 8 by 2, 4 by 3, 1 by 4: 44 in sum."""
     z = np.array([0.0, 1, -1, 1, -1, 0, 2, -2])
-    found = control_limits(5.0 + 0.1 * z, np.full(8, 0.1))
-    assert found.centre == pytest.approx(5.0)
-    assert found.sigma_z == pytest.approx(2 * math.sqrt(math.pi) / 2)
-    assert found.low.tolist() == pytest.approx([5 - 0.3 * found.sigma_z] * 8)
-    assert found.high.tolist() == pytest.approx([5 + 0.3 * found.sigma_z] * 8)
-    assert (found.base, found.signals) == (8, ())
+    limits = control_limits(5.0 + 0.1 * z, np.full(8, 0.1))
+    assert limits.centre == pytest.approx(5.0)
+    assert limits.sigma_z == pytest.approx(44 / 28 * math.sqrt(math.pi) / 2)
+    assert limits.low.tolist() == pytest.approx([5 - 0.3 * limits.sigma_z] * 8)
+    assert limits.high.tolist() == pytest.approx([5 + 0.3 * limits.sigma_z] * 8)
+    assert (limits.base, limits.run, limits.signals) == (8, 9, ())
+
+
+def test_later_points_are_held_against_a_prediction() -> None:
+    z = np.array([0.0, 1, -1, 1, -1, 0, 2, -2, 0])
+    limits = control_limits(5.0 + 0.1 * z, np.full(9, 0.1), base=np.arange(9) < 8)
+    sigmas = (limits.high - 5.0) / 0.1 / limits.sigma_z
+    assert sigmas[:8].tolist() == pytest.approx([3.0] * 8)
+    assert sigmas[8] == pytest.approx(stats.t.ppf(stats.norm.cdf(3), 7) * math.sqrt(1 + 1 / 8))
+
+
+@pytest.mark.parametrize("events", [1, 2, 3, 5, 10, 20, 100])
+def test_limits_of_counts_leave_out_what_is_as_rare_as_three_sigmas(events: int) -> None:
+    """With centre and spread known, a Poisson number is above with a chance of at most 0.2 %, and seldom below."""
+    spread = np.array([math.sqrt(events)])
+    low, high = _limits(np.array([float(events)]), spread, np.array([3.0]), (0.0, math.inf))
+    assert stats.poisson.sf(math.floor(high[0]), events) <= 0.002
+    assert stats.poisson.sf(math.floor(high[0]) - 2, events) > 0.00135
+    assert stats.poisson.cdf(math.ceil(low[0]) - 1, events) <= 0.002
+    few, many = _limits(np.array([0.02, 0.98]), np.full(2, 0.02), np.full(2, 3.0), (0.0, 1.0))
+    assert few.tolist() == pytest.approx((1 - many[::-1]).tolist())
+
+
+def test_points_like_the_one_before_take_longer_runs() -> None:
+    """With an autocorrelation of 3/6 the next is on the same side in 2/3: (2/3)**14 is less than (1/2)**8."""
+    assert _longest_by_chance(np.array([1.0, 1, 1, -1, -1, -1])) == 15
+    assert (2 / 3) ** 14 < (1 / 2) ** 8 < (2 / 3) ** 13
+    assert _longest_by_chance(np.array([1.0, -1, 1, -1])) == 9
 
 
 def test_the_centre_is_weighted_and_limits_follow_the_size() -> None:
@@ -86,6 +115,27 @@ def test_too_little_gives_no_limits(values: np.ndarray, errors: np.ndarray) -> N
     assert math.isnan(found.centre)
     assert np.isnan(found.low).all()
     assert found.signals == ()
+
+
+def test_weekdays_have_their_own_centres_from_four_weeks_on() -> None:
+    days = np.arange(35) % 7
+    values = np.where(days < 5, 0.30, 0.20) + np.random.default_rng(1).normal(0, 0.01, 35)
+    usual = weekly(values, np.ones(35), days)
+    assert usual[:7].tolist() == pytest.approx([0.0286] * 5 + [-0.0714] * 2, abs=0.012)
+    values[30] = 0.2  # a Wednesday like a Sunday
+    assert control_limits(values, np.full(35, 0.01)).signals == ()
+    assert [one.point for one in control_limits(values, np.full(35, 0.01), usual=usual).signals] == [30]
+    assert weekly(values[:27], np.ones(27), days[:27]).tolist() == [0.0] * 27
+    noise = np.random.default_rng(2).normal(size=(200, 28))
+    left = np.mean([np.abs(weekly(row, np.ones(28), days[:28])).mean() for row in noise])
+    assert left < 0.15  # means of four would stray by 0.37
+
+
+@pytest.mark.parametrize("world", list(series.WORLDS))
+@pytest.mark.parametrize("later", [False, True])
+def test_signals_are_rare_where_days_are(world: str, *, later: bool) -> None:
+    rate = series.signals(world, 30, 150, later=later)["days outside"]
+    assert rate <= 0.0027 + 3 * math.sqrt(0.0027 / 4500) + (0.008 if world in series.WEAK else 0)
 
 
 def alarms(extra: float, *, laney: bool) -> tuple[float, float, float]:

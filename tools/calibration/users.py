@@ -7,6 +7,7 @@ within a user, 0.7 between), at most 400; times are log-normal (1.2 and 0.5, for
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -103,10 +104,14 @@ def intervals(n: np.ndarray, d: np.ndarray, kind: Kind) -> tuple[np.ndarray, np.
 def of_ratio(world: str, users: int, trials: int) -> dict[str, float]:
     """Give how often the interval of a ratio holds, how often there is none, and its width."""
     kind, drawn = WORLDS[world]
-    n, d = drawn(np.random.default_rng(99), 1, _OF_TRUTH)
-    truth = float(n.sum() / d.sum())
     low, high = intervals(*drawn(np.random.default_rng(users), trials, users), kind)
-    return _summary(low, high, truth)
+    return _summary(low, high, _truth(world))
+
+
+@cache
+def _truth(world: str) -> float:
+    n, d = WORLDS[world][1](np.random.default_rng(99), 1, _OF_TRUTH)
+    return float(n.sum() / d.sum())
 
 
 def of_quantile(q: float, users: int, trials: int) -> dict[str, float]:

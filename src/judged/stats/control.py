@@ -1,24 +1,27 @@
 """Control limits for a series of estimates: which points differ by more than the series always did.
 
 An error says how far a point would stray if only its own sample made it stray. Days differ more than that. Laney's
-correction measures by how much, on the points themselves: limits stand three times ``error * sigma_z`` from the centre,
-where sigma_z is what neighbouring points, divided by their errors, differ by (Laney, Quality Engineering 2002).
+correction measures by how much, on the points themselves: limits stand three times ``error * sigma_z`` from the centre
+(Laney, Quality Engineering 2002). Three departures from his chart hold its rate where days are few, rare or alike:
+
+- sigma_z is what *any* two points, divided by their errors, differ by (Gini's mean difference), not neighbours alone:
+  days that resemble the day before would make that too small. Runs must be longer for the same reason.
+- Where values have bounds, limits follow the skewness that a count has near them (Cornish and Fisher).
+- Points that limits are not made of are held against those of a prediction, with Student's t.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from judged.errors import InputError
-from judged.stats.inputs import check_resampling
+from judged.stats.student import student_quantile
 
 if TYPE_CHECKING:
-    from judged._types import Bools, Floats
+    from judged._types import Bools, Floats, Ints
 
 Rule: TypeAlias = Literal["nelson-1", "nelson-2"]
 Side: TypeAlias = Literal["above", "below"]
@@ -27,18 +30,21 @@ FEWEST = 8
 """So many points are needed for limits."""
 
 RUN = 9
-"""So many points in a row on one side of the centre are a signal: chance of it at a given point, 2 / 2**9."""
+"""So many points in a row on one side of the centre are a signal, or as many as have its chance, 2 / 2**9."""
 
 _SIGMAS = 3.0
-_OF_RANGE = 2.0 / math.sqrt(math.pi)  # mean absolute difference of two independent normal values, sigma 1
+_WITHIN = 0.9986501019683699  # chance of a normal value below 3
+_OF_TWO = 2.0 / math.sqrt(math.pi)  # mean absolute difference of two independent normal values, sigma 1
+_SKEWEST = 1.5  # of more, about 0.4 events a day, Cornish and Fisher's lower limit would rise above none
+_WEEKS = 4  # of days, from which on those of one weekday have a centre of their own
 
 
 @dataclass(frozen=True)
 class Signal:
     """A point at which a rule of Nelson (Journal of Quality Technology 1984) speaks."""
 
-    # `nelson-1`: a point outside the limits. `nelson-2`: nine points in a row on one side of the centre; told once a
-    # run, at its ninth point.
+    # `nelson-1`: a point outside the limits. `nelson-2`: nine points in a row, or more, on one side of the centre; told
+    # once a run, at its last point that it takes.
     rule: Rule
     point: int  # its index
     first: int  # index of the first point of the run; `point` itself for `nelson-1`
@@ -56,6 +62,7 @@ class Control:
     high: Floats
     errors: Floats  # (n,) the errors that the limits are made of
     base: int  # how many points centre and limits come from
+    run: int  # how many points in a row on one side are a signal: 9, or more where points resemble the one before
     signals: tuple[Signal, ...]  # in order of points
 
 
@@ -65,14 +72,15 @@ def control_limits(
     *,
     weights: Floats | None = None,
     base: Bools | None = None,  # (n,) which points centre and limits come from; None: all
-    bounds: tuple[float, float] = (-math.inf, math.inf),  # limits are cut there: (0, 1) for shares
+    bounds: tuple[float, float] = (-math.inf, math.inf),  # of values, (0, 1) for shares: limits are cut there
+    usual: Floats | None = None,  # (n,) by how much points lie above the centre as a rule: `weekly`; None: not at all
 ) -> Control:
     """Give the individuals chart of a series with Laney's correction, and its signals.
 
     >>> values = np.array([0.30, 0.31, 0.29, 0.30, 0.32, 0.30, 0.29, 0.31, 0.30, 0.20])
     >>> found = control_limits(values, np.full(10, 0.01), base=np.arange(10) < 9)
     >>> round(found.centre, 4), round(float(found.low[0]), 4), found.signals
-    (0.3022, 0.2623, (Signal(rule='nelson-1', point=9, first=9, side='below'),))
+    (0.3022, 0.2727, (Signal(rule='nelson-1', point=9, first=9, side='below'),))
     """
     # `weights`: (n,) sizes of the samples. Given, a point's error is taken from all points: the pooled one for its
     # size, as in the p chart. A day without a click then has an error, which its own sample does not have. None: the
@@ -82,18 +90,64 @@ def control_limits(
     usable = np.isfinite(values) & np.isfinite(errors) & (errors > 0)
     chosen = usable if base is None else usable & base
     nothing = np.full(len(values), np.nan)
-    none = Control(math.nan, math.nan, nothing, nothing, errors, int(chosen.sum()), ())
+    none = Control(math.nan, math.nan, nothing, nothing, errors, int(chosen.sum()), RUN, ())
     if none.base < FEWEST:
         return none
+    level = values if usual is None else values - usual
     counts = (1.0 / errors[chosen] ** 2) if weights is None else weights[chosen]
-    centre = float((values[chosen] * counts).sum() / counts.sum())
-    z = (values[chosen] - centre) / errors[chosen]
-    sigma_z = float(np.abs(np.diff(z)).mean()) / _OF_RANGE
+    centre = float((level[chosen] * counts).sum() / counts.sum())
+    z = (level[chosen] - centre) / errors[chosen]
+    sigma_z = _mean_difference(z) / _OF_TWO
     if sigma_z == 0:
         return none
-    room = np.where(usable, _SIGMAS * sigma_z * errors, np.nan)
-    low, high = np.maximum(centre - room, bounds[0]), np.minimum(centre + room, bounds[1])
-    return Control(centre, sigma_z, low, high, errors, none.base, _signals(values, centre, room))
+    centres = centre + (values - level)
+    predicted = student_quantile(_WITHIN, none.base - 1) * math.sqrt(1.0 + 1.0 / none.base)
+    sigmas = np.where(chosen, _SIGMAS, predicted)
+    low, high = _limits(centres, np.where(usable, sigma_z * errors, np.nan), sigmas, bounds)
+    run = _longest_by_chance(z)
+    return Control(centre, sigma_z, low, high, errors, none.base, run, _signals(values, centres, (low, high), run))
+
+
+def _limits(centres: Floats, spread: Floats, sigmas: Floats, bounds: tuple[float, float]) -> tuple[Floats, Floats]:
+    """Give limits so many sigmas from the centres, moved for the skewness of a count with this centre and spread."""
+    below, above = (np.maximum(room, spread / _SKEWEST) for room in (centres - bounds[0], bounds[1] - centres))
+    moved = centres + spread * (spread / below - spread / above) * (_SIGMAS**2 - 1.0) / 6.0
+    low, high = moved - sigmas * spread, moved + sigmas * spread
+    return np.clip(low, *bounds), np.clip(high, *bounds)
+
+
+def _mean_difference(z: Floats) -> float:
+    """Give the mean absolute difference of any two values."""
+    n = len(z)
+    return float((2.0 * np.arange(n) - n + 1.0) @ np.sort(z)) * 2.0 / (n * (n - 1))
+
+
+def _longest_by_chance(z: Floats) -> int:
+    """Give how many points in a row on one side are as rare as nine where points do not resemble the one before."""
+    alike = float(np.clip((z[1:] * z[:-1]).sum() / (z * z).sum(), 0.0, 0.95))
+    same_side = 0.5 + math.asin(alike) / math.pi
+    return math.ceil(1 + (RUN - 1) * math.log(0.5) / math.log(same_side) - 1e-9)
+
+
+def weekly(values: Floats, weights: Floats, weekdays: Ints) -> Floats:
+    """Give by how much the days of each weekday lie above the mean of all, as far as chance does not explain it.
+
+    >>> days = np.arange(28) % 7
+    >>> weekly(np.where(days < 5, 0.3, 0.2) + 0.001 * (np.arange(28) // 14), np.ones(28), days)[:7].round(3).tolist()
+    [0.029, 0.029, 0.029, 0.029, 0.029, -0.071, -0.071]
+    """
+    # Means of weekdays, drawn together by the factor `1 - 1 / F`, F being that of an analysis of variance: without a
+    # pattern hardly anything is left of them. `weekdays`: (n,) from 0 to 6. Returns 0 where a weekday has fewer than
+    # `_WEEKS` days with a value.
+    known = np.isfinite(values) & (weights > 0)
+    x, w, day = values[known], weights[known], weekdays[known]
+    if np.bincount(day, minlength=7).min() < _WEEKS:
+        return np.zeros(len(values))
+    sums = np.bincount(day, w, minlength=7)
+    means, centre = np.bincount(day, w * x, minlength=7) / sums, float((w * x).sum() / w.sum())
+    between, within = float((sums * (means - centre) ** 2).sum()) / 6.0, float((w * (x - means[day]) ** 2).sum())
+    shrunk = max(0.0, 1.0 - within / (len(x) - 7) / between) if between > 0 else 0.0
+    return (shrunk * (means - centre))[weekdays]
 
 
 def pooled_errors(errors: Floats, weights: Floats, base: Bools | None = None) -> Floats:
@@ -110,110 +164,20 @@ def pooled_errors(errors: Floats, weights: Floats, base: Bools | None = None) ->
     return np.sqrt(pooled / np.where(weights > 0, weights, np.nan))
 
 
-def _signals(values: Floats, centre: float, room: Floats) -> tuple[Signal, ...]:
+def _signals(values: Floats, centres: Floats, limits: tuple[Floats, Floats], length: int) -> tuple[Signal, ...]:
     """Apply both rules; a point that is missing neither ends a run nor counts in it."""
-    found: list[Signal] = []
+    signals: list[Signal] = []
     run: list[int] = []
     last = 0
-    for at, (value, half) in enumerate(zip(values.tolist(), room.tolist(), strict=True)):
-        if math.isnan(half):
+    for at, (value, centre, low, high) in enumerate(zip(values, centres, *limits, strict=True)):
+        if math.isnan(low):
             continue
-        side = (value > centre) - (value < centre)
+        side = int(value > centre) - int(value < centre)
         run = [*run, at] if side == last and side != 0 else [at]
         last = side
         name: Side = "above" if side > 0 else "below"
-        if abs(value - centre) > half:
-            found.append(Signal("nelson-1", at, at, name))
-        if len(run) == RUN:
-            found.append(Signal("nelson-2", at, run[0], name))
-    return tuple(found)
-
-
-_HELD = 1 << 20  # values permuted at a time
-
-
-@dataclass(frozen=True)
-class Change:
-    """A change of level."""
-
-    point: int  # index of the first point of the new level
-    # before, after: weighted means of the stretches on both sides, each up to the next change
-    before: float
-    after: float
-    # chance of so large a difference somewhere in the stretch that was cut, had its points come in random order
-    p: float
-
-
-def change_points(
-    values: Floats,  # (n,) in order of time. NaN: no point.
-    weights: Floats,
-    *,
-    alpha: float = 0.01,
-    shortest: int = 5,
-    resamples: int = 999,  # resamples, seed: random orders, at least 100, and of what they are drawn
-    seed: int = 0,
-) -> tuple[Change, ...]:
-    """Find where the level of a series changes.
-
-    >>> values = np.array([0.30, 0.31, 0.29, 0.30, 0.31, 0.30, 0.25, 0.24, 0.25, 0.26, 0.24, 0.25])
-    >>> [(one.point, round(one.before, 3), round(one.after, 3)) for one in change_points(values, np.ones(12))]
-    [(6, 0.302, 0.248)]
-    """
-    # `weights`: (n,) what each point counts: in proportion to `1 / errors**2`, and so to the size of its sample. Above
-    # 0. Returns in order of time. None for a series of fewer than `2 * shortest` points.
-    check_resampling(resamples, seed)
-    if not 0 < alpha < 1 or shortest < 1:
-        raise InputError(
-            f"an error rate of {alpha} with stretches of {shortest} points makes no sense",
-            fix="a rate between 0 and 1, 0.01 say, and at least 1 point",
-        )
-    if (resamples + 1) * alpha < 1:
-        raise InputError(f"{resamples} resamples cannot reach {alpha}", fix=f"at least {int(np.ceil(1 / alpha))}")
-    known = np.flatnonzero(np.isfinite(values) & np.isfinite(weights) & (weights > 0))
-    x, w = values[known], weights[known]
-    cuts: dict[int, float] = {}
-    parts = [(0, len(x))]
-    while parts:
-        start, end = parts.pop()
-        rng = np.random.default_rng((seed, start, end))
-        cut, p = _cut(x[start:end], w[start:end], shortest, resamples, rng)
-        if p <= alpha:
-            cuts[start + cut] = p
-            parts += [(start, start + cut), (start + cut, end)]
-    edges = [0, *sorted(cuts), len(x)]
-    means = [float(np.average(x[a:b], weights=w[a:b])) for a, b in itertools.pairwise(edges) if b > a]
-    return tuple(Change(int(known[edge]), means[at], means[at + 1], cuts[edge]) for at, edge in enumerate(edges[1:-1]))
-
-
-def _cut(x: Floats, w: Floats, shortest: int, resamples: int, rng: np.random.Generator) -> tuple[int, float]:
-    """Find the best place to cut, and the chance of one as good in random orders."""
-    if len(x) < 2 * shortest:
-        return 0, 1.0
-    centred = (x - np.average(x, weights=w)) * np.sqrt(w)  # of one variance: what may come in any order
-    largest = np.abs(centred).max()
-    if largest <= 1e-12 * np.abs(x * np.sqrt(w)).max():
-        return 0, 1.0
-    centred /= largest
-    scores = _scores(centred[None, :], w, shortest)[0]
-    cut = int(scores.argmax())
-    reached = 1
-    size = max(1, _HELD // len(x))
-    for first in range(0, resamples, size):
-        orders = rng.permuted(np.broadcast_to(centred, (min(size, resamples - first), len(x))), axis=1)
-        reached += int((_scores(orders, w, shortest).max(axis=1) >= scores[cut] * (1.0 - 1e-12)).sum())
-    return cut + shortest, reached / (resamples + 1)
-
-
-def _scores(standardised: Floats, w: Floats, shortest: int) -> Floats:
-    """Give the weighted CUSUM statistic, squared, of each place to cut: what cutting there takes off the variance."""
-    # With sums S of `w x` and W of w up to the cut, and the mean of all at 0: `S**2 / W + S**2 / (W_all - W)`, as a
-    # share of the sum of squares around the means, which orders of weighted points change.
-    root = np.sqrt(w)
-    sums = np.cumsum(standardised * root, axis=1)
-    up_to = np.cumsum(w)
-    total, all_of_it = sums[:, -1:], up_to[-1]
-    squares = (standardised**2).sum(axis=1, keepdims=True) - total**2 / all_of_it
-    inside = slice(shortest - 1, len(w) - shortest)
-    left, there = sums[:, inside], up_to[inside]
-    gain = left**2 / there + (total - left) ** 2 / (all_of_it - there) - total**2 / all_of_it
-    return gain / np.maximum(squares, 1e-300)
+        if not low <= value <= high:
+            signals.append(Signal("nelson-1", at, at, name))
+        if len(run) == length:
+            signals.append(Signal("nelson-2", at, run[0], name))
+    return tuple(signals)

@@ -74,10 +74,10 @@ def test_limits_follow_the_size_and_stay_within_the_unit() -> None:
     found = over_time_of(points, every="day")
     assert found.points[3].low_limit == 0.0
     small, large = (found.points[at].high_limit - found.centre for at in (3, 4))
-    assert small / large == pytest.approx(10.0)
-    money = [(start, estimate(7 + 6 * (at % 2), of=metric("money"))) for at, (start, _) in enumerate(points)]
+    assert small > 10.0 * large  # the error is 10 times as large, and the share of 40 pages more skewed
+    money = [(start, estimate(1 + 6 * (at % 2), of=metric("money"))) for at, (start, _) in enumerate(points)]
     limits = over_time_of(money, every="day").points[0]
-    assert (limits.low_limit, limits.high_limit > 13) == (0.0, True)
+    assert (limits.low_limit, limits.high_limit > 7) == (0.0, True)
 
 
 def test_periods_without_a_value_are_passed_over() -> None:
@@ -116,7 +116,7 @@ def test_what_is_written_out() -> None:
     assert len(rows) == 40
     assert rows[0][:2] == ("2026-01-05", f"{values[0]:.4g}")
     assert rows[25][-1] == f"below the limits; level {values[:25].mean():.4g} to {values[25:39].mean():.4g}"
-    assert rows[33][-1].endswith("ninth in a row below")
+    assert rows[33][-1].endswith("9th in a row below")
     assert rows[39][-1] == "incomplete"
     assert rows[3][-2:] == ("500", "")
 

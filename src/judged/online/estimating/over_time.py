@@ -14,11 +14,12 @@ import numpy as np
 from judged.errors import InputError
 from judged.online.metrics.metric import OnlineMetric
 from judged.online.result import OnlineEstimate
-from judged.stats.control import FEWEST, Change, Control, Signal, change_points, control_limits
+from judged.stats.changes import Change, change_points
+from judged.stats.control import FEWEST, Control, Signal, control_limits, weekly
 from judged.tables import Table
 
 if TYPE_CHECKING:
-    from judged._types import Bools
+    from judged._types import Bools, Floats
 
 Every: TypeAlias = Literal["hour", "day", "week", "month"]
 
@@ -68,14 +69,15 @@ class OverTime:
     sigma_z
         How much more periods differ than their standard errors say (Laney 2002); about 1: nothing but chance.
     base
-        How many periods centre and limits come from: at least 8. Of later periods, limits made of ten will call 1 in
-        40 unusual by chance, of twenty 1 in 90, of fifty 1 in 200.
+        How many periods centre and limits come from: at least 8.
+    run
+        How many periods in a row on one side of the centre are a signal: 9, or more where they resemble the one before.
     signals
         Points that are not usual. A point's index is its place in `points`.
     changes
         Where the level changed.
     alpha
-        The chance of finding a change in a series that has none.
+        The chance of finding a change in a series that has none, up to twice that where days resemble the day before.
     """
 
     metric: OnlineMetric
@@ -84,6 +86,7 @@ class OverTime:
     centre: float
     sigma_z: float
     base: int
+    run: int
     signals: tuple[Signal, ...]
     changes: tuple[Change, ...]
     alpha: float
@@ -114,6 +117,7 @@ class OverTime:
             "centre": _plain(self.centre),
             "sigma_z": _plain(self.sigma_z),
             "base": self.base,
+            "run": self.run,
             "alpha": self.alpha,
             "points": [
                 {
@@ -152,7 +156,9 @@ class OverTime:
         notes: list[list[str]] = [[] if one.complete else ["incomplete"] for one in self.points]
         for signal in self.signals:
             outside = signal.rule == "nelson-1"
-            notes[signal.point].append(f"{signal.side} the limits" if outside else f"ninth in a row {signal.side}")
+            notes[signal.point].append(
+                f"{signal.side} the limits" if outside else f"{self.run}th in a row {signal.side}"
+            )
         for change in self.changes:
             notes[change.point].append(f"level {_number(change.before)} to {_number(change.after)}")
         return notes
@@ -198,18 +204,33 @@ def over_time_of(
     sizes = np.array([one.denominator for one in estimates], dtype=np.float64)
     values = np.where(complete & (sizes > 0), [one.value for one in estimates], np.nan)
     errors = np.where(complete, [one.error for one in estimates], np.nan)
-    changes = change_points(values, sizes, alpha=alpha, seed=seed)
+    usual = _weekly(values, sizes, [start for start, _ in points]) if every == "day" else np.zeros(len(points))
+    changes = change_points(values - usual, sizes, alpha=alpha, seed=seed)
     base = _base(complete, warm_up, changes)
     bounds = (0.0, 1.0 if metric.unit in _BOUNDED else math.inf)
-    control: Control = control_limits(values, errors, weights=sizes, base=base, bounds=bounds)
+    control: Control = control_limits(values, errors, weights=sizes, base=base, bounds=bounds, usual=usual)
     lows, highs = (np.where(complete, limits, np.nan).tolist() for limits in (control.low, control.high))
     made = [
         Point(start, estimate, bool(whole), low, high)
         for (start, estimate), whole, low, high in zip(points, complete.tolist(), lows, highs, strict=True)
     ]
     return OverTime(
-        metric, every, tuple(made), control.centre, control.sigma_z, control.base, control.signals, changes, alpha
+        metric,
+        every,
+        tuple(made),
+        control.centre,
+        control.sigma_z,
+        control.base,
+        control.run,
+        control.signals,
+        changes,
+        alpha,
     )
+
+
+def _weekly(values: Floats, sizes: Floats, starts: Sequence[int]) -> Floats:
+    """Give by how much a weekday is usually above the others, from four weeks on."""
+    return weekly(values, sizes, (np.array(starts) // 86_400_000 + 3) % 7)  # 1970 began on a Thursday
 
 
 def _base(complete: Bools, warm_up: int | None, changes: Sequence[Change]) -> Bools:

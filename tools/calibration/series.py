@@ -1,0 +1,120 @@
+"""Share of n days, or of series of n days, in which something is found though nothing but chance moves them.
+
+*Days outside*: of the limits, 0.27 % is what three sigmas leave out; *series with one*: any day outside or run, of the
+days that limits are made of, and of as many *later* ones. *Change*: series with a change point at 1 %; with a shift of
+so many sigmas at the middle it is the power. Days have about 1,000 pages; `autocorrelated` is that of normal values.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from calibration import Measured
+from judged.stats.changes import change_points
+from judged.stats.control import control_limits, weekly
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Series: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]  # values, errors, pages
+SIZES = (14, 30, 60, 120)
+
+
+def _rare(events: float, *, weekend: float = 1.0, uneven: float = 0.0) -> Callable[[np.random.Generator, int], Series]:
+    def drawn(rng: np.random.Generator, days: int) -> Series:
+        pages = np.round(rng.integers(800, 1200, days) * np.where(np.arange(days) % 7 < 5, 1.0, weekend))
+        rates = rng.gamma(1 / uneven, uneven, days) if uneven else np.ones(days)
+        share = rng.binomial(pages.astype(np.int64), np.minimum(events / 1000 * rates, 1.0)) / pages
+        return share, np.sqrt(share * (1 - share) / (pages - 1)), pages
+
+    return drawn
+
+
+def _normal(alike: float = 0.0, weekend: float = 0.0) -> Callable[[np.random.Generator, int], Series]:
+    def drawn(rng: np.random.Generator, days: int) -> Series:
+        pages = rng.integers(800, 1200, days).astype(float)
+        errors = np.sqrt(0.21 / pages)
+        days_alike = autoregressive(rng, days, alike) + weekend * (np.arange(days) % 7 >= 5)
+        return 0.3 + errors * days_alike, errors, pages
+
+    return drawn
+
+
+def _money(buyers: int) -> Callable[[np.random.Generator, int], Series]:
+    def drawn(rng: np.random.Generator, days: int) -> Series:
+        spent = [np.exp(rng.normal(3, 1, count)) for count in rng.poisson(buyers, days)]
+        errors = np.array([math.sqrt((one**2).sum()) for one in spent])
+        return np.array([one.sum() for one in spent]) / 1000, errors / 1000, np.full(days, 1000.0)
+
+    return drawn
+
+
+def autoregressive(rng: np.random.Generator, days: int, alike: float) -> np.ndarray:
+    """Draw a normal series of variance 1 with this autocorrelation."""
+    values = rng.normal(size=days)
+    for day in range(1, days):
+        values[day] = alike * values[day - 1] + math.sqrt(1 - alike**2) * values[day]
+    return values
+
+
+WORLDS: dict[str, Callable[[np.random.Generator, int], Series]] = {
+    "1 event a day": _rare(1),
+    "3 events a day": _rare(3),
+    "5 events a day": _rare(5),
+    "30 % of pages": _rare(300),
+    "3 events, half at weekends": _rare(3, weekend=0.5),
+    "5 events, days differ": _rare(5, uneven=0.2),
+    "weekends 3 sigmas lower": _normal(weekend=-3.0),
+    "autocorrelated 0.3": _normal(0.3),
+    "autocorrelated 0.5": _normal(0.5),
+    "money of 5 a day": _money(5),
+    "money of 50 a day": _money(50),
+}
+WEAK = {"5 events, days differ", "autocorrelated 0.5", "money of 5 a day", "money of 50 a day"}
+SHIFTS = (1.0, 2.0, 3.0)
+
+
+def signals(world: str, days: int, trials: int, *, later: bool = False) -> dict[str, float]:
+    """Give shares of days outside of limits, and of series with any signal."""
+    rng = np.random.default_rng(days)
+    outside = alarmed = 0
+    for _ in range(trials):
+        values, errors, pages = WORLDS[world](rng, 2 * days if later else days)
+        base = np.arange(len(values)) < days
+        usual = weekly(values, pages, np.arange(len(values)) % 7)
+        bounds = (0.0, math.inf if world.startswith("money") else 1.0)
+        found = control_limits(values, errors, weights=pages, base=base, bounds=bounds, usual=usual).signals
+        counted = [one for one in found if (one.point >= days) == later]
+        outside += sum(one.rule == "nelson-1" for one in counted)
+        alarmed += bool(counted)
+    return {"days outside": outside / trials / days, "series with one": alarmed / trials}
+
+
+def changed(world: str, days: int, trials: int, *, shift: float = 0.0) -> float:
+    """Give the share of series in which a change is found, or that near of a shift of so many sigmas."""
+    rng = np.random.default_rng(days)
+    count = 0
+    for trial in range(trials):
+        values, _, pages = WORLDS[world](rng, days)
+        values[days // 2 :] += shift * math.sqrt(0.21 / 1000)
+        usual = weekly(values, pages, np.arange(days) % 7)
+        found = change_points(values - usual, pages, resamples=199, seed=trial)
+        count += any(abs(one.point - days // 2) <= 2 for one in found) if shift else bool(found)
+    return count / trials
+
+
+def measure(trials: int) -> Iterator[Measured]:
+    """Measure limits and change points in each world, and the power of change points."""
+    for days in SIZES:
+        for world in WORLDS:
+            for later in (False, True):
+                for method, rate in signals(world, days, trials, later=later).items():
+                    yield Measured(f"{method}, later" if later else method, world, days, rate, trials)
+            yield Measured("change", world, days, changed(world, days, trials), trials)
+        for shift in SHIFTS:
+            for world in ("30 % of pages", "weekends 3 sigmas lower", "autocorrelated 0.5"):
+                rate = changed(world, days, trials // 4, shift=shift)
+                yield Measured("change", f"{world}, shift of {shift:g}", days, rate, trials)
