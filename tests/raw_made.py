@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 ARROW = {
     "int64": pa.int64(), "int32": pa.int32(), "float64": pa.float64(), "string": pa.string(), "boolean": pa.bool_(),
-    "array<string>": pa.list_(pa.string()), "array<float64>": pa.list_(pa.float64()),
+    "array<string>": pa.list_(pa.string()), "array<int32>": pa.list_(pa.int32()),
+    "array<float64>": pa.list_(pa.float64()),
 }  # fmt: skip
 
 NOW = 1_700_000_000_000

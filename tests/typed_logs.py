@@ -17,6 +17,7 @@ TYPES = {
     "float64": pa.float64(),
     "string": pa.string(),
     "boolean": pa.bool_(),
+    "array<int32>": pa.list_(pa.int32()),
 }
 EVERYTHING = frozenset(
     [

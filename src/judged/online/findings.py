@@ -100,6 +100,12 @@ JOINED_LIMIT = 0.95
 """Less than this share of the events that name a page on one makes numbers doubtful."""
 
 
+REPAIRED_LIMIT = 0.05
+"""More than this share of the rows that a rule looks at repaired by it makes numbers doubtful."""
+
+READINGS = ("zero-based-ranks", "mixed-rank-base", "dwell-on-every-event")
+"""What is called repaired, and is a way of writing that holds for all rows of an application: no row of it is wrong."""
+
 NO_PAGES = ("current-query", "withheld-clicks")
 """What a layout holds beside pages by its nature: that it is left out says nothing against the log."""
 
@@ -133,6 +139,11 @@ def doubts(accounts: Iterable[Account], findings: Iterable[LogFinding]) -> tuple
         f"{one.rows:,} of {one.of:,} records of a {one.table} could not be read, more than 5 %: {one.rule}"
         for one in found
         if one.done == "lost" and one.table not in {"query", "event"} and one.share > EXCLUDED_LIMIT
+    ]
+    said += [
+        f"{one.rows:,} of {one.of:,} {one.table} rows ({100 * one.share:.1f} %) are repaired, more than 5 %: {one.rule}"
+        for one in found
+        if one.done == "repaired" and one.rule not in READINGS and one.share > REPAIRED_LIMIT
     ]
     astray = [one for one in found if one.rule in {"unknown-query-id", "excluded-page"} and one.table == "event"]
     joined = 1 - sum(one.share for one in astray)

@@ -13,7 +13,9 @@ from typing import Any, Literal, TypeAlias
 Relation: TypeAlias = Any
 """An Ibis table whose columns are used by name: what type a column has, Ibis knows only while the program runs."""
 
-Type: TypeAlias = Literal["int64", "int32", "float64", "string", "boolean", "array<string>", "array<float64>"]
+Type: TypeAlias = Literal[
+    "int64", "int32", "float64", "string", "boolean", "array<string>", "array<int32>", "array<float64>"
+]
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ SERP = (
     Column("filtered", "boolean", False, "a filter or facet was set"),
     Column("page", "int32", False, "1 for the first page of a result list"),
     Column("first_rank", "int32", False, "rank of the first result on the page"),
+    Column("ranks", "array<int32>", True, "ranks of its results where they do not count up by one from first_rank"),
     Column("n_total", "int64", True, "results that the engine found"),
     Column("n_returned", "int32", True, "results that it sent for this page"),
     Column("n_shown", "int32", False, "results on the page: the ids sent, or else those with an impression"),
@@ -67,7 +70,7 @@ SHOWN = (
     Column("propensity", "float64", True, "probability with which the logging policy put it here"),
     Column("seen", "boolean", True, "it came into view; null where impressions are not logged"),
 )
-"""One row a result on a page."""
+"""One row a result on a page whose rank and id are known."""
 
 EVENT = (
     Column("event", "int64", False, "key of the event"),

@@ -303,7 +303,7 @@ def test_numbers_that_no_rank_can_be() -> None:
 
 
 def test_what_fails_beside_the_search_for_duplicates_is_what_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_: Any) -> None:
+    def failing(*_: Any, **__: Any) -> None:
         raise MemoryError("no more")
 
     monkeypatch.setattr("judged.online.making.events._make_acts", failing)

@@ -118,7 +118,7 @@ def test_every_row_has_a_place(queries: list[Any], events: list[Any], has_time: 
             table.aggregate(**{name: table[name].isnull().sum() for name in table.columns}).to_pyarrow().to_pylist()[0]
         )
         nullable = {"application", "query", "query_norm", "language", "device", "n_total", "n_returned", "zero_results",
-                    "rescued", "latency_ms", "experiment", "variant", "assign_p", "ranker", "trace_id", "team",
+                    "rescued", "latency_ms", "experiment", "variant", "assign_p", "ranker", "trace_id", "team", "ranks",
                     "propensity",
                     "seen", "object_id", "rank", "dwell_ms", "value", "session_id", "user_id"}  # fmt: skip
         if "event" in table.columns:

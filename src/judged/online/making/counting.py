@@ -73,6 +73,10 @@ def _of_queries(work: Work, by_rule: dict[str, int], read: int, kept: int) -> It
     count = work.one(f"SELECT count(*) AS n FROM $page WHERE {nobody}")["n"]  # noqa: S608
     if count:
         yield _finding(work, "query", "no-user", count, kept, nobody)
+    begun = "serp IN (SELECT serp FROM $behind)"
+    count = work.one(f"SELECT count(*) AS n FROM $page WHERE {begun}")["n"]  # noqa: S608
+    if count:
+        yield _finding(work, "query", "first-rank-from-positions", count, kept, begun)
     shared = work.one("""
         SELECT count(*) AS sessions, sum(n) AS pages FROM (SELECT count(*) AS n FROM $page
             WHERE rule_no = 0 AND own_session IS NOT NULL GROUP BY own_session HAVING min("user") <> max("user"))""")

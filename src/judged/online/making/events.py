@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from judged.online.making.pages import most_on_a_page
 from judged.online.making.work import DAY, KEY, SCRIPTED, hashed, hashed_or_null, quoted
 from judged.online.reading.loading import identifier
 from judged.online.tables import ACTIONS
@@ -40,12 +41,12 @@ _POSITION = f"(CASE WHEN position > {_FAR} THEN {_FAR} WHEN position < -{_FAR} T
 
 _HOMES = """
 CREATE TEMP $kind $home AS
-SELECT named, serp, session, "user", time_ms, hits, n_returned, first_rank, 0 AS rule_no
+SELECT named, serp, session, "user", time_ms, hits, ranks, n_returned, first_rank, 0 AS rule_no
 FROM $page WHERE rule_no = 0
 """
 
 _STRAYS = """
-INSERT INTO $home SELECT named, NULL, NULL, any_value("user"), NULL, NULL, NULL, 1, min(rule_no)
+INSERT INTO $home SELECT named, NULL, NULL, any_value("user"), NULL, NULL, NULL, NULL, 1, min(rule_no)
 FROM $page WHERE rule_no <> 0 AND named IS NOT NULL AND query_id <> '' AND named NOT IN (SELECT named FROM $home)
 GROUP BY named
 """
@@ -53,27 +54,49 @@ GROUP BY named
 _ACTS = f"""
 CREATE TEMP TABLE $act AS
 SELECT event, serp, session, "user", time_ms, action, object_id,
-    CASE WHEN place > 0 THEN first_rank - 1 + place WHEN logged >= first_rank THEN logged
+    CASE WHEN place > 0 AND listed IS NOT NULL THEN listed WHEN logged >= first_rank THEN logged
         WHEN logged >= 1 THEN first_rank - 1 + logged END::INTEGER AS rank$extras, link, rule_no, odd,
     (CASE WHEN time_ms < page_ms THEN {SKEWED} ELSE 0 END
-        + CASE WHEN place > 0 AND logged <> place AND logged <> first_rank - 1 + place THEN {DISAGREES} ELSE 0 END
-        + CASE WHEN place <= 0 AND logged > first_rank - 1 + n_returned THEN {BEYOND} ELSE 0 END
+        + CASE WHEN place > 0 AND logged <> listed AND logged <> listed - first_rank + 1 THEN {DISAGREES} ELSE 0 END
+        + CASE WHEN place <= 0 AND logged > coalesce(list_max(ranks), first_rank - 1 + n_returned) THEN {BEYOND} ELSE 0
+            END
         + CASE WHEN logged < 1 THEN {NEGATIVE} ELSE 0 END
         + CASE WHEN place = 0 THEN {ABSENT} ELSE 0 END)::TINYINT AS notes
+FROM (SELECT *, CASE WHEN ranks IS NULL THEN first_rank - 1 + place ELSE ranks[place] END AS listed
 FROM (SELECT event, h.serp, h.session, h."user", e.time_ms, action, object_id$extras, logged,
-        h.time_ms AS page_ms, n_returned, first_rank,
+        h.time_ms AS page_ms, n_returned, first_rank, ranks,
         CASE WHEN hits IS NULL THEN NULL WHEN object_id IS NULL THEN -1
-            ELSE coalesce(list_position(hits, (hash(object_id) & 4294967295)::UINTEGER), 0) END AS place,
+            WHEN ranks IS NULL AND logged >= first_rank AND hits[logged - first_rank + 1] = thing
+                THEN logged - first_rank + 1
+            WHEN ranks IS NULL AND logged >= 1 AND hits[logged] = thing THEN logged
+            WHEN hits[list_position(ranks, logged)] = thing THEN list_position(ranks, logged)
+            ELSE coalesce(list_position(hits, thing), 0) END AS place,
         (CASE WHEN h.serp IS NOT NULL THEN 1 WHEN e.named IS NULL THEN 0 WHEN h.rule_no > 0 THEN 2 ELSE 3 END
             )::TINYINT AS link,
         (CASE WHEN e.rule_no > 0 THEN e.rule_no $robots ELSE 0 END)::TINYINT AS rule_no,
         h.serp IS NULL AS odd
     FROM (SELECT {KEY} AS event, {hashed_or_null("query_id")} AS named$owner, $time AS time_ms, $meaning AS action,
-            nullif(object_id, '') AS object_id$made, {_POSITION} + $offset AS logged,
+            nullif(object_id, '') AS object_id, (hash(object_id) & 4294967295)::UINTEGER AS thing$made,
+            {_POSITION} + $offset AS logged,
             CASE WHEN time_ms IS NULL AND $timed THEN {_ODD} WHEN time_ms > $future AND $timed THEN {_FUTURE}
                 WHEN $scripted THEN {_BOT} ELSE 0 END AS rule_no
         FROM $event) AS e
-    LEFT JOIN $home AS h ON e.named = h.named)
+    LEFT JOIN $home AS h ON e.named = h.named))
+"""  # noqa: S608
+
+
+_BEHIND = f"""
+CREATE TEMP TABLE $behind AS
+SELECT serp, min(shift)::INTEGER AS shift FROM (
+    SELECT serp, object_id, n_returned, logged, logged - list_position(hits, thing) AS shift FROM (
+        SELECT p.serp, a.object_id, p.n_returned, p.hits, (hash(a.object_id) & 4294967295)::UINTEGER AS thing, logged
+        FROM (SELECT serp, event, object_id FROM $act WHERE rule_no = 0 AND serp IN (
+            SELECT serp FROM $act WHERE rule_no = 0 AND notes & {DISAGREES} > 0)) AS a
+        JOIN $page AS p ON a.serp = p.serp
+        JOIN (SELECT {KEY} AS event, {_POSITION} + $offset AS logged FROM $event) AS e ON a.event = e.event
+        WHERE p.unplaced))
+GROUP BY serp
+HAVING min(shift) = max(shift) AND min(shift) > 0 AND (count(DISTINCT object_id) > 1 OR min(logged) > min(n_returned))
 """  # noqa: S608
 
 
@@ -81,15 +104,39 @@ def make_events(work: Work, seen: Peek) -> None:
     """Make the table ``act``: a row for each logged event, what is left out marked in the column ``rule_no``."""
     left_out = work.one("SELECT count(*) FILTER (rule_no NOT IN (0, 4, 5)) AS n FROM $page")["n"]
     strays = left_out or _facets_alone(work)
-    work.run(_HOMES, kind="TABLE" if strays else "VIEW")  # a view costs nothing
-    if strays:
-        work.run(_STRAYS)
     with _meanwhile(work, hashed("event_id"), "event_id <> ''", seen.rows) as named_twice:
-        _make_acts(work, seen)
+        _make_acts(work, seen, strays=bool(strays))
+        if _first_ranks_told(work, seen):
+            work.run("DROP TABLE $act")
+            work.run(f"DROP {_kept(bool(strays))} $home")
+            _make_acts(work, seen, strays=bool(strays))
         exclude_duplicates(work, seen.rows, *named_twice.result())
 
 
-def _make_acts(work: Work, seen: Peek) -> None:
+def _kept(strays: bool) -> str:
+    return "TABLE" if strays else "VIEW"  # a view costs nothing
+
+
+def _first_ranks_told(work: Work, seen: Peek) -> int:
+    """Let positions say where pages begin that do not say it themselves; give how many pages they say it of.
+
+    They do where all positions on a page are as far behind the places in its list: of two results or more, or at one
+    behind the end of the list, where nothing in the list can have stood but on a later page.
+    """
+    work.run(_BEHIND, offset=_offsets(work, seen))
+    work.run(
+        """
+        UPDATE $page SET first_rank = shift + 1, page = shift // $most + 1 FROM $behind AS b
+        WHERE $page.serp = b.serp""",
+        most=most_on_a_page(work),
+    )
+    return work.one("SELECT count(*) AS n FROM $behind")["n"]
+
+
+def _make_acts(work: Work, seen: Peek, *, strays: bool) -> None:
+    work.run(_HOMES, kind=_kept(strays))
+    if strays:
+        work.run(_STRAYS)
     excluded = work.choices.bots == "exclude"
     robots = f"""WHEN h."user" IN (FROM $robot) OR e.own_user IN (FROM $robot) THEN {_BOT}"""
     some = excluded and work.one("SELECT count(*) AS n FROM $robot")["n"]

@@ -36,7 +36,7 @@ _SENT = f"CASE WHEN {_MOST} > 2147483647 THEN 2147483647 ELSE {_MOST} END"
 
 _SERP = """
 CREATE TEMP $kind $serp AS
-SELECT p.*, coalesce(p.n_returned, $sent, 0)::INTEGER AS n_shown,
+SELECT p.* EXCLUDE (ranks), coalesce(p.n_returned, $sent, 0)::INTEGER AS n_shown, $ranks AS ranks,
     CASE WHEN n_total IS NOT NULL THEN n_total = 0 WHEN n_returned IS NOT NULL THEN n_returned = 0 END AS zero_results
 FROM $page AS p $viewed WHERE rule_no = 0
 """
@@ -142,12 +142,16 @@ def _log(work: Work, seen: Peek, nobodies: int, name: str | None) -> Interaction
 
 
 def _serp(work: Work, own: Mapping[str, str], *, impressed: bool, viewed: bool) -> ir.Table:
-    counted = "LEFT JOIN (SELECT serp, count(*) AS n FROM $viewed GROUP BY serp) AS v USING (serp)"
+    counted = """LEFT JOIN (SELECT serp, count(*) AS n,
+        coalesce(list(rank ORDER BY rank) FILTER (rank IS NOT NULL), []) AS ranks FROM $viewed GROUP BY serp
+        ) AS v USING (serp)"""
+    in_view = "CASE WHEN v.ranks IS DISTINCT FROM range(p.first_rank, p.first_rank + v.n)::INTEGER[] THEN v.ranks END"
     work.run(
         _SERP,
         kind="TABLE" if viewed else "VIEW",  # a view costs nothing where it only names columns
         viewed=work.written(counted) if viewed else "",
         sent=("v.n" if viewed else "NULL") if impressed else _SENT,
+        ranks=f"coalesce(p.ranks, {in_view})" if viewed else "p.ranks",
     )
     table = work.table("serp")
     return table.select(*(column.name for column in SERP), **{name: table[column] for name, column in own.items()})

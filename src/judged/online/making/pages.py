@@ -24,6 +24,10 @@ _ODD = " OR ".join(f"contains(query, {blank})" for blank in ("'  '", *_BLANKS)) 
 _MENDED = f"regexp_replace(translate(lower(query), {' || '.join(_BLANKS)}, '     '), ' +', ' ', 'g')"
 _NORM = f"trim(CASE WHEN {_ODD} THEN {_MENDED} ELSE lower(query) END)"
 
+_RANKS = """(CASE WHEN len(ranks) = len(hit_ids) THEN
+    list_transform(ranks, lambda one: CASE WHEN one BETWEEN 1 AND 1000000000 THEN one END) END)"""
+"""Ranks that the log itself gives, beside the ids; what is no rank is not known."""
+
 _PAGES = f"""
 CREATE TEMP TABLE $page AS
 SELECT *, CASE WHEN own_user IS NOT NULL THEN own_user END AS "user",
@@ -32,10 +36,14 @@ FROM (SELECT {KEY} AS serp, query_id, {hashed("query_id")} AS named, nullif(sess
     nullif(user_id, '') AS user_id, {hashed_or_null("session_id")} AS own_session,
     {hashed_or_null("user_id")} AS own_user, $time AS time_ms, application, query, {_NORM} AS query_norm, language,
     device, coalesce(filtered, false) AS filtered, greatest(coalesce(page, 1), 1)::INTEGER AS page, size, n_total,
-    least(1e9, coalesce(first_rank, (greatest(coalesce(page, 1), 1) - 1)::DOUBLE * coalesce(nullif(size, 0), $most)
-        + 1))::INTEGER AS first_rank,
+    least(1e9, coalesce(first_rank, list_min({_RANKS}), (greatest(coalesce(page, 1), 1) - 1)::DOUBLE
+        * coalesce(nullif(size, 0), $most) + 1))::INTEGER AS first_rank,
+    CASE WHEN {_RANKS} IS DISTINCT FROM range(list_min({_RANKS}), list_min({_RANKS}) + len(hit_ids))::INTEGER[]
+        THEN {_RANKS} END AS ranks,
+    first_rank IS NULL AND ranks IS NULL AND page IS NULL AS unplaced,
     len(hit_ids)::INTEGER AS n_returned,
-    list_transform(hit_ids, lambda one: (hash(one) & 4294967295)::UINTEGER) AS hits, rescued, latency_ms, experiment,
+    list_transform(hit_ids, lambda one: CASE WHEN one IS NOT NULL THEN (hash(one) & 4294967295)::UINTEGER END) AS hits,
+    rescued, latency_ms, experiment,
     variant, assign_p, ranker, trace_id, {SCRIPTED} AS bot$attributes,
     (CASE WHEN query_id IS NULL OR query_id = '' THEN {_NO_ID} WHEN time_ms IS NULL AND $timed THEN {_ODD_TIME}
         WHEN time_ms > $future AND $timed THEN {_FUTURE} WHEN size = 0 THEN {_FACET} ELSE 0 END)::TINYINT AS rule_no
@@ -60,15 +68,13 @@ FROM (SELECT serp, n_returned,
 def make_pages(work: Work) -> None:
     """Make the table ``page``: a row for each logged query, what is no page marked in the column ``rule_no``."""
     own = attributes(work)
-    most = 10
-    if work.one("SELECT max(page) > 1 AS paged FROM $query")["paged"]:
-        most = work.one("SELECT max(len(hit_ids)) AS most FROM $query")["most"] or most
+    paged = work.one("SELECT max(page) > 1 AS paged FROM $query")["paged"]
     work.run(
         _PAGES,
         timed=str(work.raw.has_time).lower(),
         time="time_ms" if work.raw.has_time else "coalesce(time_ms, row)",
         future=work.choices.now_ms + DAY,
-        most=most,
+        most=most_on_a_page(work) if paged else 1,
         attributes="".join(f", {identifier(name)} AS {identifier(OWN + name)}" for name in own),
     )
     work.run(_REPEATS)
@@ -76,6 +82,11 @@ def make_pages(work: Work) -> None:
         UPDATE $page SET rule_no = one.rule_no,
             time_ms = CASE WHEN one.rule_no = 0 THEN one.earliest ELSE $page.time_ms END
         FROM $repeat AS one WHERE $page.serp = one.serp""")
+
+
+def most_on_a_page(work: Work) -> int:
+    """Give how many results a page holds, where it does not say it: as many as any list has."""
+    return work.one("SELECT max(len(hit_ids)) AS most FROM $query")["most"] or 10
 
 
 def attributes(work: Work) -> tuple[str, ...]:

@@ -20,13 +20,16 @@ GROUP BY serp, object_id
 """
 
 _LISTED = f"""
-SELECT l.serp, (first_rank + nth - 1)::INTEGER AS rank, l.object_id, l.team, $propensity AS propensity, $seen AS seen
-FROM (SELECT serp, first_rank, unnest(hit_ids) AS object_id, unnest(list_resize(teams, len(hit_ids))) AS team,
+SELECT l.serp, (CASE WHEN ranks IS NULL THEN first_rank + nth - 1 ELSE ranks[nth] END)::INTEGER AS rank, l.object_id,
+    l.team, $propensity AS propensity, $seen AS seen
+FROM (SELECT serp, first_rank, ranks, unnest(hit_ids) AS object_id, unnest(list_resize(teams, len(hit_ids))) AS team,
         unnest(list_resize(propensities, len(hit_ids))) AS propensity, unnest(range(1, len(hit_ids) + 1)) AS nth
-    FROM (SELECT p.serp, first_rank, q.hit_ids, q.teams, q.propensities
+    FROM (SELECT p.serp, first_rank, p.ranks, q.hit_ids, q.teams, q.propensities
         FROM (SELECT {KEY} AS serp, hit_ids, teams, propensities FROM $query) AS q
-        JOIN (SELECT serp, first_rank FROM $page WHERE rule_no = 0 AND n_returned > 0) AS p ON q.serp = p.serp)) AS l
+        JOIN (SELECT serp, first_rank, ranks FROM $page WHERE rule_no = 0 AND n_returned > 0) AS p
+            ON q.serp = p.serp)) AS l
 $joined
+WHERE l.object_id IS NOT NULL AND (ranks IS NULL OR ranks[nth] IS NOT NULL)
 """  # noqa: S608
 
 _SEEN = """
@@ -60,9 +63,7 @@ def shown_results(work: Work, impressions: int, propensities: int, *, viewed: bo
     )
     if viewed:
         sql += work.written("""
-            UNION ALL SELECT serp,
-                coalesce(rank, (row_number() OVER (PARTITION BY serp ORDER BY rank, object_id)))::INTEGER,
-                object_id, NULL, propensity, true FROM $viewed""")
+            UNION ALL SELECT serp, rank, object_id, NULL, propensity, true FROM $viewed WHERE rank IS NOT NULL""")
     return work.engine.sql(sql)
 
 

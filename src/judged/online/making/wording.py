@@ -54,6 +54,12 @@ QUERY = {
         " intervals are too narrow if one person has several",
         "log a client_id with every query",
     ),
+    "first-rank-from-positions": Wording(
+        "kept",
+        "pages that do not say where they begin, and begin behind rank 1 by the positions of what was done on them;"
+        " others like them, on which nothing was done, count as first pages",
+        "log the page, or the rank of the first result, with every query",
+    ),
     "session-of-two-users": Wording(
         "repaired",
         "session ids that several users have$more; each user's part is a session",

@@ -36,6 +36,7 @@ DUCKDB = {
     "string": "VARCHAR",
     "boolean": "BOOLEAN",
     "array<string>": "VARCHAR[]",
+    "array<int32>": "INTEGER[]",
     "array<float64>": "DOUBLE[]",
 }
 """Our types in DuckDB's words."""
@@ -169,6 +170,7 @@ def _arrow(columns: Iterable[Column]) -> Any:
         "string": pa.string(),
         "boolean": pa.bool_(),
         "array<string>": pa.list_(pa.string()),
+        "array<int32>": pa.list_(pa.int32()),
         "array<float64>": pa.list_(pa.float64()),
     }
     return pa.schema([pa.field(one.name, types[one.type]) for one in columns])

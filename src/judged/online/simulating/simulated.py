@@ -31,6 +31,7 @@ _TYPES = {
     "string": pa.string(),
     "boolean": pa.bool_(),
     "array<string>": pa.list_(pa.string()),
+    "array<int32>": pa.list_(pa.int32()),
     "array<float64>": pa.list_(pa.float64()),
 }
 
