@@ -36,6 +36,9 @@ EVERYTHING = frozenset(
         "copies",
         "queries",
         "users",
+        "unclicked",
+        "ranks",
+        "next_pages",
     ]
 )
 

@@ -9,6 +9,7 @@ import pytest
 from judged.errors import InputError
 from judged.online import online_metrics, over_time
 from judged.online.findings import LogFinding
+from judged.online.metrics.registry import missing, online_metric
 from typed_logs import EVERYTHING, typed_log
 
 WAIT, MEDIAN = "TimeToFirstClick", "TimeToFirstClick(q=0.5)"
@@ -49,7 +50,9 @@ def test_users_that_nobody_named_are_refused_and_said_to_be_sessions() -> None:
     some = LogFinding("no-user", "query", 2, 3, "kept", "pages of nobody", "log a client_id")
     pages, unnamed = [page(at) for at in range(3)], EVERYTHING - {"users"}
     found = online_metrics(typed_log(pages, [], has=unnamed, findings=(nobody,)), ["SessionsPerUser", "ZeroResults"])
-    assert [(str(one), why) for one, why in found.refused] == [("SessionsPerUser", "the log has no users")]
+    assert [(str(one), why) for one, why in found.refused] == [
+        ("SessionsPerUser", missing(online_metric("SessionsPerUser"), unnamed))
+    ]
     assert dict(found.policies)["users"] == "none is logged, so each session counts as one"
     alone = typed_log(pages, [click(0, 5)], has=unnamed - {"sessions"}, findings=(nobody,))
     found = online_metrics(alone, ["SessionCTR", "PageCTR"])

@@ -40,6 +40,13 @@ def test_a_result_without_an_id_keeps_its_place() -> None:
     assert not log.findings
 
 
+def test_what_is_behind_the_last_id_is_no_result_and_a_list_without_ids_tells_nothing() -> None:
+    log = made([query("1", hits=["a", None, None]), query("2", hits=[None]), query("3", hits=[])])  # type: ignore[list-item]
+    assert rows(log.serp, "query_id", "n_returned", "zero_results") == [
+        ("1", 1, False), ("2", None, None), ("3", 0, True),
+    ]  # fmt: skip
+
+
 def test_of_a_result_that_stands_twice_in_a_list_the_one_at_the_position_was_clicked() -> None:
     log = made([query("1", hits=["a", "b", "a"])], [event("1", "click", 1, "a", position=3)])
     assert rows(log.event, "rank") == [(3,)]

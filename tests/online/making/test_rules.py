@@ -238,7 +238,7 @@ def test_what_a_log_can_tell() -> None:
     events = [event("1", "click", 1, "a"), event("1", "purchase", 2, "a", value=3.0), event("1", "copy", 3)]
     assert made([query("1", latency_ms=3.0, rescued=False)], events).has == {
         "shown", "clicks", "dwell", "zero_results", "purchases", "values", "copies", "latency", "rescues", "sessions",
-        "queries", "users",
+        "queries", "users", "ranks", "unclicked",
     }  # fmt: skip
     assert "dwell" not in made([query("1")], events, has_time=False).has
 

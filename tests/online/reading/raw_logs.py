@@ -18,6 +18,8 @@ def shared_engine():
 def rows(table, *, full=False):
     """The rows by file, row and time; null values are left out."""
     found = table.to_pyarrow().to_pylist()
+    for one in found:
+        one.pop("record", None)  # a hash
     found.sort(key=lambda one: (one["file"], one["row"], one["time_ms"] or 0, one.get("position") or 0))
     return found if full else [{key: value for key, value in one.items() if value is not None} for one in found]
 

@@ -29,13 +29,22 @@ def test_both_ways_of_writing_give_the_same(tmp_path, line):
     assert (log.has_time, log.rank_base, log.lines, log.trouble) == (False, 0, 1, ())
 
 
+def test_results_stay_at_their_positions(tmp_path):
+    path = tmp_path / "log.tsv"
+    path.write_text('s\tq\t1\t1\t{"4": "e", "0": "a"}\t{}\t{"4": 1}\n', encoding="utf-8")
+    log = clickmodels.read([path], shared_engine())
+    assert [(one["hit_ids"], one["ranks"]) for one in rows(log.queries)] == [(["a", "e"], [1, 5])]
+    assert [(one["object_id"], one["position"]) for one in rows(log.events)] == [("e", 4)]
+
+
 @pytest.mark.parametrize(
     "line",
     [
         "s\tq\t1\t1\t[]\t[]",
         "s\tq\t1\t1\t[\t[]\t[]",
         "s\tq\t1\t1\t3\t[]\t[]",
-        's\tq\t1\t1\t{"1": "a"}\t[]\t[]',
+        's\tq\t1\t1\t{"-1": "a"}\t[]\t[]',
+        's\tq\t1\t1\t["a"]\t[]\t{"-1": 1}',
         's\tq\t1\t1\t["a"]\t[]\t[-1]',
         's\tq\t1\t1\t["a"]\t[]\t["x"]',
         's\tq\t1\t1\t["a"]\t[]\t[1e400]',

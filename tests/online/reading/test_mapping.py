@@ -60,7 +60,6 @@ def test_json_lines_every_kind_of_value(tmp_path):
             "row": 1,
             "query_id": "7",
             "session_id": "s1",
-            "user_id": "s1",
             "time_ms": 1714557600250,
             "query": 'it"s',
             "page": 2,
@@ -90,9 +89,9 @@ def test_json_lines_every_kind_of_value(tmp_path):
             "row": 3,
             "query_id": "c",
             "page": 3,
-            "hit_ids": ["d3"],
-            "teams": ["B"],
-            "propensities": [None],
+            "hit_ids": [None, "d3"],
+            "teams": ["A", "B"],
+            "propensities": [None, None],
             "filtered": False,
             "rescued": False,
             "position": "top",
@@ -118,7 +117,7 @@ def test_json_lines_every_kind_of_value(tmp_path):
         ("h[].d", {"x": 1}, None),
         ("h[].d", {"h": {"d": "a"}}, None),
         ("h[].d[1]", {"h": [{"d": ["a", "b"]}]}, ["b"]),
-        ("h", {"h": ["a", 1, None]}, ["a", "1"]),
+        ("h", {"h": ["a", None, 1]}, ["a", None, "1"]),
         ("h", {"h": []}, []),
         ("h", {"h": None}, None),
         ("h", {"h": ""}, None),
@@ -263,7 +262,6 @@ def test_one_row_per_result_is_grouped_into_pages(tmp_path):
             "row": 1,
             "query_id": "a",
             "session_id": "s",
-            "user_id": "s",
             "time_ms": 1714557599000,
             "hit_ids": ["a0", "a1"],
             "propensities": [0.25, 0.5],
@@ -274,15 +272,41 @@ def test_one_row_per_result_is_grouped_into_pages(tmp_path):
             "row": 2,
             "query_id": "b",
             "session_id": "s",
-            "user_id": "s",
             "time_ms": 1714557600000,
             "first_rank": 11,
             "hit_ids": ["b10", "b12"],
+            "ranks": [11, 13],
             "propensities": [0.5, 0.5],
         },
     ]
     assert [(one["query_id"], one["object_id"], one["position"]) for one in rows(log.events)] == [("b", "b10", 10)]
-    assert {one.rule: (one.rows, one.lost) for one in log.trouble} == {"no-page": (2, True), "odd-rank": (1, False)}
+    assert {one.rule: (one.rows, one.lost) for one in log.trouble} == {"no-page": (2, True)}
+
+
+@pytest.mark.parametrize(("more", "told"), [([], False), ([{"kind": "shown", "page": "e", "t": 1714557600}], True)])
+def test_a_log_of_results_tells_of_pages_without_any_where_it_has_one(tmp_path, more, told):
+    shown = {"kind": "shown", "page": "a", "pos": 1, "doc": "a1", "clicked": False, "p": 0.5, "t": 1714557600, "s": "s"}
+    log = read_mapped(
+        tmp_path, RESULTS.replace('"arm"', '"kind"'), {"log.jsonl": [shown, {**shown, "clicked": True}, *more]}
+    )
+    assert log.empty_told is told
+    assert [one["hit_ids"] for one in rows(log.queries)][1:] == [[] for _ in more]
+
+
+def test_each_item_of_a_list_is_an_event_and_a_record_that_stands_twice_is_one(tmp_path):
+    text = """
+[[events]]
+each = "clicks"
+[events.columns]
+query_id = "id"
+action = { value = "click" }
+object_id = "@"
+"""
+    record = {"id": "q", "clicks": ["a", "a"], "not mapped": 1}
+    log = read_mapped(tmp_path, text, {"log.jsonl": [record, record, {**record, "not mapped": 2}]})
+    hashes = [one["record"] for one in log.events.order_by("row").to_pyarrow().to_pylist()]
+    assert len(set(hashes)) == 4
+    assert sorted(hashes[:2]) == sorted(hashes[2:4])
 
 
 def test_parquet_with_typed_columns_and_lists(tmp_path):

@@ -137,6 +137,15 @@ def test_a_click_that_began_before_the_last_one_ended_stays_on_its_day(tmp_path)
     assert [one["time_ms"] - FIRST_DAY - 36_000_000 for one in rows(log.events)] == [5000, 7000]
 
 
+def test_results_stay_at_their_ranks(tmp_path):
+    results = result(1, url="a") + result(2) + result(5, url="b")
+    log = read(tmp_path, track(session(page(1, "10:00:00", results=results, clicks=click(5, "10:00:01", "10:00:02")))))
+    (shown,) = log.queries.select("hit_ids", "ranks").to_pyarrow().to_pylist()
+    assert shown == {"hit_ids": ["a", None, "b"], "ranks": [1, 2, 5]}
+    assert [(one["object_id"], one["position"]) for one in rows(log.events)] == [("b", 5)]
+    assert [one.rule for one in log.trouble] == ["no-id"]
+
+
 @pytest.mark.parametrize(
     ("inside", "rule"),
     [
@@ -146,7 +155,8 @@ def test_a_click_that_began_before_the_last_one_ended_stays_on_its_day(tmp_path)
         (page(1, "10:00:00", results=TWO, clicks=click("x", "10:00:01", "10:00:02")), "rank-not-shown"),
         (page(1, "10:00:00", results=TWO, clicks=click(1, "10:00:01", "")), "odd-dwell"),
         (page(1, "10:00:00", results=TWO, clicks=click(1, "10:00:03", "10:00:02")), "odd-dwell"),
-        (page(1, "10:00:00", results=result(1, url="a") + result(3, url="b")), "odd-rank"),
+        (page(1, "10:00:00", results=result(1, url="a") + result(1, url="b")), "odd-rank"),
+        (page(1, "10:00:00", results=result("x", url="a") + result(3, url="b")), "odd-rank"),
         (page(1, "10:00:00", results=result(1) + result(2, url="b")), "no-id"),
         (click(1, "10:00:00", "10:00:01"), "no-page"),
     ],

@@ -186,4 +186,4 @@ def read(*paths: Path, **options: Any) -> RawLog:
 def rows(table: Any, *without: str) -> list[dict[str, Any]]:
     """Give rows in the order of the log."""
     found = table.order_by("file", "row").to_pyarrow().to_pylist()
-    return [{name: value for name, value in row.items() if name not in without} for row in found]
+    return [{name: value for name, value in row.items() if name not in {"record", *without}} for row in found]

@@ -182,19 +182,20 @@ def _offsets(work: Work, seen: Peek) -> str:
 
 
 def exclude_duplicates(work: Work, rows: int, count: int, named: list[int]) -> None:
-    """Mark events that stand in the log twice: under the same event_id, or, without one, equal in every column.
+    """Mark events that stand in the log twice: under the same event_id, or, without one, equal as whole records.
 
+    Records are compared by our columns first, and those few that are equal in them by all that the log says of them.
     Without a clock, equal rows prove nothing: two clicks on one result look alike. Nor do equal rows of an action that
-    means nothing here: what they differ in (which filter, which comment) is not among our columns.
+    means nothing here.
     """
     if named:
         _mark(work, named, hashed("event_id"), "event_id <> ''", "event_id")
     if work.raw.has_time and count < rows:
-        every = ", ".join(identifier(name) for name in work.raw.events.columns if name not in _NAMES)
+        every = ", ".join(identifier(name) for name in work.raw.events.columns if name not in _NAMES | {"record"})
         nameless = "(event_id IS NULL OR event_id = '')"
         _, equal = _twice(work, work.engine.backend.con, hashed(every), nameless, rows)
         if equal:
-            _mark(work, equal, hashed(every), nameless, every, "AND action <> 'other'")
+            _mark(work, equal, hashed(every), nameless, f"{every}, record", "AND action <> 'other'")
 
 
 @contextmanager

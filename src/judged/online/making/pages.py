@@ -28,6 +28,10 @@ _RANKS = """(CASE WHEN len(ranks) = len(hit_ids) THEN
     list_transform(ranks, lambda one: CASE WHEN one BETWEEN 1 AND 1000000000 THEN one END) END)"""
 """Ranks that the log itself gives, beside the ids; what is no rank is not known."""
 
+_SENT = """(CASE WHEN list_count(hit_ids) = len(hit_ids) THEN len(hit_ids)
+    ELSE list_max(list_transform(hit_ids, lambda one, nth: CASE WHEN one IS NOT NULL THEN nth END)) END)"""
+"""What has no id keeps its place in a list; behind the last id is nothing; of a list without ids nothing is known."""
+
 _PAGES = f"""
 CREATE TEMP TABLE $page AS
 SELECT *, CASE WHEN own_user IS NOT NULL THEN own_user END AS "user",
@@ -41,7 +45,7 @@ FROM (SELECT {KEY} AS serp, query_id, {hashed("query_id")} AS named, nullif(sess
     CASE WHEN {_RANKS} IS DISTINCT FROM range(list_min({_RANKS}), list_min({_RANKS}) + len(hit_ids))::INTEGER[]
         THEN {_RANKS} END AS ranks,
     first_rank IS NULL AND ranks IS NULL AND page IS NULL AS unplaced,
-    len(hit_ids)::INTEGER AS n_returned,
+    {_SENT}::INTEGER AS n_returned,
     list_transform(hit_ids, lambda one: CASE WHEN one IS NOT NULL THEN (hash(one) & 4294967295)::UINTEGER END) AS hits,
     rescued, latency_ms, experiment,
     variant, assign_p, ranker, trace_id, {SCRIPTED} AS bot$attributes,

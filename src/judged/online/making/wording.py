@@ -74,7 +74,7 @@ EVENT = {
     "bot": QUERY["bot"]._replace(problem="events of users who are programs"),
     "duplicate-event": Wording(
         "excluded",
-        "events that stand in the log twice: the same event_id, or equal in every column; the first stays",
+        "events that stand in the log twice: the same event_id, or equal in all that is logged; the first stays",
         "send events once, or give each an event_id that a repeated sending keeps",
     ),
     "no-query-id": Wording(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from judged.online.metrics.metric import OnlineMetric
-from judged.online.metrics.words import ONCE, OWN
+from judged.online.metrics.words import ONCE, OWN, SATISFIED
 
 _LI = "Li, Huffman and Tokuda, Good abandonment in mobile and PC internet search (SIGIR 2009)"
 _HUANG = "Huang and Efthimiadis, Analyzing and evaluating query reformulation strategies in web search logs (CIKM 2009)"
 _AFTER = "the page, and what follows in its session"
 _SHARES = "Only the three shares together say something, and they differ between devices: slice by device."
 _NEXT = "the next first page of the session, soon enough (policy: reformulation gap)"
+_BY_SUCCESS = ("abandoned_bad", "abandoned_unknown")
 _KINDS = {
     "spelling": "differs by a letter or two",
     "specialise": "adds words",
@@ -18,7 +19,8 @@ _KINDS = {
 }
 
 
-def _abandonment(name: str, title: str, column: str, better: int, formula: str) -> OnlineMetric:
+def _abandonment(name: str, title: str, column: str, better: int, formula: str, *needs: str) -> OnlineMetric:
+    """Make a metric of abandoned pages; `needs` is what it needs beside clicks and pages without any."""
     return OnlineMetric(
         name,
         title,
@@ -27,12 +29,12 @@ def _abandonment(name: str, title: str, column: str, better: int, formula: str) 
         "page",
         "share",
         -1 if better < 0 else 0,
-        f"{formula} / pages",
+        f"{formula} / pages" + (f"; {SATISFIED}, t by policy" if column in _BY_SUCCESS else ""),
         _AFTER,
         ONCE,
         _LI,
         _SHARES,
-        needs=("clicks",) if column == "abandoned" else ("clicks", "dwell"),
+        needs=("clicks", "unclicked", *needs),
     )
 
 
@@ -50,7 +52,7 @@ def _reformulation(kind: str, what: str) -> OnlineMetric:
         OWN,
         _HUANG,
         "Wording alone does not tell a failed query from a user who has learned something.",
-        needs=("sessions", "queries"),
+        needs=("sessions", "next_pages", "queries"),
     )
 
 
@@ -68,7 +70,8 @@ METRICS = (
         "abandoned_bad",
         -1,
         "abandoned pages, of whatever number, that were empty, reformulated, or (nothing copied) followed by no "
-        "success in the session",
+        "success in the session (satisfied click, cart, purchase)",
+        "dwell",
     ),
     _abandonment(
         "GoodAbandonment",
@@ -76,8 +79,12 @@ METRICS = (
         "abandoned_good",
         0,
         "abandoned pages, neither empty nor reformulated, from which something was copied",
+        "dwell",
+        "copies",
     ),
-    _abandonment("UnknownAbandonment", "Abandoned, not known why", "abandoned_unknown", 0, "the other abandoned pages"),
+    _abandonment(
+        "UnknownAbandonment", "Abandoned, not known why", "abandoned_unknown", 0, "the other abandoned pages", "dwell"
+    ),
     OnlineMetric(
         "Reformulation",
         "Queries that were worded anew",
@@ -92,7 +99,7 @@ METRICS = (
         _HUANG,
         "Exploring users reformulate while they succeed; a new topic is no reformulation, and wording cannot always "
         "tell one from the other.",
-        needs=("sessions", "queries"),
+        needs=("sessions", "next_pages", "queries"),
     ),
     *(_reformulation(kind, what) for kind, what in _KINDS.items()),
 )

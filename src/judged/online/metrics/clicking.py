@@ -39,7 +39,7 @@ METRICS = (
         "Joachims, Granka, Pan, Hembrooke and Gay, Accurately interpreting clickthrough data (SIGIR 2005)",
         "It falls with rank for two reasons that it cannot tell apart: lower results are seen less, and are worse.",
         parameters={"r": 1.0},
-        needs=("shown", "clicks"),
+        needs=("shown", "clicks", "ranks"),
         biased=True,
     ),
     OnlineMetric(
@@ -56,7 +56,7 @@ METRICS = (
         f"{_ABSOLUTE}: the complement of their abandonment rate",
         f"{TWO_WAYS} {POSITION}",
         parameters={"k": None},
-        needs=("clicks",),
+        needs=("clicks", "unclicked"),
         biased=True,
     ),
     OnlineMetric(
@@ -72,7 +72,7 @@ METRICS = (
         ONCE,
         _ABSOLUTE,
         f"Many clicks can mean many good results or a long search for one. {POSITION}",
-        needs=("clicks",),
+        needs=("clicks", "unclicked"),
         biased=True,
     ),
     OnlineMetric(
@@ -88,7 +88,7 @@ METRICS = (
         ONCE,
         _ABSOLUTE,
         f"A page that answers without a click counts as 0. {POSITION}",
-        needs=("clicks",),
+        needs=("clicks", "unclicked", "ranks"),
         biased=True,
     ),
     OnlineMetric(
@@ -104,7 +104,7 @@ METRICS = (
         ONCE,
         _ABSOLUTE,
         f"A page that answers without a click counts as 0. {POSITION}",
-        needs=("clicks",),
+        needs=("clicks", "unclicked", "ranks"),
         biased=True,
     ),
     OnlineMetric(
@@ -120,7 +120,7 @@ METRICS = (
         ONCE,
         _ABSOLUTE,
         f"A second useful result below the first lowers it. {POSITION}",
-        needs=("clicks",),
+        needs=("clicks", "unclicked", "ranks"),
         biased=True,
     ),
     OnlineMetric(
@@ -136,7 +136,7 @@ METRICS = (
         ONCE,
         "Wang, Walker and Dhar, PSkip: estimating relevance ranking quality from clickthrough data (KDD 2009)",
         f"Deep clicks can mean bad top results or good results everywhere. {POSITION}",
-        needs=("clicks",),
+        needs=("clicks", "ranks"),
         biased=True,
     ),
     OnlineMetric(
@@ -152,7 +152,7 @@ METRICS = (
         ONCE,
         "Wang, Walker and Dhar (KDD 2009): pSkip",
         f"Says nothing of pages whose only click is on the first result. {POSITION}",
-        needs=("clicks",),
+        needs=("clicks", "ranks"),
         biased=True,
     ),
     OnlineMetric(
@@ -185,7 +185,7 @@ METRICS = (
         ONCE,
         _ABSOLUTE,
         f"{TWO_WAYS} Long sessions reach it by their length alone.",
-        needs=("clicks", "sessions"),
+        needs=("clicks", "unclicked", "sessions"),
         biased=True,
     ),
     OnlineMetric(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judged.online.metrics.metric import OnlineMetric
-from judged.online.metrics.words import ONCE, PAGE, POSITION
+from judged.online.metrics.words import ONCE, PAGE, POSITION, SATISFIED
 
 _VISIT = "from a click to the next sign of the user on the result pages of the session, or to the last heartbeat"
 _FOX = "Fox, Karnawat, Mydland, Dumais and White, Evaluating implicit measures to improve web search (TOIS 2005)"
@@ -18,7 +18,7 @@ METRICS = (
         "click_events",
         "share",
         1,
-        "clicks with a dwell of t seconds or more, or with nothing after them in the session / clicks",
+        f"satisfied clicks / clicks; {SATISFIED}",
         _VISIT,
         "clicks that name the page",
         _FOX,
@@ -50,13 +50,13 @@ METRICS = (
         "answered",
         "share",
         1,
-        "pages with at least one satisfied click / pages that were not empty",
+        f"pages with at least one satisfied click / pages that were not empty; {SATISFIED}",
         _VISIT,
         ONCE,
         _FOX,
         f"{_THRESHOLD} {POSITION}",
         parameters={"t": 30.0},
-        needs=("clicks", "dwell"),
+        needs=("clicks", "unclicked", "dwell"),
         biased=True,
     ),
     OnlineMetric(

@@ -78,6 +78,10 @@ class OnlineMetric:
     kind: Kind = "ratio"
     changed: tuple[str, ...] = ()
 
+    def needed(self) -> tuple[str, ...]:
+        """Name what the log must tell, with these parameters: of `InteractionLog.has`."""
+        return self.needs if self.parameters.get("k") is None else (*self.needs, "ranks")
+
     def columns(self) -> tuple[str, str]:
         """Name the two columns, parameters filled in; a cutoff counts what is at ranks 1 to k."""
         values = {name: written(value) for name, value in self.parameters.items()}

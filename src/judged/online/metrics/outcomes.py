@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from judged.online.metrics.metric import OnlineMetric
-from judged.online.metrics.words import OWN, PAGE, SESSION
+from judged.online.metrics.words import OWN, PAGE, SATISFIED, SESSION
 
 _SALE = "names the page, or else falls to the last page of the session (policy: attribution)"
 _RETURNED = "Where only the ids sent are logged, nothing sent counts as nothing found."
 _KOHAVI = "Kohavi, Deng, Frasca, Longbotham, Walker and Xu, Trustworthy online controlled experiments (KDD 2012)"
-_SUCCESS = "A session succeeds by a satisfied click, a cart or a purchase; pages that answer by themselves are missed."
+_SUCCESS = (
+    "A session that ends with a click succeeds, however large t is: read it beside ObservedVisits. Pages that answer "
+    "by themselves are missed."
+)
 
 
 def _empty(name: str, title: str, stem: str, formula: str, row: str = "page") -> OnlineMetric:
@@ -105,13 +108,13 @@ METRICS = (
         "session",
         "share",
         1,
-        "sessions with a click of t seconds dwell or more, a cart or a purchase / sessions",
+        f"sessions with a satisfied click, a cart or a purchase / sessions; {SATISFIED}",
         SESSION,
         _SALE,
         "Hassan, Jones and Klinkner, Beyond DCG: user behavior as a predictor of a successful search (WSDM 2010)",
         _SUCCESS,
         parameters={"t": 30.0},
-        needs=("sessions", "clicks", "dwell"),
+        needs=("sessions", "clicks", "unclicked", "dwell"),
     ),
     OnlineMetric(
         "QueriesPerSuccess",
@@ -121,7 +124,7 @@ METRICS = (
         "succeeded_{t}",
         "count",
         -1,
-        "queries up to the first success / sessions that succeeded",
+        f"queries up to the first success (satisfied click, cart, purchase) / sessions that succeeded; {SATISFIED}",
         SESSION,
         _SALE,
         _KOHAVI,
@@ -138,7 +141,8 @@ METRICS = (
         "succeeded_{t}",
         "seconds",
         -1,
-        "seconds from the first page of a session to its first success / sessions that succeeded",
+        "seconds from the first page of a session to its first success (satisfied click, cart, purchase) / sessions "
+        f"that succeeded; {SATISFIED}",
         SESSION,
         _SALE,
         "Xu and Mease, Evaluating web search using task completion time (SIGIR 2009)",

@@ -89,24 +89,28 @@ def missing(metric: OnlineMetric, has: frozenset[str]) -> str:
     >>> missing(online_metric("HoverRate"), frozenset({"clicks"}))
     'the log holds no hovers'
     """
-    return next((_LACKING[need] for need in metric.needs if need not in has), "")
+    return next((_LACKING[need] for need in metric.needed() if need not in has), "")
 
 
 _LACKING = {
     "shown": "the log does not say which results were on a page",
     "clicks": "the log holds no click that names its page",
+    "unclicked": "every page of the log has a click: those that were left without one did not come into it",
+    "ranks": "the log does not say at which rank what was clicked stood",
     "clock": "the log has no clock",
     "dwell": "the log cannot tell how long visits lasted: it has no clock, or nothing follows a click",
     "hovers": "the log holds no hovers",
     "queries": "the log holds no texts of queries",
-    "zero_results": "the log does not say how many results were found",
+    "zero_results": "the log does not say how many results were found, or pages without any do not come into it",
     "rescues": "the log does not say where a changed query was answered",
     "carts": "the log holds no carts",
     "purchases": "the log holds no purchases",
     "values": "the log holds no money",
     "latency": "the log does not say how long the engine took",
-    "users": "the log has no users",
+    "users": "the log does not say who asked, or not of most pages",
     "sessions": "the log has no sessions",
+    "next_pages": "no session of the log has a second page",
+    "copies": "the log holds no copies: nothing tells a page that answered by itself",
 }
 
 

@@ -90,8 +90,8 @@ def _record(line: str) -> tuple[str, str, str, dict[int, str], dict[int, int]] |
         counts = {at: int(count) for at, count in clicks.items() if count}
     except (ValueError, TypeError, OverflowError, RecursionError):
         return None
-    if sorted(urls) != list(range(len(urls))) or not all(
-        at < _SPAN and 0 <= one <= _SPAN for at, one in counts.items()
+    if not all(0 <= at < _SPAN for at in urls) or not all(
+        0 <= at < _SPAN and 0 <= one <= _SPAN for at, one in counts.items()
     ):
         return None
     return parts[0], parts[1], parts[2], {at: str(urls[at]) for at in sorted(urls)}, counts
@@ -114,7 +114,9 @@ def _add(
 ) -> None:
     session, query, region, urls, counts = record
     who = {**place, "session_id": session}
-    pages.add({**who, "time_ms": ordinal, "query": query, "hit_ids": list(urls.values()), "region": region})
+    gaps = list(urls) != list(range(len(urls)))
+    shown = {"hit_ids": list(urls.values()), "ranks": [at + 1 for at in urls] if gaps else None}
+    pages.add({**who, "time_ms": ordinal, "query": query, **shown, "region": region})
     order = 0
     for position in sorted(counts):
         for _ in range(counts[position]):

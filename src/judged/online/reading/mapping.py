@@ -23,7 +23,7 @@ from judged.online.reading.loading import (
 )
 from judged.online.reading.mapping_file import MappingFile, Section, Value, nearest, read_mapping
 from judged.online.reading.mapping_rows import Loader
-from judged.online.reading.mapping_sql import Records, absent, chosen, files_of, grouped, kept_columns, made
+from judged.online.reading.mapping_sql import ASTRAY, Records, absent, chosen, files_of, grouped, kept_columns, made
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble
 from judged.online.tables import ATTRIBUTE_LIMIT
 
@@ -63,6 +63,8 @@ def read(paths: Sequence[Path | str], engine: Engine, *, mapping: str | Path, pr
         _check_formats(engine, known)
         _check_where(engine, known, records, loader)
         queries, query_trouble = _Maker(engine, known, records, loader).all("queries")
+        results = [one.results for one in known.sections if one.kind == "queries"]
+        never_empty = all(results) and not run(engine, f"SELECT 1 FROM {queries} WHERE len(hit_ids) = 0 LIMIT 1")  # noqa: S608
         events, event_trouble = _Maker(engine, known, records, loader).all("events")
     return RawLog(
         queries=table(engine, queries),
@@ -73,6 +75,7 @@ def read(paths: Sequence[Path | str], engine: Engine, *, mapping: str | Path, pr
         actions=known.actions,
         lines=loader.lines,
         trouble=(*loader.trouble, *query_trouble, *event_trouble),
+        empty_told=not never_empty,
         has_time=clock
         and not any(one.columns["time"].format == "order" for one in known.sections if "time" in one.columns),
     )
@@ -146,9 +149,9 @@ class _Maker:
                 pages = new_name("pages")
                 run(self._engine, f"CREATE TABLE {pages} AS {grouped(section, stage, self._mapping.rank_base or 0)}")
                 staged.append(pages)
-                trouble += self._gaps(stage, pages)
+                trouble += self._misplaced(stage, pages)
                 stage = pages
-            kept.append(f"SELECT {kept_columns(section, attributes)} FROM {stage}")  # noqa: S608
+            kept.append(f"SELECT {kept_columns(section, attributes, self._mapping.rank_base or 0)} FROM {stage}")  # noqa: S608
         empty = Rows(self._engine, "empty", RAW_QUERY if kind == "queries" else RAW_EVENT)
         staged.append(empty.name)
         with dropped_after(self._engine, *staged):
@@ -173,18 +176,12 @@ class _Maker:
             found += trouble_of(self._engine, self._records.files, stage, condition, like)
         return found
 
-    def _gaps(self, stage: str, pages: str) -> list[Trouble]:
+    def _misplaced(self, stage: str, pages: str) -> list[Trouble]:
         lost = Trouble("no-page", "query", 0, True, "the result has no query_id or no position", "log both")
-        gaps = Trouble(
-            "odd-rank",
-            "query",
-            0,
-            False,
-            "the positions of the page's results do not count up by one",
-            "log every result",
-        )
+        problem = "two results of the page have one position"
+        doubled = Trouble("odd-rank", "query", 0, False, problem, "log each result once, or one page for each list")
         files = self._records.files
         return [
-            *trouble_of(self._engine, files, stage, "query_id IS NULL OR position IS NULL", lost),
-            *trouble_of(self._engine, files, pages, "gaps", gaps),
+            *trouble_of(self._engine, files, stage, ASTRAY, lost),
+            *trouble_of(self._engine, files, pages, "doubled", doubled),
         ]

@@ -20,9 +20,9 @@ Kind: TypeAlias = Literal["queries", "events"]
 RENAMED = {"time": "time_ms", "latency": "latency_ms", "dwell": "dwell_ms"}
 """Columns that a mapping names without their unit, since it says itself what unit the log has."""
 
-_KEPT = frozenset({"file", "row"})
+_KEPT = frozenset({"file", "row", "record"})
 _RESULT = ("object_id", "position", "team", "propensity")
-_LISTS = frozenset({"hit_ids", "teams", "propensities", "first_rank"})
+_LISTS = frozenset({"hit_ids", "ranks", "teams", "propensities", "first_rank"})
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
 NUMBERED = {"seconds": 1000.0, "milliseconds": 1.0, "microseconds": 0.001, "nanoseconds": 0.000001}
 """Units of times and durations, in milliseconds."""
@@ -208,8 +208,9 @@ class _Checker:
         if base not in {None, 0, 1} or isinstance(base, bool):
             raise self._wrong(f"rank_base is {base!r}", "write 0 or 1: the position of the first result")
         by_rank = any(value.at for one in sections for value in one.columns.values())
-        if base is None and (by_rank or any(one.results for one in sections)):
-            raise self._wrong("rows = 'results' and at = ... need rank_base", "write rank_base = 0 or rank_base = 1")
+        if base is None and (by_rank or any(one.results or "ranks" in one.columns for one in sections)):
+            problem = "rows = 'results', ranks and at = ... need rank_base"
+            raise self._wrong(problem, "write rank_base = 0 or rank_base = 1")
         self._clock(sections)
         return MappingFile(
             path=self._path,

@@ -56,8 +56,6 @@ def made(section: Section, records: Records) -> str:
     """Select the rows of a section: file, row, our columns, attributes, and ``odd``: columns that were unreadable."""
     raw = RAW_QUERY if section.kind == "queries" else RAW_EVENT
     values = {RENAMED.get(name, name): value for name, value in section.columns.items()}
-    if "user_id" not in values and "session_id" in values:
-        values["user_id"] = values["session_id"]  # a session without a user is its own
     texts, columns, odd = [], [], []
     for name, value in values.items():
         text, shown = f"t_{name}", _converted(name, value)
@@ -73,10 +71,13 @@ def made(section: Section, records: Records) -> str:
         after = int(section.kind == "events")  # the page comes before what was done on it
         columns.append(f"file * {ORDINAL_OF_FILE} + (row) * {ORDINAL_OF_ROW} + nth + {after} AS time_ms")
         names.append("time_ms")
+    if section.kind == "events":
+        texts.append("(hash(doc, nth) >> 1) AS record")
+        names.append("record")
     inner = f"SELECT file, row, nth{''.join(', ' + text for text in texts)} FROM ({chosen(section, records)})"  # noqa: S608
     outer = f"SELECT *{''.join(', ' + column for column in columns)} FROM ({inner})"  # noqa: S608
     rest = [
-        f"NULL::{DUCKDB[one.type]} AS {one.name}" for one in raw if one.name not in {"file", "row", "time_ms", *values}
+        f"NULL::{DUCKDB[one.type]} AS {one.name}" for one in raw if one.name not in {"file", "row", "time_ms", *names}
     ]
     if "time_ms" not in values and records.clock:
         rest.append("NULL::BIGINT AS time_ms")
@@ -85,29 +86,36 @@ def made(section: Section, records: Records) -> str:
 
 
 def grouped(section: Section, rows: str, rank_base: int) -> str:
-    """Make pages of rows that are one result each: the rows of one ``query_id``, in order of their positions."""
-    skipped = {"file", "row", "query_id", "time_ms", "first_rank", *_OF_A_RESULT}
-    order = "ORDER BY position, file, row"
+    """Make pages of rows that are one result each: the rows of one ``query_id``, in order of their positions.
+
+    A row without a position and an object is a page without results, as a left join of results to pages writes it.
+    """
+    skipped = {"file", "row", "query_id", "time_ms", "first_rank", "ranks", *_OF_A_RESULT}
+    listed = "list({} ORDER BY position, file, row) FILTER (position IS NOT NULL)".format
+    shift = 1 - rank_base
+    gaps = "max(position) - min(position) + 1 <> count(position)"
+    doubled = "count(DISTINCT position) <> count(position)"
     columns = [
         "min(file) AS file",
         "arg_min(row, (file, row)) AS row",
         "query_id",
         "min(time_ms) AS time_ms",
-        f"nullif(min(position) + {1 - rank_base}, 1) AS first_rank",
-        f"list(object_id {order}) FILTER (object_id IS NOT NULL) AS hit_ids",
+        f"nullif(min(position) + {shift}, 1) AS first_rank",
+        f"CASE WHEN {gaps} OR {doubled} THEN {listed(f'position + {shift}')} END AS ranks",
+        f"coalesce({listed('object_id')}, []) AS hit_ids",
     ]
     for name, of in _OF_A_RESULT.items():
         if name != "hit_ids":
-            list_of = f"list({of} {order}) FILTER (object_id IS NOT NULL)"
-            columns.append(
-                f"{list_of} AS {name}" if of in section.columns else f"NULL::{DUCKDB[_TYPES[name]]} AS {name}"
-            )
+            there = of in section.columns
+            columns.append(f"{listed(of) if there else f'NULL::{DUCKDB[_TYPES[name]]}'} AS {name}")
     names = [one.name for one in RAW_QUERY if one.name not in skipped]
     names += [_attribute(number) for number in range(len(section.attributes))]
     columns += [f"arg_min({name}, (file, row)) AS {name}" for name in names]
-    gaps = "max(position) - min(position) + 1 <> count(DISTINCT position) OR count(DISTINCT position) <> count(*)"
-    whole = "query_id IS NOT NULL AND position IS NOT NULL"
-    return f"SELECT {', '.join(columns)}, {gaps} AS gaps FROM {rows} WHERE {whole} GROUP BY query_id"  # noqa: S608
+    return f"SELECT {', '.join(columns)}, {doubled} AS doubled FROM {rows} WHERE NOT ({ASTRAY}) GROUP BY query_id"  # noqa: S608
+
+
+ASTRAY = "query_id IS NULL OR (position IS NULL AND object_id IS NOT NULL)"
+"""A row of a result that no place is known for."""
 
 
 def absent(values: Iterable[Value], records: Records) -> dict[str, str]:
@@ -230,7 +238,7 @@ def _converted(name: str, value: Value) -> str:
         return f"CASE WHEN {_number(text)} = floor({_number(text)}) THEN TRY_CAST({text} AS {DUCKDB[kind]}) END"
     if kind == "float64":
         return _number(text)
-    if kind == "array<float64>":
+    if kind in {"array<float64>", "array<int32>"}:
         return f"list_transform({text}, lambda one: {_number('one')})"
     return text
 
@@ -255,23 +263,14 @@ def _time(text: str, value: Value) -> str:
     return f"epoch_ms(try_strptime({text}, {literal(value.format)}))"
 
 
-def kept_columns(section: Section, attributes: Mapping[str, None]) -> str:
+def kept_columns(section: Section, attributes: Mapping[str, None], rank_base: int) -> str:
     """Name the columns of the raw table, in order; attributes that the section does not have are null."""
     raw = RAW_QUERY if section.kind == "queries" else RAW_EVENT
-    ours = [f"CAST({_kept(one.name)} AS {DUCKDB[one.type]}) AS {one.name}" for one in raw]
+    ranks = "ranks" if section.results else f"list_transform(ranks, lambda one: one + {1 - rank_base})"
+    ours = [f"CAST({ranks if one.name == 'ranks' else one.name} AS {DUCKDB[one.type]}) AS {one.name}" for one in raw]
     numbers = {name: number for number, name in enumerate(section.attributes)}
     more = [
         f"{_attribute(numbers[name]) if name in numbers else 'CAST(NULL AS VARCHAR)'} AS {identifier(name)}"
         for name in attributes
     ]
     return ", ".join(ours + more)
-
-
-def _kept(name: str) -> str:
-    """Leave out ids that are null, and what stands beside them."""
-    if name == "hit_ids":
-        return "list_filter(hit_ids, lambda one: one IS NOT NULL)"
-    if name in _OF_A_RESULT:
-        there = f"list_filter({name}, lambda one, n: hit_ids[n] IS NOT NULL)"
-        return f"CASE WHEN len(hit_ids) = len({name}) THEN {there} ELSE {name} END"
-    return name

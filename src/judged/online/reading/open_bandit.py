@@ -74,6 +74,7 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
         actions={"click": "click"},
         lines=lines - len(paths),
         trouble=trouble,
+        empty_told=False,
     )
 
 

@@ -65,6 +65,7 @@ RAW_EVENT = (
     Column("query", "string", True, "the text, where events repeat it"),
     Column("bot", "boolean", True, ""),
     Column("user_agent", "string", True, ""),
+    Column("record", "int64", True, "hash of the whole record; null: the columns above are all of it"),
 )
 """One row a logged event."""
 
@@ -122,6 +123,8 @@ class RawLog:
         False: the log orders what happened and has no clock; times are then ordinals, and no duration is reported.
     dated
         False: it says at what time of a day, and not of which: days are made up.
+    empty_told
+        False: a page without results would not be in it, so that nothing is said of how many are empty.
     """
 
     queries: ir.Table
@@ -134,3 +137,4 @@ class RawLog:
     trouble: tuple[Trouble, ...] = ()
     has_time: bool = True
     dated: bool = True
+    empty_told: bool = True

@@ -285,7 +285,8 @@ class _Reader:
         if session is None:
             self._trouble("no-session", "query", "the interaction is in no session", "fetch the file again", lost=True)
             return
-        ids, first = self._ranked(page)
+        ids, ranks = self._ranked(page)
+        first = min((rank for rank in ranks if rank), default=1)
         number = page.number or f"line{page.line}"
         key = {
             "file": self._file,
@@ -302,10 +303,11 @@ class _Reader:
             "page": (first - 1) // _PAGE + 1,
             "first_rank": first if first > 1 else None,
             "hit_ids": ids,
+            "ranks": None if ranks == list(range(first, first + len(ranks))) else ranks,
         }
         self._sink.pages.add(row)
         for click in page.clicks:
-            self._add_click(click, session, key, dict(enumerate(ids or (), start=first)))
+            self._add_click(click, session, key, dict(zip(ranks, ids or (), strict=True)))
 
     def _timed(self, text: str | None, session: _Session, table: str, line: int) -> int | None:
         time = session.time(text)
@@ -315,31 +317,23 @@ class _Reader:
             )
         return time
 
-    def _ranked(self, page: _Interaction) -> tuple[list[str] | None, int]:
-        """Give the ids of the results and the rank of the first."""
+    def _ranked(self, page: _Interaction) -> tuple[list[str | None] | None, list[int | None]]:
+        """Give the ids of the results, None for what has none, and their ranks, None for what is no rank."""
         if page.results is None:
-            return None, 1
-        named = [(rank, name) for rank, name in page.results if name]
-        if len(named) < len(page.results):
+            return None, []
+        if not all(name for _, name in page.results):
             self._trouble(
                 "no-id", "query", "a result has neither an id nor a URL", "fetch the file again", line=page.line
             )
-        ids = [name for _, name in named]
-        ranks = [int(rank) if rank.isdecimal() and len(rank) < 9 else 0 for rank, _ in named]
-        first = ranks[0] if ranks else 1
-        if first < 1 or ranks != list(range(first, first + len(ranks))):
-            if ranks:
-                self._trouble(
-                    "odd-rank",
-                    "query",
-                    "the ranks of the results do not count up by one",
-                    "the order is taken",
-                    line=page.line,
-                )
-            first = max(first, 1)
-        return ids, first
+        numbers = [int(rank) if rank.isdecimal() and len(rank) < 9 else 0 for rank, _ in page.results]
+        if 0 in numbers or len(set(numbers)) < len(numbers):
+            problem = "the rank of a result is no number from 1, or another result has it"
+            self._trouble("odd-rank", "query", problem, "fetch the file again", line=page.line)
+        return [name or None for _, name in page.results], [rank or None for rank in numbers]
 
-    def _add_click(self, click: dict[str, Any], session: _Session, key: dict[str, Any], shown: dict[int, str]) -> None:
+    def _add_click(
+        self, click: dict[str, Any], session: _Session, key: dict[str, Any], shown: dict[int | None, str | None]
+    ) -> None:
         line = click["line"]
         begin = self._timed(click.get("starttime"), session, "event", line)
         end = session.time(click.get("endtime"))

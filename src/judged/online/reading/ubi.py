@@ -158,7 +158,7 @@ def _records_of_lines(source: str, *, wrapped: bool) -> Records:
     table = f"(SELECT *, CASE WHEN front_ok THEN {object_of('record', shape)} END AS r FROM {table})"  # noqa: S608
     # What was taken apart is valid: nothing is looked through twice but what is broken.
     valid = "CASE WHEN r IS NOT NULL THEN true ELSE (front_ok AND json_valid(record)) OR json_valid(line) END"
-    table = f"(SELECT file, row, hint, name, r, {valid} AS ok FROM {table})"  # noqa: S608
+    table = f"(SELECT file, row, hint, name, r, {valid} AS ok, hash(record) >> 1 AS whole_hash FROM {table})"  # noqa: S608
     action = "r.action_name IS NOT NULL"
     asked = "coalesce(r.user_query, r.query_id, r.query_response_hit_ids, r.query_response_object_ids) IS NOT NULL"
     queries = "contains(hint, 'quer') AND NOT contains(hint, 'event')"
@@ -170,7 +170,7 @@ def _records_of_lines(source: str, *, wrapped: bool) -> Records:
         f"WHEN {action} THEN 'event' WHEN {asked} THEN 'query' ELSE 'not-ubi' END"
     )
     columns = {one: Place(f"r.{identifier(one)}", inner, parsed=True) for one, inner in shape.items()}
-    return Records(table, "records", columns, "file", "row", kind, "name", flat=False)
+    return Records(table, "records", columns, "file", "row", kind, "name", "whole_hash", flat=False)
 
 
 def _csv(number: int, part: Part, engine: Engine) -> tuple[Stage, list[Trouble]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -59,6 +59,8 @@ class Records:
         SQL that gives ``query``, ``event``, or what is wrong with the row; only of records.
     event_id
         SQL of an event's name where the record itself has none.
+    whole
+        SQL of the hash of a whole record; empty: that of all columns.
     flat
         Parts of structs may be columns of their own.
     """
@@ -70,6 +72,7 @@ class Records:
     row: str
     kind: str = ""
     event_id: str = "NULL"
+    whole: str = ""
     flat: bool = True
 
 
@@ -141,6 +144,7 @@ def reading_of(records: Records) -> Reading:
     columns += [f"{one.sql} AS {identifier(name)}" for name, one in values.items() if name != "event_id"]
     if "event_id" in values:
         columns.append(f"coalesce({values['event_id'].sql}, {records.event_id}) AS event_id")
+    columns.append(f"{records.whole or _hash(place.sql for place in records.columns.values())} AS record")
     columns += [f"CAST({place.sql} AS VARCHAR) AS {identifier(column)}" for column, place in attributes.values()]
     columns += [f"{as_json} AS _attributes"] if as_json else []
     columns += [f"({one.mark}) AS _mark_{at}" for at, one in enumerate(checks)]
@@ -156,6 +160,10 @@ def reading_of(records: Records) -> Reading:
         no_offset=any(place.type in WITHOUT_OFFSET for place in places["time_ms"]),
         extras=frozenset(name for name, found in extra.items() if found),
     )
+
+
+def _hash(columns: Iterable[str]) -> str:
+    return f"(hash({', '.join(columns)}) >> 1)"
 
 
 def _fields(holds: Holds) -> Sequence[Field]:
@@ -211,7 +219,7 @@ def _outer(
     for name, kind in TYPES.items():
         if name in {"file", "row"}:
             continue
-        sql = made.get(name, identifier(name)) if name in values else "NULL"
+        sql = made.get(name, identifier(name)) if name in values or name == "record" else "NULL"
         columns.append(f"CAST({sql} AS {kind}) AS {identifier(name)}")
     columns += [f"CAST({one} AS BIGINT) AS _{one}" for one in ("base", "found")]
     columns += [identifier(one) for one in attributes]

@@ -91,6 +91,7 @@ def read(paths: Sequence[Path | str], engine: Engine, *, progress: Progress = No
         lines=lines,
         trouble=tuple(trouble),
         has_time=False,
+        empty_told=False,
     )
 
 
