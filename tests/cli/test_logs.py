@@ -382,3 +382,25 @@ def test_the_age_of_results_from_a_file(run: Callable[..., Ended]) -> None:
     over = run("online", "metrics", *asked, "--documents", "docs.jsonl", "-o", "docs.jsonl", "--format", "csv")
     assert (over.code, "docs.jsonl: this file is an input" in over.err) == (2, True)
     gc.collect()  # errors keep what they came from, and that is to go before its database does
+
+
+def test_a_disk_that_is_full_is_no_fault_of_the_program(run: Callable[..., Ended]) -> None:
+    Path("made").mkdir()
+    Path("made/serp.parquet").symlink_to("/dev/full")
+    done = run("logs", "convert", "clean.ndjson", "--to", "made")
+    assert done.err.startswith("error: made: it cannot be written (")
+    assert not Path("made/log.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = [[[" * 40_000, "line of more than"), ("x = " + "1" * 4_900, "cannot be read"), ("a = 1\na = 2", ":2:"),
+        ("\n".join(["["] * 9_000), "mapping.toml"),
+    ],
+)  # fmt: skip
+def test_a_mapping_that_is_no_toml(run: Callable[..., Ended], text: str, said: str) -> None:
+    Path("mapping.toml").write_text(text)
+    done = run("logs", "check", "clean.ndjson", "--mapping", "mapping.toml")
+    assert (done.code, done.err[:20]) == (2, "error: mapping.toml:")
+    assert said in done.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import pytest
 
 import judged.online
 from judged.errors import InputError
+from judged.online.facts.settings import FactSettings
 from judged.online.metrics.registry import ONLINE_METRICS, online_metrics_named
 from judged.online.opening import read_log
 from judged.online.showing import text
@@ -76,6 +78,7 @@ def test_the_table_is_that_of_python(run: Callable[..., Ended], calls: dict[str,
             "interval": "delta",
             "resamples": 2000,
             "seed": 0,
+            "settings": FactSettings(),
         },
     )
 
@@ -85,6 +88,7 @@ def test_options_arrive(run: Callable[..., Ended], calls: dict[str, Any]) -> Non
         "online", "metrics", "log.ndjson", "b.ndjson", "-m", "PageCTR", "-m", "ZeroResults", "--by", "device",
         "--unit", "session", "--level", "0.9", "--interval", "bootstrap", "--resamples", "500", "--seed", "3",
         "--layout", "ubi", "--memory", "2GB", "--threads", "2", "--session-gap", "5",
+        "--winsorise", "off", "--reformulation-gap", "60", "--attribution-window", "0", "--success", "10",
     )  # fmt: skip
     assert done.out == scores(sliced=True).text() + "\n"
     assert calls["read"] == (
@@ -94,7 +98,23 @@ def test_options_arrive(run: Callable[..., Ended], calls: dict[str, Any]) -> Non
     names, options = calls["metrics"]
     assert names == ("PageCTR", "ZeroResults")
     assert options == {"by": "device", "objects": None, "progress": None, "unit": "session", "level": 0.9,
-                       "interval": "bootstrap", "resamples": 500, "seed": 3}  # fmt: skip
+                       "interval": "bootstrap", "resamples": 500, "seed": 3,
+                       "settings": FactSettings(60, 0, 1, 10)}  # fmt: skip
+
+
+def test_defaults_of_settings_are_those_of_python(run: Callable[..., Ended]) -> None:
+    shown = " ".join(run("online", "metrics", "--help").out.split())
+    for name, value in asdict(FactSettings()).items():
+        assert f"[default: {value:g}]" in shown[shown.index("--" + name.replace("_", "-")) :].split("--")[1]
+
+
+@pytest.mark.parametrize("wrong", [("--winsorise", "on"), ("--winsorise", "1.5"), ("--success", "-1")])
+def test_settings_that_make_no_sense(run: Callable[..., Ended], calls: dict[str, Any], wrong: tuple[str, ...]) -> None:
+    done = run("online", "metrics", "log.ndjson", *wrong)
+    assert (done.code, done.err.count("Fix: ")) == (2, 1)
+    assert "metrics" not in calls
+    assert run("online", "time", "log.ndjson", "-m", "PageCTR", "--winsorise", "1").code == 0
+    assert calls["time"]["settings"] == FactSettings(winsorise=1)
 
 
 def test_forms(run: Callable[..., Ended], calls: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from judged.online.estimates import ScoresTable
+    from judged.online.facts.settings import FactSettings
     from judged.online.log import InteractionLog
 
     Tell: TypeAlias = Callable[[str, float | None], None]
@@ -99,6 +100,43 @@ def _sliced(function: Callable[..., Any]) -> Callable[..., Any]:
     return by(dated(function))
 
 
+def _quantile(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """Read a share; ``off`` is 1."""
+    del ctx, param
+    try:
+        return None if value is None else 1.0 if value == "off" else float(value)
+    except ValueError:
+        raise InputError(f"--winsorise is {value!r}", fix="give a share above 0, such as 0.999, or off") from None
+
+
+_SETTINGS = {
+    "winsorise": "Money of a page above this quantile, of pages that brought any, counts as it; 1 or off: as it is.",
+    "reformulation_gap": "Seconds within which the next query of a session may be a reformulation.",
+    "attribution_window": "Seconds within which a cart or purchase that names no page counts for the last one.",
+    "success": "Seconds of dwell that make a session succeed, where a metric does not say it (t=).",
+}
+"""The fields of `FactSettings`. Their defaults stay there, and are shown here: importing them takes half a second."""
+
+_SHOWN = {"winsorise": "0.999", "reformulation_gap": "300", "attribution_window": "1800", "success": "30"}
+
+
+def _settled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the choices behind the facts that no metric carries in its name."""
+    for name, what in reversed(_SETTINGS.items()):
+        kind: dict[str, Any] = {"callback": _quantile} if name == "winsorise" else {"type": float}
+        flag, said = f"--{name.replace('_', '-')}", f"{what}  [default: {_SHOWN[name]}]"
+        function = click.option(flag, metavar="SHARE" if name == "winsorise" else "SECONDS", help=said, **kind)(
+            function
+        )
+    return function
+
+
+def _settings(options: dict[str, Any]) -> FactSettings:
+    from judged.online.facts.settings import FactSettings
+
+    return FactSettings(**{name: options[name] for name in _SETTINGS if options[name] is not None})
+
+
 @command.command("metrics", short_help="Metrics with intervals, by slice.")
 @click.option(
     "-m", "--metric", multiple=True, metavar="NAME", help="A metric, such as PageCTR or SatisfiedClicks(t=20)."
@@ -113,6 +151,7 @@ def _sliced(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--resamples", type=int, default=2000, show_default=True, help="Resamples of the bootstrap.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
+@_settled
 @_asked("html")
 def _metrics(metric: tuple[str, ...], **options: Any) -> None:
     """Compute metrics of LOG with intervals over users; wherever clicks count, CTR by rank stands beside them.
@@ -123,6 +162,7 @@ def _metrics(metric: tuple[str, ...], **options: Any) -> None:
     from judged.online.showing import text, trouble
 
     asked = {name: options[name] for name in ("unit", "level", "interval", "resamples", "seed")}
+    asked["settings"] = _settings(options)
     chosen, log = _begin(options)
     with log as (read, tell):
         scores = _scores(read, metric or None, options, progress=tell, **asked)
@@ -195,6 +235,7 @@ def _dwell(**options: Any) -> None:
     metavar="N",
     help="So many complete periods at the beginning say what is usual.  [default: those before the first change]",
 )
+@_settled
 @_asked()
 def _time(metric: str, every: str, warm_up: int | None, **options: Any) -> None:
     """Show a metric of LOG over time, with control limits, what lies outside them, and when its level changed."""
@@ -202,7 +243,8 @@ def _time(metric: str, every: str, warm_up: int | None, **options: Any) -> None:
 
     chosen, log = _begin(options, page=False)
     with log as (read, tell):
-        asked = {name: options[name] for name in ("unit", "level")} | {"progress": tell}
+        asked = {name: options[name] for name in ("unit", "level")}
+        asked |= {"settings": _settings(options), "progress": tell}
         scores = _online().online_metrics(read, metric, **asked)
         if not scores.estimates:
             raise InputError(

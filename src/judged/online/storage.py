@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judged.errors import InputError
+from judged.errors import InputError, OutputError
 from judged.online.findings import Account, LogFinding
 from judged.online.log import InteractionLog
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from judged.online.engine import Engine
 
-VERSION = 1
+VERSION = 2
 """Of the layout of the folder: a later one may not be understood by an earlier judged."""
 
 ABOUT = "log.json"
@@ -48,7 +48,9 @@ def store_log(log: InteractionLog, folder: Path | str) -> tuple[Path, ...]:
     Raises
     ------
     InputError
-        If the folder holds other things, or cannot be written to.
+        If the folder holds other things, or cannot be made.
+    OutputError
+        If it does not take the tables: the disk is full.
     """
     folder = Path(folder)
     ours = {ABOUT, *(f"{name}.parquet" for name in TABLES)}
@@ -63,10 +65,14 @@ def store_log(log: InteractionLog, folder: Path | str) -> tuple[Path, ...]:
         raise InputError(
             f"there are other files in this folder, such as {strange[0]}", fix="name a new folder", path=str(folder)
         )
-    (folder / ABOUT).unlink(missing_ok=True)  # a folder is a log only when all of it is there
-    for name in TABLES:
-        _write(getattr(log, name), folder / f"{name}.parquet")
-    (folder / ABOUT).write_text(json.dumps(_about(log), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    about = json.dumps(_about(log), indent=2, ensure_ascii=False) + "\n"
+    try:
+        (folder / ABOUT).unlink(missing_ok=True)  # a folder is a log only when all of it is there
+        for name in TABLES:
+            _write(getattr(log, name), folder / f"{name}.parquet")
+        (folder / ABOUT).write_text(about, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(str(folder), error) from None
     return tuple(sorted(folder / name for name in ours))
 
 

@@ -24,7 +24,7 @@ FAMILIES = {
     "purchases": "purchases",
     "values": "money",
     "latency": "how long the engine takes",
-    "sessions": "what a user does in a session: success, clicks and queries by session",
+    "sessions": "what a user does next: queries, success by session",
     "next_pages": "sessions of several pages: reformulation",
     "queries": "what was typed: reformulation, queries by session",
     "users": "who asked: sessions of a user",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
+from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError
 from judged.online.reading.mapping_path import parsed
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY
@@ -102,18 +102,11 @@ def mapping_text(mapping: str | Path) -> tuple[str, str]:
     InputError
         If it is neither, or is no UTF-8.
     """
-    path = Path(mapping)
-    if not path.exists() and str(mapping) in examples():
+    if str(mapping) in examples() and not Path(mapping).exists():
         file = resources.files("judged.online.reading") / "examples" / f"{mapping}.toml"
         return file.read_text(encoding="utf-8"), f"{mapping}.toml"
-    try:
-        return path.read_bytes().decode("utf-8-sig"), str(path)
-    except UnicodeDecodeError:
-        raise InputError("the mapping is no UTF-8", fix="save it as UTF-8", path=str(path)) from None
-    except OSError as error:
-        what = "there is no such mapping" if isinstance(error, FileNotFoundError) else "the mapping cannot be read"
-        fix = f"name a TOML file, or one of those that come with judged: {', '.join(examples())}"
-        raise InputError(what, fix=fix, path=str(path)) from None
+    fix = f"name a TOML file, or one of those that come with judged: {', '.join(examples())}"
+    return read_toml(mapping, fix), str(mapping)
 
 
 def read_mapping(mapping: str | Path) -> MappingFile:
@@ -126,11 +119,7 @@ def read_mapping(mapping: str | Path) -> MappingFile:
         is possible.
     """
     text, path = mapping_text(mapping)
-    try:
-        given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"the mapping is no TOML: {error}", fix="correct that place", path=path) from None
-    return _Checker(path).mapping(given)
+    return _Checker(path).mapping(parse_toml(text, path))
 
 
 def nearest(name: str, possible: Iterable[str]) -> str:
