@@ -123,7 +123,7 @@ def test_two_engines_give_equal_tables() -> None:
 
 
 def test_what_the_log_cannot_tell_is_refused_with_a_reason() -> None:
-    log = typed_log(*pages_and_events(), has=frozenset({"clicks", "shown"}), has_time=False)
+    log = typed_log(*pages_and_events(), has=frozenset({"clicks", "shown", "unclicked"}), has_time=False)
     scores = online_metrics(log, ["PageCTR", "SatisfiedClicks", "TimeToFirstClick", "Latency"])
     assert [str(one) for one in scores.metrics] == ["PageCTR"]
     assert {str(metric): why for metric, why in scores.refused} == {

@@ -150,7 +150,8 @@ def check(paths: tuple[str, ...], form: str | None, out: Path | None, **options:
     """Say what is wrong with a LOG, what was done about it, and what it can tell.
 
     Exit code 0: fit for metrics; 1: numbers of it would be wrong, since more than 5 % of the queries or events are left
-    out or lost, or less than 95 % of the events that name a page are on one; 2: it cannot be read at all, or is empty.
+    out, lost or repaired, or less than 95 % of the events that name a page are on one; 2: it cannot be read at all, or
+    is empty.
     Rows that a track publishes beside its pages (current-query, withheld-clicks) do not count here.
     """
     from judged.online.checking import check_log

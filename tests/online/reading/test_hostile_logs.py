@@ -15,6 +15,7 @@ from pyarrow import parquet
 from judged.errors import InputError
 from judged.online.reading import read_raw
 from judged.online.reading.blocks import LINE_LIMIT
+from judged.online.reading.raw import RAW_QUERY
 from judged.online.reading.values import TEXT_LIMIT
 from judged.online.tables import ATTRIBUTE_LIMIT
 from online.reading.ubi_made import QUERIES, engine, read, rows, written_lines
@@ -204,7 +205,7 @@ def test_attributes_without_end(tmp_path: Path) -> None:
     }
     first = json.dumps({"query_id": "q", "user_query": "x", "query_attributes": {"query": "clash", 'say "hi"': "y"}})
     raw = read_text(tmp_path, json.dumps({"query_id": "q", "user_query": "x", "query_attributes": own}) + "\n" + first)
-    found = raw.queries.columns[27:]
+    found = raw.queries.columns[len(RAW_QUERY) :]
     assert len(found) == ATTRIBUTE_LIMIT
     assert rows(raw.queries)[0]["attribute_query"] == "clash"
     assert rows(raw.queries)[1]['say "hi"'] == "y"

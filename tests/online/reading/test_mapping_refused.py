@@ -93,10 +93,10 @@ def test_mappings_are_files_or_come_with_judged(tmp_path):
         assert read_mapping(name).sections
         tried = name in {"graphcm", "usql"}
         assert ("NOT TRIED ON REAL LOGS" in mapping_text(name)[0]) != tried
-    with pytest.raises(InputError, match=r"no such mapping.*graphcm"):
+    with pytest.raises(InputError, match=r"graphcn: it cannot be read.*graphcm"):
         read_mapping("graphcn")
     (tmp_path / "latin.toml").write_bytes(b"note = '\xe9'")
-    with pytest.raises(InputError, match="no UTF-8"):
+    with pytest.raises(InputError, match="no text in UTF-8"):
         read_mapping(tmp_path / "latin.toml")
 
 
