@@ -190,7 +190,7 @@ def test_the_list_has_every_metric_and_one_of_them_has_everything() -> None:
     for metric in ONLINE_METRICS.values():
         assert re.search(rf"^  {metric.name}\b.* {re.escape(metric.title)} ", shown, re.MULTILINE)
     page = listing.page("satisfiedclicks(t=20)", width=80)
-    assert page.startswith("# SatisfiedClicks(t=20)\n\nClicks that satisfied.\n\n- formula: clicks with a dwell of t ")
+    assert page.startswith("# SatisfiedClicks(t=20)\n\nClicks that satisfied.\n\n- formula: ")
     labels = re.findall(r"^- ([a-z ]+):", page, re.MULTILINE)
     assert labels == [
         "formula", "value", "numerator", "denominator", "one row", "unit", "parameters", "window", "attribution",
