@@ -288,3 +288,37 @@ def test_a_margin_that_no_candidate_can_lose_is_told(folder: Path, run: Callable
 def _written(folder: Path, margin: str) -> str:
     (folder / "other.toml").write_text(CONFIG.replace("0.02", margin))
     return "other.toml"
+
+
+@pytest.mark.parametrize("candidate", ["same", "worse", "mixed"])
+def test_a_margin_for_a_measure_is_that_of_a_configuration(
+    folder: Path, run: Callable[..., Ended], candidate: str
+) -> None:
+    checks = [f'[[check]]\nmeasure = "{measure}"\nmargin = 0.02\n' for measure in ("RR", "P@1")]
+    (folder / "gate.toml").write_text("".join(checks))
+    files = (*FILES, f"{candidate}.run")
+    alone = run("gate", *files, "-m", "MRR,P@1", "--margin", "0.02", "--format", "json")
+    with_file = run("gate", *files, "--format", "json")
+    said, other = (json.loads(done.out) for done in (alone, with_file))
+    assert (alone.code, said["checks"], said["sentences"]) == (with_file.code, other["checks"], other["sentences"])
+    strict = run("gate", *files, "-m", "RR", "--margin-relative", "0.05", "--strict")
+    found = gate(*files, {"gate": {"strict": True}, "check": [{"measure": "RR", "margin_relative": 0.05}]})
+    assert strict.code == found.exit_code
+    scores = judged.evaluate("qrels.txt", ["old.run", f"{candidate}.run"], ["RR", "P@1"])
+    assert scores.gate("old", candidate, measures=["RR", "P@1"], margin=0.02).exit_code == alone.code
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-m", "RR"), "it has no margin"),
+        (("--margin", "0.02", "--config", "gate.toml"), "give one of them"),
+        (("--margin", "-1"), "margin is -1.0"),
+        (("--margin", "0.1", "--margin-relative", "0.1"), "both margin and margin_relative"),
+        (("-m", "NDCG10", "--margin", "0.1"), "did you mean nDCG@10"),
+    ],
+)
+def test_a_margin_that_makes_no_sense(run: Callable[..., Ended], arguments: tuple[str, ...], message: str) -> None:
+    done = run("gate", *FILES, "worse.run", *arguments)
+    assert (done.code, message in done.err) == (2, True), done.err

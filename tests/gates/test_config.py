@@ -201,3 +201,20 @@ def test_what_pythons_reader_fails_at_names_the_file(tmp_path: Path, text: str) 
     for read in (read_config, read_slices):
         with pytest.raises(InputError, match=r"gate\.toml.* Fix: "):
             read(path)
+
+
+@pytest.mark.parametrize(
+    ("given", "fix"),
+    [
+        ({"check": [{"measure": "AP", "max_loss": 0.1}]}, "write margin"),
+        ({"check": [{"measure": "AP", "at_most_ratio": 1.1}]}, "write margin"),
+        ({"measure": "AP", "margin": 0.1}, r"write it under \[\[check\]\]"),
+        ({"gate": {"margin": 0.1}}, r"write it under \[\[check\]\]"),
+        ({"guardrail": [{"measure": "Judged@10", "margin": 0.1}]}, r"write it under \[\[check\]\]"),
+        ({"guardrail": [{"table": "t.csv", "column": "ms", "at_most_rate": 0.1}]}, "write at_most_ratio"),
+        ({"guardrail": [{"table": "t.csv", "column": "ms", "at_least_ratio": 0.1}]}, "(?!write at_most)"),
+    ],
+)
+def test_what_is_meant_by_another_key(given: dict[str, object], fix: str) -> None:
+    with pytest.raises(InputError, match=rf"no (table or )?key '\w+'\. Fix: {fix}"):
+        config_of(given)

@@ -43,11 +43,22 @@ class _Gate(click.Command):
 @click.argument("candidate")
 @click.option(
     "--config",
-    default="gate.toml",
-    show_default=True,
     type=_FILE,
     metavar="FILE",
-    help="Checks, margins, slices and guardrails, in TOML.",
+    help="Checks, margins, slices and guardrails, in TOML.  [default: gate.toml, unless -m or a margin is given]",
+)
+@click.option(
+    "-m",
+    "--measure",
+    multiple=True,
+    metavar="NAME",
+    help="Without a configuration: check this measure. Repeat for more.  [default: nDCG@10]",
+)
+@click.option(
+    "--margin", type=float, metavar="D", help="Without a configuration: the largest loss of each measure that is fine."
+)
+@click.option(
+    "--margin-relative", type=float, metavar="SHARE", help="The same, as a share of the baseline's mean: 0.02 for 2%."
 )
 @click.option(
     "--strict/--not-strict",
@@ -68,14 +79,17 @@ def command(
     qrels: str,
     baseline: str,
     candidate: str,
-    config: Path,
+    config: Path | None,
+    measure: tuple[str, ...],
+    margin: float | None,
+    margin_relative: float | None,
     strict: bool | None,
     give: Give,
     qrels_format: str | None,
     run_format: str | None,
     **others: Path | None,
 ) -> None:
-    """Decide whether the run CANDIDATE may replace BASELINE, by the checks of a configuration.
+    """Decide whether the run CANDIDATE may replace BASELINE, by the checks of a configuration, or by -m and --margin.
 
     A check fails if a loss beyond its margin is shown, passes if such a loss is ruled out, and is inconclusive
     otherwise. Exit code 0: nothing failed; 1: a check failed, or was inconclusive and is strict; 2: wrong input.
@@ -83,16 +97,19 @@ def command(
     from dataclasses import replace
 
     from judged.data.qrels import Qrels
-    from judged.gates import gate, read_config
+    from judged.gates import gate
+    from judged.gates.config_file import config_of
 
-    asked = read_config(config)
+    plain = bool(measure) or margin is not None or margin_relative is not None
+    file = config or (None if plain else Path("gate.toml"))
+    asked = config_of(file, measure or None, margin, margin_relative)
     if strict is not None:
         asked = replace(asked, strict=strict, checks=tuple(replace(one, strict=None) for one in asked.checks))
     judgments = Qrels.read(qrels, format=qrels_format)
     first, second = (inputs.runs_at([path], run_format) for path in (baseline, candidate))
     named = [asked.attributes, asked.queries, *(one.table for one in asked.guardrails)]
-    read = [qrels, str(config), *(run.where for run in (*first, *second))]
-    read += [str(config.parent / name) for name in named if name]
+    read = [qrels, str(file or ""), *(run.where for run in (*first, *second))]
+    read += [str((file or Path()).parent / name) for name in named if name]
     targets = [path for path in (give.out, *others.values()) if path is not None]
     for path in targets:
         if targets.count(path) > 1:

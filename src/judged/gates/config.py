@@ -268,16 +268,24 @@ class GateConfig:
         return self.places.path
 
 
+_MARGINS = {"at_most_ratio", "delta", "max_drop", "max_loss", "max_regression", "threshold", "tolerance"}
+"""What a margin is called elsewhere."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Say which known name was meant, or all of them.
 
     >>> nearest("margn", ["margin", "slice"]), nearest("x", ["margin", "slice"])
-    ('write margin', 'one of margin, slice')
+    ('write margin', 'use one of margin, slice')
     """
     names = list(known)
     if (right := spelled(name, names)) in names:
         return f"write {right}"
-    close = get_close_matches(name, names, 1, 0.5)
+    if "margin" in names and name in _MARGINS:
+        return "write margin"
+    away = {"least": "most", "min": "most", "most": "least", "max": "least"}  # the other side is not what is meant
+    sides = [other for side, other in away.items() if side in name.split("_")]
+    close = get_close_matches(name, [one for one in names if not set(sides) & set(one.split("_"))], 1, 0.5)
     return f"write {close[0]}" if close else f"use one of {', '.join(names)}"
 
 

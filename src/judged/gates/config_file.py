@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.data.toml_files import parse_toml, read_toml
 from judged.errors import InputError, MeasureError
-from judged.evaluation import dialect_of
+from judged.evaluation import dialect_of, measures_of
 from judged.gates.config import Check, GateConfig, Guardrail, nearest
 from judged.gates.positions import Places, SettingError
 from judged.slicing.topic_slices import Slice, slices_of
@@ -32,8 +32,23 @@ _KEYS = {
 _LISTS = ("check", "guardrail", "slice")
 
 
-def config_of(given: Any) -> GateConfig:
-    """Take a configuration as it is, read it from a file, or from a mapping laid out as the file is."""
+def config_of(
+    given: Any, measures: Any = None, margin: float | None = None, margin_relative: float | None = None
+) -> GateConfig:
+    """Take a configuration as it is, from a file or a mapping laid out as the file is; or a margin for measures alone.
+
+    >>> [(check.measure, check.margin) for check in config_of(None, "nDCG@10,AP", 0.01).checks]
+    [('nDCG@10', 0.01), ('AP', 0.01)]
+    """
+    plain = measures is not None or margin is not None or margin_relative is not None
+    if given is not None and plain:
+        raise InputError("both a configuration and measures with a margin say what is checked", fix="give one of them")
+    if given is None and not plain:
+        fix = "give measures and a margin, such as -m nDCG@10 --margin 0.01; or a configuration"
+        raise InputError("nothing says what is checked", fix=fix)
+    if given is None:
+        wanted = measures_of("nDCG@10" if measures is None else measures)
+        return GateConfig(tuple(Check(str(one), margin=margin, margin_relative=margin_relative) for one in wanted))
     if isinstance(given, GateConfig):
         return given
     if isinstance(given, Mapping):
@@ -50,7 +65,10 @@ def read_config(path: str | Path) -> GateConfig:
     """Read the configuration of a gate from a TOML file."""
     # `path`: tables `[gate]`, `[[check]]`, `[[guardrail]]` and `[[slice]]`, and `attributes`. Their keys are the
     # parameters of `GateConfig`, `Check`, `Guardrail` and `judged.slicing.Slice`.
-    return parse_config(read_toml(path, "write one with 'judged gate init'"), path=str(path))
+    return parse_config(
+        read_toml(path, "write one with 'judged gate init', or check one measure without: -m nDCG@10 --margin 0.01"),
+        path=str(path),
+    )
 
 
 def parse_config(text: str, *, path: str = "") -> GateConfig:
@@ -108,6 +126,8 @@ def _options(raw: Mapping[str, Any], places: Places) -> dict[str, Any]:
         for key in raw:
             if key in _KEYS["gate"] and key not in _FILES:
                 raise SettingError(key, f"no table or key {key!r}", "write it under [gate]")
+            if key in _KEYS["check"] and key not in _LISTS:
+                raise SettingError(key, f"no table or key {key!r}", "write it under [[check]]")
         _refuse_unknown(raw, ("gate", *_LISTS, *_FILES), "table or key")
         options = raw.get("gate", {})
         if not isinstance(options, dict):
@@ -140,7 +160,9 @@ def _part(table: str, places: Places, numbered: tuple[int, dict[str, Any]]) -> A
 def _refuse_unknown(keys: Iterable[str], known: Sequence[str], what: str = "key") -> None:
     for key in keys:
         if key not in known:
-            raise SettingError(key, f"no {what} {key!r}", nearest(key, known))
+            elsewhere = key in {"margin", "margin_relative"}
+            fix = "write it under [[check]]" if elsewhere else nearest(key, known)
+            raise SettingError(key, f"no {what} {key!r}", fix)
 
 
 def measure_of(name: str, rules: Dialect, grades: Sequence[float] = ()) -> Measure:

@@ -40,8 +40,11 @@ def gate(
     qrels: Any,
     baseline: Any,
     candidate: Any,
-    config: Any,
+    config: Any = None,
     *,
+    measures: Any = None,
+    margin: float | None = None,
+    margin_relative: float | None = None,
     attributes: Any = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> GateResult:
@@ -52,7 +55,13 @@ def gate(
     qrels, baseline, candidate
         As `evaluate` takes qrels and runs; one run each.
     config
-        A `GateConfig`, the path of its TOML file, or a dict laid out as that file.
+        A `GateConfig`, the path of its TOML file, or a dict laid out as that file. None: `measures` and a margin say
+        what is checked, over all topics, by the rules of `GateConfig`.
+    measures
+        In place of a configuration: what must not be lost; None: nDCG@10.
+    margin, margin_relative
+        In place of a configuration: the largest loss of each measure that nobody would care about, in its unit or as
+        a share of the baseline's mean.
     attributes
         What is known of the topics, for the slices, in place of the configuration's file: `Attributes`, a dict of
         dicts, a data frame or a path.
@@ -78,8 +87,10 @@ def gate(
     >>> found = gate(qrels, good, bad, {"check": [{"measure": "RR", "margin": 0.05}]})
     >>> found.exit_code, found.checks[0].difference
     (1, -0.5)
+    >>> gate(qrels, good, bad, measures="RR", margin=0.6).exit_code
+    0
     """
-    asked = config_of(config)
+    asked = config_of(config, measures, margin, margin_relative)
     judgments = Qrels.of(qrels)
     runs = [_one_run(given, role) for given, role in ((baseline, "baseline"), (candidate, "candidate"))]
     wanted = [part.measure for part in (*asked.checks, *asked.guardrails) if part.measure]
@@ -91,7 +102,15 @@ def gate(
 
 
 def gate_of_scores(
-    scores: Scores, baseline: str, candidate: str, config: Any, *, slicing: Slicing | None = None
+    scores: Scores,
+    baseline: str,
+    candidate: str,
+    config: Any = None,
+    *,
+    measures: Any = None,
+    margin: float | None = None,
+    margin_relative: float | None = None,
+    slicing: Slicing | None = None,
 ) -> GateResult:
     """Decide from scores that were already made.
 
@@ -103,6 +122,8 @@ def gate_of_scores(
         The names of two runs in it.
     config
         As for `gate`; its policies were settled when the scores were made.
+    measures, margin, margin_relative
+        As for `gate`.
     slicing
         The slices that checks name, in place of those of the configuration.
 
@@ -125,7 +146,7 @@ def gate_of_scores(
     >>> scores.gate("old", "new", {"check": checks}).sentences[0]
     'PASS: new against old: all checks passed.'
     """
-    asked = config_of(config)
+    asked = config_of(config, measures, margin, margin_relative)
     at = [_position(scores, name, role) for name, role in ((baseline, "baseline"), (candidate, "candidate"))]
     cut = sliced(asked) if slicing is None else slicing
     _refuse_unknown(asked, cut)
