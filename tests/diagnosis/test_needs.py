@@ -55,7 +55,7 @@ def test_every_number_by_hand() -> None:
     assert old.best == pytest.approx((1 + 0.5 + 1) / 3)
     assert old.deviation == pytest.approx(seven / 2)
     assert "the judgments are of needs: each of 6 query variants has those of its need" in found.warnings
-    assert "1 of 3 needs has one wording only: nothing is known of its spread" in found.warnings
+    assert "1 of 3 needs has only one wording: nothing is known about its spread" in found.warnings
 
 
 def test_systems_are_compared_over_needs() -> None:
@@ -97,7 +97,7 @@ def test_where_less_is_better_the_highest_is_the_worst() -> None:
 def test_sums_are_left_out_and_alone_refused() -> None:
     found = needs(QRELS, OLD, MAPPING, ["RR", "NumRel"])
     assert found.scores.measure_names == ("RR",)
-    assert "left out, as no means over topics: NumRel" in found.warnings
+    assert "left out because they are not means over topics: NumRel" in found.warnings
     with pytest.raises(InputError, match="NumRel is not a mean"):
         needs(QRELS, OLD, MAPPING, "NumRel")
 
@@ -107,7 +107,7 @@ def test_topics_without_a_need_are_left_out_and_named() -> None:
     known = {query: need for query, need in MAPPING.items() if need != "9"}
     found = needs(qrels, OLD, known, "RR")
     assert found.needs == ("7", "8")
-    assert "left out, as their need is not known: 1 of 6 topics: 9-1" in found.warnings
+    assert "left out because their need is unknown: 1 of 6 topics: 9-1" in found.warnings
     with pytest.raises(InputError, match="no topic has a need"):
         needs(qrels, OLD, {"z": "1"}, "RR")
 

@@ -468,8 +468,8 @@ def test_warnings_are_those_of_evaluate() -> None:
     foreign = review(QRELS, {"q1": ["D1"], "q2": ["D2"], "q3": ["D3"]}, measure="P@2")
     assert foreign.warnings == (
         (
-            "run: nothing was measured: none of the documents that it returned is judged; are its document ids those of"
-            " the qrels? See 'judged check'"
+            "run: nothing was measured: none of the returned documents is judged; does the run use the document ids"
+            " of the qrels? See 'judged check'"
         ),
         "P@2: 1 of 3 topics have no relevant document: q3",
         few_note(3),

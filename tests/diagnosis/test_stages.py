@@ -375,7 +375,7 @@ def test_options_that_make_no_sense() -> None:
     for wrong in ({"cutoff": 0}, {"min_loss": 0.0}, {"fdr": 1.0}, {"alpha": 0.7}, {"min_share": 0.6}):
         with pytest.raises(InputError):
             stages(QRELS, RUN, **wrong)
-    with pytest.raises(InputError, match="2 runs stand where one is asked for"):
+    with pytest.raises(InputError, match="2 runs are given where one is expected"):
         stages(QRELS, {"one": RUN, "two": RUN})
     with pytest.raises(InputError, match="no table 'changes'"):
         made().table("changes")

@@ -394,7 +394,7 @@ def test_a_condition_is_part_of_the_measure() -> None:
     assert measure @ 10 == parse("P@10 where kind == 'law'")
     with pytest.raises(MeasureError, match="needs attributes"):
         measure.of_list([1])
-    with pytest.raises(MeasureError, match="says of no topics where"):
+    with pytest.raises(MeasureError, match="does not say which topics"):
         parse("P@5 where ")
     with pytest.raises(judged.InputError, match="is not an expression"):
         parse("P@5 where kind ==")

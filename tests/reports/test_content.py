@@ -268,7 +268,8 @@ def test_slices(make: Callable[..., Report], made: Report) -> None:
     assert "slices" not in names(make(attributes=None, queries=None, baseline="old"))
     outcome = make(by=["first_relevant"], baseline="old")
     assert any(
-        text.startswith("first_relevant is that of old: on topics where it did badly") for text in outcome.warnings
+        text.startswith("first_relevant is taken from old: on topics where that run did badly")
+        for text in outcome.warnings
     )
     with pytest.raises(InputError, match="nosuch"):
         make(by="nosuch")

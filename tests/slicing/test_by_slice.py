@@ -76,7 +76,7 @@ def test_ways_to_average_by_hand() -> None:
     shares = [one.weight for one in found.estimates]
     assert shares == pytest.approx([1.0, 0.3, 0.6, 0.1])
     assert scores.by_slice(slicing, weights=weights, ci="t").averages == found.averages
-    assert any("as sure as that of 2 topics" in text for text in found.warnings)
+    assert any("as certain as that of 2 topics" in text for text in found.warnings)
 
 
 def test_recall_weighted_by_relevant_documents_is_that_of_all_of_them() -> None:
@@ -183,7 +183,7 @@ def test_topics_of_another_collection_do_not_count() -> None:
         ([1, 2], "shape"),
         ([-1] * 48, "negative"),
         ([NAN] * 48, "no topic has a weight"),
-        (3, "gives no weights"),
+        (3, "cannot be used as weights"),
     ],
 )
 def test_weights_that_are_none(weights: object, problem: str) -> None:

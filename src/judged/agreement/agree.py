@@ -199,7 +199,7 @@ def agree(
         text = "Each judge's scores rest on all of this judge's documents: not only grades differ."
         notes.append(Note("own-documents", text))
     if 1 < alpha.groups < ENOUGH:
-        text = f"{alpha.groups} topics are few: intervals hold less than they say where grades are rare."
+        text = f"{alpha.groups} topics are few: where grades are rare, intervals cover less often than they claim."
         notes.append(Note("few-topics", text))
     return JudgeAgreement(judges.names, judges.levels, pairs, alpha, fleiss, systems, tuple(notes))
 
@@ -266,7 +266,7 @@ def _notes(judges: Judges, pairs: tuple[PairAgreement, ...]) -> Iterator[Note]:
         if 0 < pair.shared < min(pair.only_first, pair.only_second):
             text = (
                 f"{pair.first} and {pair.second} share {pair.shared} judged documents, fewer than either judged alone:"
-                " what is shared may not be like the rest."
+                " the shared ones may not be like the rest."
             )
             yield Note("few-shared", text)
     apart = [f"{pair.first} and {pair.second}" for pair in pairs if not pair.shared]

@@ -63,7 +63,7 @@ class Choices:
         if self.margin is not None and not (math.isfinite(self.margin) and self.margin > 0):
             raise InputError(f"the margin {self.margin} makes no sense", fix="give a number above 0, such as 0.02")
         if self.test in AGAINST_BASELINE and self.baseline is None:
-            raise InputError(f"{self.test} compares with a baseline", fix="name one, or take tukey for all pairs")
+            raise InputError(f"{self.test} compares with a baseline", fix="name a baseline, or use tukey for all pairs")
         if self.many and self.family == "all":
             raise InputError(
                 f"{self.test} allows for the pairs of one measure, not for all measures together",

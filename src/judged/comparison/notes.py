@@ -29,7 +29,7 @@ def notes(scores: Scores, measures: Sequence[MeasureComparison], choices: Choice
     if not (scores.counted == scores.counted[0]).all():
         counts = zip(scores.run_names, scores.counted.sum(axis=1).tolist(), strict=True)
         some = first_few([f"{run} {n}" for run, n in counts])
-        text = "each mean is over the run's own, each difference over those that both have; --topics qrels gives all"
+        text = "each mean is over the run's own topics, each difference over those of both; --topics qrels takes all"
         yield Note("different-topics", f"the runs have different topics ({some}): {text} the same")
     yield from (Note("not-tested", found.untested) for found in measures if found.untested)
     if tested := [found for found in measures if found.pairs]:

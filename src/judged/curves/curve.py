@@ -137,7 +137,7 @@ def curve_of_scores(
         raise InputError(_NO_BOUNDS, fix=_WITHOUT_BOUNDS)
     for one in scores.measures:
         if one.entry.at != "cutoff" or vars(one).get("cutoff") is None:
-            raise MeasureError(f"{one} has no cutoff, and so no place on a curve. Fix: evaluate at_cutoffs('nDCG')")
+            raise MeasureError(f"{one} has no cutoff, and so has no place on a curve. Fix: evaluate at_cutoffs('nDCG')")
     if several := {one.replace(cutoff=1) for one in scores.measures} - {scores.measures[0].replace(cutoff=1)}:
         other = _named(next(iter(several)), "cutoff", "k")
         raise InputError(

@@ -153,8 +153,8 @@ def _run_notes(judged: Judged, topics: TopicPolicy) -> list[Note]:
         say("extra-topics", f"{len(extra)} topics are not in the qrels and {scored}: {first_few(extra)}", len(extra))
     if not len(judged.topic):
         text = (
-            "nothing was measured: none of the documents that it returned is judged; are its document ids those of the"
-            " qrels? See 'judged check'"
+            "nothing was measured: none of the returned documents is judged; does the run use"
+            " the document ids of the qrels? See 'judged check'"
         )
         say("nothing-judged", text, severity="error")
         return notes

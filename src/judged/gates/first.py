@@ -140,7 +140,7 @@ def _refuse_zeros(scores: Scores) -> None:
     for measure, row in zip(scores.measures, scores.values[0], strict=True):
         if measure.properties.higher_is_better and not np.nan_to_num(row).any():
             raise InputError(
-                f"{measure} of the baseline {scores.run_names[0]} is 0 on every topic, so that nothing can be lost",
+                f"{measure} of the baseline {scores.run_names[0]} is 0 on every topic, so nothing can be lost",
                 fix="check that qrels and run use the same ids of topics and documents ('judged check'), and that some"
                 " document has the grade that the measure asks for",
             )
@@ -167,7 +167,7 @@ def _slicing(
     refuse_outcomes(names, "no gate can be cut by")
     known = known_topics(qrels, attributes=attributes, queries=queries, needed=names)
     if not names and len(known.names) != 1:
-        raise InputError("it is not said what to slice by", fix=f"give --by with one of {', '.join(known.names)}")
+        raise InputError("nothing says what to slice by", fix=f"give --by with one of {', '.join(known.names)}")
     return slice_topics(known, names or known.names[0], query_ids=query_ids)
 
 

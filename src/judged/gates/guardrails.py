@@ -102,7 +102,7 @@ def _judged_shares(guardrail: Guardrail, scores: Scores, at: Sequence[int]) -> l
     row = row_of(scores, str(guardrail.measure))
     if scores.measures[row].entry.name != "Judged":
         raise InputError(
-            f"{guardrail.measure} is an estimate over topics, and a guardrail compares numbers as they stand",
+            f"{guardrail.measure} is an estimate over topics, but a guardrail compares numbers as they are",
             fix="write it as a [[check]] with a margin; guardrails take Judged@10",
         )
     known = [values[~np.isnan(values)] for values in scores.values[list(at), row]]

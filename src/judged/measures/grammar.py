@@ -132,7 +132,10 @@ def condition_of(text: str) -> tuple[str, str]:
     if found is None:
         return text, ""
     if not found["where"].strip():
-        raise MeasureError(f"{text!r} says of no topics where. Fix: write {found['names']} where kind == 'law', say")
+        raise MeasureError(
+            f"{text!r} does not say which topics after 'where'. Fix: write, for example,"
+            f" {found['names']} where kind == 'law'"
+        )
     return found["names"], found["where"].strip()
 
 

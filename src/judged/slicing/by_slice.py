@@ -180,7 +180,9 @@ def _weights(given: Any, slicing: Slicing) -> dict[str, Floats]:
         names = parts and all(isinstance(part, str) for part in parts)
         named = dict(zip(parts, parts, strict=True)) if names else {"traffic": parts}
     else:
-        raise InputError(f"a {type(given).__name__} gives no weights", fix="name an attribute that is a number")
+        raise InputError(
+            f"a {type(given).__name__} cannot be used as weights", fix="name an attribute that is a number"
+        )
     return {name: _numbers(name, part, slicing) for name, part in named.items()}
 
 
@@ -251,7 +253,7 @@ def _notes(scores: Scores, slicing: Slicing, weighing: Mapping[str, Floats]) -> 
         effective = float(np.nansum(weights) ** 2 / np.nansum(weights**2))
         if effective < min(_LEAST_EFFECTIVE, len(weights) / 2):
             text = (
-                f"the weights {name} lie on few topics: the mean is as sure as that of"
+                f"the weights {name} are concentrated on few topics: the mean is as certain as that of"
                 f" {counted(round(effective), 'topic')}, and its interval may be too narrow"
             )
             yield Note("weights-on-few-topics", text)

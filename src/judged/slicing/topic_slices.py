@@ -36,7 +36,7 @@ DERIVED = {
     **dict.fromkeys(("frequency", "traffic_share"), _TRAFFIC),
     **dict.fromkeys(("freshness", "freshness_band"), "documents with a date"),
     "novelty": "queries that are known (seen)",
-    "first_relevant": "a single run, whose results it is told by",
+    "first_relevant": "a single run, from whose results it follows",
 }
 """What `judged.slicing.derived.derive` makes each attribute of."""
 

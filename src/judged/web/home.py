@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 MEASURE = "nDCG@10"
 """By which the first page tells runs apart."""
 QUESTIONS = {
-    "/evaluator": "How does a score come about? Change judgments or the ranking of a topic, and see every step.",
-    "/leaderboard": "Which run is best, by which measures, and how sure is that?",
+    "/evaluator": "How is a score computed? Change the judgments or the ranking of a topic, and see every step.",
+    "/leaderboard": "Which run is best, by which measures, and how certain is that?",
     "/compare": "Do two runs differ, on which topics, and could it be chance?",
     "/topics": "Which topics are hard? What did each run return for one, and why does it score so?",
-    "/matrix": "Is it the candidates that fail or their ranking, on which topics and slices?",
+    "/matrix": "Do the candidates fail, or their ranking, and on which topics and slices?",
     "/slices": "On which kinds of topics is a run strong or weak?",
     "/learn": "What does a measure count, when does it fit, and where does it mislead?",
 }

@@ -162,7 +162,7 @@ def _means(scores: Scores) -> tuple[Scores, list[Note]]:
     if not means:
         raise InputError(f"{dropped} is not a mean over topics", fix="take a measure such as nDCG@10")
     if dropped:
-        notes.append(Note("no-mean", f"left out, as no means over topics: {dropped}"))
+        notes.append(Note("no-mean", f"left out because they are not means over topics: {dropped}"))
         table = chosen_measures(table, means)
     return table, notes
 
@@ -226,9 +226,9 @@ def _notes(table: Scores, need_of: dict[str, str], groups: Sequence[Ints]) -> li
     notes: list[Note] = []
     if without := [query for query in table.query_ids if query not in need_of]:
         of = f"{len(without)} of {counted(len(table.query_ids), 'topic')}"
-        notes.append(Note("need-unknown", f"left out, as their need is not known: {of}: {first_few(without)}"))
+        notes.append(Note("need-unknown", f"left out because their need is unknown: {of}: {first_few(without)}"))
     if single := sum(len(group) == 1 for group in groups):
         has, their = ("has", "its") if single == 1 else ("have", "their")
         of = f"{single} of {counted(len(groups), 'need')}"
-        notes.append(Note("one-wording", f"{of} {has} one wording only: nothing is known of {their} spread"))
+        notes.append(Note("one-wording", f"{of} {has} only one wording: nothing is known about {their} spread"))
     return notes

@@ -133,7 +133,7 @@ def stages(
         refuse_foreign(judged)
     places = np.flatnonzero(kept) if topics == "both" else np.arange(len(kept))
     if not len(places):
-        raise InputError("the runs have no judged topic in common", fix="check that they are of one collection")
+        raise InputError("the runs have no judged topic in common", fix="check that they are from the same collection")
     rests_on = _provenance(every, chosen, "both" if topics == "both" else "qrels")
     traces: list[Trace] = []
     notes: list[Note] = []
@@ -160,7 +160,7 @@ def stages(
 def _run(given: Any) -> Run:
     runs = runs_of(given)
     if len(runs) != 1:
-        raise InputError(f"{len(runs)} runs stand where one is asked for", fix="give one run", path=runs[0].where)
+        raise InputError(f"{len(runs)} runs are given where one is expected", fix="give one run", path=runs[0].where)
     return runs[0]
 
 

@@ -183,7 +183,7 @@ def tradeoff_of_scores(
     if np.isnan(matrix).all():
         some = ", ".join(list(known.by_run)[:5])
         problem = f"no run that was scored has a {' or '.join(names)}: the costs are of {some}"
-        raise InputError(problem, fix=f"call them as the scores do: {', '.join(runs[:5])}", path=known.where)
+        raise InputError(problem, fix=f"use the names in the scores: {', '.join(runs[:5])}", path=known.where)
     dearer = matrix * np.array([-1.0 if name in more else 1.0 for name in names])
     base = _baseline(runs, baseline, dearer)
     sign = 1.0 if scores.measures[at].properties.higher_is_better else -1.0

@@ -95,7 +95,7 @@ def evaluator(opened: Opened, asked: Annotated[Asked, Query()]) -> JSONResponse:
 
 @router.get(f"{_API}/measure", tags=["evaluator"], summary="Explain one measure of a list", responses=PROBLEMS)
 def evaluator_measure(opened: Opened, asked: Annotated[MeasureAsked, Query()]) -> dict[str, Any]:
-    """Show how one score comes about step by step, and what each document brings to it."""
+    """Show step by step how one score is computed, and what each document contributes to it."""
     return explained(opened, asked).to_dict()
 
 

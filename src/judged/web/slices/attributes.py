@@ -126,8 +126,8 @@ def notes_of(workspace: Workspace, asked: Sliced, kept: int, known: tuple[Note, 
     made: list[Note] = []
     if OUTCOME in (*asked.names, *Expression(asked.where).names):
         first = workspace.run_names[0] if workspace.lists else "the first run"
-        text = f"{OUTCOME} is that of {first}: on topics where it did badly, any other run does better by luck alone"
-        made.append(Note("sliced-by-outcome", f"{text} (regression to the mean)"))
+        text = f"{OUTCOME} is taken from {first}: on topics where that run did badly, any other run does better"
+        made.append(Note("sliced-by-outcome", f"{text} by luck alone (regression to the mean)"))
     return (*made, *workspace.notes_over(kept, known))
 
 

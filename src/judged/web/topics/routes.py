@@ -93,7 +93,7 @@ def topic_data(workspace: Opened, asked: Annotated[AskedTopic, Query()]) -> dict
     return topic(workspace, asked).to_dict()
 
 
-@router.get("/api/v1/topic/explain", tags=_TAGS, summary="How one score comes about", responses=PROBLEMS)
+@router.get("/api/v1/topic/explain", tags=_TAGS, summary="How one score is computed", responses=PROBLEMS)
 def explanation_data(workspace: Opened, asked: Annotated[AskedExplanation, Query()]) -> dict[str, Any]:
     """Give every step of the calculation, in full precision."""
     measure = parse(asked.measure)
