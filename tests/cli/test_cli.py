@@ -87,7 +87,7 @@ def test_json(run: Callable[..., Ended]) -> None:
 def test_json_follows_the_options_of_the_interval(run: Callable[..., Ended]) -> None:
     options = ("--ci", "bootstrap", "--level", "0.8", "--resamples", "300", "--seed", "7")
     made = json.loads(run("evaluate", "qrels.txt", "worse.run", "-m", "AP", "--format", "json", *options).out)
-    assert made["policies"]["ci"] == {"method": "bootstrap", "level": 0.8, "resamples": 300, "seed": 7}
+    assert made["policies"]["ci"] == {"name": "bootstrap", "level": 0.8, "resamples": 300, "seed": 7}
     assert made["results"][0]["ci"][0] < AP["worse"] < made["results"][0]["ci"][1]
     none = json.loads(run("evaluate", "qrels.txt", "worse.run", "-m", "AP", "--format", "json", "--ci", "none").out)
     assert none["results"][0]["ci"] is None

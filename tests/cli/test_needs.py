@@ -69,7 +69,7 @@ def test_refused(run: Callable[..., Ended]) -> None:
 
 def test_how_far_rankings_are_looked_at_is_called_depth(run: Callable[..., Ended]) -> None:
     made = json.loads(run(*ARGUMENTS, "--needs", "needs.tsv", "--cutoff", "1", "--format", "json").out)
-    assert made["depth"] == 1
+    assert made["cutoff"] == 1
     assert made["results"][0]["overlap"] == 0.5  # need 7 begins with a and x1, need 8 twice with x1
 
 

@@ -98,4 +98,4 @@ def test_a_test_in_place_of_another_is_named_in_the_rules() -> None:
     assert "randomisation test for 1 of 3 pairs" in " ".join(some.caption.split())
     every = scores(a=[1, 2, 3, 4, 5], b=[2, 3, 3, 5, 6]).compare(test="studentised", ci="none")
     assert "randomisation test in place of the paired studentised bootstrap test" in every.caption
-    assert every.pairs[0].found.method == "randomisation"
+    assert every.pairs[0].found.test == "randomisation"

@@ -21,14 +21,14 @@ from judged.stats.correction import adjust
 from judged.stats.detectable import detectable
 from judged.stats.effect import effect_sizes, wins
 from judged.stats.equivalence_test import equivalence
-from judged.stats.paired import METHODS, paired_test
+from judged.stats.paired import TESTS, paired_test
 
 RNG = np.random.default_rng(5)
 RANKS = {
     name: RNG.integers(1, top, 15).tolist() for name, top in {"bm25": 6, "dense": 4, "rrf": 3, "random": 19}.items()
 }
 SCORES = scores(["RR", "P@2"], **RANKS)
-PAIRED = sorted(set(METHODS) - {"ratio", "bayes"})
+PAIRED = sorted(set(TESTS) - {"ratio", "bayes"})
 
 
 def row(run: str, measure: str = "RR", table=SCORES) -> np.ndarray:
@@ -142,7 +142,7 @@ def test_the_sample_against_scipy(measure: str, tmp_path) -> None:
 
 
 def test_every_test_that_is_offered_answers() -> None:
-    assert set(known_tests()) == {*METHODS, *MANY}
+    assert set(known_tests()) == {*TESTS, *MANY}
     for test in known_tests():
         baseline = "bm25" if "dunnett" in test else None
         found = SCORES.compare(test=test, resamples=500, baseline=baseline)
@@ -203,7 +203,7 @@ def test_geometric_means_are_compared_by_their_ratio() -> None:
     assert pair.effects == effect_sizes(*(logarithms(scored) for scored in table.values[:, 0]))
     assert np.isnan(pair.detectable)
     assert "second / first 0.63" in pair.sentence
-    assert found.pair("first", "second", "AP").found.method == "randomisation"  # 4 of 6 topics differ: not t
+    assert found.pair("first", "second", "AP").found.test == "randomisation"  # 4 of 6 topics differ: not t
     assert "(geometric means: of ratios)" in found.caption
     tukey = table.compare(test="tukey")
     assert not tukey.measure("GMAP").pairs

@@ -318,7 +318,7 @@ def test_the_document() -> None:
     scores = evaluate(QRELS, RUNS, "nDCG@1..3")
     assert document["cutoffs"] == [1, 2, 3]
     assert document["measure"] == "nDCG@k"
-    assert document["policies"]["ci"] == {"method": "t", "level": 0.9, "resamples": 2000, "seed": 0}
+    assert document["policies"]["ci"] == {"name": "t", "level": 0.9, "resamples": 2000, "seed": 0}
     assert document["runs"].keys() == {"one", "two"}
     assert [row["value"] for row in document["points"][3:]] == list(scores.aggregate()["two"].values())
     by_topic = scores.per_topic()["two"]

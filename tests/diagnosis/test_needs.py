@@ -174,17 +174,17 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
 
 def test_likeness_of_rankings_by_hand() -> None:
     run = Run.of({"1": {"a": 3.0, "b": 2.0, "c": 1.0}, "2": {"b": 3.0, "a": 2.0, "d": 1.0}, "3": {}, "4": {"a": 1.0}})
-    overlap, biased = alike(run, [["1", "2", "3"], ["4"], ["3", "4"]], depth=3)
+    overlap, biased = alike(run, [["1", "2", "3"], ["4"], ["3", "4"]], cutoff=3)
     assert overlap[0] == pytest.approx(2 / 3)
     assert biased[0] == rbo(np.array([1, 2, 3, 0]), np.array([2, 1, 0, 3])).value
     assert np.isnan(overlap[1:]).all()  # one wording, or one that returned something
-    shallow, _ = alike(run, [["1", "2"]], depth=1)
+    shallow, _ = alike(run, [["1", "2"]], cutoff=1)
     assert shallow.tolist() == [0.0]
 
 
 def test_likeness_of_many_wordings_is_that_of_some_pairs() -> None:
     run = Run.of({str(query): {"a": 2.0, f"d{query % 2}": 1.0} for query in range(40)})
-    overlap, _ = alike(run, [[str(query) for query in range(40)]], depth=2)
+    overlap, _ = alike(run, [[str(query) for query in range(40)]], cutoff=2)
     share = 2 * (20 * 19 / 2) / (40 * 39 / 2)  # of the pairs that have both documents in common
     assert overlap[0] == pytest.approx(share + (1 - share) / 2, abs=0.05)
 

@@ -50,8 +50,8 @@ def test_sizes_are_recovered_exactly(kind: Kind, severity: float) -> None:
     before, after = (np.array([levels(run[topic], made.qrels[topic]) for topic in made.topics]) for run in (good, bad))
     planted_candidates = before[:, 0] - after[:, 0]
     planted_ranking = (before[:, 1] - after[:, 1]) - planted_candidates
-    assert found.against is not None
-    lost = found.trace.parts - found.against.parts
+    assert found.baseline is not None
+    lost = found.trace.parts - found.baseline.parts
     np.testing.assert_allclose(lost[0], planted_candidates, atol=1e-12)
     np.testing.assert_allclose(lost[1], planted_ranking, atol=1e-12)
     whole = {one.part: one.found.difference for one in found.changes if one.every}

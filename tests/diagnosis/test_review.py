@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import sys
 from itertools import pairwise
 from typing import Any
 
@@ -52,7 +53,7 @@ def test_kinds_ranks_and_grades_by_hand() -> None:
     assert (found["q2", "f"].ranks["run"], found["q2", "f"].missed) == (None, ("run",))
     assert (found["q2", "y"].grade, found["q2", "y"].other_grade) == (None, 2)
     assert listed.found == {"false positive": 1, "false negative": 3, "unjudged": 2}
-    assert (listed.k, listed.rel, listed.highest) == (2, 1, 2)
+    assert (listed.cutoff, listed.rel, listed.highest) == (2, 1, 2)
 
 
 def test_the_most_informative_label_is_known_by_hand() -> None:
@@ -194,7 +195,7 @@ def test_limit_and_kinds_take_from_the_same_list(made: tuple[Any, Any], limit: i
 
 def test_many_variants_are_scored_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = review(QRELS, RUN, measure="nDCG@3")
-    monkeypatch.setattr("judged.diagnosis.review.review._ROWS", 3)
+    monkeypatch.setattr(sys.modules["judged.diagnosis.review.review"], "_ROWS", 3)
     assert review(QRELS, RUN, measure="nDCG@3").to_dict() == whole.to_dict()
 
 

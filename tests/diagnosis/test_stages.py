@@ -81,7 +81,7 @@ def test_what_the_final_ranking_leaves_out_was_dropped() -> None:
     assert lost_documents(found) == [
         ("run", "q", "a", 1, "dropped", 1, None),
         ("run", "q", "b", 1, "ranked low", 2, 2),
-        ("run", "q", "c", 1, "below the depth", 4, None),
+        ("run", "q", "c", 1, "below the cutoff", 4, None),
         ("run", "q", "d", 1, "not returned", None, None),
     ]
 
@@ -90,7 +90,7 @@ def test_where_each_relevant_document_was_lost() -> None:
     assert lost_documents(made(measure="RR@1")) == [
         ("run", "a", "d1", 2, "ranked low", 3, 3),
         ("run", "a", "d2", 1, "ranked low", 2, 2),
-        ("run", "a", "d3", 1, "below the depth", 5, None),
+        ("run", "a", "d3", 1, "below the cutoff", 5, None),
         ("run", "b", "d1", 1, "not returned", None, None),
         ("run", "c", "d1", 1, "not returned", None, None),
     ]
@@ -130,14 +130,14 @@ def test_parts_add_up_and_are_never_negative(
     run = {topic: [f"d{at}" for at in order[:6]] for topic, (order, _) in topics.items()}
     other = {topic: run[topic][::-1] for topic in topics}
     found = stages(qrels, run, measure=measure, cutoff=depth, baseline=other, resamples=100)
-    for trace in (found.trace, found.against):
+    for trace in (found.trace, found.baseline):
         assert trace is not None
         np.testing.assert_allclose(trace.parts.sum(axis=0), trace.best - trace.score, atol=1e-12)
         assert (trace.parts >= 0).all()
         assert not trace.foreign.any()
-    assert found.against is not None
-    change = found.trace.score - found.against.score
-    np.testing.assert_allclose((found.against.parts - found.trace.parts).sum(axis=0), change, atol=1e-12)
+    assert found.baseline is not None
+    change = found.trace.score - found.baseline.score
+    np.testing.assert_allclose((found.baseline.parts - found.trace.parts).sum(axis=0), change, atol=1e-12)
     whole = {one.part: one.found.difference for one in found.changes if one.every}
     assert whole["candidates"] + whole["ranking"] == pytest.approx(whole["score"], abs=1e-12)
 
@@ -266,11 +266,11 @@ def test_documents_that_are_no_candidates_are_counted() -> None:
 
 def test_what_looks_below_the_depth_says_so() -> None:
     found = made(measure="AP")
-    assert found.notes[0].rule == "below-depth"
+    assert found.notes[0].rule == "below-cutoff"
     assert "--cutoff" in str(found.notes[0])
     cut = judge(QRELS, RUN, depth=3)
     assert found.trace.score.tolist() == parse("AP")(cut).tolist()
-    assert all(note.rule != "below-depth" for note in made(measure="RR@3").notes)
+    assert all(note.rule != "below-cutoff" for note in made(measure="RR@3").notes)
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_two_systems_and_slices() -> None:
 def test_a_pair_of_candidates_and_final_ranking_is_a_system_too() -> None:
     qrels, good, bad = big()
     found = stages(qrels, good, bad, baseline=(good, good), resamples=100)
-    assert found.against is not None
+    assert found.baseline is not None
     whole = {one.part: one.found.difference for one in found.changes if one.every}
     assert whole == {"score": -1.0, "candidates": 0.0, "ranking": -1.0}
     same = stages(qrels, good, baseline=good)

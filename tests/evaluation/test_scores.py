@@ -133,7 +133,7 @@ def test_the_document_by_hand() -> None:
     assert bm25["missing_topics"] == ["q4"]
     assert (bm25["returned_topics"], bm25["extra_topics"], bm25["path"]) == (4, 1, "<dict>")
     assert "nothing returned for 1 of 4 topics; they score 0: q4" in bm25["warnings"]
-    assert made["policies"]["ci"] == {"method": "t", "level": 0.9, "resamples": 2000, "seed": 0}
+    assert made["policies"]["ci"] == {"name": "t", "level": 0.9, "resamples": 2000, "seed": 0}
     first = made["results"][0]
     values = np.array([1, 0.5, 0, 0])
     half = 2.353363 * values.std(ddof=1) / 2  # t(.95; 3) = 2.353363

@@ -92,7 +92,11 @@ def test_lower_is_better_turns_the_sign() -> None:
     assert (down.p, down.p_safe, down.status, down.loss) == (up.p, up.p_safe, up.status, up.loss)
     assert down.difference == -up.difference
     assert down.interval == (-up.interval[1], -up.interval[0])
-    assert [one.query_id for one in down.worst] == [one.query_id for one in up.worst] == ["q008", "q009", "q010"]
+    assert (
+        [one.query_id for one in down.largest_losses]
+        == [one.query_id for one in up.largest_losses]
+        == ["q008", "q009", "q010"]
+    )
 
 
 def test_geometric_means_are_compared_by_ratios() -> None:
@@ -281,7 +285,7 @@ def test_every_verdict_shows_how_many_topics_lost_much_and_which_lost_most() -> 
         assert "5 of 13 topics lost more than 0.2; of all topics up to 64.5% may" in found.sentence
         assert "q000 0.5000 to" in found.sentence
     (found,) = decided(pair([-0.1] + [0.02] * 47))
-    assert (found.status, found.large_losses, [one.query_id for one in found.worst]) == ("pass", 0, ["q000"])
+    assert (found.status, found.large_losses, [one.query_id for one in found.largest_losses]) == ("pass", 0, ["q000"])
     assert "None of 48 topics lost more than 0.2; of all topics up to 6.1% may" in found.sentence
 
 
@@ -306,4 +310,4 @@ def test_large_losses_fail_only_where_a_limit_is_configured(most: float | None, 
 
 def test_lower_is_better_loses_by_rising() -> None:
     (found,) = decided(pair([0.3] * 3 + [-0.02] * 17, "Fallout(n=100)", margin=0.2))
-    assert (found.large_losses, found.worst[0].candidate) == (3, 0.8)
+    assert (found.large_losses, found.largest_losses[0].candidate) == (3, 0.8)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from judged.stats.detectable import least_p, out_of_reach
-from judged.stats.paired import METHODS, paired_test
+from judged.stats.paired import TESTS, paired_test
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less"])
@@ -28,7 +28,7 @@ def test_drawn_resamples_bound_it(test: str, alternative: str) -> None:
 
 def test_some_know_no_bound_and_one_topic_has_no_test() -> None:
     assert [least_p(3, test) for test in ("t", "bayes", "tukey")] == [0.0] * 3
-    assert [least_p(n, test) for n in (0, 1) for test in METHODS] == [1.0] * 2 * len(METHODS)
+    assert [least_p(n, test) for n in (0, 1) for test in TESTS] == [1.0] * 2 * len(TESTS)
 
 
 def test_a_limit_that_is_met_is_in_reach() -> None:

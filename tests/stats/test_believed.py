@@ -35,7 +35,7 @@ def test_where_it_is_believed_it_holds_its_level_nearly(situation: str, n: int) 
 @pytest.mark.parametrize("method", ["bootstrap", "bca"])
 def test_two_topics_are_no_proof(method: str) -> None:
     found = paired_test([0.1, 0.2], [0.2, 0.35], method)
-    assert (found.method, found.p, found.significant) == ("randomisation", 0.5, False)
+    assert (found.test, found.p, found.significant) == ("randomisation", 0.5, False)
     assert "2 topics" in found.note
     assert str(LEAST_DIFFERING[method]) in found.note
 
@@ -45,7 +45,7 @@ def test_two_topics_among_many_ties_are_no_proof(method: str) -> None:
     second = np.zeros(5000)
     second[:2] = 0.5
     found = paired_test(np.zeros(5000), second, method, resamples=2000)
-    assert found.method == "randomisation"
+    assert found.test == "randomisation"
     assert found.p > 0.4
     assert (found.n, found.differing) == (5000, 2)
     assert "2 of 5000 topics" in found.note

@@ -134,8 +134,8 @@ def test_topics_are_taken_out_first() -> None:
     assert unpaired[0, 2] > 0.8
     for test in ALL_PAIRS:
         found = test(scores)
-        assert found.p[0, 2] < 0.001, found.method
-        assert found.p[0, 1] > 0.1, found.method
+        assert found.p[0, 2] < 0.001, found.test
+        assert found.p[0, 1] > 0.1, found.test
 
 
 @pytest.mark.parametrize(

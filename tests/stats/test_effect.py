@@ -96,7 +96,7 @@ def test_too_few_topics(first: list[float], second: list[float], n: int, left: i
     assert math.isnan(found.difference) == (n == 0)
     assert wins(first, second).wins == n
     tested = equivalence(first, second, 0.1)
-    assert (tested.interval, tested.shown) == (None, False)
+    assert (tested.interval, tested.significant) == (None, False)
     assert math.isnan(tested.p)
     assert "at least two topics" in tested.sentence
 
@@ -139,8 +139,8 @@ def test_equivalence_is_shown_exactly_where_the_interval_is_within_the_margin(
     found = equivalence(*values, margin, level=level)
     low, high = found.interval or (NAN, NAN)
     if min(abs(low + margin), abs(high - margin)) > 1e-9:
-        assert found.shown == (-margin < low and high < margin)
-        assert non_inferiority(*values, margin, level=level).shown == (low > -margin)
+        assert found.significant == (-margin < low and high < margin)
+        assert non_inferiority(*values, margin, level=level).significant == (low > -margin)
     assert found.interval_level == pytest.approx(1 - 2 * (1 - level))
 
 
@@ -148,16 +148,16 @@ def test_equivalence_is_claimed_of_systems_at_the_margin_in_5_of_100_cases() -> 
     """The true difference is the margin: 4000 samples of 20 topics; three standard errors are 0.0103."""
     rng = np.random.default_rng(7)
     differences = rng.normal(0.05, 0.1, (4000, 20))
-    shown = [non_inferiority(np.zeros(20), -row, 0.05).shown for row in differences]
+    shown = [non_inferiority(np.zeros(20), -row, 0.05).significant for row in differences]
     assert np.mean(shown) == pytest.approx(0.05, abs=0.0103)
 
 
 def test_equivalence_without_variation() -> None:
     same = equivalence([0.1, 0.5, 0.3], [0.1, 0.5, 0.3], 0.02)
-    assert (same.p, same.shown, same.interval, same.statistic) == (0.0, True, (0.0, 0.0), math.inf)
+    assert (same.p, same.significant, same.interval, same.statistic) == (0.0, True, (0.0, 0.0), math.inf)
     assert "all differences are the same" in same.sentence
     beyond = equivalence([0.1, 0.5, 0.3], [0.2, 0.6, 0.4], 0.1)
-    assert (beyond.p, beyond.shown) == (1.0, False)
+    assert (beyond.p, beyond.significant) == (1.0, False)
 
 
 def test_equivalence_in_words() -> None:

@@ -187,7 +187,7 @@ def test_the_values_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "percentile"}, "no interval method 'percentile'. Fix: use one of adjusted, t, bootstrap, none"),
+        ({"name": "percentile"}, "no interval method 'percentile'. Fix: use one of adjusted, t, bootstrap, none"),
         ({"level": 95}, "the confidence level 95 is not between 0 and 1. Fix: 0.95, say"),
         ({"level": 0.0}, "the confidence level 0.0 is not between 0 and 1"),
         ({"level": 1.0}, "the confidence level 1.0 is not between 0 and 1"),

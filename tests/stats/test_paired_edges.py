@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from judged import InputError
 from judged.decimals import p_text
-from judged.stats.paired import METHODS, paired_test, paired_tests
+from judged.stats.paired import TESTS, paired_test, paired_tests
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 RESAMPLED = ("randomisation", "bootstrap", "bca", "studentised", "ratio")
@@ -28,7 +28,7 @@ def _pair(topics: int, seed: int = 0, shift: float = 0.03) -> tuple[np.ndarray, 
 # --- Input at the edge
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", TESTS)
 def test_no_topic_and_one_topic_give_no_p(method: str) -> None:
     none = paired_test([math.nan, 0.5], [0.5, math.nan], method)
     assert (none.n, none.left_out, none.interval) == (0, 2, None)
@@ -42,7 +42,7 @@ def test_no_topic_and_one_topic_give_no_p(method: str) -> None:
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", TESTS)
 def test_systems_that_are_the_same_but_for_rounding(method: str, alternative: str) -> None:
     found = paired_test([0.3, 0.7, 0.6], [0.1 + 0.2, 0.7, 0.2 * 3], method, alternative=alternative)
     assert found.p == pytest.approx(1.0 if method != "bayes" else math.nan, nan_ok=True)
@@ -56,7 +56,7 @@ def test_systems_that_are_the_same_but_for_rounding(method: str, alternative: st
         assert (found.posterior.equivalent, found.posterior.higher) == (1.0, 0.5)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", TESTS)
 def test_the_same_difference_on_all_topics(method: str) -> None:
     """0.1 on each of 8 topics: 2/256 where signs count, as they do in place of a test by how differences vary."""
     first = np.arange(8) / 10
@@ -69,11 +69,11 @@ def test_the_same_difference_on_all_topics(method: str) -> None:
         assert "some variation" in found.note
     else:
         assert found.p == pytest.approx(2 / 256)
-        assert (found.method, bool(found.note)) == (("randomisation", True) if method in BY_MEAN else (method, False))
+        assert (found.test, bool(found.note)) == (("randomisation", True) if method in BY_MEAN else (method, False))
     assert math.isnan(found.effect)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", TESTS)
 @pytest.mark.parametrize("scale", [1e-140, 1e90])
 def test_scores_of_unusual_size(method: str, scale: float) -> None:
     first, second = _pair(20)
@@ -141,7 +141,7 @@ def test_other_spellings() -> None:
         == paired_test(first, second, "fisher")
         == paired_test(first, second)
     )
-    assert paired_test(*_pair(43), "studentized").method == "studentised"
+    assert paired_test(*_pair(43), "studentized").test == "studentised"
 
 
 def test_a_correction_decides() -> None:

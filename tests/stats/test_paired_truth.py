@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judged.stats.paired import METHODS, paired_test, paired_tests
+from judged.stats.paired import TESTS, paired_test, paired_tests
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 RESAMPLED = ("randomisation", "bootstrap", "bca", "studentised", "ratio")
@@ -37,7 +37,7 @@ def _nulls(simulations: int, topics: int, seed: int, shift: float = 0.0) -> tupl
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater"])
-@pytest.mark.parametrize("method", [method for method in METHODS if method != "bayes"])
+@pytest.mark.parametrize("method", [method for method in TESTS if method != "bayes"])
 def test_false_positives_are_as_many_as_alpha(method: str, alternative: str) -> None:
     """2000 true nulls over 40 topics: within 4 standard errors, and 1% more for what only holds for many topics."""
     scores, pairs = _nulls(2000, 40, seed=len(method))
@@ -64,7 +64,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(method: str) -> None:
 # --- What must not change the answer
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", TESTS)
 @settings(max_examples=20)
 @given(seed=st.integers(0, 1000), topics=st.integers(2, 30))
 def test_swapping_the_systems_turns_everything_round(method: str, seed: int, topics: int) -> None:
@@ -79,7 +79,7 @@ def test_swapping_the_systems_turns_everything_round(method: str, seed: int, top
             assert two.interval == pytest.approx((-one.interval[1], -one.interval[0]), rel=1e-7, abs=1e-12)
 
 
-@pytest.mark.parametrize("method", [method for method in METHODS if method != "ratio"])
+@pytest.mark.parametrize("method", [method for method in TESTS if method != "ratio"])
 @pytest.mark.parametrize("constant", [-0.3, 7.7, 1e4])
 def test_adding_a_constant_to_both_changes_nothing(method: str, constant: float) -> None:
     first, second = np.random.default_rng(2).integers(0, 11, (2, 25)) / 10
@@ -91,7 +91,7 @@ def test_adding_a_constant_to_both_changes_nothing(method: str, constant: float)
         assert two.interval == pytest.approx(one.interval, rel=1e-7, abs=1e-10)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", TESTS)
 def test_a_pair_is_what_it_is_in_any_company(method: str) -> None:
     """Topics without a score differ between pairs; each answer is, bit for bit, that of the pair alone."""
     rng = np.random.default_rng(8)

@@ -65,7 +65,7 @@ def _rates(gaps: np.ndarray, margin: float, situation: str) -> Iterator[Measured
     for method, some in found.items():
         yield Measured(method, situation, n, _passed(some), trials)
     if "false" in situation:
-        shown = [equivalence(np.zeros(n), row, margin).shown for row in gaps]
+        shown = [equivalence(np.zeros(n), row, margin).significant for row in gaps]
         yield Measured("equivalence", situation, n, float(np.mean(shown)), trials)
 
 

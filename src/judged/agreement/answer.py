@@ -147,7 +147,7 @@ class JudgeAgreement(Answer):
     def facts(self) -> dict[str, Any]:
         """Give the judges, from which grade on each one's grades were made 1, and how rankings of systems compare."""
         first = self.systems[0] if self.systems else None
-        ways = [first.tau.method, first.tau_ap.method, first.spearman.method] if first else []
+        ways = [first.tau.name, first.tau_ap.name, first.spearman.name] if first else []
         return {"judges": self.judges, "levels": self.levels, "correlations": ways}
 
     def blocks(self) -> tuple[Block, ...]:
@@ -183,7 +183,7 @@ class JudgeAgreement(Answer):
         for name in _COEFFICIENTS:
             found = [getattr(pair, name) for pair in pairs]
             values, ends = [one.value for one in found], [one.interval for one in found]
-            title = found[0].method.removeprefix("Krippendorff's ") if name == "alpha" else name
+            title = found[0].name.removeprefix("Krippendorff's ") if name == "alpha" else name
             weighted = name in {"linear", "quadratic"}  # people see no intervals of these
             columns.append(Column(name, values, digits, title, ci=ends, only="data" if weighted else ""))
             columns += [Column(f"{name} weights", values, digits, name, only="people")] if weighted else []
@@ -225,7 +225,7 @@ class JudgeAgreement(Answer):
         names, found = enumerate((*_KEYS[:2], "coefficient")), [row[3] for row in rows]
         columns = (
             *(Column(name, [row[at] for row in rows], TEXT, only="data") for at, name in names),
-            *columns_of(found, ("method", TEXT, "all judges")),
+            *columns_of(found, ("name", TEXT, "all judges")),
             Column("value", [one.value for one in found], _THREE, ci=[one.interval for one in found]),
             *columns_of(found, ("judges", COUNT), ("groups", COUNT, "topics"), ("units", COUNT, "documents")),
             *columns_of(found, "observed", "expected", "level", "left_out", "note", "sentence"),

@@ -54,9 +54,9 @@ class Reproduction(Answer, ReadOnly):
         The topics that both have; NaN below where a ranking is too short.
     tau, overlap, rbo : (T,) float64
         For each topic: Kendall's tau of the union, the share of the first documents in common, and RBO.
-    depth : int
+    cutoff : int
         How many documents count for tau and overlap.
-    p : float
+    rbo_p : float
         The persistence of RBO.
     scores : tuple of Closeness
     """
@@ -69,23 +69,24 @@ class Reproduction(Answer, ReadOnly):
     tau: Floats = field(repr=False)
     overlap: Floats = field(repr=False)
     rbo: Floats = field(repr=False)
-    depth: int
-    p: float
+    cutoff: int
+    rbo_p: float
     scores: tuple[Closeness, ...]
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What was found."""
         said = (
-            f"{self.again} and {self.original} share {percent(_mean(self.overlap))} of their first {self.depth}"
-            f" documents over {len(self.query_ids)} topics; RBO (p = {self.p:g}) is {decimal(_mean(self.rbo), 3)}, tau"
-            f" of the union {decimal(_mean(self.tau), 3)}. A large p-value does not show that the scores are the same."
+            f"{self.again} and {self.original} share {percent(_mean(self.overlap))} of their first {self.cutoff}"
+            f" documents over {len(self.query_ids)} topics; RBO (p = {self.rbo_p:g}) is {decimal(_mean(self.rbo), 3)},"
+            f" tau of the union {decimal(_mean(self.tau), 3)}. A large p-value does not show that the"
+            " scores are the same."
         )
         return (said,)
 
     def facts(self) -> dict[str, Any]:
         """Give the names of the runs, the options, and the means over topics."""
-        names = {"original": self.original, "again": self.again, "depth": self.depth, "p": self.p}
+        names = {"original": self.original, "again": self.again, "cutoff": self.cutoff, "rbo_p": self.rbo_p}
         return {**names, "means": {name: _mean(getattr(self, name)) for name in ("tau", "overlap", "rbo")}}
 
     def blocks(self) -> tuple[Block, ...]:
@@ -169,8 +170,8 @@ def reproduce(
         tau=np.array([union_tau(both.first[part], both.second[part], cutoff) for part in rows]),
         overlap=np.array([overlap_at(both.first[part], both.second[part], cutoff) for part in rows]),
         rbo=np.array([rbo(both.first_tie[part], both.second_tie[part], rbo_p).value for part in rows]),
-        depth=cutoff,
-        p=rbo_p,
+        cutoff=cutoff,
+        rbo_p=rbo_p,
         scores=_closeness(known, [one, two, baseline, baseline_again], measures, policies),
     )
 

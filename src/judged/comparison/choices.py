@@ -28,9 +28,9 @@ _NO_RESAMPLES = ("t", "wilcoxon", "sign", "bayes", "tukey", "nemenyi", "dunnett"
 
 def known_tests() -> dict[str, str]:
     """Give every test by name: those of two systems, and those of many."""
-    from judged.stats.paired import METHODS
+    from judged.stats.paired import TESTS
 
-    return {**METHODS, **MANY}
+    return {**TESTS, **MANY}
 
 
 @dataclass(frozen=True)

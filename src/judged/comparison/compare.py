@@ -274,7 +274,7 @@ def _from_tables(
     ranks = getattr(found, "ranks", None)  # Nemenyi's: 1 is the highest score
     side = 1.0 if ranks is None else float(np.sign(ranks[pair[0]] - ranks[pair[1]]))
     return Difference(
-        method=choices.test,
+        test=choices.test,
         difference=difference,
         statistic=float(found.statistic[place]) * side,
         p=float(found.p[place]),
@@ -304,7 +304,7 @@ def pair_of(
     from judged.stats.equivalence_test import equivalence
 
     measure, values = scores.measures[at], _counted(scores.values[:, at], choices)
-    geometric = found.method == "ratio"
+    geometric = found.test == "ratio"
     scale = np.stack([logarithms(row) for row in values]) if geometric else values
     first, second = (values[row] for row in which)
     pair = [scale[row] for row in which]
@@ -320,7 +320,7 @@ def pair_of(
         equivalence=equivalence(first, second, choices.margin or 0.0, level=choices.level) if tost else None,
         gains=_extremes(scores.query_ids, first, second, 1),
         losses=_extremes(scores.query_ids, first, second, -1),
-        side=int(np.sign(found.statistic)) if found.method == "nemenyi" else found.side,
+        side=int(np.sign(found.statistic)) if found.test == "nemenyi" else found.side,
         alpha=choices.alpha,
         lower_is_better=measure.properties.higher_is_better is False,
         sharing=round(choices.alpha / choices.alpha_of_one(family)),
@@ -339,9 +339,9 @@ def _detectable(
     # NaN where the test does not speak of means, no topics vary, or there are so few that none could be found.
     gaps, _ = paired_differences(first, second)
     alpha = choices.alpha_of_one(family)
-    if found.method in _NOT_OF_MEANS or out_of_reach(alpha, len(gaps), found.method, resamples=choices.resamples):
+    if found.test in _NOT_OF_MEANS or out_of_reach(alpha, len(gaps), found.test, resamples=choices.resamples):
         return math.nan
-    return detectable(gaps, alpha, flips=found.method == "randomisation", critical=critical, seed=choices.seed)
+    return detectable(gaps, alpha, flips=found.test == "randomisation", critical=critical, seed=choices.seed)
 
 
 def _extremes(query_ids: Sequence[str], first: Floats, second: Floats, side: int) -> tuple[TopicDifference, ...]:

@@ -92,13 +92,13 @@ def short_of_topics(pair: Pair, family: int, choices: Choices) -> bool:
     found = pair.found
     moved = found.n > 0 and not (found.n > 1 and found.differing == 0)  # that no topic differs is said of the pair
     return moved and out_of_reach(
-        choices.alpha_of_one(family), found.n, found.method, resamples=_ENDLESS, differing=found.differing
+        choices.alpha_of_one(family), found.n, found.test, resamples=_ENDLESS, differing=found.differing
     )
 
 
 def least_p_text(found: Difference, family: int, choices: Choices, *, together: bool = False) -> str:
     """Say how small p can be of a pair that is short of topics, where so many share alpha, and what follows."""
-    least = least_p(found.n, found.method, resamples=_ENDLESS, differing=found.differing)
+    least = least_p(found.n, found.test, resamples=_ENDLESS, differing=found.differing)
     after = unless = ""
     if least <= choices.alpha * (1 + _ROUNDING):  # it is the correction that asks for more
         after = f", nor below {min(least * family, 1.0):.2g} after {choices.correction} for {family} comparisons"

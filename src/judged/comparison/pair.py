@@ -170,7 +170,7 @@ class Pair:
     @property
     def is_ratio(self) -> bool:
         """Whether the two are compared by the ratio of their geometric means."""
-        return self.found.method == "ratio"
+        return self.found.test == "ratio"
 
     @property
     def shown_difference(self) -> float:
@@ -235,7 +235,7 @@ class Pair:
         if found.posterior is not None:
             verdict = self._belief(found.posterior)
         else:
-            verdict = self._of_means() if of_means(found.method) else self._of_topics()
+            verdict = self._of_means() if of_means(found.test) else self._of_topics()
         effect = "" if math.isnan(self.effects.dz) else f"Effect dz {self.effects.dz:+.2f}; "
         topics = f"higher on {counted(self.wins.wins, 'topic')}, equal on {self.wins.ties}, lower on {self.wins.losses}"
         close = "" if self.equivalence is None else self.equivalence.sentence
@@ -256,7 +256,7 @@ class Pair:
     def _of_means(self) -> str:
         what = f"{self._size()} over {self.found.n} topics, {self._p()}"
         if self.better is not None:
-            return f"{shown(self.found.method, self.better, self.other(self.better), self.measure)}: {what}."
+            return f"{shown(self.found.test, self.better, self.other(self.better), self.measure)}: {what}."
         missed = ""
         if not math.isnan(self.detectable):
             many = f" with {self.sharing} comparisons to allow for" if self.sharing > 1 else ""
@@ -265,7 +265,7 @@ class Pair:
 
     def _of_topics(self) -> str:
         """Say what a test of signs or ranks shows, and that this is not the mean."""
-        method = self.found.method
+        method = self.found.test
         test = self._p() if self.found.correction == method else f"{self._p()} ({TEST_NAMES.get(method, method)})"
         mean = f"The test does not speak of the mean: {self._size()} over {self.found.n} topics"
         if self.favoured is None:
@@ -282,7 +282,7 @@ class Pair:
         )
 
     def _open(self) -> str:
-        return claim_of(self.found.method).open.format(winner=self.second, loser=self.first, measure=self.measure)
+        return claim_of(self.found.test).open.format(winner=self.second, loser=self.first, measure=self.measure)
 
     def _size(self) -> str:
         sign, digits, style = ("/", 3, "") if self.is_ratio else ("-", 4, "+")
@@ -298,8 +298,8 @@ class Pair:
         if found.adjusted is None or found.correction == "none":
             return f"p {p_text(found.p, self.alpha)}"
         p = f"p {p_text(found.adjusted, self.alpha)}"
-        if found.correction == found.method:  # the test of many systems allows for them itself
-            return f"{p} ({TEST_NAMES.get(found.method, found.method)})"
+        if found.correction == found.test:  # the test of many systems allows for them itself
+            return f"{p} ({TEST_NAMES.get(found.test, found.test)})"
         return f"{p} after {name_of_correction(found.correction)}"
 
 
@@ -357,7 +357,7 @@ def tested(choices: Choices, pairs: Sequence[Pair]) -> str:
     """Name the test, and how many resamples were drawn."""
     drawn = {(pair.found.resamples, pair.found.exact) for pair in pairs if pair.found.resamples}
     name = MANY.get(choices.test) or f"paired {TEST_NAMES[choices.test]}"
-    replaced = sum(pair.found.method not in {choices.test, "ratio"} for pair in pairs)
+    replaced = sum(pair.found.test not in {choices.test, "ratio"} for pair in pairs)
     if replaced and replaced == len(pairs):
         name = f"paired randomisation test in place of the {name}"
     elif replaced:

@@ -87,7 +87,7 @@ class Curves(ReadOnly, Answer):
         mean, low, high, topics = _estimated(scores, slice(0, points), interval)
         x = np.broadcast_to(at, mean.shape).copy()
         if how == "raw":
-            x = _estimated(scores, slice(points, 2 * points), replace(interval, method="none"))[0]
+            x = _estimated(scores, slice(points, 2 * points), replace(interval, name="none"))[0]
             if len(scores.query_ids) == 1:  # of one topic only the ranks where something relevant was found
                 same = np.diff(x, axis=1, prepend=0.0) <= 0
                 x, mean = np.where(same, np.nan, x), np.where(same, np.nan, mean)
@@ -298,7 +298,7 @@ def _estimated(scores: Scores, part: slice, interval: IntervalMethod) -> tuple[F
             measures=measures,
             values=scores.values[first : first + size, part],
             counted=scores.counted[first : first + size],
-        ).estimates(ci=interval.method, level=interval.level, resamples=interval.resamples, seed=interval.seed)
+        ).estimates(ci=interval.name, level=interval.level, resamples=interval.resamples, seed=interval.seed)
     ]
     none = (np.nan, np.nan)
     numbers = np.array([(row.value, *(row.ci or none)) for row in estimates], dtype=np.float64)

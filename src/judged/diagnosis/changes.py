@@ -26,7 +26,7 @@ SMALL = "few"
 _NAMED = 8  # topics in a sentence
 _SLICES = 6  # changes in a sentence
 _TESTED = (
-    "method",
+    "test",
     "level",
     "alpha",
     "p",

@@ -262,7 +262,7 @@ class Scores(Answer, ReadOnly):
     def interval_words(self, method: IntervalMethod) -> str:
         """Say what the intervals beside the numbers are: for captions; empty where there are none."""
         free = [str(m) for m in self.measures if m.entry.aggregate == "mean" and np.isnan(m.properties.bounds).any()]
-        if method.method != "adjusted" or not free:
+        if method.name != "adjusted" or not free:
             return method.words
         return f"{method.words} ({', '.join(free)}: for skewness alone, as there are no bounds)"
 

@@ -50,7 +50,7 @@ _OF_CHECK = (
     "detectable",
     "power",
     "correction",
-    "method",
+    "test",
     "strict",
     "note",
     "family",
@@ -225,7 +225,7 @@ class GateResult(Answer):
             Column("shown_margin", [check.size(check.margin) for check in checks], TEXT, "margin", only="people"),
             Column("large_losses", [check.large_losses for check in checks], COUNT, "large losses", beside=shares),
             *columns_of(checks, *_OF_CHECK),
-            Column("worst", [check.worst for check in checks], only="json"),
+            Column("largest_losses", [check.largest_losses for check in checks], only="json"),
         )
         return Table("checks", columns, labels=3)
 

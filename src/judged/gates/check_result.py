@@ -54,7 +54,7 @@ class CheckResult:
     lower_is_better: bool  # then a loss is a positive difference
     power: float
     correction: str
-    method: str  # `randomisation`, `ratio` or `t`
+    test: str  # `randomisation`, `ratio` or `t`
     strict: bool  # whether the gate fails where this check is inconclusive
     max_share_of_large_losses: float | None = None  # a larger share of them fails
     # `fail`: more than the margin was lost. `pass`: that is ruled out. `inconclusive`: neither is shown.
@@ -72,7 +72,7 @@ class CheckResult:
     # no loss could fail by itself.
     detectable: float = math.nan
     note: str = ""  # why nothing was tested, or what else must be known
-    worst: tuple[TopicLoss, ...] = ()  # the topics that lost most, at most three
+    largest_losses: tuple[TopicLoss, ...] = ()  # the topics that lost most, at most three
     family: int = 1  # how many checks share alpha
     least_p: float = math.nan  # below this p cannot be with so many topics, or resamples. NaN where nothing is tested.
     large_loss: float = math.nan  # what counts as a large loss of a topic, in the measure's unit
@@ -152,11 +152,13 @@ class CheckResult:
 
 def _large_losses(check: CheckResult) -> str:
     """Say how many topics lost much, how many of all topics may, and which of these lost most."""
-    if not check.worst:
+    if not check.largest_losses:
         return ""
     which = f"{check.large_losses or 'None'} of {topics_text(check.n)}"
     bound = share_bound(check.large_losses, check.n, 1 - check.alpha)
-    listed = ", ".join(f"{one.query_id} {_score(one.baseline)} to {_score(one.candidate)}" for one in check.worst)
+    listed = ", ".join(
+        f"{one.query_id} {_score(one.baseline)} to {_score(one.candidate)}" for one in check.largest_losses
+    )
     return (
         f" {which} lost more than {digits(check.large_loss)}; of all topics up to {bound:.1%} may"
         f" ({100 * (1 - check.alpha):g}% bound). Most was lost on {listed}."

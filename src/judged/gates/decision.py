@@ -152,10 +152,10 @@ def _seen(paired: Paired, config: GateConfig) -> CheckResult:
         lower_is_better=paired.side < 0,
         power=config.power,
         correction=config.correction,
-        method="ratio" if paired.geometric else config.test,
+        test="ratio" if paired.geometric else config.test,
         strict=_own(check.strict, config.strict),
         max_share_of_large_losses=_own(check.max_share_of_large_losses, config.max_share_of_large_losses),
-        worst=_worst(paired),
+        largest_losses=_worst(paired),
         large_loss=large,
         large_losses=int(np.count_nonzero(lost > large * (1 + _ROUNDING))),
         unseen_loss=hidden if high is None or low is None or hidden <= most else math.nan,
@@ -178,19 +178,19 @@ def _worst(paired: Paired) -> tuple[TopicLoss, ...]:
 
 def _with_tests(result: CheckResult, paired: Paired, config: GateConfig) -> CheckResult:
     """Add the two one-sided tests of differences against the margin."""
-    method, note = config.test, ""
-    if method == "t" and spread(paired.gaps) == 0:
-        method, note = "randomisation", "all topics have the same difference, so signs were flipped in place of t"
+    test, note = config.test, ""
+    if test == "t" and spread(paired.gaps) == 0:
+        test, note = "randomisation", "all topics have the same difference, so signs were flipped in place of t"
     how: dict[str, Any] = {"level": 1 - config.alpha, "resamples": config.resamples, "seed": config.seed}
     (first, second), shift = paired.scaled, paired.shift(result.margin)
     limit = first - shift  # what the candidate would have if it had lost exactly the margin
-    harm = paired_test(limit, second, method, alternative="less", **how)
-    safe = paired_test(limit, second, method, alternative="greater", **how)
+    harm = paired_test(limit, second, test, alternative="less", **how)
+    safe = paired_test(limit, second, test, alternative="greater", **how)
     low, high = (safe.interval or (-math.inf,))[0] - shift, (harm.interval or (math.inf,) * 2)[1] - shift
     low, high = sorted(paired.unit(paired.side * end) for end in (low, high))
-    least = least_p(len(paired.gaps), method, "less", config.resamples)
-    method = "ratio" if paired.geometric else method
-    return replace(result, interval=(low, high), p=harm.p, p_safe=safe.p, least_p=least, method=method, note=note)
+    least = least_p(len(paired.gaps), test, "less", config.resamples)
+    test = "ratio" if paired.geometric else test
+    return replace(result, interval=(low, high), p=harm.p, p_safe=safe.p, least_p=least, test=test, note=note)
 
 
 def _decided(result: CheckResult, paired: Paired, adjusted: float, config: GateConfig, family: int) -> CheckResult:

@@ -82,7 +82,7 @@ def by_stage(material: Material) -> Found:
     )
     chart = quoted(found.charts()["slices"], "stages", title=f"Where {found.measure} is lost", sentence=said)
     parts: list[Block] = [Sentences(found.sentences), chart]
-    if found.against is not None:
+    if found.baseline is not None:
         folded = slicing is not None
         parts.append(quoted(found.table("changes"), "stage_changes", title="What changed, by stage", folded=folded))
     worst = found.topics_table().take(range(min(_TOPICS, len(found.query_ids))))

@@ -135,7 +135,7 @@ def _estimates(
             for measure in scores.measures
         ]
         if mask.any():
-            rows = (scores if every else scores.over_topics(mask)).estimates(ci=method.method, **how)
+            rows = (scores if every else scores.over_topics(mask)).estimates(ci=method.name, **how)
         for row in rows:
             yield SliceEstimate(**vars(row), part=name, **known, **tests.get((name, row.run, row.measure), {}))
 
@@ -221,7 +221,7 @@ def _averages(
             known: dict[str, Any] = {**vars(row), "part": TOPIC_MEAN, "effective": float(row.topics)}
             yield Average(**known)
     table = np.stack(list(means.values()))
-    level = None if method.method == "none" else method.level
+    level = None if method.name == "none" else method.level
     ways: dict[str, WeightedMeans] = {}
     groups = groups_of(slicing.members[~slicing.small])
     if groups is not None and len(np.unique(groups[groups >= 0])) > 1:

@@ -340,7 +340,7 @@ class SliceComparison(Answer):
         parts = (
             tested(choices, drawn or every)
             + ", or all arrangements where there are fewer" * bool(exact)
-            + SECOND * any(pair.found.method in {"randomisation", "t", "ratio"} for pair in pairs),
+            + SECOND * any(pair.found.test in {"randomisation", "t", "ratio"} for pair in pairs),
             corrected,
             f"{ALL}: the comparison without slices, corrected by itself",
             f"alpha = {choices.alpha:g}",
@@ -445,7 +445,7 @@ def _unshown(rows: Sequence[SlicePair]) -> Iterator[str]:
     missed = f" There, differences below {below} would often be missed." if sizes else ""
     between = f"between {rows[0].second} and {rows[0].first}"
     yield f"No difference in {measure} {between} is shown on {_some(list(rest))}.{missed}"
-    close = {name: pair.equivalence for name, pair in rest.items() if pair.equivalence and pair.equivalence.shown}
+    close = {name: pair.equivalence for name, pair in rest.items() if pair.equivalence and pair.equivalence.significant}
     for margin in {test.margin for test in close.values()}:
         near = f"On {_some(list(close))} they are surely closer than {margin:g}"
         yield f"{near} (not corrected for the number of slices)."

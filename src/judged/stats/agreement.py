@@ -27,7 +27,7 @@ ENOUGH = 20
 class Agreement:
     """How far judges agree beyond chance."""
 
-    method: str
+    name: str
     value: float  # 1 for no disagreement, 0 for as much as by chance, below 0 for more; NaN where it is undefined
     # observed, expected: the mean distance of two grades that one thing was given, and of two grades put together by
     # chance: the value is 1 - observed / expected
@@ -49,7 +49,7 @@ class Agreement:
     def sentence(self) -> str:
         """Say in plain words what was found."""
         if math.isnan(self.value):
-            return f"{self.method} is undefined: {self.note}."
+            return f"{self.name} is undefined: {self.note}."
         within = ""
         if self.interval is not None:
             within = f", {self.level:.0%} interval {decimal(self.interval[0], 3)} to {decimal(self.interval[1], 3)}"
@@ -60,7 +60,7 @@ class Agreement:
         else:
             share = f"the judges avoid {percent(self.value)} of the disagreement that chance would bring"
         note = f" ({self.note})" if self.note else ""
-        return f"{self.method} is {decimal(self.value, 3)}{within}, over {self.units} things judged: {share}{note}."
+        return f"{self.name} is {decimal(self.value, 3)}{within}, over {self.units} things judged: {share}{note}."
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Simultaneous(ReadOnly):
     """Many comparisons of which one error rate holds: what `AllPairs` and `AgainstBaseline` have in common."""
 
-    method: str
+    test: str
     means: Floats
     differences: Floats
     p: Floats
@@ -45,7 +45,7 @@ class Simultaneous(ReadOnly):
 
     def _said(self, found: str, family: str, what: str) -> str:
         """Say what was found, and what it takes to be found."""
-        name = TEST_NAMES[self.method][0].upper() + TEST_NAMES[self.method][1:]
+        name = TEST_NAMES[self.test][0].upper() + TEST_NAMES[self.test][1:]
         if self.n < 2:
             return f"{name}: {self.note}."
         least = f"the {what} must differ by more than {self.critical:.4g}"
@@ -64,7 +64,7 @@ class AllPairs(Simultaneous):
 
     Attributes
     ----------
-    method
+    test
         ``tukey``, ``randomised-tukey`` or ``nemenyi``.
     means : (S,)
         Mean score of each system.
@@ -78,7 +78,7 @@ class AllPairs(Simultaneous):
         What the test looks at, without sign: a studentised range (``tukey``, ``nemenyi``), or the difference itself
         (``randomised-tukey``). 0 on the diagonal.
     low, high : (S, S), or None
-        Simultaneous intervals of `differences`, where the method gives some.
+        Simultaneous intervals of `differences`, where the test gives some.
     critical
         A difference greater than this is significant: of mean scores, or of mean ranks for ``nemenyi``. Infinite
         where no difference could be.
@@ -116,7 +116,7 @@ class AgainstBaseline(Simultaneous):
 
     Attributes
     ----------
-    method
+    test
         ``dunnett`` or ``randomised-dunnett``.
     baseline
         Row of the baseline.
@@ -127,7 +127,7 @@ class AgainstBaseline(Simultaneous):
     statistic : (S,)
         Dunnett's t, with sign, or the difference itself.
     low, high : (S,), or None
-        Simultaneous intervals of `differences`, where the method gives some.
+        Simultaneous intervals of `differences`, where the test gives some.
     critical
         A difference of mean scores greater than this is significant. Infinite where no difference could be.
     level, n, left_out, resamples, exact, seed, note

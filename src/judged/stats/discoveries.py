@@ -24,7 +24,7 @@ class Discoveries(ReadOnly):
 
     Parameters
     ----------
-    rate
+    fdr
         The false discovery rate: on average, at most this share of the topics found has no real loss.
     threshold
         The topics found lost at least this much; NaN where none is found.
@@ -40,7 +40,7 @@ class Discoveries(ReadOnly):
         Topics without a difference (NaN).
     """
 
-    rate: float
+    fdr: float
     threshold: float
     mask: Bools = field(repr=False)
     estimate: float
@@ -57,7 +57,7 @@ class Discoveries(ReadOnly):
     @property
     def fewest(self) -> int:
         """The fewest losses that can be declared at this rate."""
-        return math.ceil(1 / self.rate * (1 - ROUNDING))
+        return math.ceil(1 / self.fdr * (1 - ROUNDING))
 
     @property
     def sentence(self) -> str:
@@ -66,16 +66,16 @@ class Discoveries(ReadOnly):
             as_large = round(self.estimate * self.count) - 1
             return (
                 f"{self.count} of {topics_text(self.n)} lost {self.threshold:.3g} or more, where {as_large} gained as"
-                f" much: on average at most {self.rate:.0%} of topics found like this are luck."
+                f" much: on average at most {self.fdr:.0%} of topics found like this are luck."
             )
         if self.losses < self.fewest:
             seen = "no topic lost" if not self.losses else f"only {self.losses} of {topics_text(self.n)} lost"
             return (
-                f"No single topic can be said to have lost: {seen}, and at a false discovery rate of {self.rate:.0%}"
+                f"No single topic can be said to have lost: {seen}, and at a false discovery rate of {self.fdr:.0%}"
                 f" fewer than {self.fewest} losses can never be told from luck."
             )
         return (
-            f"No single topic can be said to have lost at a false discovery rate of {self.rate:.0%}: {self.losses} of"
+            f"No single topic can be said to have lost at a false discovery rate of {self.fdr:.0%}: {self.losses} of"
             f" {self.n} lost and {self.gains} gained, and gains are too frequent at every size."
         )
 
@@ -93,7 +93,7 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     differences
         (T,): new minus old, by topic. NaN: the topic is left out, and counted.
     fdr
-        The false discovery rate, between 0 and 1. Fewer than 1 / rate losses are never declared.
+        The false discovery rate, between 0 and 1. Fewer than 1 / `fdr` losses are never declared.
     scale
         The size of the scores: differences, and differences of differences, up to 1e-12 of it are rounding.
 
@@ -131,14 +131,14 @@ def losers(differences: ArrayLike, fdr: float = 0.1, *, scale: float = 1.0) -> D
     )
 
 
-def _threshold(losses: Floats, gains: Floats, rate: float, slack: float) -> tuple[float, float]:
+def _threshold(losses: Floats, gains: Floats, fdr: float, slack: float) -> tuple[float, float]:
     """Give the least loss that the rule admits, and its estimated rate."""
     # Only losses need be tried as thresholds: between one and the next the topics found stay, and the gains that speak
     # against them only become fewer.
     as_low = len(losses) - np.searchsorted(losses, losses - slack)
     as_high = len(gains) - np.searchsorted(gains, losses - slack)
     estimates = (1 + as_high) / np.maximum(as_low, 1)
-    admitted = np.flatnonzero(estimates <= rate * (1 + ROUNDING))
+    admitted = np.flatnonzero(estimates <= fdr * (1 + ROUNDING))
     if not len(admitted):
         return math.nan, math.nan
     return float(losses[admitted[0]]), float(estimates[admitted[0]])

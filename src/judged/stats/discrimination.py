@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Discrimination:
     """The p-values of all pairs of systems, and what share of them is significant."""
 
-    method: str  # the test that gave the p-values
+    test: str  # the test that gave the p-values
     alpha: float
     # rows of the systems, by falling p-value: a curve of p-values over this order is Sakai's ASL curve. Pairs without a
     # p-value stand at the end.
@@ -45,7 +45,7 @@ class Discrimination:
         enough = f"; for every pair, a difference of {decimal(self.required, 3)} would" if self.required > 0 else ""
         return (
             f"{self.share:.1%} of the pairs of systems ({self.significant} of {tested}) differ significantly "
-            f"(alpha {self.alpha:g}, {self.method}){enough}."
+            f"(alpha {self.alpha:g}, {self.test}){enough}."
         )
 
 
@@ -92,7 +92,7 @@ def discriminative_power(
 
         found = paired_tests(scores, pairs, test, level=1 - alpha, resamples=resamples, seed=seed)
         p = np.array([one.p for one in found])
-        test = ", ".join(dict.fromkeys(one.method for one in found))  # where topics tie, it may not be what was asked
+        test = ", ".join(dict.fromkeys(one.test for one in found))  # where topics tie, it may not be what was asked
     else:
         matrix = np.asarray(p_values, dtype=np.float64)
         if matrix.shape != (len(scores), len(scores)):
@@ -103,7 +103,7 @@ def discriminative_power(
     significant = p <= alpha * (1 + 1e-12)
     tested = ~np.isnan(p)
     return Discrimination(
-        method=test,
+        test=test,
         alpha=alpha,
         pairs=tuple(pairs[at] for at in order.tolist()),
         p_values=tuple(p[order].tolist()),

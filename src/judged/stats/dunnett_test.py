@@ -63,7 +63,7 @@ def dunnett(values: ArrayLike, baseline: int = 0, *, level: float = 0.95) -> Aga
     blocks = complete(values)
     check_baseline(baseline, len(blocks.scores))
     differences, others, n = blocks.differences[baseline], len(blocks.scores) - 1, blocks.n
-    told: dict[str, Any] = {"method": "dunnett", "baseline": baseline, "level": level, **blocks.counted}
+    told: dict[str, Any] = {"test": "dunnett", "baseline": baseline, "level": level, **blocks.counted}
     told["differences"] = differences
     if n < 2:
         nothing = np.full_like(differences, np.nan)
@@ -124,7 +124,7 @@ def randomised_dunnett(
     check_baseline(baseline, len(blocks.scores))
     differences, largest = blocks.differences[baseline], partial(_largest, baseline=baseline)
     found = permuted(blocks, differences, largest, level, resamples, seed, relabelling=False)
-    return AgainstBaseline(method="randomised-dunnett", baseline=baseline, statistic=differences, **found)
+    return AgainstBaseline(test="randomised-dunnett", baseline=baseline, statistic=differences, **found)
 
 
 def check_baseline(baseline: int, systems: int) -> None:

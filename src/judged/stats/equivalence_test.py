@@ -48,12 +48,12 @@ class Equivalence:
     statistic: float  # t; of two tests, that of the one with the larger p
     # the probability of data that speak as clearly for it, were it at the margin. NaN for fewer than two topics.
     p: float
-    # of level 1 - 2 alpha: it lies within the margin exactly where `shown` is true
+    # of level 1 - 2 alpha: it lies within the margin exactly where `significant` is true
     interval: tuple[float, float] | None
     # interval_level, level: 1 - 2 alpha, and 1 - alpha of each one-sided test
     interval_level: float
     level: float
-    shown: bool  # whether `p < alpha`
+    significant: bool  # whether `p < alpha`
     # n, left_out: topics that were compared; topics that lack a score for one of the two
     n: int
     left_out: int
@@ -75,7 +75,7 @@ class Equivalence:
             f" {topics_text(self.n)}"
         )
         note = f" Note: {self.note}." if self.note else ""
-        if self.shown:
+        if self.significant:
             return f"The data show that {claim} ({numbers}).{self._unseen()}{note}"
         return f"The data do not show that {claim} ({numbers}); that is no proof of the contrary.{note}"
 
@@ -123,7 +123,7 @@ def equivalence(first: ArrayLike, second: ArrayLike, margin: float, *, level: fl
     Examples
     --------
     >>> found = equivalence([0.2, 0.4, 0.5, 0.1, 0.3], [0.21, 0.4, 0.49, 0.12, 0.3], margin=0.03)
-    >>> found.shown, round(found.p, 4)
+    >>> found.significant, round(found.p, 4)
     (True, 0.0035)
     """
     return _equivalence("equivalence", first, second, margin, level)
@@ -143,7 +143,7 @@ def non_inferiority(
 
     Examples
     --------
-    >>> non_inferiority([0.2, 0.4, 0.5], [0.3, 0.4, 0.6], margin=0.1).shown
+    >>> non_inferiority([0.2, 0.4, 0.5], [0.3, 0.4, 0.6], margin=0.1).significant
     True
     """
     return _equivalence("non-inferiority", first, second, margin, level, higher_is_better=higher_is_better)

@@ -117,7 +117,7 @@ def nemenyi(values: ArrayLike, *, level: float = 0.95) -> AllPairs:
         p = studentised_range_tail(statistic.ravel(), systems, math.inf).reshape(statistic.shape)
         critical = error * studentised_range_critical(systems, math.inf, significance(level))
     return AllPairs(
-        method="nemenyi",
+        test="nemenyi",
         differences=blocks.differences,
         p=p,
         statistic=statistic,

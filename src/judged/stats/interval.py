@@ -38,17 +38,15 @@ class IntervalMethod:
     # equal parts, where the measure has both, and a third of the correction for skewness. `t`: Student's t as in
     # textbooks. `bootstrap`: bias-corrected and accelerated (Efron 1987), topics resampled; the same resamples for all
     # runs and measures that count the same topics. `none`: no intervals.
-    method: IntervalName = "adjusted"
+    name: IntervalName = "adjusted"
     level: float = 0.95  # the share of samples whose interval holds the true mean
     # resamples, seed: of the bootstrap
     resamples: int = 2000
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.method not in get_args(IntervalName):
-            raise InputError(
-                f"no interval method {self.method!r}", fix=f"use one of {', '.join(get_args(IntervalName))}"
-            )
+        if self.name not in get_args(IntervalName):
+            raise InputError(f"no interval method {self.name!r}", fix=f"use one of {', '.join(get_args(IntervalName))}")
         if not 0 < self.level < 1:
             fix = "0.95, say; the lowest relevant grade is rel (--rel)"
             raise InputError(f"the confidence level {self.level} is not between 0 and 1", fix=fix)
@@ -62,7 +60,7 @@ class IntervalMethod:
             "t": "Student's t",
             "bootstrap": f"bootstrap, {self.resamples} resamples, seed {self.seed}",
         }
-        return f"{self.level:.0%} interval: {how[self.method]}" if self.method != "none" else ""
+        return f"{self.level:.0%} interval: {how[self.name]}" if self.name != "none" else ""
 
 
 def mean_intervals(values: Floats, method: IntervalMethod, bounds: ArrayLike = (np.nan, np.nan)) -> Floats:
@@ -82,7 +80,7 @@ def mean_intervals(values: Floats, method: IntervalMethod, bounds: ArrayLike = (
     # variation, which is not to say that there is none.
     limits = np.full((len(values), 2), np.nan)
     topics = values.shape[1]
-    if method.method == "none" or topics < 2:
+    if method.name == "none" or topics < 2:
         return limits
     ends = np.broadcast_to(np.asarray(bounds, dtype=np.float64), (len(values), 2))
     size = max(_HELD // topics, 1)
@@ -99,14 +97,14 @@ def _intervals(values: Floats, method: IntervalMethod, bounds: Floats) -> Floats
     n = counted.sum(axis=1)
     mean = np.where(counted, values, 0.0).sum(axis=1) / np.maximum(n, 1)
     lowest, highest = np.where(counted, values, np.inf).min(axis=1), np.where(counted, values, -np.inf).max(axis=1)
-    if method.method == "adjusted":
+    if method.name == "adjusted":
         ends = np.where(np.stack([lowest >= bounds[:, 0], highest <= bounds[:, 1]], axis=1), bounds, np.nan)
         rows = np.flatnonzero((n > 1) & ((lowest < highest) | ~np.isnan(ends).any(axis=1)))
         limits[rows] = adjusted(values[rows], ends[rows], method.level)
         return limits
     rows = np.flatnonzero((n > 1) & (lowest < highest))
     deviation = np.where(counted, values - mean[:, None], 0.0)
-    if method.method == "t":
+    if method.name == "t":
         error = np.sqrt((deviation[rows] ** 2).sum(axis=1) / (n[rows] - 1) / n[rows])
         half = error * _quantiles(method.level, n[rows] - 1)
         limits[rows] = np.stack([mean[rows] - half, mean[rows] + half], axis=1)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from judged._types import Bools, Floats, Ints
     from judged.stats.results import Alternative
 
-METHODS = {
+TESTS = {
     "randomisation": "Fisher's randomisation test: signs of differences flipped at random; interval by inverting it",
     "t": "Student's paired t-test",
     "wilcoxon": "Wilcoxon's signed-rank test: zero differences dropped; exact up to 100 topics, with ties too",
@@ -71,7 +71,7 @@ def paired_test(
     first, second
         (T,) scores; the same topic at the same place. NaN: no score; the topic is left out, and counted.
     test
-        A name in `METHODS`; ``randomization``, ``fisher`` and ``studentized`` are understood as well.
+        A name in `TESTS`; ``randomization``, ``fisher`` and ``studentized`` are understood as well.
     alternative
         ``greater``: only a second system that is higher counts; ``less``: only one that is lower.
     level
@@ -163,7 +163,7 @@ def paired_tests(
     >>> [found.p for found in paired_tests(scores, [(0, 1), (0, 2)])]
     [0.125, 1.0]
     """
-    name = one_of("paired test", test, METHODS)
+    name = one_of("paired test", test, TESTS)
     options = Options(alternative, level, resamples, seed, rope, floor)
     scores = _checked(values, name)
     rows = _rows(pairs, len(scores))
@@ -261,7 +261,7 @@ def _difference(name: str, found: Found, options: Options, **seen: Any) -> Diffe
     if name == "ratio" and found.resamples is not None:
         found = replace(found, statistic=math.exp(seen["difference"]))
     asked: dict[str, Any] = {"level": options.level, "alpha": options.alpha, "alternative": options.alternative}
-    return Difference(method=name, **asked, **seen, **vars(found))
+    return Difference(test=name, **asked, **seen, **vars(found))
 
 
 def _checked(values: ArrayLike, name: str) -> Floats:

@@ -29,7 +29,7 @@ _CHUNK = 512  # rows of the matrix of pairs held at a time
 class Correlation:
     """How alike two orders of the same things are."""
 
-    method: str
+    name: str
     value: float  # from -1, reversed, to 1, the same; NaN where it is undefined
     n: int  # how many things were ranked by both
     left_out: int  # those without a score in one of the two
@@ -43,11 +43,11 @@ class Correlation:
     def sentence(self) -> str:
         """Say in plain words what was found."""
         if math.isnan(self.value):
-            return f"{self.method} is undefined: {self.note}."
+            return f"{self.name} is undefined: {self.note}."
         pairs = self.concordant + self.discordant + self.tied
         ties = f", {self.tied} are tied in one ranking or both" if self.tied else ""
         return (
-            f"{self.method} is {decimal(self.value, 3)} over {self.n} ranked things: of {pairs} pairs"
+            f"{self.name} is {decimal(self.value, 3)} over {self.n} ranked things: of {pairs} pairs"
             f" {self.discordant} stand"
             f" the other way round{ties}."
         )
@@ -164,13 +164,13 @@ def _both(first: Floats, second: Floats) -> tuple[Floats, Floats, int]:
     return one[known], other[known], int((~known).sum())
 
 
-def _correlation(method: str, value: float, n: int, left_out: int, pairs: tuple[int, int, int, int]) -> Correlation:
+def _correlation(name: str, value: float, n: int, left_out: int, pairs: tuple[int, int, int, int]) -> Correlation:
     concordant, discordant, _, _ = pairs
     tied = n * (n - 1) // 2 - concordant - discordant
     note = ""
     if math.isnan(value):
         note = "one of the two rankings is a single tie" if n > 1 else "fewer than two things are ranked by both"
-    return Correlation(method, value, n, left_out, concordant, discordant, tied, note)
+    return Correlation(name, value, n, left_out, concordant, discordant, tied, note)
 
 
 def _rows(x: Floats, y: Floats) -> Iterator[tuple[Signs, Signs]]:

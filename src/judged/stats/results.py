@@ -46,18 +46,18 @@ class Difference:
 
     Parameters
     ----------
-    method
-        A name in `judged.stats.paired.METHODS`: the test that was done, which where few topics differ may be another
+    test
+        A name in `judged.stats.paired.TESTS`: the test that was done, which where few topics differ may be another
         than the one that was asked for.
     difference
         Mean of the differences; for ``ratio`` the logarithm of the ratio of the geometric means. NaN without a topic.
     statistic
-        What the test is made of: see the method.
+        What the test is made of: see `test`.
     p
         Probability of a difference at least as large if there were none. NaN where there is no test: fewer than
         two topics, or ``bayes``.
     interval
-        For `difference`; a one-sided test has an infinite limit. None where the method gives none.
+        For `difference`; a one-sided test has an infinite limit. None where the test gives none.
     level
         Of the interval.
     alpha
@@ -67,7 +67,7 @@ class Difference:
     n, differing, left_out
         Topics that were compared; those of them with a difference; topics that lack a score for one of the two.
     resamples
-        How many were drawn, or all there are where `exact`; None for a method that draws none.
+        How many were drawn, or all there are where `exact`; None for a test that draws none.
     exact
         The p-value is that of the exact null distribution, not of a sample from it or an approximation.
     seed
@@ -89,7 +89,7 @@ class Difference:
     (0.15, 0.0138, True)
     """
 
-    method: str
+    test: str
     difference: float
     statistic: float
     p: float
@@ -123,7 +123,7 @@ class Difference:
     def side(self) -> int:
         """1 where the test sees the second system higher, -1 where lower: in the mean, the wins, or the ranks."""
         middle = {"sign": self.differing / 2, "wilcoxon": self.differing * (self.differing + 1) / 4}
-        seen = self.statistic - middle[self.method] if self.method in middle else self.difference
+        seen = self.statistic - middle[self.test] if self.test in middle else self.difference
         return int(seen > 0) - int(seen < 0)
 
     def corrected(self, adjusted: float, correction: str, alpha: float | None = None) -> Difference:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class LeaveOneTopicOut:
     """A difference and its significance, with each topic left out in turn."""
 
-    method: str  # the test that was done with all topics, as in `judged.stats.paired.METHODS`
+    test: str  # the test that was done with all topics, as in `judged.stats.paired.TESTS`
     alpha: float
     # difference, p: of all topics: the mean of second minus first
     difference: float
@@ -127,7 +127,7 @@ def leave_one_topic_out(
     changes = [at for at, other in enumerate(p_without) if n > 1 and (other <= alpha) != (p <= alpha)]
     error = math.sqrt((n - 1) / n * float(((np.array(without) - mean) ** 2).sum())) if n > 1 else math.nan
     return LeaveOneTopicOut(
-        method=whole.method,
+        test=whole.test,
         alpha=alpha,
         difference=mean,
         p=p,

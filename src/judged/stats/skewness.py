@@ -32,7 +32,7 @@ def allowing_for_skew(gaps: Iterable[Floats], tests: Sequence[Difference]) -> tu
 
 
 def _larger(test: Difference, gaps: Floats) -> Difference:
-    symmetric = test.method in {"randomisation", "t", "ratio"} and not math.isnan(test.p)
+    symmetric = test.test in {"randomisation", "t", "ratio"} and not math.isnan(test.p)
     if not symmetric or len(gaps) < 3 or not spread(gaps):
         return test
     p, low, high = _hall(gaps, Options(test.alternative, test.level))

@@ -60,7 +60,7 @@ def tukey_hsd(values: ArrayLike, *, level: float = 0.95) -> AllPairs:
     check_share("level", level)
     blocks = complete(values)
     differences, systems, n = blocks.differences, len(blocks.scores), blocks.n
-    told: dict[str, Any] = {"method": "tukey", "differences": differences, "level": level, **blocks.counted}
+    told: dict[str, Any] = {"test": "tukey", "differences": differences, "level": level, **blocks.counted}
     if n < 2:
         nothing = np.full_like(differences, np.nan)
         return AllPairs(p=nothing, statistic=nothing, critical=math.nan, note=blocks.note, **told)
@@ -123,7 +123,7 @@ def randomised_tukey(values: ArrayLike, *, level: float = 0.95, resamples: int =
     """
     blocks = complete(values)
     found = permuted(blocks, blocks.differences, _range, level, resamples, seed, relabelling=True)
-    return AllPairs(method="randomised-tukey", statistic=np.abs(blocks.differences), **found)
+    return AllPairs(test="randomised-tukey", statistic=np.abs(blocks.differences), **found)
 
 
 def _range(sums: Floats) -> Floats:

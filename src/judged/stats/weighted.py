@@ -83,17 +83,17 @@ def weighted_means(values: ArrayLike, weights: ArrayLike, method: IntervalMethod
     level = (n > 1) & (lowest == highest)
     means[level] = lowest[level]  # the quotient may differ from it in the last bit
     rows = np.flatnonzero((n > 1) & ~level)
-    if method.method == "adjusted":
+    if method.name == "adjusted":
         raise InputError("weighted means have no adjusted interval", fix="take t or bootstrap")
-    if method.method == "t":
+    if method.name == "t":
         apart = table[rows] * (filled[rows] - means[rows, None])
         limits[rows] = _linearised(means[rows], apart, totals[rows], effective[rows], n[rows], method.level)
-    elif method.method == "bootstrap" and len(rows):
+    elif method.name == "bootstrap" and len(rows):
         masks, mask_of = np.unique(counted[rows], axis=0, return_inverse=True)
         for at, mask in enumerate(masks):
             alike = rows[mask_of.ravel() == at]  # one resample serves all rows that count the same topics
             limits[alike] = _resampled(filled[np.ix_(alike, mask)], shares[mask], means[alike], method)
-    if method.method == "none":
+    if method.name == "none":
         limits[:] = np.nan
     return WeightedMeans(means, limits, n.astype(np.int64), effective)
 

@@ -53,7 +53,7 @@ class DiffRow:
         """The same in words: ``up 3``, ``down 2``, ``new``, ``gone``, ``same``."""
         return f"{self.moved} {abs(self.places)}" if self.places else self.moved
 
-    def item(self, which: Literal[0, 1], level: float, highest: float) -> Item:
+    def item(self, which: Literal[0, 1], rel: float, highest: float) -> Item:
         """Give the document as one of the first or second list."""
         worth = self.changes[0] if self.changes else None
         places = {"same": "same rank", "up": "", "down": "", "new": "new", "gone": "gone"}
@@ -64,8 +64,8 @@ class DiffRow:
             rank=str(self.second_rank if which else self.first_rank),
             doc_id=self.doc_id,
             grade="" if self.grade is None else f"{self.grade:g}",
-            relevant=None if self.grade is None else self.grade >= level,
-            best=self.grade is not None and self.grade >= max(level, highest),
+            relevant=None if self.grade is None else self.grade >= rel,
+            best=self.grade is not None and self.grade >= max(rel, highest),
             change=", ".join(said),
             sign=f"{_SIGNS[self.moved]}{abs(self.places) or ''}",
             text="" if self.text == self.doc_id else beginning(_TEXT).write(self.text),
@@ -115,12 +115,12 @@ class TopicDiff:
     query_id: str
     query: str
     scores: tuple[ScorePair, ...]  # one a measure
-    # the documents of both lists down to `depth`: those of the second list by rank, then those that only the first one
+    # the documents of both lists down to `cutoff`: those of the second list by rank, then those that only the first one
     # shows, by rank
     rows: tuple[DiffRow, ...]
     below: tuple[float | None, ...]  # one a measure: what documents that are not among the rows add to the difference
     returned: tuple[int, int]  # how many documents each run returned
-    depth: int
+    cutoff: int
     runs: tuple[str, str]
 
     @property
@@ -130,9 +130,9 @@ class TopicDiff:
         return "won" if side > 0 else "lost" if side < 0 else "same"
 
     def side(self, which: Literal[0, 1]) -> tuple[DiffRow, ...]:
-        """Give the documents of one list by rank, down to the depth: 0 for the first run, 1 for the second."""
+        """Give the documents of one list by rank, down to the cutoff: 0 for the first run, 1 for the second."""
         ranked = [(row.second_rank if which else row.first_rank, row) for row in self.rows]
-        shown = [(rank, row) for rank, row in ranked if rank is not None and rank <= self.depth]
+        shown = [(rank, row) for rank, row in ranked if rank is not None and rank <= self.cutoff]
         return tuple(row for _, row in sorted(shown, key=lambda pair: pair[0]))
 
     @property
@@ -147,9 +147,9 @@ class TopicDiff:
         first, second = (sum(row.grade is None for row in self.side(which)) for which in (0, 1))
         return first, second
 
-    def rankings(self, level: float, highest: float) -> tuple[Ranking, Ranking]:
+    def rankings(self, rel: float, highest: float) -> tuple[Ranking, Ranking]:
         """Give both lists with their scores; on the left is marked only what the right list does not show."""
-        lists = [[row.item(which, level, highest) for row in self.side(which)] for which in (0, 1)]
+        lists = [[row.item(which, rel, highest) for row in self.side(which)] for which in (0, 1)]
         shown = {item.doc_id for item in lists[1]}
         lists[0] = [replace(item, sign="") if item.doc_id in shown else item for item in lists[0]]
         rankings: list[Ranking] = []
@@ -190,7 +190,7 @@ class TopicDiff:
             grade = "-" if row.grade is None else f"{row.grade:g}"
             parts.append(f"{row.doc_id} (grade {grade}) {ranks}, {decimal(change, 4, '+')}")
         if self.below and self.below[0]:
-            parts.append(f"documents below rank {self.depth}, {decimal(self.below[0], 4, '+')}")
+            parts.append(f"documents below rank {self.cutoff}, {decimal(self.below[0], 4, '+')}")
         return f": {'; '.join(parts)}" if parts else ""
 
 
@@ -206,8 +206,8 @@ class Diff(Answer):
         One a measure, over all topics of the qrels.
     topics : tuple of TopicDiff
         Those that were `named`; or those with the largest differences, first for the second run, then against it.
-    depth : int
-    level, highest : float
+    cutoff : int
+    rel, highest : float
         From which grade on a document is relevant to the first measure, and the highest grade of the qrels.
     provenance : Provenance
     notes : tuple of Note
@@ -220,9 +220,9 @@ class Diff(Answer):
     measures: tuple[str, ...]
     means: tuple[MeanPair, ...]
     topics: tuple[TopicDiff, ...]
-    depth: int
+    cutoff: int
     named: bool
-    level: float
+    rel: float
     highest: float
     provenance: Provenance = field(repr=False)
     notes: tuple[Note, ...] = ()
@@ -235,7 +235,7 @@ class Diff(Answer):
     def facts(self) -> dict[str, Any]:
         """Give the runs, the measures and what is shown."""
         first, second = self.runs
-        return {"first": first, "second": second, "measures": self.measures, "depth": self.depth, "named": self.named}
+        return {"first": first, "second": second, "measures": self.measures, "cutoff": self.cutoff, "named": self.named}
 
     def blocks(self) -> tuple[Block, ...]:
         """Give what may be concluded, a table of topics, and both lists of each."""
@@ -250,7 +250,7 @@ class Diff(Answer):
         )
 
     def _lists(self, topic: TopicDiff) -> Lists:
-        rankings = topic.rankings(self.level, self.highest) if topic.rows else ()
+        rankings = topic.rankings(self.rel, self.highest) if topic.rows else ()
         name = f"topic {topic.query_id}"
         title = f"{name}: {topic.query}" if topic.query else name
         return Lists(name, title, (topic.sentence,), rankings, only="people")

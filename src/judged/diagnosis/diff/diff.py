@@ -95,7 +95,7 @@ def diff(
     [0.305, -0.102, 0.0, 0.0]
     """
     if cutoff < 1 or limit < 1:
-        problem = f"a depth of {cutoff} and {counted(limit, 'topic')} show nothing"
+        problem = f"a cutoff of {cutoff} and {counted(limit, 'topic')} show nothing"
         raise InputError(problem, fix="give whole numbers from 1")
     judgments, lacking = narrowed(Qrels.of(qrels), where, attributes)
     runs = _two(first, second)
@@ -127,9 +127,9 @@ def diff(
         measures=tuple(map(str, measures)),
         means=tuple(_mean_pair(measure, values[:, at]) for at, measure in enumerate(measures)),
         topics=tuple(topics),
-        depth=cutoff,
+        cutoff=cutoff,
         named=topic is not None,
-        level=float(getattr(measures[0], "rel", 0) or math.ulp(0.0)),
+        rel=float(getattr(measures[0], "rel", 0) or math.ulp(0.0)),
         highest=float(judgments.grades.max()),
         provenance=rests,
         notes=(*lacking, *rests.notes),
@@ -172,7 +172,7 @@ def _mean_pair(measure: Measure, values: Floats) -> MeanPair:
 
 
 def _topic(
-    lists: Sequence[Judged], measures: Sequence[Measure], values: Floats, both: Aligned, query: str, depth: int
+    lists: Sequence[Judged], measures: Sequence[Measure], values: Floats, both: Aligned, query: str, cutoff: int
 ) -> TopicDiff:
     ones = [judged.only(query) for judged in lists]
     names = ones[0].qrels.index.row_names
@@ -184,13 +184,13 @@ def _topic(
     for doc, *ranks in zip(
         both.doc[place].to_pylist(), both.first[place].tolist(), both.second[place].tolist(), strict=True
     ):
-        if any(0 < rank <= depth for rank in ranks):
+        if any(0 < rank <= cutoff for rank in ranks):
             changes = [
                 None if first is None or second is None else second.get(doc, 0.0) - first.get(doc, 0.0)
                 for first, second in added
             ]
             rows.append(DiffRow(doc, ranks[0] or None, ranks[1] or None, grades.get(doc), tuple(changes)))
-    rows.sort(key=lambda row: row.second_rank if row.second_rank and row.second_rank <= depth else math.inf)
+    rows.sort(key=lambda row: row.second_rank if row.second_rank and row.second_rank <= cutoff else math.inf)
     pairs = [
         ScorePair(str(measure), first, second, measure.properties.higher_is_better is False)
         for measure, first, second in zip(measures, *values.tolist(), strict=True)
@@ -202,7 +202,7 @@ def _topic(
         rows=tuple(rows),
         below=tuple(_below(pair, [row.changes[at] for row in rows]) for at, pair in enumerate(pairs)),
         returned=(int(ones[0].returned[0]), int(ones[1].returned[0])),
-        depth=depth,
+        cutoff=cutoff,
         runs=both.runs,
     )
 

@@ -115,7 +115,7 @@ class Disagreement(Answer):
     systems: tuple[str, str]
     means: tuple[MeanSide, MeanSide]
     topics: tuple[TopicDisagreement, ...]
-    shown: int
+    limit: int
     slices: tuple[SliceDisagreement, ...] = ()
     orders: OrderAgreement | None = None
     chosen: bool = False
@@ -157,7 +157,7 @@ class Disagreement(Answer):
     @property
     def causes(self) -> tuple[TopicDisagreement, ...]:
         """The topics that pull the means apart most, as many as are shown."""
-        return tuple(topic for topic in self.topics[: self.shown] if topic.pull > 0)
+        return tuple(topic for topic in self.topics[: self.limit] if topic.pull > 0)
 
     @property
     def rests_on(self) -> int | None:

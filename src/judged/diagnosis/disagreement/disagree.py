@@ -115,7 +115,7 @@ def disagreement_of_scores(
         systems=systems,
         means=_means(table, gaps, ways),
         topics=tuple(topics),
-        shown=limit,
+        limit=limit,
         slices=_slices(table, slicing, query_ids, gaps, ways),
         orders=orders(table).pairs[0] if len(table.runs) > 2 else None,
         chosen=pair is None and len(table.runs) > 2,

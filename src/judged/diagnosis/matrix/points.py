@@ -31,14 +31,14 @@ class MatrixChoices:
     """The choices of a performance matrix."""
 
     level: float = 0.95  # of the intervals; those that class slices are corrected for how many there are
-    rate: float = 0.1  # the false discovery rate of topics that are said to have lost
+    fdr: float = 0.1  # the false discovery rate of topics that are said to have lost
     # resamples, seed: of tests
     resamples: int = 100_000
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_share("confidence level", self.level, low=0.5)
-        check_share("false discovery rate", self.rate)
+        check_share("false discovery rate", self.fdr)
 
     def corrected(self, looks: int) -> float:
         """Give the level of intervals of which so many are looked at (Bonferroni)."""

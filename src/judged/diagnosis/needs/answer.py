@@ -74,7 +74,7 @@ class Needs(ReadOnly, Answer):
         One a run and measure.
     comparison : Comparison or None
         The runs compared over needs.
-    depth, p : int, float
+    cutoff, rbo_p : int, float
         Of the overlap and of RBO.
     shown : int
         How many of the needs people see that vary most.
@@ -97,9 +97,9 @@ class Needs(ReadOnly, Answer):
     rbo: Floats
     summaries: tuple[NeedsSummary, ...]
     comparison: Comparison | None
-    depth: int
-    p: float
-    shown: int = 10
+    cutoff: int
+    rbo_p: float
+    limit: int = 10
     queries: Mapping[str, str] = field(default_factory=dict[str, str])
     notes: tuple[Note, ...] = ()
 
@@ -135,17 +135,17 @@ class Needs(ReadOnly, Answer):
 
     def facts(self) -> dict[str, Any]:
         """Give the number of needs, and what rankings are compared by."""
-        return {"needs": len(self.needs), "depth": self.depth, "p": self.p}
+        return {"needs": len(self.needs), "cutoff": self.cutoff, "rbo_p": self.rbo_p}
 
     def blocks(self) -> tuple[Block, ...]:
         """Give what may be concluded, the runs by each measure, and the needs whose wordings differ most."""
         ids = Column("need", self.needs, TEXT), Column("query_ids", self.query_ids)
         best = self._ordered()[0].run
-        several = self.shown and any(len(group) > 1 for group in self.query_ids)
+        several = self.limit and any(len(group) > 1 for group in self.query_ids)
         return (
             Sentences(self.sentences),
             *self._results(),
-            *([self.needs_table(best, worst=self.shown)] if several else []),
+            *([self.needs_table(best, worst=self.limit)] if several else []),
             self._by_need(),
             Table("wordings", ids, only="data"),
             *([] if self.comparison is None else map(self.comparison.table, ("pairs", "topics"))),
@@ -169,7 +169,7 @@ class Needs(ReadOnly, Answer):
             some = tables[0].take([at for at, row in enumerate(rows) if row.measure == name])
             run, *rest = some.columns
             tables.append(Table(name, (replace(run, title=name), *rest), only="people"))
-        alike = f"; overlap, RBO: how alike the first {self.depth} documents of two wordings are"
+        alike = f"; overlap, RBO: how alike the first {self.cutoff} documents of two wordings are"
         legend = (
             "mean: of the means over wordings; worst wording, best: of the worst and best score of each need; sd:"
             " standard deviation between wordings; consistency: share of the variance that lies between needs (1:"
@@ -287,7 +287,7 @@ class Needs(ReadOnly, Answer):
                 f"{percent(share)}{ci} of the variance of its scores lies between needs, the rest between wordings."
             )
         if not math.isnan(row.overlap):
-            shared = f"Two wordings share {percent(row.overlap)} of their first {self.depth} documents"
+            shared = f"Two wordings share {percent(row.overlap)} of their first {self.cutoff} documents"
             parts.append(f"{shared} (RBO {decimal(row.rbo, 2)}).")
         return " ".join(parts)
 
@@ -295,7 +295,7 @@ class Needs(ReadOnly, Answer):
 def _of_pair(pair: Pair) -> str:
     test, verdict = pair.found, f"No difference between {pair.second} and {pair.first} is shown in {pair.measure}"
     if pair.better is not None:
-        verdict = shown(test.method, pair.better, pair.other(pair.better), pair.measure)
+        verdict = shown(test.test, pair.better, pair.other(pair.better), pair.measure)
     gap = _with_ci(pair.shown_difference, pair.shown_interval, 4, "+")
     after = f" after {test.correction}" if test.correction not in {"", "none"} else ""
     return (

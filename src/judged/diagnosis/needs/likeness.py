@@ -137,8 +137,8 @@ def alike(
     run: Run,
     groups: Sequence[Sequence[str]],
     *,
-    depth: int = 10,
-    p: float = 0.9,
+    cutoff: int = 10,
+    rbo_p: float = 0.9,
     ties: TiePolicy = "docid",
     precision: Precision = "double",
 ) -> tuple[Floats, Floats]:
@@ -146,14 +146,14 @@ def alike(
 
     >>> from judged.data import Run
     >>> run = Run.of({"1": {"a": 2.0, "b": 1.0}, "2": {"b": 2.0, "a": 1.0}, "3": {"a": 2.0, "c": 1.0}})
-    >>> overlap, _ = alike(run, [["1", "2", "3"]], depth=2)
+    >>> overlap, _ = alike(run, [["1", "2", "3"]], cutoff=2)
     >>> round(float(overlap[0]), 3)  # 1 and 2 share both, the others one of two
     0.667
     """
     # Returns overlap, rbo: (N,): NaN for a need with fewer than two wordings that returned something.
     query_ids = tuple(sorted({query for group in groups for query in group}))
     place = {query: at for at, query in enumerate(query_ids)}
-    shown = all_returned(run, query_ids, Ranking(ties, depth, precision))
+    shown = all_returned(run, query_ids, Ranking(ties, cutoff, precision))
     docs = shown.doc.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
     starts = segment_starts(shown.topic, len(query_ids))
     lists = [docs[starts[at] : starts[at + 1]] for at in range(len(query_ids))]
@@ -163,17 +163,17 @@ def alike(
         first, second = np.triu_indices(len(there), 1)
         if len(first):
             some = np.linspace(0, len(first) - 1, min(len(first), _MOST_PAIRS)).round().astype(np.int64)
-            found = [_two(there[first[at]], there[second[at]], depth, p) for at in np.unique(some).tolist()]
+            found = [_two(there[first[at]], there[second[at]], cutoff, rbo_p) for at in np.unique(some).tolist()]
             likeness[:, need] = [np.mean(column) for column in zip(*found, strict=True)]
     return likeness[0], likeness[1]
 
 
-def _two(one: Ints, other: Ints, depth: int, p: float) -> tuple[float, float]:
+def _two(one: Ints, other: Ints, cutoff: int, rbo_p: float) -> tuple[float, float]:
     union = np.unique(np.concatenate((one, other)))
     ranks = np.zeros((2, len(union)), dtype=np.int64)
     for row, docs in enumerate((one, other)):
         ranks[row, np.searchsorted(union, docs)] = np.arange(1, len(docs) + 1)
-    return overlap_at(ranks[0], ranks[1], depth), rbo(ranks[0], ranks[1], p).value
+    return overlap_at(ranks[0], ranks[1], cutoff), rbo(ranks[0], ranks[1], rbo_p).value
 
 
 @dataclass(frozen=True)

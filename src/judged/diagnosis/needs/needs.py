@@ -104,7 +104,7 @@ def needs_of_scores(
     parts = [[_of_needs(row, groups, less=less[m]) for m, row in enumerate(rows)] for rows in table.values]
     mean, worst, best, deviation, variants = np.moveaxis(np.array(parts), 2, 0).copy()
     query_ids = tuple(tuple(table.query_ids[at] for at in group.tolist()) for group in groups)
-    likeness = _alike(table, query_ids, runs, {"depth": cutoff, "p": rbo_p})
+    likeness = _alike(table, query_ids, runs, {"cutoff": cutoff, "rbo_p": rbo_p})
     counted_needs = ~np.isnan(mean).all(axis=1)
     by_need = replace(table, query_ids=names, values=mean.copy(), counted=counted_needs, ranges=(), notes=())
     choices = Choices(alpha=round(1 - level, 12), seed=seed, baseline=baseline)
@@ -122,9 +122,9 @@ def needs_of_scores(
         rbo=likeness[1],
         summaries=_summaries(table, groups, (mean, worst, best, deviation), likeness, IntervalMethod(level=level)),
         comparison=compared(by_need, choices, "none") if len(table.runs) > 1 else None,
-        depth=cutoff,
-        p=rbo_p,
-        shown=limit,
+        cutoff=cutoff,
+        rbo_p=rbo_p,
+        limit=limit,
         queries={} if texts is None else {query: texts.text(query) for group in query_ids for query in group},
         notes=(*notes, *_notes(table, need_of, groups), *table.notes),
     )

@@ -121,7 +121,7 @@ class ReviewList(Answer):
     Attributes
     ----------
     measure : str
-    k : int
+    cutoff : int
         How many documents of each topic count as shown.
     rel, highest : float
         From which grade on a document is relevant, and the grade that others are tried with.
@@ -153,7 +153,7 @@ class ReviewList(Answer):
     main: ClassVar[str] = "items"
 
     measure: str
-    k: int
+    cutoff: int
     rel: float
     highest: float
     runs: tuple[str, ...]
@@ -172,12 +172,12 @@ class ReviewList(Answer):
 
     def facts(self) -> dict[str, Any]:
         """Give the options, and how many labels of each kind there are."""
-        names = ("measure", "k", "rel", "highest", "kinds", "found", "turning")
+        names = ("measure", "cutoff", "rel", "highest", "kinds", "found", "turning")
         return {name: getattr(self, name) for name in names}
 
     def blocks(self) -> tuple[Block, ...]:
         """Give rates, items with what their topics and documents say, and what may be concluded."""
-        return _rates_table(self.rates, self.k), self._items(), Sentences(self.sentences)
+        return _rates_table(self.rates, self.cutoff), self._items(), Sentences(self.sentences)
 
     def _items(self) -> Table:
         """Lay out a row an item; of many runs people see what sums them up."""
@@ -196,9 +196,9 @@ class ReviewList(Answer):
                 heading = name if one else f"{name} {run}"
                 columns.append(Column(f"{name} {run}", values, show, heading, only="" if few else "data"))
         if not few:
-            shown = [sum(rank is not None and rank <= self.k for rank in item.ranks.values()) for item in items]
+            shown = [sum(rank is not None and rank <= self.cutoff for rank in item.ranks.values()) for item in items]
             runs = [f"{count} of {counted(len(self.runs), 'run')}" for count in shown]
-            columns.append(Column("shown", runs, TEXT, f"in first {self.k} of", only="people"))
+            columns.append(Column("shown", runs, TEXT, f"in first {self.cutoff} of", only="people"))
             columns.append(Column("largest", [item.largest for item in items], CHANGE, "largest change", only="people"))
         yes = Show(lambda turns: "yes" if turns else "", "bool")
         columns += columns_of(items, *(("difference", "turns") if one else (("difference", CHANGE), ("turns", yes))))
@@ -246,9 +246,11 @@ class ReviewList(Answer):
     def _of_rates(self, row: ReviewRates) -> Iterator[str]:
         """Say what was counted of a run, and in which slice each rate is highest, among those with enough topics."""
         wrong, unknown, lacking = (f"{getattr(row, count)}{_percent(getattr(row, rate))}" for count, rate, *_ in _RATES)
-        no_place = f" ({row.without_place} of them can have no place there, as their topics have more than {self.k})"
+        no_place = (
+            f" ({row.without_place} of them can have no place there, as their topics have more than {self.cutoff})"
+        )
         yield (
-            f"{row.run}: of the {counted(row.returned, 'document')} among the first {self.k} of"
+            f"{row.run}: of the {counted(row.returned, 'document')} among the first {self.cutoff} of"
             f" {counted(row.topics, 'topic')}, {wrong} are judged not relevant and {unknown} are not judged. Of"
             f" {counted(row.relevant, 'relevant document')} {lacking} are not among them: {row.low} stand lower,"
             f" {row.missed} were not returned{no_place if row.without_place else ''}."
@@ -259,7 +261,7 @@ class ReviewList(Answer):
             part = max(slices, key=lambda part: (getattr(part, count) > 0, getattr(part, rate)))
             if getattr(part, count):
                 counts = f"{getattr(part, count)} of {getattr(part, total)}, {counted(part.topics, 'topic')}"
-                worst.append(f"of {what.format(self.k)} in {part.slice} ({counts})")
+                worst.append(f"of {what.format(self.cutoff)} in {part.slice} ({counts})")
         if worst:  # not tested, so where to look and no finding
             yield (
                 f"{row.run}, slices with enough topics: the highest share {', '.join(worst)}. That is where to look"
@@ -267,7 +269,7 @@ class ReviewList(Answer):
             )
 
 
-def _rates_table(rates: Sequence[ReviewRates], k: int) -> Table:
+def _rates_table(rates: Sequence[ReviewRates], cutoff: int) -> Table:
     """Lay out counts and rates, one row a run and slice."""
     named = Show(lambda name: name or "all", "string")
     few = ["(few topics)" if row.small else "" for row in rates]
@@ -275,9 +277,9 @@ def _rates_table(rates: Sequence[ReviewRates], k: int) -> Table:
     columns = [
         *columns_of(rates, ("run", TEXT)),
         Column("slice", [row.slice for row in rates], named, beside=few, only="" if sliced else "data"),
-        *columns_of(rates, "small", ("topics", COUNT), ("returned", COUNT, f"first {k}")),
+        *columns_of(rates, "small", ("topics", COUNT), ("returned", COUNT, f"first {cutoff}")),
     ]
-    titles = "false positive", "unjudged", f"not in first {k}"
+    titles = "false positive", "unjudged", f"not in first {cutoff}"
     for (name, rate, *_), title in zip(_RATES, titles, strict=True):
         columns += columns_of(rates, ("relevant", COUNT)) if name == "false_negatives" else ()
         shares = [_percent(getattr(row, rate)).strip() for row in rates]

@@ -152,7 +152,7 @@ def review(
         items = [replace(item, title=texts.title(item.doc_id), text=texts.text(item.doc_id)) for item in items]
     return ReviewList(
         measure=str(measure),
-        k=cutoff,
+        cutoff=cutoff,
         rel=float(rel),
         highest=max(highest, rel),
         runs=tuple(run.name for run in given),
@@ -175,9 +175,9 @@ def _kinds(kinds: str | Iterable[str]) -> tuple[ReviewKind, ...]:
     return tuple(kind for kind in KINDS if kind in named)
 
 
-def _kind_of(opened: Opened, relevant: Bools, k: int) -> Ints:
+def _kind_of(opened: Opened, relevant: Bools, cutoff: int) -> Ints:
     """Tell the kind of each pair by its place in `KINDS`, -1 for those that no run gets wrong: (P,)."""
-    first = (opened.ranks > 0) & (opened.ranks <= k)
+    first = (opened.ranks > 0) & (opened.ranks <= cutoff)
     kind = np.full(len(relevant), -1, dtype=np.int64)
     kind[first.any(axis=0) & ~relevant] = KINDS.index("false positive")
     kind[(~first).any(axis=0) & relevant] = KINDS.index("false negative")
@@ -219,7 +219,7 @@ def _items(
     return items
 
 
-def _rates(opened: Opened, relevant: Bools, k: int, slicing: Slicing | None) -> tuple[ReviewRates, ...]:
+def _rates(opened: Opened, relevant: Bools, cutoff: int, slicing: Slicing | None) -> tuple[ReviewRates, ...]:
     """Count by run over all topics, and then over those of each slice."""
     of, topics = opened.qrels.index.topic, len(opened.qrels.index.topics)
     groups = [("", False, np.ones(topics, dtype=np.bool_))]
@@ -232,10 +232,18 @@ def _rates(opened: Opened, relevant: Bools, k: int, slicing: Slicing | None) -> 
     known = by_topic(relevant)
     rates: list[ReviewRates] = []
     for judged, ranks in zip(opened.lists, opened.ranks, strict=True):
-        first = (ranks > 0) & (ranks <= k)
+        first = (ranks > 0) & (ranks <= cutoff)
         wrong, unjudged = by_topic(first & ~relevant & ~opened.unjudged), by_topic(first & opened.unjudged)
-        low, missed = by_topic(relevant & (ranks > k)), by_topic(relevant & (ranks == 0))
-        counts = (np.minimum(judged.returned, k), wrong, unjudged, known, low, missed, np.maximum(known - k, 0))
+        low, missed = by_topic(relevant & (ranks > cutoff)), by_topic(relevant & (ranks == 0))
+        counts = (
+            np.minimum(judged.returned, cutoff),
+            wrong,
+            unjudged,
+            known,
+            low,
+            missed,
+            np.maximum(known - cutoff, 0),
+        )
         for name, small, mask in groups:
             totals = (int(count[mask].sum()) for count in counts)
             rates.append(ReviewRates(judged.run.name, name, int(mask.sum()), small, *totals))
@@ -255,14 +263,14 @@ class Opened:
     ranks: Ints = field(repr=False)  # (R, P): 0: not returned
 
 
-def opened_to(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, k: int, documents: Documents | None) -> Opened:
+def opened_to(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, cutoff: int, documents: Documents | None) -> Opened:
     """Judge runs, with the unjudged documents among the first k of each as pairs of their own."""
     for run in runs:
         if ranking.ties == "rank" and not run.has_ranks:
             raise InputError("it has no rank column", fix="choose another order for ties", path=run.where)
         if ranking.ties != "rank" and not run.has_scores:
             raise InputError("a run without scores has no first documents", fix="give scores", path=run.where)
-    extended, unjudged = _extended(qrels, runs, ranking, k)
+    extended, unjudged = _extended(qrels, runs, ranking, cutoff)
     how: dict[str, Any] = {"ties": ranking.ties, "depth": ranking.depth, "precision": ranking.precision}
     lists = tuple(judge(extended, run, documents=documents, **how) for run in runs)
     ranks = np.zeros((len(lists), len(unjudged)), dtype=np.int64)
@@ -271,10 +279,10 @@ def opened_to(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, k: int, docum
     return Opened(extended, unjudged, lists, ranks)
 
 
-def _extended(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, k: int) -> tuple[Qrels, Bools]:
+def _extended(qrels: Qrels, runs: Sequence[Run], ranking: Ranking, cutoff: int) -> tuple[Qrels, Bools]:
     """Add every unjudged document among the first k of some run to the judgments, and mark these pairs."""
     index = qrels.index
-    shallow = replace(ranking, depth=min(k, ranking.depth or k))
+    shallow = replace(ranking, depth=min(cutoff, ranking.depth or cutoff))
     parts = [qrels.table.select(_COLUMNS)]
     for run in runs:
         first = all_returned(run, index.topics, shallow)

@@ -54,7 +54,7 @@ class Stages(Answer):
     query_ids : tuple of T str
     trace : Trace
         The system: scores, what was attainable behind each stage, documents.
-    against : Trace or None
+    baseline : Trace or None
         The system that it is compared with.
     choices : Cut
         Depth, thresholds, rates, alpha, resamples, seed.
@@ -81,7 +81,7 @@ class Stages(Answer):
     recall: Measure
     query_ids: tuple[str, ...]
     trace: Trace
-    against: Trace | None
+    baseline: Trace | None
     choices: Cut
     provenance: Provenance = field(repr=False)
     slicing: Slicing | None = field(default=None, repr=False)
@@ -95,7 +95,7 @@ class Stages(Answer):
     @property
     def traces(self) -> tuple[Trace, ...]:
         """The system, and the one that it is compared with."""
-        return (self.trace,) if self.against is None else (self.trace, self.against)
+        return (self.trace,) if self.baseline is None else (self.trace, self.baseline)
 
     @cached_property
     def rows(self) -> tuple[Parts, ...]:
@@ -121,11 +121,11 @@ class Stages(Answer):
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """The tested difference of the score and of each part, over all topics and by slice; higher is better."""
-        if self.against is None:
+        if self.baseline is None:
             return ()
-        trace, against, choices = self.trace, self.against, self.choices
-        quantities = {(trace.name, SCORE): Quantity(against.score, trace.score, family=SCORE)}
-        for name, before, now in zip(PARTS, against.parts, trace.parts, strict=True):
+        trace, baseline, choices = self.trace, self.baseline, self.choices
+        quantities = {(trace.name, SCORE): Quantity(baseline.score, trace.score, family=SCORE)}
+        for name, before, now in zip(PARTS, baseline.parts, trace.parts, strict=True):
             quantities[trace.name, name] = Quantity(-before, -now, family="parts")
         how = Choices(alpha=choices.alpha, resamples=choices.resamples, seed=choices.seed)
         return compared(quantities, everywhere(len(trace.score), self.slicing), how)
@@ -135,15 +135,15 @@ class Stages(Answer):
         """By part: the topics that lost there against the other system, with a declared rate of false findings."""
         best = np.stack([trace.best for trace in self.traces])
         scale = float(np.nanmax(np.abs(best), initial=1.0))
-        return {name: losers(gains, self.choices.rate, scale=scale) for name, gains in self._gains.items()}
+        return {name: losers(gains, self.choices.fdr, scale=scale) for name, gains in self._gains.items()}
 
     @property
     def _gains(self) -> dict[str, Floats]:
         """By part: how much better each topic is than by the other system."""
-        if self.against is None:
+        if self.baseline is None:
             return {}
-        parts = self.against.parts - self.trace.parts
-        return {SCORE: self.trace.score - self.against.score, **dict(zip(PARTS, parts, strict=True))}
+        parts = self.baseline.parts - self.trace.parts
+        return {SCORE: self.trace.score - self.baseline.score, **dict(zip(PARTS, parts, strict=True))}
 
     @property
     def lost_kinds(self) -> tuple[str, ...]:
@@ -151,9 +151,9 @@ class Stages(Answer):
 
         A part is named where it holds at least the chosen share of the loss.
         """
-        if self.against is None:
+        if self.baseline is None:
             return ("",) * len(self.query_ids)
-        large = large_parts(np.maximum(self.trace.parts - self.against.parts, 0.0), self.choices)
+        large = large_parts(np.maximum(self.trace.parts - self.baseline.parts, 0.0), self.choices)
         return tuple(
             " and ".join(name for name, counts in zip(PARTS, row, strict=True) if counts) if lost else ""
             for row, lost in zip(large.T.tolist(), self.lost[SCORE].mask.tolist(), strict=True)
@@ -204,7 +204,7 @@ class Stages(Answer):
         """Lay out one row a slice and system: means, and how many topics have which verdict."""
         rows, labels = self.rows, len(self.traces)
         few = [SMALL if row.small else "" for row in rows]
-        names = columns_of(rows, ("slice", TEXT), ("system", TEXT) if self.against else "system")
+        names = columns_of(rows, ("slice", TEXT), ("system", TEXT) if self.baseline else "system")
         columns = [*names, *columns_of(rows, ("topics", COUNT, "n"), "small")]
         titles = {"score": str(self.measure), "best": "best", "recall": self._recall_title}
         titles |= {f"lost_{name}": f"lost: {name}" for name in PARTS}
@@ -227,7 +227,7 @@ class Stages(Answer):
 
     @property
     def _over(self) -> str:
-        return f"over {counted(len(self.query_ids), 'topic')}; candidates: first {self.choices.depth}"
+        return f"over {counted(len(self.query_ids), 'topic')}; candidates: first {self.choices.cutoff}"
 
     @property
     def _recall_title(self) -> str:
@@ -236,9 +236,9 @@ class Stages(Answer):
 
     def _changes(self) -> Iterator[Table]:
         """Lay out one row a slice and part: the change of the score, and of each part; and the topics that lost."""
-        if self.against is None:
+        if self.baseline is None:
             return
-        first, second, choices = self.trace.name, self.against.name, self.choices
+        first, second, choices = self.trace.name, self.baseline.name, self.choices
         note = (
             f"{first} minus {second}, parts add up to the change of {self.measure}; paired randomisation test,"
             f" {choices.resamples} resamples, seed {choices.seed}{SECOND if self.slicing else ''}; p by Holm: over the"
@@ -253,9 +253,9 @@ class Stages(Answer):
         """Lay out one row a topic, the largest loss first; with another system the largest loss against it."""
         trace, change = self.trace, np.zeros(len(self.query_ids))
         columns = [Column("query_id", self.query_ids, TEXT, "topic"), *self._of_topics(trace)]
-        if self.against is not None:
+        if self.baseline is not None:
             columns += [
-                replace(column, name=f"other_{column.name}", only="data") for column in self._of_topics(self.against)
+                replace(column, name=f"other_{column.name}", only="data") for column in self._of_topics(self.baseline)
             ]
         for name, gains in self._gains.items():
             stars = ["*" if lost else "" for lost in self.lost[name].mask.tolist()]
@@ -275,7 +275,7 @@ class Stages(Answer):
         yield Column("found", trace.found.tolist(), COUNT, beside=[f"of {count}" for count in trace.relevant.tolist()])
         yield Column("relevant", trace.relevant.tolist(), COUNT, only="data")
         for name, part in zip(PARTS, trace.parts.tolist(), strict=True):
-            yield Column(f"lost_{name}", part, NUMBER, f"lost: {name}", only="data" if self.against else "")
+            yield Column(f"lost_{name}", part, NUMBER, f"lost: {name}", only="data" if self.baseline else "")
         yield Column("judged", trace.judged.tolist(), SHARE)
         yield Column("foreign", trace.foreign.tolist(), COUNT, only="data")
 
@@ -288,7 +288,7 @@ class Stages(Answer):
             every = trace.documents
             ways = {
                 "not returned": every.candidate == 0,
-                "below the depth": every.candidate > self.choices.depth,
+                "below the cutoff": every.candidate > self.choices.cutoff,
                 "ranked low": every.final > 0,
             }
             where = np.select(list(ways.values()), list(ways), "dropped").tolist()
@@ -304,7 +304,7 @@ class Stages(Answer):
                 }
                 for at in np.flatnonzero((every.final == 0) | (every.final > page)).tolist()
             ]
-        system = ("system", TEXT) if self.against else "system"
+        system = ("system", TEXT) if self.baseline else "system"
         named = (("query_id", TEXT), ("doc_id", TEXT), ("grade", significant()), ("lost", TEXT))
         columns = columns_of(rows, system, *named, ("candidate_rank", COUNT), ("final_rank", COUNT))
         return Table("documents", columns, labels=1 + len(self.traces), only="data")
@@ -316,7 +316,7 @@ class Stages(Answer):
             label = f"{row.slice} (n {row.topics}{', few' if row.small else ''})"
             counts = ", ".join(f"{count} {verdict}" for verdict, count in row.verdicts.items() if count)
             sizes = [mean.value for mean in (row.score, *row.losses[::-1])]
-            bars.append((f"{label}: {row.system}" if self.against else label, counts, sizes))
+            bars.append((f"{label}: {row.system}" if self.baseline else label, counts, sizes))
         return self._chart("slices", self.title, f"mean {self.measure}", bars)
 
     def _chart_of_topics(self) -> Chart:
@@ -373,13 +373,13 @@ class Stages(Answer):
         return (
             f"{self.trace.name} scores {decimal(whole.score.value)} in {self.measure}, where"
             f" {decimal(whole.best.value)} could be attained: {candidates} is lost because relevant documents are not"
-            f" among its first {self.choices.depth} candidates, {ranking} because the candidates are not in their best"
+            f" among its first {self.choices.cutoff} candidates, {ranking} because the candidates are not in their best"
             " order."
         )
 
     def _of_system(self) -> Iterator[str]:
         """Say what the system lost by which part."""
-        name, measure, depth = self.trace.name, self.measure, self.choices.depth
+        name, measure, cutoff = self.trace.name, self.measure, self.choices.cutoff
         whole, foreign = self.headroom, self.trace.foreign_share
         if not whole.topics:
             yield f"{measure} leaves out every topic: there is nothing to say of {name}."
@@ -390,7 +390,7 @@ class Stages(Answer):
         if foreign >= _FOREIGN:
             yield (
                 f"{name} is not a ranking of these candidates: {percent(foreign)} of its documents are not among the"
-                f" first {depth} of {self.trace.candidates}. So losses of candidates and of ranking do not add"
+                f" first {cutoff} of {self.trace.candidates}. So losses of candidates and of ranking do not add"
                 " up to its loss."
             )
         yield self.headline
@@ -398,7 +398,7 @@ class Stages(Answer):
         if ranking.value > 0 and foreign < _FOREIGN:
             yield (
                 f"The best order of these candidates would score {decimal(whole.score.value + ranking.value)}: no"
-                f" reranker of the first {depth} of {self.trace.candidates} can gain more than"
+                f" reranker of the first {cutoff} of {self.trace.candidates} can gain more than"
                 f" {decimal(ranking.value)}."
             )
         counts = ", ".join(f"{verdict} {count}" for verdict, count in whole.verdicts.items() if count)
@@ -409,7 +409,7 @@ class Stages(Answer):
 
     def _of_change(self) -> Iterator[str]:
         """Say what changed between the two systems, over all topics, by slice and topic."""
-        if self.against is None:
+        if self.baseline is None:
             return
         score, *whole = (change for change in self.changes if change.every)
         yield self._whole_change(score, whole)

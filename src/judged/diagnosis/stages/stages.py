@@ -75,7 +75,7 @@ def stages(
     cutoff
         How many documents of each topic of the run are candidates.
     recall
-        The measure of the candidates; R at the depth for None.
+        The measure of the candidates; R at the cutoff for None.
     baseline
         A second system that this one is compared with: a run, or a pair (candidates, final).
     slicing
@@ -149,7 +149,7 @@ def stages(
         recall=wanted,
         query_ids=query_ids,
         trace=traces[0],
-        against=traces[1] if len(traces) > 1 else None,
+        baseline=traces[1] if len(traces) > 1 else None,
         choices=choices,
         slicing=None if slicing is None else slicing_given(slicing).over(query_ids),
         provenance=rests_on,
@@ -164,18 +164,18 @@ def _run(given: Any) -> Run:
     return runs[0]
 
 
-def _notes(trace: Trace, lists: Sequence[Judged], measure: Measure, depth: int) -> Iterator[Note]:
+def _notes(trace: Trace, lists: Sequence[Judged], measure: Measure, cutoff: int) -> Iterator[Note]:
     """Say what should be known of one system, of which these are the rankings: the candidates, and the final one."""
     if len(lists) == 1 and not np.array_equal(measure(lists[0]), trace.score, equal_nan=True):
-        text = f"{measure} looks below rank {depth}: what is scored here are the first {depth} documents"
-        yield Note("below-depth", f"{text}. Take in more: --cutoff N, in Python cutoff=", trace.name)
+        text = f"{measure} looks below rank {cutoff}: what is scored here are the first {cutoff} documents"
+        yield Note("below-cutoff", f"{text}. Take in more: --cutoff N, in Python cutoff=", trace.name)
     if trace.foreign.any():
-        documents, cutoff = trace.documents, getattr(measure, "cutoff", None)
-        shown = (documents.final > 0) & (documents.final <= (cutoff or np.iinfo(np.int64).max))
-        shown &= (documents.candidate == 0) | (documents.candidate > depth)
+        documents, page = trace.documents, getattr(measure, "cutoff", None)
+        shown = (documents.final > 0) & (documents.final <= (page or np.iinfo(np.int64).max))
+        shown &= (documents.candidate == 0) | (documents.candidate > cutoff)
         topics = counted(int(np.count_nonzero(trace.foreign)), "topic")
         text = (
-            f"{trace.foreign.sum()} of its documents, on {topics}, are not among the first {depth} of"
+            f"{trace.foreign.sum()} of its documents, on {topics}, are not among the first {cutoff} of"
             f" {trace.candidates}; {np.count_nonzero(shown)} of them are relevant and on the page. The loss by ranking"
             " may be negative there; if more were candidates, say how many: --cutoff N, in Python cutoff="
         )

@@ -61,7 +61,7 @@ class TopicLoss(Answer):
             said.append(
                 f"{trace.name}: {trace.verdicts(stages.choices)[at]}: {stages.measure}"
                 f" {decimal(float(trace.score[at]))} of {decimal(float(trace.best[at]))}, lost {parts}; relevant"
-                f" documents among the first {stages.choices.depth}: {trace.found[at]} of {trace.relevant[at]}."
+                f" documents among the first {stages.choices.cutoff}: {trace.found[at]} of {trace.relevant[at]}."
             )
         if not len(self._documents()):
             barren = not stages.trace.relevant[at]

@@ -128,10 +128,10 @@ def check_measure(measure: Measure) -> None:
     )
 
 
-def traced(candidates: Judged, depth: int, final: Judged, measure: Measure, recall: Measure) -> Trace:
+def traced(candidates: Judged, cutoff: int, final: Judged, measure: Measure, recall: Measure) -> Trace:
     """Follow a system from its first candidates to its final ranking."""
     level = float(getattr(measure, "rel", POSITIVE))
-    left = cut(candidates, depth)
+    left = cut(candidates, cutoff)
     labels = np.flatnonzero(final.relevant_labels(level))
     labels = labels[np.lexsort((-final.label_grade[labels], final.label_topic[labels]))]
     ranks = np.zeros((2, len(final.label_topic)), dtype=np.int64)  # of every judged pair, 0 where it was not returned
@@ -148,7 +148,7 @@ def traced(candidates: Judged, depth: int, final: Judged, measure: Measure, reca
         relevant=final.num_relevant(level).astype(np.int64),
         found=left.sum(left.relevant(level)).astype(np.int64),
         judged=parse("Judged@10")(final),
-        foreign=_foreign(candidates, depth, final),
+        foreign=_foreign(candidates, cutoff, final),
         returned=final.returned.astype(np.int64),
         documents=RelevantDocuments(
             final.label_topic[labels],
@@ -176,12 +176,12 @@ def best_order(judged: Judged) -> Judged:
     return replace(ordered, reordered=True, title="best order of the candidates")
 
 
-def _foreign(candidates: Judged, depth: int, final: Judged) -> Ints:
+def _foreign(candidates: Judged, cutoff: int, final: Judged) -> Ints:
     """Count the documents of the final ranking that are not among the candidates."""
     if final.run is candidates.run:
         return np.zeros(len(final), dtype=np.int64)
     both = align(candidates.run, final.run, ties=final.ranking.ties, precision=final.ranking.precision)
-    outside = (both.second > 0) & ((both.first == 0) | (both.first > depth))
+    outside = (both.second > 0) & ((both.first == 0) | (both.first > cutoff))
     counts = np.bincount(both.topic[outside], minlength=len(both))
     known = dict(zip(both.query_ids, counts.tolist(), strict=True))
     return np.array([known.get(query, 0) for query in final.query_ids], dtype=np.int64)
@@ -191,21 +191,21 @@ def _foreign(candidates: Judged, depth: int, final: Judged) -> Ints:
 class Cut:
     """The choices of a diagnosis by stages."""
 
-    depth: int = 100  # how many documents of a topic are candidates
+    cutoff: int = 100  # how many documents of a topic are candidates
     least: float = 0.1  # a part counts for the verdict on a topic from this share of the best score on
     share: float = 0.15  # and from this share of all that is lost there on
-    rate: float = 0.1  # the false discovery rate of topics that are said to have lost
+    fdr: float = 0.1  # the false discovery rate of topics that are said to have lost
     alpha: float = 0.05  # up to here p is significant; intervals have the level 1 - alpha
     # resamples, seed: of tests; intervals have 2000 resamples of the same seed
     resamples: int = 100_000
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.depth < 1:
-            raise InputError(f"the depth {self.depth} makes no sense", fix="give a whole number from 1")
+        if self.cutoff < 1:
+            raise InputError(f"the cutoff {self.cutoff} makes no sense", fix="give a whole number from 1")
         check_share("least share", self.least)
         check_share("share of the loss", self.share, high=0.5)
-        check_share("false discovery rate", self.rate)
+        check_share("false discovery rate", self.fdr)
         check_share("alpha", self.alpha, high=0.5)
 
     @property

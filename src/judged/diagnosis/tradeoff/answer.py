@@ -53,7 +53,7 @@ class Tradeoff(Answer):
         Of the measure.
     costs : tuple of str
         What the front is made of, beside the measure.
-    more_is_better : tuple of str
+    benefits : tuple of str
         Those of them of which more is better.
     baseline : str
     level : float
@@ -81,7 +81,7 @@ class Tradeoff(Answer):
     measure: str
     higher_is_better: bool
     costs: tuple[str, ...]
-    more_is_better: tuple[str, ...]
+    benefits: tuple[str, ...]
     baseline: str
     level: float
     rows: tuple[TradeoffRow, ...] = field(repr=False)
@@ -117,14 +117,14 @@ class Tradeoff(Answer):
 
     def facts(self) -> dict[str, Any]:
         """Give measure, costs, baseline, level and front."""
-        names = ("measure", "higher_is_better", "costs", "more_is_better", "baseline", "level", "front")
+        names = ("measure", "higher_is_better", "costs", "benefits", "baseline", "level", "front")
         return {name: getattr(self, name) for name in names}
 
     def _chart(self, cost: str) -> Chart:
         """Draw the measure with its intervals over one cost, and the front of these two."""
         rows = [row for row in self.rows if row.costs[cost] is not None]
         amounts = np.array([row.costs[cost] for row in rows], dtype=np.float64)
-        more = cost in self.more_is_better
+        more = cost in self.benefits
         values = np.array([row.value for row in rows]) * (1.0 if self.higher_is_better else -1.0)
         dearer = (-amounts if more else amounts)[:, np.newaxis]
         front = [not dominators(at, values, dearer).any() for at in range(len(rows))]
@@ -193,8 +193,8 @@ class Tradeoff(Answer):
     def sentences(self) -> tuple[str, ...]:
         """Which runs are worth their cost, how sure that is, and what may not be concluded."""
         front = [row for row in self.rows if row.front]
-        less = [f"{name} (less is better)" for name in self.costs if name not in self.more_is_better]
-        more = [f"{name} (more is better)" for name in self.more_is_better]
+        less = [f"{name} (less is better)" for name in self.costs if name not in self.benefits]
+        more = [f"{name} (more is better)" for name in self.benefits]
         ways = listed([f"{self.measure} ({'more' if self.higher_is_better else 'less'} is better)", *less, *more])
         return (
             (

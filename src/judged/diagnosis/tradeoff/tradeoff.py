@@ -194,7 +194,7 @@ def tradeoff_of_scores(
         measure=scores.measure_names[at],
         higher_is_better=sign > 0,
         costs=names,
-        more_is_better=tuple(name for name in names if name in more),
+        benefits=tuple(name for name in names if name in more),
         baseline=runs[base],
         level=level,
         rows=rows,

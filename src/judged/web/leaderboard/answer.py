@@ -300,7 +300,7 @@ def _verdict(found: MeasureComparison, pair: Pair) -> str:
         return "unlike" if pair.significant else ""
     if found.higher_is_better is None:
         return "higher" if pair.found.difference > 0 else "lower"
-    words = ("better", "worse") if of_means(pair.found.method) else ("ahead", "behind")
+    words = ("better", "worse") if of_means(pair.found.test) else ("ahead", "behind")
     return words[pair.better != pair.second]
 
 
