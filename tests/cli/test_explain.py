@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import judged
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from command_line import Ended
 
@@ -139,3 +141,35 @@ def test_what_is_refused(run: Callable[..., Ended], arguments: list[str], messag
     assert message in done.err
     assert done.err.startswith("error: ")
     assert done.err.count("\n") == 1
+
+
+def test_titles_stand_beside_ids(run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.txt").write_text("q 0 d1 1\nq 0 d2 0\n")
+    Path("a.run").write_text("q Q0 d2 1 2 a\nq Q0 d1 2 1 a\n")
+    long = "Of income tax, how it is paid, when, and by whom in this country"
+    Path("texts.csv").write_text(f'doc_id,title,text\nd1,Peace,"And, how"\nd2,,"{long}"\n')
+    asked = ("explain", "q.txt", "a.run", "-m", "RR")
+    shown = run(*asked, "--texts", "texts.csv")
+    rows = {line.split()[1]: line for line in shown.lines if line[:1].isdigit()}
+    assert rows["d1"].split()[2] == "Peace"
+    assert "Of income tax, how it is paid, when..." in rows["d2"]
+    assert json.loads(run(*asked, "--texts", "texts.csv", "--format", "json").out)["titles"]["d1"] == "Peace"
+    plain = json.loads(run(*asked, "--format", "json").out)
+    assert "titles" not in plain
+    again = judged.explain("q.txt", "a.run", "RR", texts="texts.csv")
+    assert again.text() + "\n" == shown.out
+    assert run(*asked, "--texts", "texts.csv", "--as", "gdeval").code == 2
+
+
+def test_documents_that_no_measure_asks_for_are_said_to_be_unused(
+    run: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("q.txt").write_text("q 0 d1 1\n")
+    Path("a.run").write_text("q Q0 d1 1 2 a\n")
+    Path("documents.csv").write_text("doc_id,title,length\nd1,Peace,120\n")
+    asked = ("explain", "q.txt", "a.run", "--documents", "documents.csv")
+    assert "--texts FILE" in run(*asked, "-m", "RR").err
+    assert "--texts" not in run(*asked, "-m", "TBG").err
+    assert run(*asked, "-m", "TBG").code == 0

@@ -9,11 +9,12 @@ import click
 
 from judged.cli.formats import answer_options
 from judged.cli.options import FORMATS, shared
-from judged.errors import InputError
+from judged.errors import InputError, JudgedError
 
 if TYPE_CHECKING:
     from judged.cli.formats import Give
     from judged.judging import Judged, TiePolicy
+    from judged.measures.base import Measure
 
 
 @click.command("explain", short_help="Show step by step how the score of a topic is computed.")
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     help="The lowest relevant grade; with --as, the one that the tools are given, like trec_eval's -l.",
 )
 @click.option("--depth", type=click.IntRange(1), metavar="N", help="Use only the first N documents.")
-@shared("order", "documents")
+@shared("order", "documents", "texts")
 @click.option("--queries", metavar="FILE", help="Texts of the queries.")
 @answer_options()
 @shared(*FORMATS)
@@ -65,6 +66,7 @@ def command(
     depth: int | None,
     ties: TiePolicy,
     documents: str | None,
+    texts: str | None,
     queries: str | None,
     give: Give,
     qrels_format: str | None,
@@ -78,18 +80,20 @@ def command(
     from judged.answer import Several
     from judged.data.topics import Topics
     from judged.evaluation.inputs import measures_of
-    from judged.explanation import compare_tools, explain_list
+    from judged.explanation import Explanation, compare_tools, explain_list
 
     if grades is None:
         judged = _read(qrels, run, qrels_format, run_format, {"ties": ties, "depth": depth, "documents": documents})
     else:
-        others = {"QRELS": qrels, "RUN": run, "--topic": topic, "--documents": documents}
+        others = {"QRELS": qrels, "RUN": run, "--topic": topic, "--documents": documents, "--texts": texts}
         judged = _typed(grades, missing, depth, others)
     wanted = measures_of(measure, rel=rel if tools is None else None)
     if topic is None and len(judged) != 1:
         raise InputError(f"there are {len(judged)} topics", fix=f"add --topic, such as --topic {judged.query_ids[0]}")
     chosen = judged.query_ids[0] if topic is None else topic
-    give.keep(qrels, run, documents, queries)
+    give.keep(qrels, run, documents, queries, texts)
+    if texts and tools is not None:
+        raise InputError("--texts shows titles beside the steps, and --as shows no steps", fix="leave one of them out")
     text = Topics.read(queries).text(chosen) if queries else ""
     answers = [
         explain_list(judged, one, chosen)
@@ -98,7 +102,20 @@ def command(
         for one in wanted
     ]
     parts = tuple(replace(answer, query=text) for answer in answers)
-    give(parts[0] if len(parts) == 1 else Several(parts))
+    if texts:
+        parts = tuple(part.titled(texts) for part in parts if isinstance(part, Explanation))
+    unused = documents and not any(_asks_for_documents(one, judged.only(chosen)) for one in wanted)
+    remark = "no measure here asks for --documents; titles and texts are shown with --texts FILE"
+    give(parts[0] if len(parts) == 1 else Several(parts), remarks=[remark] if unused else [])
+
+
+def _asks_for_documents(measure: Measure, judged: Judged) -> bool:
+    """Whether a measure cannot be computed without what is known of documents."""
+    try:
+        measure(replace(judged, documents=None))
+    except JudgedError:
+        return True
+    return False
 
 
 def _read(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from judged.answer import TEXT, Answer, Column, Section, Sentences, Show, Table, columns_of
+from judged.data.texts import Texts, shortened
 from judged.errors import InputError
 from judged.explanation.sheets import bare, number, readable, sheets
 from judged.judging import Judged, judge
@@ -18,7 +19,7 @@ from judged.measures.base import Measure
 from judged.measures.grammar import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from judged.answer import Block
     from judged.explanation.sheets import Cell, Line, Sheet
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _FEW = 2  # unjudged documents in a row that are still shown one by one
 _MANY = 10  # documents at the end that change no digit shown, and are still shown one by one
 _LABELS = {"rank", "document"}
+_TITLE = 40  # characters
 _BY_ZERO = re.compile(r"/ 0(?![.\d])")
 
 
@@ -46,6 +48,8 @@ class Explanation(Answer):
         The score, which is also the last number of the last sheet.
     query : str
         The text of the topic, where it is known.
+    titles : dict of str
+        What the documents are called, by id, where that is known.
     """
 
     kind: ClassVar[str] = "explanation"
@@ -57,6 +61,14 @@ class Explanation(Answer):
     sheets: tuple[Sheet, ...]
     score: float
     query: str = ""
+    titles: Mapping[str, str] = field(default_factory=dict)
+
+    def titled(self, texts: Any) -> Explanation:
+        """Show the titles of documents beside their ids, or their texts where they have none: what `Texts.of` takes."""
+        places = [(sheet.header.index("document"), sheet.rows) for sheet in self.sheets if "document" in sheet.header]
+        ids = {str(row[at]) for at, rows in places for row in rows if row[at] is not None}
+        known = Texts.of(texts, ids)
+        return replace(self, titles={doc: shortened(known.caption(doc), _TITLE) for doc in sorted(ids) if doc in known})
 
     @property
     def title(self) -> str:
@@ -66,7 +78,7 @@ class Explanation(Answer):
     @property
     def parts(self) -> list[tuple[str, Table, list[str]]]:
         """Title, table and lines of each sheet, as people read them."""
-        return [(sheet.title, sheet_table(sheet), sheet_lines(sheet)) for sheet in self.sheets]
+        return [(sheet.title, sheet_table(sheet, self.titles), sheet_lines(sheet)) for sheet in self.sheets]
 
     def blocks(self) -> tuple[Block, ...]:
         """Give each sheet as people read it, with its lines, and all lines as data."""
@@ -84,6 +96,7 @@ class Explanation(Answer):
         names = ("ties", "depth", "precision")
         facts = {"measure": str(self.measure), "query_id": self.query_id, "run": self.run}
         facts |= {"query": self.query} if self.query else {}
+        facts |= {"titles": dict(self.titles)} if self.titles else {}
         return facts | {
             "ranking": {name: getattr(self.ranking, name) for name in names},
             "score": self.score,
@@ -115,7 +128,7 @@ def _line_text(line: Line) -> str:
     return " = ".join(bits) + (" (a division by 0 counts as 0)" if _BY_ZERO.search(line.numbers) else "")
 
 
-def sheet_table(sheet: Sheet) -> Table:
+def sheet_table(sheet: Sheet, titles: Mapping[str, str] | None = None) -> Table:
     """Lay out the table of a sheet as people read it; documents that change nothing are put together."""
     named = [name in _LABELS or _is_text(row[at] for row in sheet.rows) for at, name in enumerate(sheet.header)]
     rows = list(_rows(sheet))
@@ -124,6 +137,11 @@ def sheet_table(sheet: Sheet) -> Table:
         for at, name in enumerate(sheet.header)
     )
     labels = named.index(False) if False in named else len(named)
+    if titles and "document" in sheet.header:
+        place = sheet.header.index("document")
+        said = [titles.get(row[place], "") for row in rows]
+        columns = (*columns[: place + 1], Column("title", said, TEXT), *columns[place + 1 :])
+        labels += 1
     return Table("sheet", columns, sheet.title or "The calculation", labels=labels, only="people")
 
 
@@ -177,7 +195,9 @@ def _cell(cell: Cell, name: str) -> str:
     return cell if isinstance(cell, str) else number(cell)
 
 
-def explain(qrels: Any, run: Any, measure: str | Measure, *, topic: str | None = None) -> Explanation:
+def explain(
+    qrels: Any, run: Any, measure: str | Measure, *, topic: str | None = None, texts: Any = None
+) -> Explanation:
     """Show how a measure comes to its score for one topic.
 
     The measure itself writes down its intermediate numbers while it computes: what is shown is what was computed,
@@ -191,6 +211,8 @@ def explain(qrels: Any, run: Any, measure: str | Measure, *, topic: str | None =
         A measure or its name.
     topic
         The query id; None where there is only one topic.
+    texts
+        Titles or texts of documents, shown beside their ids: `Texts`, a path, or ``{doc_id: text}``.
 
     Returns
     -------
@@ -208,7 +230,8 @@ def explain(qrels: Any, run: Any, measure: str | Measure, *, topic: str | None =
     >>> explain({"q": {"a": 1, "b": 1}}, {"q": ["x", "a"]}, "RR").score
     0.5
     """
-    return explain_list(judge(qrels, run), measure, topic)
+    made = explain_list(judge(qrels, run), measure, topic)
+    return made if texts is None else made.titled(texts)
 
 
 def explain_list(judged: Judged, measure: str | Measure, topic: str | None = None) -> Explanation:
