@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _HELD = 1 << 18  # values simulated at a time
 _MOST = 0.5  # autocorrelation that a series may have without a change; of more, little tells it from one
-_ERRORS = 1.5  # of the estimated autocorrelation, by which that of the series without a change is larger
+_ERRORS = 2.0  # of the estimated autocorrelation, by which that of the series without a change is larger
 
 
 @dataclass(frozen=True)
