@@ -9,13 +9,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from fuzz.workers import run_all, save
+from fuzz.workers import OF, run_all, save
 
 
 def main() -> int:
     """Run cases, print what became of them, and keep the files of those that went wrong."""
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("cases", type=int, nargs="?", default=10_000)
+    parser.add_argument("--of", choices=OF, default="files", help="What is read: files, or interaction logs.")
     parser.add_argument("--first", type=int, default=0, help="The first seed.")
     parser.add_argument("--seed", type=int, help="Run this case alone, here, and show its traceback.")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 2)
@@ -25,16 +26,16 @@ def main() -> int:
     )
     given = parser.parse_args()
     if given.seed is not None:
-        [(reader, path)] = save([given.seed], given.save)
+        [(reader, path)] = save([given.seed], given.save, given.of)
         print(path)
         print(reader.read(path))
         return 0
     started = time.monotonic()
-    report = run_all(iter(range(given.first, given.first + given.cases)), given.processes, given.failures)
+    report = run_all(iter(range(given.first, given.first + given.cases)), given.processes, given.failures, of=given.of)
     for seed, name, why in sorted(report.failures):
         print(f"seed {seed}, {name}: {why}")
     if report.failures:
-        save([seed for seed, _, _ in report.failures], given.save)
+        save([seed for seed, _, _ in report.failures], given.save, given.of)
         print(f"their files are in {given.save}")
     print(report.text())
     print(f"{time.monotonic() - started:.0f} s")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from fuzz import plain
 from fuzz.cases import run
-from fuzz.readers import readers
-from fuzz.workers import run_all
+from fuzz.workers import OF, run_all
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,9 +20,10 @@ def test_damaged_files_end_in_a_result_or_in_an_error_that_names_them() -> None:
     assert report.cases == 700
 
 
-def test_files_that_are_intact_are_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("of", OF)
+def test_files_that_are_intact_are_read(tmp_path: Path, of: str) -> None:
     """Else a fuzz of refusals would pass."""
-    for reader in readers(tmp_path):
+    for reader in OF[of].readers(tmp_path):
         outcomes: set[str] = set()
         for original in reader.originals:
             path = tmp_path / f"intact{original.ending}"
@@ -46,3 +48,9 @@ def test_the_plain_parser_reads_what_trec_eval_reads() -> None:
     run_lines = b"\xef\xbb\xbfq1 Q0 d1 1 0.5 tag\r\n# comment\n\nq2\tQ0  d2 2 1e-3 tag"
     assert [("q1", "d1", 0.5), ("q2", "d2", 0.001)] in list(plain.rows(run_lines, "run"))
     assert list(plain.rows(b"q1 0 d1 1\rq1 0 d2 2 3\r", "qrels")) == []
+
+
+def test_damaged_logs_end_in_a_result_with_every_row_named_or_in_an_error_that_names_them() -> None:
+    report = run_all(iter(range(48)), 1, of="logs")
+    assert report.failures == []
+    assert report.cases == 48

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import resource
 import signal
@@ -21,11 +22,26 @@ if TYPE_CHECKING:
 
     from fuzz.readers import Reader
 
-SECONDS = 5  # of processor time, for one case
 _WAITING = 60  # of the clock: a case that waits for something
 MEMORY = 1 << 30
 _ADDRESSES = 12 << 30  # where a process that asks for more is told no: the machine belongs to others too
 _DEATHS = {signal.SIGPROF: "too much processor time", signal.SIGALRM: f"over {_WAITING} s, waiting"}
+
+
+@dataclass(frozen=True)
+class Readers:
+    """What is fuzzed: the module and function that give the readers, and the processor time that a case may take."""
+
+    module: str
+    function: str
+    seconds: float
+
+    def readers(self, folder: Path) -> list[Reader]:
+        """Make the readers; `folder` is a place for files made in passing."""
+        return getattr(importlib.import_module(self.module), self.function)(folder)
+
+
+OF = {"files": Readers("fuzz.readers", "readers", 5), "logs": Readers("fuzz.logs", "log_readers", 20)}
 
 
 @dataclass
@@ -70,12 +86,13 @@ def run_all(
     processes: int,
     most_failures: int = 50,
     *,
-    seconds: float = SECONDS,
+    of: str = "files",
+    seconds: float | None = None,
     instead: Mapping[int, str] | None = None,
 ) -> Report:
     """Run cases in some processes until there are no more seeds, or too many failures.
 
-    `instead` is Python to run in place of the reading, by seed: how this program itself is tested.
+    `of` is a key of `OF`. `instead` is Python to run in place of the reading, by seed: how this program is tested.
     """
     report, lock = Report(), threading.Lock()
 
@@ -86,7 +103,7 @@ def run_all(
     def drive() -> None:
         seed = next_seed()
         while seed is not None:
-            with _Worker(seconds, instead or {}) as worker:
+            with _Worker(of, OF[of].seconds if seconds is None else seconds, instead or {}) as worker:
                 while seed is not None:
                     name, outcome, *used = worker.run(seed)
                     with lock:
@@ -106,11 +123,11 @@ def run_all(
 class _Worker:
     """A process that runs one case after the other."""
 
-    def __init__(self, seconds: float, instead: Mapping[int, str]) -> None:
+    def __init__(self, of: str, seconds: float, instead: Mapping[int, str]) -> None:
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["fuzz.readers"])
+        context.set_forkserver_preload([OF[of].module])
         self._pipe, self._end = context.Pipe()
-        self._process = context.Process(target=_work, args=(self._end, seconds, instead), daemon=True)
+        self._process = context.Process(target=_work, args=(self._end, of, seconds, instead), daemon=True)
 
     def __enter__(self) -> Self:
         self._process.start()
@@ -140,13 +157,11 @@ class _Worker:
             return self._names[seed % len(self._names)], Outcome("wrong", why)
 
 
-def _work(pipe: Connection, limit: float, instead: Mapping[int, str]) -> None:
-    from fuzz.readers import readers
-
+def _work(pipe: Connection, of: str, limit: float, instead: Mapping[int, str]) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, _ADDRESSES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with tempfile.TemporaryDirectory(prefix="judged-fuzz-") as folder:
-        known = readers(Path(folder))
+        known = OF[of].readers(Path(folder))
         pipe.send([reader.name for reader in known])
         while True:
             try:
@@ -179,14 +194,11 @@ def _memory(name: str) -> int:
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
 
 
-def save(seeds: list[int], folder: Path) -> list[tuple[Reader, Path]]:
-    """Write the files of some cases for somebody to look at."""
-    from fuzz.readers import readers
-
+def save(seeds: list[int], folder: Path, of: str = "files") -> list[tuple[Reader, Path]]:
+    """Write the files of some cases for somebody to look at; `folder` also takes what readers make in passing."""
     folder.mkdir(parents=True, exist_ok=True)
     made: list[tuple[Reader, Path]] = []
-    with tempfile.TemporaryDirectory() as passing:
-        known = readers(Path(passing))
+    known = OF[of].readers(folder)
     for seed in seeds:
         reader, ending, data = damaged(seed, known)
         path = folder / f"{seed}-{reader.name.replace(' ', '-').replace(',', '')}{ending}"
