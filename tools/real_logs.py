@@ -58,11 +58,12 @@ def overview(logs: tuple[InteractionLog, ...]) -> str:
     """Lay out what there is of each log, and whether it passes the check."""
     rows: list[tuple[str, ...]] = []
     for log in logs:
-        users = log.serp.user.nunique().to_pyarrow().as_py()
-        sizes = (log.serp.count().to_pyarrow().as_py(), log.event.count().to_pyarrow().as_py(), users)
+        units = log.serp.user.nunique().to_pyarrow().as_py()
+        sizes = (log.serp.count().to_pyarrow().as_py(), log.event.count().to_pyarrow().as_py())
         verdict = "not fit" if doubts(log.accounts, log.findings) else "fit"
-        rows.append((log.name, log.layout, *(f"{size:,}" for size in sizes), verdict))
-    return Table(("log", "layout", "pages", "events", "users with a page", "check"), tuple(rows), labels=2).markdown()
+        over = f"{units:,} {'users' if 'users' in log.has else 'sessions'}"
+        rows.append((log.name, log.layout, *(f"{size:,}" for size in sizes), over, verdict))
+    return Table(("log", "layout", "pages", "events", "intervals over", "check"), tuple(rows), labels=2).markdown()
 
 
 def of_esci(log: InteractionLog, raw: Rows) -> list[str]:
@@ -262,7 +263,7 @@ def measured(scores: OnlineScores) -> str:
         (str(one.metric), value_of(one), span_of(one), amount(one.numerator), amount(one.denominator), f"{one.units:,}")
         for one in scores.estimates
     )
-    return Table(("metric", "value", "95 % interval", "numerator", "denominator", "users"), rows).markdown()
+    return Table(("metric", "value", "95 % interval", "numerator", "denominator", f"{scores.over}s"), rows).markdown()
 
 
 def sliced(scores: OnlineScores) -> str:
@@ -289,7 +290,7 @@ HEAD = """# Four published logs: what is wrong with them, and what they can tell
 
 Made by `tools/real_logs.py` from logs that others published. None of them is in this repository; what each rule means
 stands under [log checks](log-checks.md), what each metric means under [online metrics](online-metrics.md). Intervals
-are 95 %, over users."""
+are 95 %, over users, or over sessions where a log names no users."""
 
 TAIL = """## Reading it
 

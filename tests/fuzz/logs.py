@@ -102,7 +102,12 @@ def log_readers(folder: Path) -> list[Reader]:
 
 
 def _read(path: Path, **options: Any) -> None:
-    log = read_log(path, now_ms=NOW, threads=1, **options)
+    try:
+        log = read_log(path, now_ms=NOW, threads=1, **options)
+    except InputError as error:
+        if not str(error.path).endswith(".toml"):
+            raise
+        raise InputError(error.problem, fix=error.fix, path=str(path)) from None  # a mapping that fits no record
     need_records(log)
     _looked_at(log)
     what = crc32(path.read_bytes()) % 12

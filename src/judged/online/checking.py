@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from judged.errors import InputError
 from judged.online.engine import rows_of
-from judged.online.findings import doubts
+from judged.online.findings import are_of_nobody, doubts
 from judged.online.making.telling import FAMILIES
 from judged.online.showing import trouble, words
 from judged.online.showing.layout import findings_table
@@ -36,7 +36,8 @@ class LogCheck:
     log
         The log.
     counts
-        ``pages``, ``events``, ``events on pages``, and ``sessions`` and ``users`` that have a page.
+        ``pages``, ``events``, ``events on pages``, and ``sessions`` and ``users`` that have a page; no ``users`` where
+        no page names one.
     period
         First and last time, in milliseconds since 1970; None: it has no clock, or no page.
     doubts
@@ -127,7 +128,7 @@ def check_log(log: InteractionLog) -> LogCheck:
         ("events", events["events"]),
         ("events on pages", events["joined"]),
         ("sessions", others["sessions"]),
-        ("users", others["users"]),
+        *(() if are_of_nobody(log.findings) else (("users", others["users"]),)),
     )
     timed = log.has_time and log.dated and pages["pages"] > 0
     return LogCheck(log, counts, (pages["first"], pages["last"]) if timed else None, doubts(log.accounts, log.findings))
@@ -153,7 +154,7 @@ def need_records(log: InteractionLog) -> None:
         empty = "the file is empty" if many == 1 else f"the file is empty, and so are all {many} of this log"
         raise InputError(empty, fix="name a log with queries and events", path=log.files[0])
     fix = "see that it is not empty, and that its layout or mapping fits"
-    raise InputError("no query and no event stands in it", fix=fix, path=log.name)
+    raise InputError("no query and no event stands in it", fix=fix, path=log.files[0] if log.files else log.name)
 
 
 def _is_blank(name: str) -> bool:

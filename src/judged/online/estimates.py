@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from judged.online.findings import are_of_nobody
+
 if TYPE_CHECKING:
     from judged.online.findings import LogFinding
     from judged.online.metrics.metric import OnlineMetric
@@ -100,6 +102,11 @@ class ScoresTable:
     policies: tuple[tuple[str, str], ...]
     findings: tuple[LogFinding, ...]
     doubts: tuple[str, ...] = ()
+
+    @property
+    def over(self) -> str:
+        """What intervals are made over: `unit`, and ``session`` where no page names a user."""
+        return "session" if are_of_nobody(self.findings) else self.unit
 
     @property
     def metrics(self) -> tuple[OnlineMetric, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from judged.errors import InputError, OutputError
 from judged.online.findings import Account, LogFinding
 from judged.online.log import InteractionLog
+from judged.online.reading.damage import whole_files
 from judged.online.tables import EVENT, SERP, SESSION, SHOWN
 
 if TYPE_CHECKING:
@@ -176,4 +177,5 @@ def _open(path: Path, engine: Engine) -> ir.Table:
     missing = [one.name for one in TABLES[path.stem] if one.name not in names]
     if missing:
         raise InputError(f"there is no column {missing[0]}", fix="convert the log anew", path=str(path))
-    return engine.backend.read_parquet(str(path))
+    with whole_files([path]):
+        return engine.backend.read_parquet(str(path))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from judged.online import online_metrics
+from judged.online.checking import check_log
 from judged.online.metrics.registry import missing, online_metric
 from made_log import excluded, found, made, rows
 from raw_made import event, query
@@ -99,3 +100,11 @@ def test_two_purchases_of_one_second_are_two_unless_the_records_are_equal() -> N
     assert excluded(log, "event") == {"duplicate-event": 1}
     assert found(log)["event", "duplicate-event"] == (1, 2, "excluded")
     assert len(rows(log.event)) == 1
+
+
+def test_where_nobody_is_named_intervals_are_over_sessions_and_say_so() -> None:
+    nobodys = made([query(str(at), at, user_id=None, session_id=f"s{at}") for at in range(4)])
+    scores = online_metrics(nobodys, ["ZeroResults"])
+    assert scores.over == scores.to_dict()["unit"] == "session"
+    assert "users" not in dict(check_log(nobodys).counts)
+    assert "users" in dict(check_log(made([query("1")])).counts)

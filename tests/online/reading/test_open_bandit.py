@@ -103,3 +103,8 @@ def test_the_published_sample():
     random = by_file[0].propensities[0]
     assert random.min().to_pyarrow().as_py() == random.max().to_pyarrow().as_py() == pytest.approx(1 / 34)
     assert by_file[0].first_rank.nunique().to_pyarrow().as_py() == 3
+
+
+def test_a_first_line_that_is_no_csv_is_refused(tmp_path):
+    with pytest.raises(InputError, match="timestamp"):
+        read(tmp_path, HEADER.replace("item_id", "item\rid") + "0,2019-11-24 00:01:03+00:00,2,3,0,0.05,a,b,c,d\n")

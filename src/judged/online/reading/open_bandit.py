@@ -101,7 +101,10 @@ _ODD_PROPENSITY = Trouble(
 
 def _header(path: Path | str) -> list[str]:
     first = head(path).decode("utf-8", errors="replace").split("\n", 1)[0].rstrip("\r")
-    names = next(csv.reader([first]), [])
+    try:
+        names = next(csv.reader([first]), [])
+    except csv.Error:  # a carriage return amid the line, or a cell without end
+        names = []
     if absent := [name for name in _NEEDED if name not in names]:
         raise InputError(
             f"the first line does not name the column {absent[0]!r}",

@@ -57,7 +57,7 @@ def chart(scores: ScoresTable, *, width: int = WIDTH) -> Any:
         raise InputError("there is no number to draw", fix="see the table for what this log lacks", path=scores.log)
     title = alt.TitleParams(
         f"What users did: {shown(scores.log, 60)}",
-        subtitle=f"with {percent(scores.level)} intervals over {scores.unit}s",
+        subtitle=f"with {percent(scores.level)} intervals over {scores.over}s",
         anchor="start",
     )
     return themed(alt.vconcat(*panels, spacing=26).resolve_scale(color="shared").properties(title=title))
@@ -161,7 +161,7 @@ def ranks_panel(scores: ScoresTable, *, width: int, title: str = "") -> Any:
         base.mark_line(strokeWidth=1, opacity=0.5).encode(y=alt.Y("value:Q", **y), **shape),
         rules.encode(y=alt.Y("low:Q", **y), y2="high:Q", tooltip=tooltip, **shape),
     ]
-    subtitle = f"with {percent(scores.level)} intervals over {scores.unit}s"
+    subtitle = f"with {percent(scores.level)} intervals over {scores.over}s"
     heading: Any = alt.TitleParams(title, subtitle=subtitle, anchor="start", frame="group")
     return alt.layer(*layers).properties(width=width, height=200, **({"title": heading} if title else {}))
 

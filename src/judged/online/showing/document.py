@@ -45,7 +45,7 @@ def document(scores: ScoresTable) -> dict[str, Any]:
     size = len(scores.estimates)
     return arranged(
         log=log_of(scores),
-        unit=scores.unit,
+        unit=scores.over,
         level=scores.level,
         interval=scores.interval,
         policies=dict(scores.policies),

@@ -58,7 +58,7 @@ def marked(metric: OnlineMetric) -> str:
 
 def metrics_table(scores: ScoresTable) -> Table:
     """Lay out one row a metric, by family: value, interval, the two sums, users."""
-    header = ("metric", "value", f"{percent(scores.level)} interval", "numerator", "denominator", f"{scores.unit}s")
+    header = ("metric", "value", f"{percent(scores.level)} interval", "numerator", "denominator", f"{scores.over}s")
     rows: list[tuple[str, ...]] = []
     for family, members in by_family(scores.metrics):
         rows.append((family, *("" for _ in header[1:])))

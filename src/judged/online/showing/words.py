@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from judged.online.findings import are_of_nobody
 from judged.online.showing import trouble
 from judged.online.showing.layout import MARK, percent, refused
 from judged.online.showing.numbers import NOTHING, counted, sentence, shown, slice_of
@@ -50,7 +51,8 @@ def _counted(name: str, count: int) -> str:
 
 def about(scores: ScoresTable) -> str:
     """Say in one line what this log is: how much of it counted, and what it was read as."""
-    return f"{shown(scores.log, _LONG)} ({scores.layout}): {', '.join(counts(scores.counts))}"
+    known = [(name, count) for name, count in scores.counts if name != "users" or not are_of_nobody(scores.findings)]
+    return f"{shown(scores.log, _LONG)} ({scores.layout}): {', '.join(counts(known))}"
 
 
 def rules(scores: ScoresTable) -> tuple[str, ...]:
@@ -71,7 +73,7 @@ def _share(one: LogFinding) -> str:
 def intervals(scores: ScoresTable) -> str:
     """Say over what intervals are made, and how."""
     how = _INTERVAL.get(scores.interval, scores.interval)
-    return f"{percent(scores.level)} intervals over {scores.unit}s, {how}"
+    return f"{percent(scores.level)} intervals over {scores.over}s, {how}"
 
 
 def policies(scores: ScoresTable) -> tuple[str, ...]:
