@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -307,6 +308,24 @@ object_id = "@"
     hashes = [one["record"] for one in log.events.order_by("row").to_pyarrow().to_pylist()]
     assert len(set(hashes)) == 4
     assert sorted(hashes[:2]) == sorted(hashes[2:4])
+
+
+@pytest.mark.parametrize(
+    ("name", "line"), [("a.csv", "id,q\n1,caf\xe9 \x80\n"), ("a.jsonl", '{"id": 1, "q": "caf\xe9 \x80"}\n')]
+)
+def test_other_encodings(tmp_path, name, line):
+    path = tmp_path / name
+    path.write_bytes(line.encode("latin-1"))
+    text = '[file]\nencoding = "cp1252"\n[queries.columns]\nquery_id = "id"\nquery = "q"\n'
+    log = mapping.read([path], shared_engine(), mapping=mapping_of(tmp_path, text))
+    assert [one["query"] for one in rows(log.queries)] == ["caf\xe9 \u20ac"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp037", "no such", "base64", "a\0"])
+def test_encodings_that_lines_cannot_be_cut_in(tmp_path, encoding):
+    text = f'[file]\nencoding = {json.dumps(encoding)}\n[queries.columns]\nquery_id = "id"\n'
+    with pytest.raises(InputError, match="encoding is"):
+        read_mapped(tmp_path, text, {"a.jsonl": [{"id": 1}]})
 
 
 def test_parquet_with_typed_columns_and_lists(tmp_path):

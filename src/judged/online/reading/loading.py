@@ -89,7 +89,7 @@ def table(engine: Engine, name: str) -> ir.Table:
 
 
 def load_lines(
-    paths: Sequence[Path | str], engine: Engine, sql: str, progress: Progress = None
+    paths: Sequence[Path | str], engine: Engine, sql: str, progress: Progress = None, encoding: str = "utf-8"
 ) -> tuple[int, tuple[Trouble, ...]]:
     """Run SQL once over all lines of files that are not blank; give how many there were, and which were too long.
 
@@ -99,7 +99,9 @@ def load_lines(
         Text files, compressed or not.
     sql
         Reads from ``{lines}``, which has the columns ``file`` (from 0), ``row`` (from 1) and ``line``, without its
-        end. Bytes that are no UTF-8 become U+FFFD there.
+        end. Bytes that are none of the encoding become U+FFFD there.
+    encoding
+        Of the texts.
     """
     import pyarrow as pa
 
@@ -110,7 +112,7 @@ def load_lines(
     def counted() -> Iterator[Any]:
         nonlocal count
         try:
-            for batch in _batches(paths, troubles):
+            for batch in _batches(paths, troubles, encoding):
                 count += batch.num_rows
                 if progress is not None:
                     progress(batch.num_rows)
@@ -144,14 +146,14 @@ def text_blocks(path: Path | str, troubles: Troubles) -> Iterator[tuple[int, byt
         yield from line_blocks(file, too_long)
 
 
-def _batches(paths: Sequence[Path | str], troubles: Troubles) -> Iterator[Any]:
+def _batches(paths: Sequence[Path | str], troubles: Troubles, encoding: str) -> Iterator[Any]:
     import numpy as np
     import pyarrow as pa
 
     schema = _arrow(_LINE)
     for file, path in enumerate(paths):
         for first, block in text_blocks(path, troubles):
-            lines = block.decode("utf-8", errors="replace").split("\n")
+            lines = block.decode(encoding, errors="replace").split("\n")
             if not lines[-1]:
                 lines.pop()
             kept = [(number, line.rstrip("\r")) for number, line in enumerate(lines, start=first) if line.strip()]

@@ -79,6 +79,7 @@ class MappingFile:
     names: tuple[str, ...] = ()
     separator: str = ""
     quote: str = '"'
+    encoding: str = "utf-8"
     null: tuple[str, ...] = ("",)
     rank_base: int | None = None
     actions: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -188,7 +189,7 @@ class _Checker:
     def mapping(self, given: dict[str, Any]) -> MappingFile:
         table = self._table(given, "the mapping", ("note", "file", "rank_base", "actions", "queries", "events"))
         file = self._table(
-            table.get("file", {}), "[file]", ("format", "header", "columns", "separator", "quote", "null")
+            table.get("file", {}), "[file]", ("format", "encoding", "header", "columns", "separator", "quote", "null")
         )
         sections = tuple(self._sections(table, "queries")) + tuple(self._sections(table, "events"))
         if not sections:
@@ -213,6 +214,8 @@ class _Checker:
         known: dict[str, Any] = {}
         if "format" in file:
             known["format"] = self._one_of(file["format"], FORMATS, "format")
+        if "encoding" in file:
+            known["encoding"] = self._encoding(self._typed(file["encoding"], str, "encoding", "write a name: cp1252"))
         if "header" in file:
             known["header"] = self._typed(file["header"], bool, "header", "write true or false")
         for key in ("separator", "quote"):
@@ -227,6 +230,18 @@ class _Checker:
             if len(set(known["names"])) < len(known["names"]):
                 raise self._wrong("columns names one twice", "name each once")
         return known
+
+    def _encoding(self, name: str) -> str:
+        """Check that an encoding is known, and writes lines, commas and brackets as ASCII does: lines are cut first."""
+        signs = "\n\r\t,;{}[]\"'"
+        try:
+            as_ascii = signs.encode(name) == signs.encode("ascii")
+        except (LookupError, ValueError):
+            as_ascii = False
+        if not as_ascii:
+            fix = "write one such as cp1252 or latin-1, or convert the file to UTF-8"
+            raise self._wrong(f"encoding is {name!r}, which is not one of texts that hold ASCII", fix)
+        return name
 
     def _actions(self, given: Any, sections: Iterable[Section]) -> dict[str, str]:
         table = self._table(given, "[actions]")

@@ -68,7 +68,7 @@ class Loader:
         name = new_name("json")
         with dropped_after(self._engine, name):
             sql = f"CREATE TABLE {name} AS SELECT file, row, TRY_CAST(line AS JSON) AS doc FROM {{lines}}"  # noqa: S608
-            self.lines, long = load_lines(paths, self._engine, sql, self._progress)
+            self.lines, long = load_lines(paths, self._engine, sql, self._progress, self._mapping.encoding)
             bad = "doc IS NULL OR json_type(doc) <> 'OBJECT'"
             run(self._engine, f"CREATE TABLE {self._name} AS SELECT * FROM {name} WHERE NOT ({bad})")  # noqa: S608
             like = Trouble("broken-json", "file", 0, True, "the line is no JSON object", "write one object a line")
@@ -101,9 +101,10 @@ class Loader:
 
     def _csv(self, paths: Sequence[Path | str], separator: str) -> None:
         rows = Rows(self._engine, "records", _RECORD)
+        encoding = "utf-8-sig" if self._mapping.encoding == "utf-8" else self._mapping.encoding
         names: dict[str, None] = {}
         for file, path in enumerate(paths):
-            with opened(path) as raw, io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline="") as text:
+            with opened(path) as raw, io.TextIOWrapper(raw, encoding, errors="replace", newline="") as text:
                 names.update(dict.fromkeys(self._csv_file(file, str(path), text, separator, rows)))
         self.columns = tuple(names)
         rows.done()
