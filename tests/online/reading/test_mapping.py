@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judged.errors import InputError
+from judged.online.making import make_log
 from judged.online.reading import mapping
 from online.reading.raw_logs import mapping_of, read_mapped, rows, shared_engine
 
@@ -418,3 +419,36 @@ def test_names_and_texts_cannot_break_out_of_the_sql(tmp_path):
     )
     assert only["application"] == "'; SELECT 1; --"
     assert (only["query_id"], only["hit_ids"], only['a"; --']) == ("1", ["a", "b"], "5")
+
+
+def test_a_log_of_clicks_alone_has_the_pages_that_were_clicked_and_tells_nothing_of_the_others(tmp_path):
+    text = """
+rank_base = 1
+[queries]
+rows = "clicks"
+[queries.columns]
+query_id = "id"
+session_id = "s"
+time = "t"
+query = "q"
+[events.columns]
+query_id = "id"
+session_id = "s"
+time = "t"
+action = { value = "click" }
+object_id = "doc"
+position = "pos"
+"""
+    clicks = [
+        {"id": page, "s": "s", "t": 1714557600 + at, "q": "red", "doc": doc, "pos": at + 1}
+        for at, (page, doc) in enumerate([("a", "x"), ("a", "y"), ("b", "x"), (None, "z")])
+    ]
+    log = read_mapped(tmp_path, text, {"a.jsonl": clicks})
+    assert [(one["query_id"], one["row"], one["time_ms"]) for one in rows(log.queries)] == [
+        ("a", 1, 1714557600000), ("b", 3, 1714557602000),
+    ]  # fmt: skip
+    assert len(rows(log.events)) == 4
+    assert (log.empty_told, log.left_told) == (False, False)
+    has = make_log(log, shared_engine(), now_ms=1714557700000).has
+    assert not has & {"unclicked", "shown", "zero_results"}
+    assert {"clicks", "ranks", "next_pages"} <= has

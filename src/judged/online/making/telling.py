@@ -52,7 +52,7 @@ def abilities(work: Work, counts: Mapping[str, int]) -> frozenset[str]:
     on_pages = {name: counts[f"{name}_on_pages"] for name in ("clicks", "impressions")}
     told = {name for name, has in {**pages, **counts, **on_pages}.items() if has and name in FAMILIES}
     if "clicks" in told:
-        told = (told | {"unclicked"}) - _selected(work)
+        told = (told | ({"unclicked"} if work.raw.left_told else set())) - _selected(work)
     if "impressions" in told:
         told.add("shown")
     if work.raw.has_time and "clicks" in told and (counts["dwelling"] or ("sessions" in told and _goes_on(work))):

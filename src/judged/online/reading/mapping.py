@@ -23,7 +23,17 @@ from judged.online.reading.loading import (
 )
 from judged.online.reading.mapping_file import MappingFile, Section, Value, nearest, read_mapping
 from judged.online.reading.mapping_rows import Loader
-from judged.online.reading.mapping_sql import ASTRAY, Records, absent, chosen, files_of, grouped, kept_columns, made
+from judged.online.reading.mapping_sql import (
+    ASTRAY,
+    Records,
+    absent,
+    chosen,
+    clicked_pages,
+    files_of,
+    grouped,
+    kept_columns,
+    made,
+)
 from judged.online.reading.raw import RAW_EVENT, RAW_QUERY, RawLog, Trouble
 from judged.online.tables import ATTRIBUTE_LIMIT
 
@@ -63,8 +73,8 @@ def read(paths: Sequence[Path | str], engine: Engine, *, mapping: str | Path, pr
         _check_formats(engine, known)
         _check_where(engine, known, records, loader)
         queries, query_trouble = _Maker(engine, known, records, loader).all("queries")
-        results = [one.results for one in known.sections if one.kind == "queries"]
-        never_empty = all(results) and not run(engine, f"SELECT 1 FROM {queries} WHERE len(hit_ids) = 0 LIMIT 1")  # noqa: S608
+        pages = [one for one in known.sections if one.kind == "queries"]
+        empty = run(engine, f"SELECT 1 FROM {queries} WHERE len(hit_ids) = 0 LIMIT 1")  # noqa: S608
         events, event_trouble = _Maker(engine, known, records, loader).all("events")
     return RawLog(
         queries=table(engine, queries),
@@ -75,7 +85,8 @@ def read(paths: Sequence[Path | str], engine: Engine, *, mapping: str | Path, pr
         actions=known.actions,
         lines=loader.lines,
         trouble=(*loader.trouble, *query_trouble, *event_trouble),
-        empty_told=not never_empty,
+        empty_told=bool(empty) or not all(one.results or one.clicks for one in pages),
+        left_told=not pages or not all(one.clicks for one in pages),
         has_time=clock
         and not any(one.columns["time"].format == "order" for one in known.sections if "time" in one.columns),
     )
@@ -145,7 +156,12 @@ class _Maker:
             run(self._engine, f"CREATE TABLE {stage} AS {made(section, self._records)}")
             staged.append(stage)
             trouble += self._odd(section, stage)
-            if section.results:
+            if section.clicks:
+                pages = new_name("pages")
+                run(self._engine, f"CREATE TABLE {pages} AS {clicked_pages(section, stage)}")
+                staged.append(pages)
+                stage = pages
+            elif section.results:
                 pages = new_name("pages")
                 run(self._engine, f"CREATE TABLE {pages} AS {grouped(section, stage, self._mapping.rank_base or 0)}")
                 staged.append(pages)

@@ -65,6 +65,7 @@ class Section:
     where: tuple[Condition, ...] = ()
     files: str = "*"
     results: bool = False
+    clicks: bool = False
     each: Value | None = None
 
 
@@ -135,13 +136,15 @@ def nearest(name: str, possible: Iterable[str]) -> str:
     return (f"did you mean {close[0]!r}? " if close else "") + f"Possible: {listed or 'nothing'}"
 
 
-def possible_columns(kind: Kind, *, results: bool = False) -> tuple[str, ...]:
+def possible_columns(kind: Kind, rows: str = "pages") -> tuple[str, ...]:
     """Name the columns that a section can fill."""
     ours = {long: short for short, long in RENAMED.items()}
     names = [
         ours.get(one.name, one.name) for one in (RAW_QUERY if kind == "queries" else RAW_EVENT) if one.name not in _KEPT
     ]
-    return tuple(name for name in names if name not in _LISTS) + _RESULT if results else tuple(names)
+    if rows == "pages":
+        return tuple(names)
+    return tuple(name for name in names if name not in _LISTS) + (_RESULT if rows == "results" else ())
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -274,9 +277,10 @@ class _Checker:
             else ("files", "where", "each", "columns")
         )
         table = self._table(given, f"[{kind}]", keys)
-        results = self._one_of(table.get("rows", "pages"), ("pages", "results"), "rows") == "results"
-        columns = self._values(table.get("columns", {}), f"[{kind}.columns]", possible_columns(kind, results=results))
-        needed = ("query_id", "object_id", "position") if results else ("action",) if kind == "events" else ()
+        rows = self._one_of(table.get("rows", "pages"), ("pages", "results", "clicks"), "rows")
+        columns = self._values(table.get("columns", {}), f"[{kind}.columns]", possible_columns(kind, rows))
+        needed = {"results": ("query_id", "object_id", "position"), "clicks": ("query_id",)}.get(rows, ())
+        needed = ("action",) if kind == "events" else needed
         for name in needed:
             if name not in columns:
                 raise self._wrong(f"[{kind}.columns] does not say what {name!r} is", f'write {name} = "..."')
@@ -296,7 +300,8 @@ class _Checker:
                 self._condition(path, value) for path, value in self._table(table.get("where", {}), "where").items()
             ),
             files=self._typed(table.get("files", "*"), str, "files", "write a pattern such as 'clicks*.csv'"),
-            results=results,
+            results=rows == "results",
+            clicks=rows == "clicks",
             each=None if each is None else self._value(each, "each", listed=True),
         )
 

@@ -114,6 +114,15 @@ def grouped(section: Section, rows: str, rank_base: int) -> str:
     return f"SELECT {', '.join(columns)}, {doubled} AS doubled FROM {rows} WHERE NOT ({ASTRAY}) GROUP BY query_id"  # noqa: S608
 
 
+def clicked_pages(section: Section, rows: str) -> str:
+    """Make pages of rows that are one click each: the rows of one ``query_id``; what stood on them nobody says."""
+    names = [one.name for one in RAW_QUERY if one.name not in {"file", "row", "query_id", "time_ms"}]
+    names += [_attribute(number) for number in range(len(section.attributes))]
+    columns = [f"arg_min({name}, (file, row)) AS {name}" for name in names]
+    keys = "min(file) AS file, arg_min(row, (file, row)) AS row, query_id, min(time_ms) AS time_ms"
+    return f"SELECT {keys}, {', '.join(columns)} FROM {rows} WHERE query_id IS NOT NULL GROUP BY query_id"  # noqa: S608
+
+
 ASTRAY = "query_id IS NULL OR (position IS NULL AND object_id IS NOT NULL)"
 """A row of a result that no place is known for."""
 

@@ -125,6 +125,8 @@ class RawLog:
         False: it says at what time of a day, and not of which: days are made up.
     empty_told
         False: a page without results would not be in it, so that nothing is said of how many are empty.
+    left_told
+        False: a page without a click would not be in it, so that nothing is said of how many are left without one.
     """
 
     queries: ir.Table
@@ -138,3 +140,4 @@ class RawLog:
     has_time: bool = True
     dated: bool = True
     empty_told: bool = True
+    left_told: bool = True
